@@ -1,0 +1,407 @@
+"""What flows between the rooms: frozen records, SI units, a field's unit in its name.
+
+Every record goes to JSON with ``model_dump_json`` and comes back with ``model_validate_json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
+Phase = Literal["scout", "bisection", "drift", "fixed", "report", "latency"]
+
+
+class Record(BaseModel):
+    """A frozen value; unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+# --- the machine and what is asked of it ---------------------------------------------------------
+
+
+class Drive(Record):
+    """The block device that holds a path. `name`: the leaf that the file system sits on; `stack`: what that
+    stands on, downwards; `real`: the whole devices at the bottom, which meters count (once, never with the leaf)."""
+
+    name: str
+    stack: tuple[str, ...] = ()
+    real: tuple[str, ...] = ()
+    model: str = ""
+    size_bytes: int = 0
+    scheduler: str = ""
+    rotational: bool | None = None
+
+
+class Host(Record):
+    """The machine that was measured."""
+
+    cpu: str
+    cores: int
+    memory_bytes: int
+    kernel: str
+    system: str
+    virtualisation: str = ""
+    governor: str = ""
+    settings: dict[str, str] = Field(default_factory=dict)
+    drives: tuple[Drive, ...] = ()
+
+
+class Cell(Record):
+    """One storage under one constraint: what a climb is made on. `id` is fit for a file name."""
+
+    id: str
+    storage: str
+    constraint: str = ""
+
+
+class Finding(Record):
+    """One line of `kneebench check`: what was looked at, what was seen, what to do."""
+
+    level: Literal["ok", "note", "warning", "error", "refused"]
+    subject: str
+    seen: str
+    do: str = ""
+
+
+class Address(Record):
+    """Where a server answers. Never stored: results keep the engine's settings only."""
+
+    host: str
+    port: int = 5432
+    user: str = "kneebench"
+    password: SecretStr | None = None
+    database: str = "kneebench"
+    sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
+    sslrootcert: str = ""
+
+
+class Setting(Record):
+    """A server setting that was in force. `matters`: it changes what storage sees, so it is printed."""
+
+    name: str
+    value: str
+    source: str = ""
+    matters: bool = False
+
+
+class Event(Record):
+    """Something that a watcher may show: `share` is how much of `doing` is done, `left_s` the time it still takes."""
+
+    kind: Literal["start", "progress", "end", "rung", "verdict", "warning", "result"]
+    doing: str
+    share: float | None = None
+    left_s: float | None = None
+    data: dict[str, object] = Field(default_factory=dict)
+
+
+Watch = Callable[[Event], None]
+
+
+# --- one rung --------------------------------------------------------------------------------------
+
+
+class Order(Record):
+    """What one rung shall measure. `rate_per_s` is None for a closed loop, else the open loop's total rate."""
+
+    cell: str
+    phase: Phase
+    users: int
+    repeat: int = 0
+    rate_per_s: float | None = None
+
+    @property
+    def key(self) -> str:
+        """The rung's name within its campaign, also its file's."""
+        return f"{self.cell}.{self.phase}-{self.users}" + (f"-{self.repeat}" if self.repeat else "")
+
+
+class Counts(Record):
+    """started = committed + rolled_back + failed + unknown, when nothing is under way any more."""
+
+    started: int = 0
+    committed: int = 0
+    rolled_back: int = 0
+    failed: int = 0
+    unknown: int = 0
+
+    @property
+    def completed(self) -> int:
+        """Answered one way or the other as the workload means it: committed or rolled back by design."""
+        return self.committed + self.rolled_back
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields})
+
+
+class Latency(Record):
+    """A merged HDR histogram (3 digits, 1 us to 1 h) in seconds; `histogram` is it, base64 V2."""
+
+    n: int
+    mean_s: float
+    p50_s: float
+    p90_s: float
+    p95_s: float
+    p99_s: float
+    p999_s: float
+    p999_low_s: float
+    p999_high_s: float
+    max_s: float
+    overflow: int = 0
+    histogram: str = ""
+
+    @property
+    def p999_is_certain(self) -> bool:
+        """At least 100 samples lie beyond it (methods: latency)."""
+        return self.n >= 100_000
+
+
+class TransactionTally(Record):
+    """One transaction type: `whole` is idle to idle; `window` counts completions in the window;
+    `latency` (from the intended start) and `wait` (queue wait, open loop) are of those that began in it."""
+
+    whole: Counts
+    window: Counts
+    latency: Latency | None = None
+    wait: Latency | None = None
+    retried: dict[str, int] = Field(default_factory=dict)
+
+
+class SeenError(Record):
+    """Errors of one class (SQLSTATE, or "connection"), with the first message."""
+
+    code: str
+    count: int
+    first: str
+
+
+class Tally(Record):
+    """What the virtual users did in one rung."""
+
+    users: int
+    window_s: float
+    whole_s: float
+    transactions: dict[str, TransactionTally]
+    latency: Latency | None
+    wait: Latency | None = None
+    errors: tuple[SeenError, ...] = ()
+    unstarted: int = 0
+    lost_users: int = 0
+    client_cpu_s: float = 0.0
+    client_workers: int = 1
+
+    def _sum(self, scope: Literal["whole", "window"]) -> Counts:
+        return sum((getattr(t, scope) for t in self.transactions.values()), Counts())
+
+    @property
+    def whole(self) -> Counts:
+        """All types, idle to idle."""
+        return self._sum("whole")
+
+    @property
+    def window(self) -> Counts:
+        """All types, completions in the window."""
+        return self._sum("window")
+
+    @property
+    def nopm(self) -> float:
+        """New-Orders per minute: committed ones completed in the window."""
+        return 60 * self.transactions["new_order"].window.committed / self.window_s
+
+    @property
+    def throughput_per_s(self) -> float:
+        """Transactions completed per second of the window, rolled back ones included."""
+        return self.window.completed / self.window_s
+
+
+class Summary(Record):
+    """A quantity over the window: `sources` by where it was read (device, core), `value` over all."""
+
+    unit: str
+    value: float
+    high: float
+    sources: dict[str, float] = Field(default_factory=dict)
+
+
+class Check(Record):
+    """A self-check: the sentence says what was seen and the limit."""
+
+    name: str
+    passed: bool
+    seen: str
+    limit: str
+    sentence: str
+
+
+class Rung(Record):
+    """One number of users (or one rate), measured.
+
+    `quantities` are summaries over the window by quantity name; `nopm_server`, `tpm` are as the
+    database counts them over the window; `notes` say what the reader must know ("not steady");
+    `invalid` says why the rung must not be used (the client was measured, not the database).
+    """
+
+    order: Order
+    started_at: str
+    warm_up_s: float
+    steady: bool
+    tally: Tally
+    tpm: float
+    quantities: dict[str, Summary] = Field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    notes: tuple[str, ...] = ()
+    invalid: str = ""
+    restore_s: float | None = None
+
+    @property
+    def users(self) -> int:
+        """Virtual users, as ordered."""
+        return self.order.users
+
+    def quantity(self, name: str) -> float | None:
+        """The window's value of a quantity, None where it was not measured."""
+        return self.quantities[name].value if name in self.quantities else None
+
+
+class Series(Record):
+    """One quantity from one source, one value a second; `at_s` counts from the rung's start."""
+
+    quantity: str
+    source: str
+    unit: str
+    at_s: tuple[float, ...]
+    value: tuple[float, ...]
+
+
+class Second(Record):
+    """One second of one transaction type: completions in it, and their latency. `at_s` counts from go."""
+
+    at_s: int
+    transaction: str
+    committed: int
+    rolled_back: int
+    failed: int
+    unknown: int
+    mean_s: float
+    p50_s: float
+    p99_s: float
+    p999_s: float
+    max_s: float
+    histogram: str = ""
+
+
+class Tick(Record):
+    """What the crew tells once a second."""
+
+    now_s: float
+    alive: int
+    seconds: tuple[Second, ...]
+
+
+# --- verdicts and answers --------------------------------------------------------------------------
+
+
+class Verdict(Record):
+    """A stop condition's word on a climb: `mark` is True where the limit was exceeded from the first rung."""
+
+    stop: str
+    fired: bool
+    seen: str
+    limit: str
+    sentence: str
+    mark: bool = False
+
+
+class Climb(Record):
+    """One cell's rungs in the order measured, and why it ended. `bracket` are the users between which the knee lies."""
+
+    cell: Cell
+    rungs: tuple[Rung, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    stopped_by: str = ""
+    knee_users: int | None = None
+    bracket: tuple[int, int] | None = None
+    checks: tuple[Check, ...] = ()
+
+    def of(self, *phases: Phase) -> tuple[Rung, ...]:
+        """The rungs of these phases, as measured."""
+        return tuple(r for r in self.rungs if r.order.phase in phases)
+
+
+class Estimate(Record):
+    """A number that may leave the analysis: value, 95 % interval, how many runs it rests on, how it was made."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    method: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.value:,.4g} ({self.low:,.4g} to {self.high:,.4g}, n={self.n})"
+
+
+class Knee(Record):
+    """A cell's knee as the report measured it (the scout's own figures are never quoted).
+
+    `latency_s` and `p999_s` are closed-loop at the knee, widened by the interval of `users`.
+    """
+
+    cell: Cell
+    users: Estimate
+    nopm: Estimate
+    tpm: Estimate
+    latency_s: Estimate
+    p999_s: Estimate
+    latency: Latency | None = None
+    peak: bool = False
+
+
+class Comparison(Record):
+    """`cell` against `baseline`: ratio > 1 is more of the quantity. `differs` only beyond the noise floor and interval."""
+
+    quantity: str
+    baseline: str
+    cell: str
+    ratio: Estimate
+    differs: bool
+    noise_floor: float
+    sentence: str
+
+
+class Bottleneck(Record):
+    """What was short at the knee, and the evidence for it."""
+
+    cell: str
+    resource: str
+    evidence: tuple[str, ...]
+    sentence: str
+
+
+class Campaign(Record):
+    """The head of a results folder: everything but the rungs. `plan` is the plan's JSON with all defaults filled in."""
+
+    format: int = 1
+    id: str
+    kneebench: str
+    started_at: str
+    plan: dict[str, object]
+    host: Host
+    simulated: bool
+    settings: dict[str, tuple[Setting, ...]] = Field(default_factory=dict)
+    image: dict[str, str] = Field(default_factory=dict)
+    command: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Results(Record):
+    """A whole campaign as the store gives it back: the only thing that analysis, brief and compare read."""
+
+    campaign: Campaign
+    climbs: tuple[Climb, ...]
+    folder: Path | None = None
+    finished: bool = False

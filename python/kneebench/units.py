@@ -1,0 +1,76 @@
+"""Sizes and times as people write them, in and out: "32GiB", "5ms", "10min"."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+SIZE = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+TIME = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
+
+
+def _parse(text: Any, units: dict[str, Any], kind: str) -> float:
+    found = _NUMBER.fullmatch(text) if isinstance(text, str) else None
+    if not found or found[2] not in units:
+        raise ValueError(f'a {kind} is a number and a unit in quotes, one of {", ".join(units)} (as in "10{list(units)[2]}")')
+    return float(Decimal(found[1]) * Decimal(str(units[found[2]])))
+
+
+def parse_size(text: Any) -> int:
+    """Bytes of a size with its unit; raises ValueError for a bare number or an unknown unit.
+
+    >>> parse_size("32GiB")
+    34359738368
+    """
+    return text if isinstance(text, int) and not isinstance(text, bool) else round(_parse(text, SIZE, "size"))
+
+
+def parse_time(text: Any) -> float:
+    """Seconds of a time with its unit; raises ValueError for a bare number or an unknown unit.
+
+    >>> parse_time("5ms"), parse_time("10min")
+    (0.005, 600.0)
+    """
+    return text if isinstance(text, float) else _parse(text, TIME, "time")
+
+
+def _scaled(value: float, steps: list[tuple[str, float]]) -> str:
+    """Three digits; a value that would round to 1000 of a unit takes the next larger one."""
+    unit, size = next(((u, s) for u, s in steps if abs(value) >= 0.9995 * s), steps[-1])
+    scaled = value / size
+    return f"{scaled:.0f} {unit}" if abs(scaled) >= 999.5 else f"{scaled:.3g} {unit}"
+
+
+def size(value_bytes: float) -> str:
+    """A size for people, three digits.
+
+    >>> size(34359738368), size(1_500_000)
+    ('32 GiB', '1.43 MiB')
+    """
+    return _scaled(value_bytes, [(u, SIZE[u]) for u in ("TiB", "GiB", "MiB", "KiB", "B")])
+
+
+def time(value_s: float) -> str:
+    """A time for people, three digits.
+
+    >>> time(0.00487), time(90), time(0)
+    ('4.87 ms', '1.5 min', '0 ns')
+    """
+    return _scaled(value_s, [(u, TIME[u]) for u in ("h", "min", "s", "ms", "us", "ns")])
+
+
+def count(value: float) -> str:
+    """A count for people, with thousands apart.
+
+    >>> count(83912.4), count(3.14159)
+    ('83,912', '3.14')
+    """
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+Bytes = Annotated[int, BeforeValidator(parse_size), WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(B|[KMGT]iB|[kMGT]B)$"})]
+Seconds = Annotated[float, BeforeValidator(parse_time), WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(ns|us|ms|s|min|h)$"})]
