@@ -1,0 +1,176 @@
+//! What the simulated database is made of: the figures of the plan's `SimulatedStorage`, and the draws from them.
+
+use serde::Deserialize;
+
+use crate::deck::{HAMMERDB, SPEC};
+use crate::inputs::Profile;
+use crate::random::Stream;
+
+pub const SECOND_NS: u64 = 1_000_000_000;
+
+/// Relative demand of a transaction on cores and drives, in the order of `Kind`: a delivery empties ten districts, a payment
+/// touches four rows. Estimates, from the rows that each one touches; `Model::weights` makes their mean over the mix 1.
+const DEMAND: [f64; 5] = [1.0, 0.5, 0.4, 3.0, 1.5];
+
+/// The drives and cores: field by field the plan's `SimulatedStorage`, which says what each one means.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Storage {
+    pub cores: usize,
+    #[serde(rename = "cpu_per_transaction")]
+    pub cpu_per_transaction_s: f64,
+    pub contention: f64,
+    pub reads_per_transaction: f64,
+    pub cold_reads_per_transaction: f64,
+    pub warm_after: u64,
+    #[serde(rename = "read_latency")]
+    pub read_latency_s: f64,
+    pub read_channels: usize,
+    #[serde(rename = "log_latency")]
+    pub log_latency_s: f64,
+    #[serde(rename = "log_time_per_commit")]
+    pub log_time_per_commit_s: f64,
+    #[serde(rename = "checkpoint_every")]
+    pub checkpoint_every_s: f64,
+    pub noise: f64,
+    pub restore_noise: f64,
+    pub full_after_users: usize,
+    pub deadlocks: f64,
+    #[serde(rename = "dies_after")]
+    pub dies_after_s: f64,
+}
+
+/// A whole simulated database, as Python orders it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    pub storage: Storage,
+    pub warehouses: u32,
+    pub profile: Profile,
+    pub seed: u64,
+}
+
+impl Model {
+    /// Demand of each transaction type; the mean over the profile's mix is 1.
+    pub fn weights(&self) -> [f64; 5] {
+        let cards = match self.profile {
+            Profile::Spec => SPEC,
+            Profile::Hammerdb => HAMMERDB,
+        };
+        let mean = cards.iter().zip(DEMAND).map(|(&n, d)| n as f64 * d).sum::<f64>() / cards.iter().sum::<usize>() as f64;
+        DEMAND.map(|d| d / mean)
+    }
+}
+
+/// How much slower than its mean each resource is just now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mood {
+    pub cores: f64,
+    pub device: f64,
+    pub log: f64,
+}
+
+/// The draws: one stream for service times, one for the noise from second to second, so that neither shifts the other.
+pub struct Luck {
+    service: Stream,
+    noise: Stream,
+    scatter: f64,
+    lasting: Mood,
+    mood: Mood,
+    until_ns: u64,
+}
+
+impl Luck {
+    pub fn new(seed: u64, scatter: f64, restore_scatter: f64) -> Self {
+        let service = Stream::new(seed, 0);
+        let mut noise = service.aside();
+        let lasting = mood(&mut noise, restore_scatter);
+        Self { service, noise, scatter, lasting, mood: lasting, until_ns: 0 }
+    }
+
+    /// The mood of the current second: this restore's own times this second's, each with mean 1.
+    pub fn mood(&mut self, now_ns: u64) -> Mood {
+        if now_ns >= self.until_ns {
+            let second = mood(&mut self.noise, self.scatter);
+            let Mood { cores, device, log } = self.lasting;
+            self.mood = Mood { cores: cores * second.cores, device: device * second.device, log: log * second.log };
+            self.until_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
+        }
+        self.mood
+    }
+
+    /// Exponential with this mean, in whole nanoseconds.
+    pub fn exponential_ns(&mut self, mean_ns: f64) -> u64 {
+        self.service.exponential(mean_ns) as u64
+    }
+
+    /// A flush: four fifths of it constant, the rest exponential; drives differ little from flush to flush, but for a tail.
+    pub fn flush_ns(&mut self, mean_ns: f64) -> u64 {
+        (0.8 * mean_ns) as u64 + self.exponential_ns(0.2 * mean_ns)
+    }
+
+    /// A whole number with this mean: the two next to it, as often as it takes.
+    pub fn rounded(&mut self, mean: f64) -> u32 {
+        let whole = mean.floor();
+        whole as u32 + u32::from(self.chance(mean - whole))
+    }
+
+    /// True with this probability; draws nothing when it cannot be.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        probability > 0.0 && self.service.unit() <= probability
+    }
+}
+
+fn mood(stream: &mut Stream, scatter: f64) -> Mood {
+    let mut factor = || {
+        let normal = stream.exponential(2.0).sqrt() * (std::f64::consts::TAU * stream.unit()).cos();
+        (scatter * normal - scatter * scatter / 2.0).exp()
+    };
+    Mood { cores: factor(), device: factor(), log: factor() }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Four cores, 2 ms a transaction: at most 2,000 a second.
+    pub fn model() -> Model {
+        let storage = serde_json::json!({
+            "cores": 4, "cpu_per_transaction": 0.002, "contention": 0.0,
+            "reads_per_transaction": 2.0, "cold_reads_per_transaction": 0.0, "warm_after": 2000,
+            "read_latency": 0.0001, "read_channels": 16, "log_latency": 0.0005, "log_time_per_commit": 0.0,
+            "checkpoint_every": 30.0, "noise": 0.0, "restore_noise": 0.0,
+            "full_after_users": 0, "deadlocks": 0.0, "dies_after": 0.0,
+        });
+        serde_json::from_value(serde_json::json!({"storage": storage, "warehouses": 20, "profile": "spec", "seed": 1})).unwrap()
+    }
+
+    fn mean(draws: u32, mut draw: impl FnMut() -> f64) -> f64 {
+        (0..draws).map(|_| draw()).sum::<f64>() / f64::from(draws)
+    }
+
+    #[test]
+    fn every_draw_has_the_mean_it_is_asked_for() {
+        let mut luck = Luck::new(1, 0.1, 0.0);
+        assert!((mean(100_000, || luck.exponential_ns(1e6) as f64) / 1e6 - 1.0).abs() < 0.02);
+        assert!((mean(100_000, || luck.flush_ns(1e6) as f64) / 1e6 - 1.0).abs() < 0.01);
+        assert!((mean(100_000, || f64::from(luck.rounded(2.3))) - 2.3).abs() < 0.01);
+        let mut second = 0;
+        let noisy = mean(20_000, || {
+            second += 1;
+            luck.mood(second * SECOND_NS).cores
+        });
+        assert!((noisy - 1.0).abs() < 0.005);
+    }
+
+    #[test]
+    fn the_mood_lasts_for_a_second_and_the_noise_of_a_restore_for_ever() {
+        let mut luck = Luck::new(1, 0.1, 0.0);
+        let first = luck.mood(0);
+        assert_eq!(first, luck.mood(SECOND_NS - 1));
+        assert_ne!(first, luck.mood(SECOND_NS));
+        let mut restored = Luck::new(1, 0.0, 0.1);
+        assert_eq!(restored.mood(0), restored.mood(5 * SECOND_NS));
+        assert_ne!(restored.mood(0).cores, Luck::new(2, 0.0, 0.1).mood(0).cores);
+    }
+}

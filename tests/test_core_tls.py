@@ -1,0 +1,95 @@
+"""TLS to a real PostgreSQL 15, as libpq's sslmode means it."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from stand_in import BIN, Postgres
+
+from kneebench.records import Tally
+
+pytestmark = [
+    pytest.mark.postgres15,
+    pytest.mark.skipif(not BIN.exists() or not shutil.which("openssl"), reason="needs Debian's PostgreSQL 15 and openssl"),
+]
+
+
+def authority(folder: Path, name: str) -> Path:
+    """A self-signed authority's certificate; its key lies beside it."""
+    file = folder / f"{name}.crt"
+    make = f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN={name} -keyout {folder}/{name}.key -out {file}"
+    subprocess.run(make.split(), check=True, capture_output=True)
+    return file
+
+
+def certify(folder: Path, ca: Path, host: str) -> None:
+    """A server's key and certificate that names `host`."""
+    request = f"openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN={host} -keyout {folder}/server.key -out {folder}/server.csr"
+    subprocess.run(request.split(), check=True, capture_output=True)
+    (folder / "names").write_text(f"subjectAltName = DNS:{host}\n")
+    sign = f"openssl x509 -req -in {folder}/server.csr -CA {ca} -CAkey {ca.with_suffix('.key')} -days 2 -extfile {folder}/names -out {folder}/server.crt"
+    subprocess.run(sign.split(), check=True, capture_output=True)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[Postgres, int]]:
+    """A server on TCP that lets nobody in without TLS."""
+    folder = Path(tempfile.mkdtemp(prefix="kneebench-tls-"))
+    folder.chmod(0o755)
+    postgres, port = Postgres(folder), free_port()
+    try:
+        certify(folder, authority(folder, "right"), "localhost")
+        authority(folder, "wrong")
+        for name in ("server.key", "server.crt"):
+            shutil.copy(folder / name, postgres.data / name)
+            (postgres.data / name).chmod(0o600)
+            if postgres.account:
+                shutil.chown(postgres.data / name, "postgres", "postgres")
+        (postgres.data / "pg_hba.conf").write_text("local all all scram-sha-256\nhostssl all all all scram-sha-256\n")
+        postgres.stop()
+        postgres.start(f"-c ssl=on -c port={port} -c listen_addresses=localhost")
+        yield postgres, port
+    finally:
+        postgres.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("sslmode", "host", "ca", "refusal"),
+    [
+        ("prefer", "127.0.0.1", "", ""),
+        ("require", "127.0.0.1", "", ""),
+        ("verify-ca", "127.0.0.1", "right", ""),
+        ("verify-full", "localhost", "right", ""),
+        ("disable", "127.0.0.1", "", "no encryption"),
+        ("verify-ca", "localhost", "wrong", "certificate"),
+        ("verify-full", "127.0.0.1", "right", "certificate"),
+        ("verify-full", "localhost", "", "certificate"),
+        ("verify-ca", "localhost", "missing", "missing.crt"),
+    ],
+)
+def test_a_mode_lets_through_what_it_promises_and_nothing_else(server: tuple[Postgres, int], sslmode: str, host: str, ca: str, refusal: str) -> None:
+    postgres, port = server
+    root = str(postgres.folder / f"{ca}.crt") if ca else ""
+    address = postgres.order()["address"] | {"host": host, "port": port, "sslmode": sslmode, "sslrootcert": root}
+    crew = postgres.crew(users=2, address=address)
+    if refusal:
+        with pytest.raises(ConnectionError, match=refusal):
+            crew.ready()
+        return
+    crew.ready()
+    crew.go()
+    crew.tick()
+    assert Tally.model_validate_json(crew.stop()).whole.committed > 100
