@@ -1,0 +1,76 @@
+"""How long a plan will take, roughly: for `check` and for the time left, never for results.
+
+Rates are those of a small machine: a loaded warehouse is about 100 MB; two loading streams make about 65
+warehouses a minute (50 warehouses by binary COPY, two connections, keys and ANALYZE included, on 2 cores);
+a parallel copy restores about 1 GB/s from memory to a local disk.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from kneebench.plan.plan import Ladder, Plan
+from kneebench.records import Host
+
+WAREHOUSE_BYTES = 117_000_000
+"""One warehouse in PostgreSQL with its keys, freshly loaded."""
+CHECKPOINT_S = 300.0
+"""PostgreSQL's default checkpoint_timeout."""
+_LOAD_S = 0.95
+"""To load one warehouse on two cores."""
+_RESTORE_BYTES_PER_S = 800e6
+_START_S = 3.0
+"""To start and stop a server, and to drop its files from the page cache."""
+_RUNG_S = 1.0
+"""To open connections and to let transactions end."""
+_KNEE_USERS_PER_CORE = 5.0
+"""Where a climb is guessed to reach its knee, when the plan leaves it open."""
+
+
+class Expected(NamedTuple):
+    """Parts of a plan's duration."""
+
+    load_s: float
+    climbs_s: float
+    report_s: float
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return self.load_s + self.climbs_s + self.report_s
+
+
+def expected_duration_s(plan: Plan, host: Host) -> float:
+    """Seconds that the whole campaign will take, within a factor of about two."""
+    return expected(plan, host).total_s
+
+
+def expected(plan: Plan, host: Host) -> Expected:
+    """The parts of the duration: loading (once), the climbs, the report."""
+    count = len(plan.storages)
+    if plan.simulated:
+        return Expected(0.0, 1.0 * count, 1.0 * count)
+    ladder, cores = plan.ladder, len(plan.database.cores) or host.cores
+    load_s = 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
+    restore_s = _START_S + (plan.workload.warehouses * WAREHOUSE_BYTES / _RESTORE_BYTES_PER_S if plan.database.restore == "copy" else 0.0)
+    climb_s = min(restore_s + rungs(ladder, cores) * (_warm_up_s(ladder) + ladder.window + _RUNG_S), ladder.budget)
+    visit_s = restore_s + 2 * (_warm_up_s(ladder) + _report_window_s(ladder) + _RUNG_S)
+    return Expected(load_s, count * climb_s, count * ladder.repeats * visit_s)
+
+
+def rungs(ladder: Ladder, cores: int) -> int:
+    """Rungs of one climb: up to a guessed knee, two flat steps, one bisection, the first rung again."""
+    if isinstance(ladder.users, int):
+        return 1
+    first, last = max(ladder.users[0] or cores, 1), ladder.users[1]
+    knee = min(max(_KNEE_USERS_PER_CORE * cores, 2 * first), last)
+    return math.ceil(math.log(max(knee / first, 1)) / math.log(ladder.step)) + 1 + ladder.stops.plateau.steps + 2
+
+
+def _warm_up_s(ladder: Ladder) -> float:
+    return 0.7 * ladder.warm_up_limit if ladder.warm_up == "auto" else ladder.warm_up
+
+
+def _report_window_s(ladder: Ladder) -> float:
+    return max(ladder.report_window, ladder.checkpoints * CHECKPOINT_S)

@@ -1,0 +1,109 @@
+"""A TOML document beside its text: turns pydantic's errors into faults that name line, key and what is allowed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from kneebench.plan.faults import Fault
+from kneebench.plan.lines import Lines
+from kneebench.plan.schema import allowed_text, at, is_time, keys_of, quoted
+
+Path = tuple[str | int, ...]
+
+
+class Document:
+    """The values of a TOML text, and where they stand in it."""
+
+    def __init__(self, file: str, text: str, values: dict[str, Any]) -> None:
+        self.file, self.values, self.lines = file, values, Lines(text)
+
+    def value(self, path: Path) -> Any:
+        """The value at a path, None where there is none."""
+        value: Any = self.values
+        for part in path:
+            if not _holds(value, part):
+                return None
+            value = value[part]
+        return value
+
+    def fault(self, path: Path, seen: str, allowed: str, meant: str = "") -> Fault:
+        """A fault at a path."""
+        return Fault(self.file, self.lines.of(*path), dotted(path), seen, allowed, meant)
+
+    def bare_times(self, path: Path = ()) -> Iterator[Fault]:
+        """Times without a unit: the model takes floats as seconds when results are read back, a plan shall not."""
+        value = self.value(path)
+        if isinstance(value, float) and is_time(at(path)):
+            yield self.fault(path, _toml(value), allowed_text(at(path)))
+        for name in value if isinstance(value, dict) else ():
+            yield from self.bare_times((*path, name))
+
+    def faults(self, errors: list[ErrorDetails]) -> Iterator[Fault]:
+        """One fault a key: where a key may be one thing or another, pydantic tells an error for each."""
+        first: dict[Path, ErrorDetails] = {}
+        for error in errors:
+            first.setdefault(self._path(error), error)
+        for path, error in first.items():
+            yield self._fault(path, error)
+
+    def _path(self, error: ErrorDetails) -> Path:
+        """The key: without pydantic's names for the branches of a union and without indices, with the key that a rule names."""
+        value: Any = self.values
+        path: Path = ()
+        for part in error["loc"]:
+            if _holds(value, part):
+                value, path = value[part], (*path, part)
+            elif error["type"] == "missing" and isinstance(value, dict) and part == error["loc"][-1]:
+                path = (*path, part)
+        while path and isinstance(path[-1], int):
+            path = path[:-1]
+        return (*path, *error.get("ctx", {}).get("key", ())) if error["type"] == "rule" else path
+
+    def _fault(self, path: Path, error: ErrorDetails) -> Fault:
+        if error["type"] == "extra_forbidden":
+            known = keys_of(path[:-1])
+            return self.fault(path, f'an unknown key, "{path[-1]}"', f"one of: {', '.join(known)}", near(str(path[-1]), known))
+        value = self.value(path)
+        seen = "nothing" if value is None else _toml(value)
+        return self.fault(path, seen, _allowed(path, error, value), near(value, at(path).get("enum", ())) if isinstance(value, str) else "")
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """The known name that was perhaps meant; empty where none is close."""
+    return next(iter(get_close_matches(name, known, 1, 0.6)), "")
+
+
+def dotted(path: Path) -> str:
+    """The key as TOML writes it.
+
+    >>> dotted(("storages", "2x NVMe", "path"))
+    'storages."2x NVMe".path'
+    """
+    parts = [str(part) if re.fullmatch(r"[A-Za-z0-9_-]+", str(part)) else quoted(str(part)) for part in path]
+    return ".".join(parts)
+
+
+def _holds(value: Any, part: str | int) -> bool:
+    return (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int) and part < len(value))
+
+
+def _allowed(path: Path, error: ErrorDetails, value: Any) -> str:
+    """A rule's own sentence, or what the schema says of the key, or pydantic's words."""
+    if error["type"] == "rule":
+        return str(error["ctx"]["sentence"])
+    if value is None:
+        return "this key is required"
+    if error["type"] == "too_short":
+        return "at least one"
+    return allowed_text(at(path)) if at(path) else re.sub(r"^(Value error, |Input should be )", "", error["msg"])
+
+
+def _toml(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,44 @@
+"""Plan to TOML, with what each key means beside it; `reader` gives the same plan back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kneebench.plan.explanation import dotted
+from kneebench.plan.plan import Plan
+from kneebench.plan.schema import at, toml_text
+
+_KEYS_BEFORE_NOTES = 44
+
+
+def to_toml(plan: Plan) -> str:
+    """The keys that were set when the plan was made; all the others keep their defaults.
+
+    >>> print(to_toml(Plan.model_validate({"seed": 7, "storages": {"2x NVMe": {"path": "a"}}})))
+    seed = 7                                     # of every random stream
+    <BLANKLINE>
+    [storages."2x NVMe"]
+    path = "a"                                   # directory for data (and log); relative to where kneebench is started
+    <BLANKLINE>
+    """
+    return "\n".join(_table((), plan.model_dump(exclude_unset=True))).lstrip("\n") + "\n"
+
+
+def _table(path: tuple[str, ...], values: dict[str, Any]) -> Iterator[str]:
+    plain = {name: value for name, value in values.items() if not isinstance(value, dict) and value is not None}
+    if path and (plain or not values):
+        yield f"\n[{dotted(path)}]"
+    for name, value in plain.items():
+        yield _pair(path, name, value)
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _table((*path, name), value)
+
+
+def _pair(path: tuple[str, ...], name: str, value: Any) -> str:
+    schema = at((*path, name))
+    note = re.sub(r"\s+", " ", schema.get("description", ""))
+    pair = f"{dotted((name,))} = {toml_text(value, schema)}"
+    return f"{pair:<{_KEYS_BEFORE_NOTES}} # {note}" if note else pair

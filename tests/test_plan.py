@@ -1,0 +1,246 @@
+"""The plan: what is accepted, what every error says, and that writing a plan and reading it gives it back."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kneebench.errors import PlanError
+from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.plan.default import default_plan
+from kneebench.plan.duration import expected_duration_s, rungs
+from kneebench.plan.faults import Fault, PlanFaults
+from kneebench.plan.lines import Lines
+from kneebench.plan.preset import preset_text, presets
+from kneebench.plan.reader import parse_plan, read_plan
+from kneebench.plan.schema import plan_schema, quoted, tables, time_text, toml_text
+from kneebench.plan.writer import to_toml
+from kneebench.records import Host
+from kneebench.units import TIME, parse_time
+
+DISK = '[storages]\ndisk = { path = "." }\n'
+SMALL = Host(cpu="any", cores=2, memory_bytes=24 << 30, kernel="6", system="any")
+
+
+def faults(text: str, shelves: dict[str, list[str]] | None = None) -> tuple[Fault, ...]:
+    with pytest.raises(PlanFaults) as caught:
+        parse_plan(text, "plan.toml", shelves)
+    return caught.value.faults
+
+
+def only_fault(text: str) -> Fault:
+    (fault,) = faults(text)
+    return fault
+
+
+# --- what every error says ---------------------------------------------------------------------------
+
+
+def test_an_unknown_key_is_told_with_its_line_the_keys_there_are_and_the_one_that_was_perhaps_meant() -> None:
+    fault = only_fault("seed = 1\n\n[ladder]\nwindw = '5s'\n" + DISK)
+    assert (fault.file, fault.line, fault.key, fault.near) == ("plan.toml", 4, "ladder.windw", "window")
+    assert "report_window" in fault.allowed
+
+
+def test_a_time_without_a_unit_is_refused_whole_or_broken() -> None:
+    for written in ("30", "30.0"):
+        fault = only_fault(f"[ladder]\nwindow = {written}\n" + DISK)
+        assert (fault.line, fault.key, fault.seen) == (2, "ladder.window", written)
+        assert '"10min"' in fault.allowed
+
+
+def test_a_wrong_unit_is_told_with_the_units_there_are() -> None:
+    fault = only_fault('[ladder]\nwindow = "5 minutes"\n' + DISK)
+    assert fault.seen == '"5 minutes"'
+    assert "ms, s, min, h" in fault.allowed
+
+
+def test_a_number_out_of_bounds_is_told_with_its_bounds() -> None:
+    assert only_fault("[ladder]\nrepeats = 0\n" + DISK).allowed == "whole number from 1 to 50"
+
+
+def test_true_and_text_are_no_numbers() -> None:
+    assert [fault.key for fault in faults('seed = true\n[workload]\nwarehouses = "20"\n' + DISK)] == ["seed", "workload.warehouses"]
+
+
+def test_a_wrong_choice_is_told_with_the_choices_and_the_near_one() -> None:
+    fault = only_fault('[database]\nrestore = "copie"\n' + DISK)
+    assert fault.near == "copy"
+    assert '"clone"' in fault.allowed
+
+
+def test_a_key_that_may_be_one_thing_or_another_gets_one_error() -> None:
+    fault = only_fault('ladder.users = "many"\n' + DISK)
+    assert fault.allowed == "two whole numbers in brackets or whole number"
+
+
+def test_all_errors_are_told_at_once_in_the_order_of_their_lines() -> None:
+    found = faults("seed = -1\n[ladder]\nstep = 9\nrepeats = 99\n[storages]\na = { pth = '.' }\n")
+    assert [(fault.line, fault.key) for fault in found] == [(1, "seed"), (3, "ladder.step"), (4, "ladder.repeats"), (6, "storages.a.pth")]
+
+
+def test_a_syntax_error_is_told_with_its_line_and_what_stands_there() -> None:
+    fault = only_fault("seed = 1\nladder = {\n")
+    assert fault.line == 2
+    assert fault.seen == "ladder = {"
+
+
+def test_a_plan_without_storages_says_that_they_are_required() -> None:
+    assert only_fault("seed = 1\n").key == "storages"
+    assert only_fault("[storages]\n").allowed == "at least one"
+
+
+def test_a_part_that_the_catalogue_does_not_have_is_told_with_those_there_are() -> None:
+    shelves = {"meters": ["cores", "devices"], "database.engine": ["postgres"]}
+    found = faults('meters = ["cores", "devises"]\ndatabase.engine = "postgress"\n' + DISK, shelves)
+    assert [(fault.line, fault.key, fault.near) for fault in found] == [(1, "meters", "devices"), (2, "database.engine", "postgres")]
+
+
+def test_a_rule_over_several_keys_points_at_the_key_it_is_about() -> None:
+    assert only_fault('baseline = "ssd"\n' + DISK).key == "baseline"
+    assert only_fault('[storages."2x NVMe"]\nlog_path = "x"\n').key == 'storages."2x NVMe".log_path'
+    assert only_fault("[ladder]\nusers = [64, 8]\n" + DISK).line == 2
+    assert only_fault("[storages]\nempty = {}\n").key == "storages.empty"
+
+
+def test_a_password_in_a_plan_is_refused_and_not_repeated() -> None:
+    for url in ("postgresql://me:hush@db/x", "postgresql://me@db/x?password=hush"):
+        with pytest.raises(PlanFaults, match="PGPASSWORD") as caught:
+            parse_plan(f'[storages]\na = {{ url = "{url}" }}\n')
+        assert "hush" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_or_not_text_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"No such file.*plan default"):
+        read_plan(tmp_path / "absent.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(PlanError, match="not UTF-8"):
+        read_plan(tmp_path / "binary.toml")
+
+
+# --- where keys stand ---------------------------------------------------------------------------------
+
+
+def test_lines_are_found_in_tables_dotted_keys_inline_tables_arrays_and_after_long_strings() -> None:
+    text = 'a = """\nx = 1\n"""\nb.c = [\n  1, # one\n  { d = 2 },\n]\n[t."x.y"]\ne = { f = { g = \'#}\' }, h = 1979-05-27 }\n[[u]]\ni = 1\n[[u]]\ni = 2\n'
+    tomllib.loads(text)
+    lines = Lines(text)
+    where = {("a",): 1, ("b", "c"): 4, ("b", "c", 1, "d"): 6, ("t", "x.y", "e", "f", "g"): 9, ("t", "x.y", "e", "h"): 9, ("u", 1, "i"): 13}
+    assert {path: lines.of(*path) for path in where} == where
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=6), st.integers() | st.text(max_size=8) | st.lists(st.integers(), max_size=3), max_size=6))
+def test_every_key_of_any_table_is_found_on_its_own_line(values: dict[str, object]) -> None:
+    text = "".join(f"{quoted(key)} = {toml_text(value, {})}\n" for key, value in values.items())
+    lines = Lines(text)
+    for number, key in enumerate(tomllib.loads(text), 1):
+        assert lines.of(key) == number
+
+
+# --- plans there and back -------------------------------------------------------------------------------
+
+
+def test_every_preset_is_a_plan_and_fits_the_published_schema() -> None:
+    for name in presets():
+        parse_plan(preset_text(name), name)
+        jsonschema.validate(tomllib.loads(preset_text(name)), plan_schema())
+
+
+def test_the_schema_shows_defaults_as_a_plan_writes_them() -> None:
+    window = plan_schema()["$defs"]["Ladder"]["properties"]["window"]
+    jsonschema.validate(window["default"], window)
+
+
+def test_every_key_of_the_plan_says_what_it_is() -> None:
+    assert [key.name for table in tables() for key in table.keys if not key.description] == []
+    assert [table.path for table in tables() if not table.description] == []
+
+
+def test_the_server_preset_goes_from_8_to_1024_users_over_50_gb_and_whole_checkpoint_cycles() -> None:
+    plan = parse_plan(preset_text("server"))
+    assert plan.ladder.users == (8, 1024)
+    assert plan.workload.warehouses >= 500
+    assert plan.ladder.checkpoints >= 2
+    assert not plan.ladder.quick
+
+
+def test_a_preset_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
+    with pytest.raises(PlanError, match="cloud, quick, server, simulated"):
+        preset_text("laptop")
+
+
+@pytest.mark.parametrize("name", presets())
+def test_a_plan_written_as_toml_is_read_back_the_same(name: str) -> None:
+    plan = parse_plan(preset_text(name))
+    assert parse_plan(to_toml(plan)) == plan
+
+
+def test_a_plan_goes_to_json_with_all_its_defaults_and_comes_back() -> None:
+    plan = parse_plan(preset_text("server"))
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+
+
+@given(st.text(max_size=20), st.text(min_size=1, max_size=20))
+def test_any_text_and_any_name_survive_writing_and_reading(question: str, storage: str) -> None:
+    plan = Plan.model_validate({"question": question, "storages": {storage: {"path": "."}}})
+    assert parse_plan(to_toml(plan)) == plan
+
+
+@given(st.integers(1, 10**6), st.sampled_from(sorted(TIME)))
+def test_a_time_is_written_so_that_reading_it_gives_it_back(number: int, unit: str) -> None:
+    value_s = parse_time(f"{number}{unit}")
+    assert parse_time(time_text(value_s)) == pytest.approx(value_s, rel=1e-12)
+
+
+# --- what is made of a plan ---------------------------------------------------------------------------
+
+
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=8, unique=True))
+def test_cell_ids_are_different_and_fit_for_file_names(names: list[str]) -> None:
+    plan = Plan.model_validate({"storages": {name: {"path": "."} for name in names}})
+    ids = [cell.id for cell in cells(plan)]
+    assert len(set(ids)) == len(names)
+    assert all(id and len(id) <= 44 and set(id) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for id in ids)
+
+
+def test_the_baseline_is_measured_first() -> None:
+    plan = parse_plan('baseline = "b"\n[storages]\na = { path = "a" }\nb = { path = "b" }\n')
+    assert [cell.storage for cell in cells(plan)] == ["b", "a"]
+
+
+def test_the_default_plan_compares_this_directory_with_memory_and_can_be_written_and_read(tmp_path: Path) -> None:
+    plan = default_plan(SMALL, tmp_path, memory=tmp_path)
+    assert list(plan.storages) == ["disk", "memory"]
+    assert plan.base == "disk"
+    assert plan.ladder.quick
+    assert parse_plan(to_toml(plan)) == plan
+
+
+def test_the_default_plan_takes_no_more_than_a_quarter_of_the_memory(tmp_path: Path) -> None:
+    small = SMALL.model_copy(update={"memory_bytes": 2 << 30})
+    assert default_plan(small, tmp_path, memory=tmp_path).workload.warehouses <= 5
+
+
+def test_the_default_plan_says_what_is_too_small_for_it(tmp_path: Path) -> None:
+    tiny = SMALL.model_copy(update={"memory_bytes": 64 << 20})
+    with pytest.raises(PlanError, match="a quarter of the memory leaves 16 MiB"):
+        default_plan(tiny, tmp_path, memory=tmp_path)
+    with pytest.raises(PlanError, match="No such file"):
+        default_plan(SMALL, tmp_path, memory=tmp_path / "absent")
+
+
+def test_the_default_plan_is_expected_to_end_within_ten_minutes_on_two_cores(tmp_path: Path) -> None:
+    assert 120 < expected_duration_s(default_plan(SMALL, tmp_path, memory=tmp_path), SMALL) < 600
+
+
+def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:
+    fixed = parse_plan("ladder.users = 601\n" + DISK)
+    assert rungs(fixed.ladder, 32) == 1
+    longer = parse_plan('ladder.window = "2min"\n' + DISK)
+    assert expected_duration_s(longer, SMALL) > expected_duration_s(parse_plan(DISK), SMALL)
