@@ -1,0 +1,1 @@
+"""Room 2: the machine, prepared and put back."""

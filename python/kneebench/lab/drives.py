@@ -1,0 +1,103 @@
+"""Which drives a path stands on: through partition, loop, md and dm to the real ones.
+
+Facts come from /proc/self/mountinfo and /sys/dev/block. `rotational` is kept as the kernel says it, and
+trusted nowhere: virtual disks and loop devices read 1.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench.records import Drive
+
+SYS_BLOCK = Path("/sys/dev/block")
+
+
+class Mount(NamedTuple):
+    """One line of mountinfo that matters here."""
+
+    device: str
+    point: Path
+    type: str
+    source: str
+
+
+def _mounts() -> list[Mount]:
+    lines = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return [Mount(f[2], Path(_unescaped(f[4])), f[f.index("-") + 1], f[f.index("-") + 2]) for f in lines]
+
+
+def _unescaped(text: str) -> str:
+    return text.encode().decode("unicode_escape") if "\\" in text else text
+
+
+def existing(path: Path) -> Path:
+    """The path itself, or its nearest parent that exists."""
+    path = path.absolute()
+    return next(p for p in (path, *path.parents) if p.exists())
+
+
+def mount_of(path: Path) -> Mount:
+    """The mount that holds the path (or its nearest existing parent): the last one whose point is above it."""
+    real = existing(path).resolve()
+    return max((m for m in _mounts() if real.is_relative_to(m.point)), key=lambda m: len(m.point.parts))
+
+
+def file_system_of(path: Path) -> str:
+    """The file system's type: "ext4", "xfs", "tmpfs"."""
+    return mount_of(path).type
+
+
+def _block(path: Path) -> Path | None:
+    """The sysfs folder of the block device that holds the path; None for tmpfs, overlay and network file systems."""
+    mount = mount_of(path)
+    number = mount.device
+    if number.startswith("0:") and mount.source.startswith("/dev/"):  # btrfs has an anonymous number
+        rdev = Path(mount.source).stat().st_rdev
+        number = f"{os.major(rdev)}:{os.minor(rdev)}"
+    folder = SYS_BLOCK / number
+    return folder.resolve() if folder.exists() else None
+
+
+def _below(folder: Path) -> list[Path]:
+    """What a device stands on: slaves of md and dm, the disk of a partition, the device under a loop's file."""
+    slaves = sorted((folder / "slaves").glob("*"))
+    if slaves:
+        return [s.resolve() for s in slaves]
+    if (folder / "partition").exists():
+        return [folder.parent]
+    backing = folder / "loop" / "backing_file"
+    under = _block(Path(backing.read_text().strip())) if backing.exists() else None
+    return [under] if under else []
+
+
+def _stack(folder: Path) -> list[Path]:
+    below = _below(folder)
+    return below + [deeper for device in below for deeper in _stack(device)]
+
+
+def _line(folder: Path, name: str) -> str:
+    file = folder / name
+    return file.read_text().strip() if file.exists() else ""
+
+
+def drive_of(path: Path) -> Drive | None:
+    """The drive that holds a path; None where there is none (tmpfs, overlay, network)."""
+    leaf = _block(path)
+    if leaf is None:
+        return None
+    stack = _stack(leaf)
+    real = [d for d in (leaf, *stack) if not _below(d)]
+    bottom = real[0]
+    scheduler = _line(bottom, "queue/scheduler")
+    return Drive(
+        name=leaf.name,
+        stack=tuple(dict.fromkeys(d.name for d in stack)),
+        real=tuple(dict.fromkeys(d.name for d in real)),
+        model=_line(bottom, "device/model") or _line(bottom, "device/vendor"),
+        size_bytes=int(_line(leaf, "size") or 0) * 512,
+        scheduler=scheduler.partition("[")[2].partition("]")[0] or scheduler,
+        rotational={"0": False, "1": True}.get(_line(bottom, "queue/rotational")),
+    )

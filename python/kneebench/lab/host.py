@@ -1,0 +1,65 @@
+"""The machine that is measured: what a reader must know to judge or repeat a figure."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+from kneebench.lab.drives import drive_of
+from kneebench.records import Host
+
+SETTINGS = {
+    "transparent_hugepage": "/sys/kernel/mm/transparent_hugepage/enabled",
+    "dirty_ratio": "/proc/sys/vm/dirty_ratio",
+    "dirty_background_ratio": "/proc/sys/vm/dirty_background_ratio",
+    "swappiness": "/proc/sys/vm/swappiness",
+    "overcommit_memory": "/proc/sys/vm/overcommit_memory",
+    "numa_balancing": "/proc/sys/kernel/numa_balancing",
+    "cpu_idle_driver": "/sys/devices/system/cpu/cpuidle/current_driver",
+    "smt": "/sys/devices/system/cpu/smt/active",
+    "clocksource": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "bios": "/sys/class/dmi/id/bios_version",
+    "product": "/sys/class/dmi/id/product_name",
+}
+
+
+def _line(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _cpu() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _virtualisation() -> str:
+    flags = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), "")
+    return (_line("/sys/hypervisor/type") or "hypervisor") if " hypervisor" in flags else ""
+
+
+def _system() -> str:
+    pairs = (line.partition("=") for line in _line("/etc/os-release").splitlines())
+    return {key: value.strip('"') for key, _, value in pairs}.get("PRETTY_NAME", platform.system())
+
+
+def host(paths: Iterable[Path] = ()) -> Host:
+    """This machine, with the drives under `paths`; `cores` are those that this process may run on."""
+    drives = {drive.name: drive for path in paths if (drive := drive_of(path))}
+    return Host(
+        cpu=_cpu(),
+        cores=len(os.sched_getaffinity(0)),
+        memory_bytes=psutil.virtual_memory().total,
+        kernel=platform.release(),
+        system=_system(),
+        virtualisation=_virtualisation(),
+        governor=_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        settings={name: text for name, path in SETTINGS.items() if (text := _line(path))},
+        drives=tuple(drives.values()),
+    )
