@@ -1,0 +1,1 @@
+"""Room 3: the engines, one folder each."""

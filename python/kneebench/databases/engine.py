@@ -1,0 +1,74 @@
+"""What an engine is: the protocol that each folder of this room fulfils, and that the contract test checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from kneebench._core import Crew
+from kneebench.records import Cell, Check, Finding, Setting, Watch
+
+
+class Server(Protocol):
+    """A running database that holds the workload's tables, freshly restored."""
+
+    settings: Sequence[Setting]
+    measures: frozenset[str]
+    """Names of the meters that the server itself answers by `readings`."""
+    cores: Sequence[int]
+    """Cores that the server may run on; empty when it is not on this machine."""
+    restore_s: float
+    notes: Sequence[str]
+
+    def crew(self, order: str) -> Crew:
+        """A crew for this server; `order` is the crew order's JSON without the address."""
+        ...
+
+    def readings(self, meter: str) -> dict[str, float]:
+        """The meter's counters (cumulative) and gauges by "quantity|source" (measurement/quantities.py)."""
+        ...
+
+    def sum_next_order_ids(self) -> int:
+        """sum D_NEXT_O_ID, to be compared with the client's New-Orders, idle to idle."""
+        ...
+
+    def transaction_counts(self) -> tuple[int, int]:
+        """(committed, rolled back) in the workload's database, everything flushed: ask when idle."""
+        ...
+
+    def conditions(self, watch: Watch) -> Sequence[Check]:
+        """The twelve consistency conditions (methods, section 1); the sentences say what was sampled."""
+        ...
+
+    def processes(self) -> Sequence[int]:
+        """The server's process ids on this machine; empty when it runs elsewhere."""
+        ...
+
+    def now_s(self) -> float:
+        """The server's clock: monotonic, or the simulated one."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Start a checkpoint and wait for its end."""
+        ...
+
+    def alive(self) -> str:
+        """Empty while the server answers; else what was seen of its end (log lines, OOM)."""
+        ...
+
+
+class Engine(Protocol):
+    """One kind of database, made from a plan."""
+
+    def findings(self) -> Sequence[Finding]:
+        """What is there, what is missing, what would be written where; changes nothing."""
+        ...
+
+    def prepare(self, watch: Watch) -> dict[str, str]:
+        """Load the database, or find its image; facts about the image (key, bytes, seconds, rows)."""
+        ...
+
+    def restored(self, cell: Cell, watch: Watch) -> AbstractContextManager[Server]:
+        """A server on the cell's storage, restored, started and cold; stopped and removed at the end."""
+        ...

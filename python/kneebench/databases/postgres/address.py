@@ -1,0 +1,118 @@
+"""From a URL to an address: what libpq understands, of it what both our clients (psycopg, tokio-postgres) understand.
+
+The password comes from the URL, PGPASSWORD or a passfile, in this order. It stays in the address, which is
+never stored; `without_password` is what results and messages may show of a URL.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from pydantic import SecretStr, ValidationError
+
+from kneebench.errors import PlanError
+from kneebench.records import Address
+
+UNDERSTOOD = {"host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "passfile", "connect_timeout"}
+
+
+def without_password(url: str) -> str:
+    """The URL fit to be shown.
+
+    >>> without_password("postgresql://me:secret@db/tpcc?password=secret&sslmode=require")
+    'postgresql://me@db/tpcc?sslmode=require'
+    """
+    user, at, _ = urlsplit(url).netloc.rpartition("@")
+    bare = url.replace(f"{user}@", f"{user.partition(':')[0]}@", 1) if at else url
+    return re.sub(r"\?$", "", re.sub(r"(?<=[?&])password=[^&]*&?", "", bare)).rstrip("&")
+
+
+def address_of(url: str) -> Address:
+    """The address of a running server; raises PlanError for a URL that we cannot use."""
+    doing = f"reading the URL {without_password(url)}"
+    try:
+        given: dict[str, Any] = {key: value for key, value in conninfo_to_dict(url).items() if value is not None}
+    except psycopg.Error as error:
+        raise PlanError(
+            doing, seen=str(error).strip().replace(url, "the URL"), do="write it as postgresql://user@host:5432/database?sslmode=verify-full"
+        ) from None
+    if unknown := sorted(set(given) - UNDERSTOOD):
+        raise PlanError(doing, seen=f"we cannot use {', '.join(unknown)}", do=f"use {', '.join(sorted(UNDERSTOOD))}")
+    user = given.get("user") or os.environ.get("PGUSER") or getpass.getuser()
+    bare = {"host": given.get("host", "localhost"), "port": given.get("port", 5432), "user": user, "database": given.get("dbname", user)}
+    bare |= {key: given[key] for key in ("sslmode", "sslrootcert") if key in given}
+    try:
+        address = Address.model_validate({"sslmode": "prefer", **bare})
+    except ValidationError as error:
+        raise PlanError(doing, seen="; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors()), do="correct it") from None
+    password = given.get("password") or os.environ.get("PGPASSWORD") or _from_passfile(address, given.get("passfile"))
+    return address.model_copy(update={"password": SecretStr(password) if password else None})
+
+
+def _from_passfile(address: Address, named: str | None) -> str | None:
+    """The password of libpq's passfile: lines host:port:database:user:password, "*" for any; ignored when others may read it."""
+    file = Path(named or os.environ.get("PGPASSFILE") or Path.home() / ".pgpass")
+    if not file.is_file() or file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return None
+    host = "localhost" if address.host.startswith("/") else address.host
+    wanted = (host, str(address.port), address.database, address.user)
+    for line in file.read_text().splitlines():
+        fields = [re.sub(r"\\(.)", r"\1", field) for field in re.findall(r"((?:\\.|[^:\\])*)(?::|$)", line)]
+        if not line.startswith("#") and len(fields) > 4 and all(field in ("*", want) for field, want in zip(fields, wanted, strict=False)):
+            return fields[4]
+    return None
+
+
+def parameters(address: Address, database: str = "") -> dict[str, str]:
+    """The address as psycopg takes it; `database` in place of the address's own."""
+    given = {"host": address.host, "port": str(address.port), "user": address.user, "dbname": database or address.database, "sslmode": address.sslmode}
+    if address.sslrootcert:
+        given["sslrootcert"] = address.sslrootcert
+    if address.password:
+        given["password"] = address.password.get_secret_value()
+    return given
+
+
+def connect(address: Address, database: str = "") -> psycopg.Connection[tuple[Any, ...]]:
+    """A connection in autocommit; raises PlanError with the server's words where it refuses.
+
+    It speaks the simple protocol: the extended one leaves a portal open in a transaction, and with it a snapshot
+    that would keep dead rows from being vacuumed.
+    """
+    text = make_conninfo("", **parameters(address, database))
+    try:
+        return psycopg.connect(
+            text, connect_timeout=10, application_name="kneebench", autocommit=True, cursor_factory=psycopg.ClientCursor, prepare_threshold=None
+        )
+    except psycopg.OperationalError as error:
+        raise PlanError(f"connecting to {address.host}:{address.port} as {address.user}", seen=_words(error), do=_advice(str(error))) from None
+
+
+def answers(address: Address) -> bool:
+    """True where a server takes connections there: asked without logging in to the workload's database, so nothing is counted."""
+    asked = {**parameters(address, "postgres"), "password": "", "connect_timeout": "5"}
+    text = make_conninfo("", **asked)
+    return pq.PGconn.ping(text.encode()) == pq.Ping.OK
+
+
+def _words(error: psycopg.Error) -> str:
+    return " ".join(str(error).split())
+
+
+def _advice(words: str) -> str:
+    if "password" in words or "fe_sendauth" in words:
+        return "set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"
+    if "refused" in words or "No such file" in words or "resolve" in words or "could not translate" in words:
+        return "start the server, or correct host and port of the URL"
+    if "SSL" in words or "certificate" in words:
+        return "correct sslmode and sslrootcert of the URL"
+    return "see the server's words above"

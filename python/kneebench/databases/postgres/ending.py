@@ -1,0 +1,64 @@
+"""What was seen of a server's end: its exit, its last lines, and whether the kernel killed it for memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+CRASH = re.compile(r"was terminated by signal|PANIC:|out of memory|No space left on device")
+TAIL_BYTES = 65_536
+
+
+def last_lines(log: Path, lines: int = 5) -> str:
+    """The last lines of a server's log, on one line."""
+    return " / ".join(_tail(log)[-lines:])
+
+
+def reason(exit_code: int | None, log: Path, started_s: float) -> str:
+    """Why the server is not well; empty where it runs and its log tells of no crash. `started_s` is on the monotonic clock.
+
+    A backend killed from outside makes the postmaster end all others and recover: it lives on, what was measured does not.
+    """
+    crashes = [line for line in _tail(log) if CRASH.search(line)]
+    if exit_code is None:
+        return f"a process of the server died: {crashes[-1]}{_memory_hint(started_s)}" if crashes else ""
+    how = f"exit code {exit_code}" if exit_code >= 0 else f"killed by {signal.Signals(-exit_code).name}"
+    said = " / ".join(dict.fromkeys([*crashes[-2:], *_tail(log)[-5:]])) or "nothing"
+    return f"the server ended ({how}){_memory_hint(started_s)}; its last lines: {said}"
+
+
+def _tail(log: Path) -> list[str]:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+            return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+    except FileNotFoundError:
+        return []
+
+
+def _memory_hint(started_s: float) -> str:
+    """A word on the kernel's out-of-memory killer, where its log (readable by root) tells of one since the server's start."""
+    killed = [text for at_s, text in _kernel_lines() if at_s >= started_s and "Killed process" in text and "(postgres)" in text]
+    return f"; the kernel killed for want of memory: {killed[-1]}" if killed else ""
+
+
+def _kernel_lines() -> list[tuple[float, str]]:
+    """(seconds since boot, text) of the kernel's log as far as it can be read: one record a read, never waiting.
+
+    A record is "priority,number,microseconds,flags;text" (Documentation/ABI/testing/dev-kmsg).
+    """
+    lines: list[tuple[float, str]] = []
+    try:
+        file = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return lines
+    try:
+        while True:
+            head, _, text = os.read(file, 8192).decode(errors="replace").partition(";")
+            lines.append((int(head.split(",")[2]) / 1e6, text.splitlines()[0] if text else ""))
+    except OSError:
+        return lines
+    finally:
+        os.close(file)

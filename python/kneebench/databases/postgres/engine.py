@@ -1,0 +1,213 @@
+"""The PostgreSQL engine: servers that we run ourselves (embedded, or the user's build), or one by URL.
+
+A server of ours lives for one restored cell: its data directory is duplicated from the image onto the storage under
+test, it starts cold, and at the end both are gone. Start reading here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import psutil
+
+from kneebench.databases.engine import Engine
+from kneebench.databases.postgres import image as images
+from kneebench.databases.postgres.account import Account, server_account
+from kneebench.databases.postgres.builds import Build, find_build
+from kneebench.databases.postgres.cluster import DATABASE, configure, move_log, own
+from kneebench.databases.postgres.copying import cool, duplicate
+from kneebench.databases.postgres.launcher import Launch, Running, running
+from kneebench.databases.postgres.remote import RemotePostgres
+from kneebench.databases.postgres.room import Place, log_room_bytes, obstacles, places, require
+from kneebench.databases.postgres.runtime import runtime_directory
+from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.databases.postgres.settings import (
+    Machine,
+    check_settings,
+    complaint,
+    data_bytes,
+    initdb_options,
+    rules,
+    setting_bytes,
+    shared_buffers_bytes,
+)
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.drives import mount_of
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.plan.plan import Storage
+from kneebench.records import Cell, Event, Finding, Watch
+from kneebench.units import size
+
+REFLINKING = frozenset(["btrfs", "xfs", "bcachefs"])
+
+
+def open_engine(plan: Plan, journal: Journal) -> Engine:
+    """The engine that the plan asks for; changes nothing."""
+    if plan.database.url or any(storage.url for storage in plan.storages.values()):
+        return RemotePostgres(plan)
+    if plan.database.restore not in ("copy", "clone"):
+        raise PlanError("reading database.restore", seen=f"{plan.database.restore!r} is for a server by URL", do='use "copy" or "clone"')
+    if plan.database.schema_from == "hammerdb":
+        raise PlanError("reading database.schema_from", seen='"hammerdb" is for a server by URL', do="set database.url")
+    return OwnPostgres(plan, journal)
+
+
+class OwnPostgres:
+    """Servers that we start and stop."""
+
+    def __init__(self, plan: Plan, journal: Journal) -> None:
+        self.plan, self.journal = plan, journal
+
+    @cached_property
+    def build(self) -> Build:
+        """The binaries."""
+        return find_build(self.plan.database.bin_dir)
+
+    @cached_property
+    def account(self) -> Account | None:
+        """Whom the server runs as."""
+        return server_account()
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """Of every server of this plan."""
+        memory = psutil.virtual_memory().total
+        room = log_room_bytes(self.plan, memory, shared_buffers_bytes(memory, self.plan.workload.warehouses))
+        return rules(self.plan, Machine(len(self._cores()), memory, room))
+
+    @cached_property
+    def recipe(self) -> images.Recipe:
+        """What shapes the image."""
+        return images.Recipe(self.build.version, initdb_options(self.plan, self.build), self.plan.workload, self.plan.seed)
+
+    def _cores(self) -> Sequence[int]:
+        return self.plan.database.cores or sorted(os.sched_getaffinity(0))
+
+    def _places(self, storage: Storage) -> list[Place]:
+        return places(storage, self.plan.workload.warehouses, setting_bytes(self.settings["max_wal_size"]))
+
+    @contextlib.contextmanager
+    def _launch(self) -> Iterator[Launch]:
+        with runtime_directory(self.journal, self.account) as runtime:
+            yield Launch(self.build, self.account, runtime, self.plan.database.cores)
+
+    def findings(self) -> Sequence[Finding]:
+        """What is there and what is missing; starts no server, leaves nothing behind."""
+        try:
+            return list(self._findings())
+        except KneebenchError as error:
+            return [Finding(level="error", subject=error.doing, seen=error.seen, do=error.do)]
+
+    def _findings(self) -> Iterator[Finding]:
+        yield Finding(level="ok", subject="PostgreSQL", seen=f"version {self.build.version} in {self.build.bin_dir}")
+        if self.account:
+            yield Finding(level="ok", subject="account", seen=f"started by root, the server runs as {self.account.name!r}")
+        for storage in self.plan.storages.values():
+            yield from self._obstacles(storage)
+        yield self._image_finding()
+        yield from self._cloning()
+        if missing := list(self._cores_missing()):
+            yield from missing
+            return
+        with self._launch() as launch:
+            if words := complaint(launch, self.settings):
+                yield Finding(level="error", subject="database.settings", seen=words, do="correct the plan's settings")
+
+    def _obstacles(self, storage: Storage) -> Iterator[Finding]:
+        buffers = setting_bytes(self.settings["shared_buffers"])
+        for place in self._places(storage):
+            found = list(obstacles(place, self.account, buffers, psutil.virtual_memory().available))
+            yield from found or [
+                Finding(
+                    level="ok", subject=str(place.path), seen=f"{place.holds}: up to {size(place.needs_bytes)} would be written, and removed after each climb"
+                )
+            ]
+
+    def _cores_missing(self) -> Iterator[Finding]:
+        missing = sorted(set(self.plan.database.cores) - os.sched_getaffinity(0))
+        if missing:
+            yield Finding(level="error", subject="database.cores", seen=f"we may not run on {', '.join(map(str, missing))}", do="name cores of this machine")
+        elif self.plan.database.cores and not shutil.which("taskset"):
+            yield Finding(level="error", subject="database.cores", seen="taskset (util-linux) is missing", do="install it, or leave the cores out")
+
+    def _cloning(self) -> Iterator[Finding]:
+        """A clone shares blocks with the image, so both must lie on one file system that can."""
+        for name, storage in self.plan.storages.items() if self.plan.database.restore == "clone" else ():
+            image, there = mount_of(self.plan.database.image_path), mount_of(storage.path or Path())
+            if image.source != there.source or there.type not in REFLINKING:
+                seen = f"the image lies on {image.source} ({image.type}), the storage on {there.source} ({there.type})"
+                yield Finding(level="error", subject=f"clone to {name!r}", seen=seen, do='put both on one XFS or btrfs, or set restore = "copy"')
+
+    def _image_finding(self) -> Finding:
+        folder = self.plan.database.image_path.absolute()
+        if image := images.find(folder, self.recipe):
+            return Finding(level="ok", subject=f"image {image.folder}", seen=f"built, {size(image.size_bytes)}: it is used again")
+        needed = data_bytes(self.plan.workload.warehouses)
+        place = Place(next(p for p in (folder, *folder.parents) if p.exists()), "image", needed + needed // 10)
+        return next(
+            obstacles(place, self.account, 0, 2**63),
+            Finding(level="ok", subject=f"image {folder / self.recipe.key}", seen=f"about {size(needed)} would be written, and kept"),
+        )
+
+    def prepare(self, watch: Watch) -> dict[str, str]:
+        """Build the image, or find it."""
+        finding = self._image_finding()
+        require([finding], "making room for the image")
+        with self._launch() as launch:
+            check_settings(launch, self.settings)
+            self._image = images.prepare(self.plan.database.image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
+        return dict(self._image.facts)
+
+    @contextlib.contextmanager
+    def restored(self, cell: Cell, watch: Watch) -> Iterator[PostgresServer]:
+        """A server over a fresh copy of the image on the cell's storage, started cold."""
+        storage = self.plan.storages[cell.storage]
+        if not hasattr(self, "_image"):
+            self.prepare(watch)
+        require(list(self._obstacles(storage)), f"restoring to {cell.storage!r}")
+        doing = f"restoring the database to {cell.storage!r}"
+        watch(Event(kind="start", doing=doing))
+        began = time.monotonic()
+        with contextlib.ExitStack() as stack:
+            data, log = self._put_in_place(storage, stack, watch, doing)
+            launch = stack.enter_context(self._launch())
+            process = stack.enter_context(running(launch, data, self.journal, reach=[log] if log else []))
+            server = self._server(process, time.monotonic() - began)
+            stack.callback(server.close)
+            watch(Event(kind="end", doing=doing, share=1.0, data={"restore_s": server.restore_s}))
+            yield server
+
+    def _put_in_place(self, storage: Storage, stack: contextlib.ExitStack, watch: Watch, doing: str) -> tuple[Path, Path | None]:
+        """(data directory, log directory or None) on the storage, from the image, cold."""
+        name = f".kneebench-{uuid.uuid4().hex[:12]}"
+
+        def make(place: Path, what: str) -> Path:
+            return own(stack.enter_context(self.journal.directory(place.resolve() / f"{name}-{what}", f"a restored database's {what}")), self.account)
+
+        try:
+            data = make(storage.path or Path(), "data") / "data"
+            duplicate(self._image.data, data, "clone" if self.plan.database.restore == "clone" else "copy", self.account, watch, doing)
+            log = make(storage.log_path, "log") if storage.log_path else None
+            if log:
+                move_log(data, log, self.account)
+            configure(data, self.settings, self.account)
+            cool([self._image.data, data, *([log] if log else [])])
+        except OSError as error:
+            raise PlanError(doing, seen=str(error), do="look at the permissions, the free space and the health of the storage") from error
+        return data, log
+
+    def _server(self, process: Running, restore_s: float) -> PostgresServer:
+        address = process.address.model_copy(update={"database": DATABASE})
+        notes = []
+        if self.plan.database.restore == "clone":
+            notes.append("restored by reflink: the first write to each block pays for its copy during the run")
+        here = Process(process.family, process.ending, tuple(self._cores()))
+        return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)

@@ -1,0 +1,52 @@
+"""The runtime directory: the socket, the log and the lock of one server, open to its account (and to root) only.
+
+Whoever may connect may do everything in the database, so the directory's mode 0700 is what authenticates;
+trust on loopback TCP would make every local user a superuser, hence the server listens on the socket alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from kneebench.databases.postgres.account import Account, bar
+from kneebench.errors import PlanError
+from kneebench.lab.journal import Journal
+
+PORT = 5432
+LONGEST_SOCKET = 107
+"""Bytes of a Unix socket's path on Linux: sun_path of unix(7), less its final NUL."""
+PLACES = ("/tmp", "/var/tmp", "/run")  # noqa: S108 the directory made there has mode 0700
+
+
+def socket_of(runtime: Path) -> Path:
+    """The socket of the server that runs there."""
+    return runtime / f".s.PGSQL.{PORT}"
+
+
+def place(account: Account | None) -> Path:
+    """The first directory for temporary files that the account can enter and whose name leaves room for a socket's."""
+    for folder in dict.fromkeys((tempfile.gettempdir(), *PLACES)):
+        path = Path(folder)
+        fits = len(os.fsencode(socket_of(path / ("kneebench-" + "0" * 8)))) <= LONGEST_SOCKET
+        if fits and path.is_dir() and os.access(path, os.W_OK | os.X_OK) and bar(account, path) is None:
+            return path
+    raise PlanError(
+        "looking for a place for the server's socket",
+        seen=f"none of {tempfile.gettempdir()}, {', '.join(PLACES)} can be used",
+        do="set TMPDIR to a short, reachable directory",
+    )
+
+
+@contextlib.contextmanager
+def runtime_directory(journal: Journal, account: Account | None) -> Iterator[Path]:
+    """A new runtime directory, removed at the end."""
+    path = place(account) / f"kneebench-{uuid.uuid4().hex[:8]}"
+    with journal.directory(path, "the runtime directory of a server"):
+        if account:
+            account.owns(path)
+        yield path

@@ -1,0 +1,179 @@
+"""A running server with the workload's tables: what measuring asks of it, ours or one by URL."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+
+from kneebench._core import Crew, postgres_crew
+from kneebench.databases.postgres.address import answers, connect
+from kneebench.databases.postgres.conditions import conditions
+from kneebench.databases.postgres.readings import METERS, Readings
+from kneebench.databases.postgres.settings import in_force
+from kneebench.errors import DatabaseLost, PlanError
+from kneebench.records import Address, Check, Setting, Watch
+
+FLUSH_LIMIT_S = 10.0
+"""How long the last sessions of a rung may take to end and hand over their counts."""
+KEPT = "what was measured before is kept: see the server's log, then run again"
+NO_CHECKPOINTS = "the role may not run CHECKPOINT: windows do not begin at one"
+
+
+class Process(NamedTuple):
+    """What a server on this machine can be asked beside SQL; one elsewhere has neither ids nor cores."""
+
+    family: Callable[[], Sequence[int]] = tuple
+    ending: Callable[[], str] = str
+    cores: Sequence[int] = ()
+
+
+class PostgresServer:
+    """Answers for one database of one server.
+
+    It asks from two sessions (one for what takes long) on the workload's database, each in one transaction that never
+    ends: so none of its own questions is counted as a transaction. Read committed and without a snapshot between
+    statements, they keep no row from being vacuumed.
+    """
+
+    measures = METERS
+
+    def __init__(
+        self,
+        address: Address,
+        warehouses: int,
+        restore_s: float,
+        notes: Sequence[str] = (),
+        process: Process | None = None,
+        before: Sequence[Check] | None = None,
+    ) -> None:
+        self.address, self.warehouses, self.restore_s, self._before = address, warehouses, restore_s, before
+        self._process = process or Process()
+        self.cores = self._process.cores
+        self._lock = threading.Lock()
+        self._session, self._side = connect(address), connect(address)
+        self.settings: Sequence[Setting] = in_force(self._session)
+        self._readings = Readings(self._session, address.database)
+        self._may_checkpoint = _may_checkpoint(self._session)
+        self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *([] if self._may_checkpoint else [NO_CHECKPOINTS]))
+        for session in (self._session, self._side):
+            _settle(session)
+
+    def close(self) -> None:
+        """End the sessions."""
+        self._session.close()
+        self._side.close()
+
+    @contextlib.contextmanager
+    def _asking(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        with self._lock:
+            try:
+                self._session.execute("SELECT pg_stat_clear_snapshot()")
+                yield self._session
+            except psycopg.OperationalError as error:
+                raise DatabaseLost(doing, seen=self.alive() or " ".join(str(error).split()), do=KEPT) from error
+
+    @contextlib.contextmanager
+    def _reaching(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """A connection of its own; DatabaseLost where the server went away."""
+        try:
+            with connect(self.address) as connection:
+                yield connection
+        except (PlanError, psycopg.OperationalError) as error:
+            raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
+
+    def crew(self, order: str) -> Crew:
+        """A crew for this server: the order with the address put in."""
+        address = self.address.model_dump() | {"password": self.address.password.get_secret_value() if self.address.password else None}
+        return postgres_crew(json.dumps({**json.loads(order), "address": address}))
+
+    def readings(self, meter: str) -> dict[str, float]:
+        """The meter's counters and gauges by "quantity|source"."""
+        with self._asking(f"reading {meter}"):
+            return self._readings.read(meter)
+
+    def sum_next_order_ids(self) -> int:
+        """sum D_NEXT_O_ID over all districts."""
+        with self._asking("adding up the orders") as session:
+            return int((session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone() or (0,))[0])
+
+    def transaction_counts(self) -> tuple[int, int]:
+        """(committed, rolled back) as pg_stat_database counts them, once the last session of the load has handed over its counts.
+
+        Beside the load's transactions it counts one commit for each session's start and one for each statement it prepares.
+        """
+        with self._asking("counting the transactions") as session:
+            _await_idle(session, [own.info.backend_pid for own in (self._session, self._side)])
+        seen = self.readings("log_writes")
+        return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
+
+    def conditions(self, watch: Watch) -> Sequence[Check]:
+        """The twelve consistency conditions."""
+        with self._reaching("checking the conditions") as connection:
+            return conditions(connection, self.warehouses, self._before)
+
+    def processes(self) -> Sequence[int]:
+        """The server's process ids on this machine."""
+        return self._process.family()
+
+    def now_s(self) -> float:
+        """The monotonic clock."""
+        return time.monotonic()
+
+    def checkpoint(self) -> None:
+        """Run a checkpoint; nothing where the role may not (a note says so)."""
+        if self._may_checkpoint:
+            self._side.execute("CHECKPOINT")
+
+    def alive(self) -> str:
+        """Empty while the server answers; else what was seen of its end."""
+        seen = self._process.ending()
+        return seen or ("" if answers(self.address) else self._process.ending() or "it takes no connections")
+
+
+def _settle(session: psycopg.Connection[tuple[Any, ...]]) -> None:
+    """Have the counts of the session's own start handed over, then enter the transaction that never ends."""
+    session.execute("SET idle_in_transaction_session_timeout = 0")
+    if session.info.server_version >= 170000:
+        session.execute("SET transaction_timeout = 0")
+    if session.info.server_version >= 150000:
+        session.execute("SELECT pg_stat_force_next_flush()")
+    else:  # the collector is sent a message every half second
+        time.sleep(1.0)
+        session.execute("SELECT 1")
+    session.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
+
+
+def _may_checkpoint(session: psycopg.Connection[tuple[Any, ...]]) -> bool:
+    """Superusers may, and from version 15 on members of pg_checkpoint."""
+    member = "EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'pg_checkpoint' AND pg_has_role(r.oid, 'usage'))"
+    query = f"SELECT rolsuper OR {member} FROM pg_roles WHERE rolname = current_user"  # noqa: S608 no value from outside
+    return bool((session.execute(query).fetchone() or (False,))[0])
+
+
+def _await_idle(session: psycopg.Connection[tuple[Any, ...]], own: Sequence[int]) -> None:
+    """Wait until no other client's session is in the database: a session hands its last counts over before it leaves the list."""
+    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> ALL(%s)"
+    until = time.monotonic() + FLUSH_LIMIT_S
+    while time.monotonic() < until and (session.execute(others, [list(own)]).fetchone() or (0,))[0]:
+        time.sleep(0.02)
+        session.execute("SELECT pg_stat_clear_snapshot()")
+    if session.info.server_version < 150000:
+        time.sleep(1.0)
+
+
+def _remarks(settings: Sequence[Setting]) -> Iterator[str]:
+    """What a reader must know of settings that change what was measured."""
+    values = {setting.name: setting.value for setting in settings}
+    for name in ("fsync", "full_page_writes", "synchronous_commit"):
+        if values.get(name) == "off":
+            yield f"{name} is off: a crash of the machine loses or damages data, and the log is measured without its waiting"
+    if values.get("track_wal_io_timing") == "off":
+        yield "track_wal_io_timing is off: the log write latency is not measured"
+    if values.get("wal_sync_method") in ("open_sync", "open_datasync"):
+        yield f"wal_sync_method is {values['wal_sync_method']}: each log write is its own sync, and is counted as one flush"

@@ -1,0 +1,102 @@
+"""The image as a database on a running server, and the work database made from it: CREATE DATABASE ... TEMPLATE.
+
+What is ours says so in its comment; nothing else is dropped, whatever its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.image import Recipe
+from kneebench.databases.postgres.loading import load
+from kneebench.errors import PlanError, Refused
+from kneebench.plan.plan import Workload
+from kneebench.records import Address, Watch
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+OURS = "made by kneebench: "
+
+
+class Template(NamedTuple):
+    """The image on one server. `source` is the database to copy where it is not ours (HammerDB's); empty for our own."""
+
+    address: Address
+    source: str
+    recipe: Recipe
+
+    @property
+    def image(self) -> str:
+        """The image database's name."""
+        return self.source or f"kneebench_image_{self._digest}"
+
+    @property
+    def _digest(self) -> str:
+        return self.recipe.key.rpartition("-")[2]
+
+    def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
+        """Load the image database, or find it whole; its facts."""
+        with connect(self.address) as connection:
+            comment = _comment(connection, self.image)
+            if comment and comment.startswith(f"{OURS}image "):
+                return {**json.loads(comment.removeprefix(f"{OURS}image ")), "reused": "yes"}
+            _drop(connection, self.image)
+            _create(connection, self.image, "an image being built")
+            began = time.monotonic()
+            address = self.address.model_copy(update={"database": self.image})
+            loaded = load(address, workload, seed, watch)
+            seconds = time.monotonic() - began
+            size = (connection.execute("SELECT pg_database_size(%s)", [self.image]).fetchone() or (0,))[0]
+            known = {"key": self.recipe.key, "server": self.recipe.version, "warehouses": str(workload.warehouses), "bytes": str(size)}
+            facts = {**known, "build_s": f"{seconds:.1f}", "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}", **loaded}
+            _mark(connection, self.image, f"image {json.dumps(facts)}")
+        return {**facts, "reused": "no"}
+
+    @contextlib.contextmanager
+    def work(self) -> Iterator[Address]:
+        """A fresh copy of the image: its address; dropped at the end."""
+        name = f"kneebench_work_{self._digest}"
+        with connect(self.address) as connection:
+            _drop(connection, name)
+            _create(connection, name, "a restored database", self.image)
+        try:
+            yield self.address.model_copy(update={"database": name})
+        finally:
+            with contextlib.suppress(PlanError, psycopg.Error), connect(self.address) as connection:
+                _drop(connection, name)
+
+
+def _comment(connection: Connection, database: str) -> str | None:
+    """The database's comment: None where there is no such database, "" where it has none."""
+    row = connection.execute("SELECT coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE datname = %s", [database]).fetchone()
+    return row[0] if row else None
+
+
+def _mark(connection: Connection, database: str, what: str) -> None:
+    connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(database), sql.Literal(OURS + what)))
+
+
+def _create(connection: Connection, database: str, what: str, template: str = "template0") -> None:
+    strategy = " STRATEGY file_copy" if template != "template0" and connection.info.server_version >= 150000 else ""
+    try:
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}" + strategy).format(sql.Identifier(database), sql.Identifier(template)))
+    except psycopg.errors.Error as error:
+        raise PlanError(f"creating the database {database}", seen=" ".join(str(error).split()), do="see the server's words above") from None
+    _mark(connection, database, what)
+
+
+def _drop(connection: Connection, database: str) -> None:
+    """Drop a database of ours; nothing where there is none; raises Refused for one that does not say it is ours."""
+    comment = _comment(connection, database)
+    if comment is None:
+        return
+    if not comment.startswith(OURS):
+        raise Refused(f"dropping the database {database}", seen="it does not say that kneebench made it", do="rename it or drop it yourself")
+    connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(database)))

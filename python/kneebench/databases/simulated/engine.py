@@ -1,0 +1,89 @@
+"""The simulated engine: nothing is loaded, nothing on this machine is touched, and its clock jumps.
+
+The model is in the Rust core (src/session/simulated.rs): k cores with one queue, buffer misses to a data device of c channels, and a
+log with group commit. Its figures are the plan's `simulated` table of each storage. It is never the default, and every page made from
+it says "simulated".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+
+from kneebench._core import SimulatedServer
+from kneebench.databases.simulated.server import Simulated
+from kneebench.errors import PlanError
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.plan.plan import SimulatedStorage, Workload
+from kneebench.records import Cell, Event, Finding, Record, Watch
+
+
+class Model(Record):
+    """What the Rust core is told: the drives and cores, the size of the database, the seed of its chances."""
+
+    storage: SimulatedStorage
+    warehouses: int
+    profile: str
+    seed: int
+
+
+def model(storage: SimulatedStorage, workload: Workload, seed: int) -> Model:
+    """A simulated database of a workload's size."""
+    return Model(storage=storage, warehouses=workload.warehouses, profile=workload.profile, seed=seed)
+
+
+def restored_seed(seed: int, cell: str, number: int) -> int:
+    """The seed of one restore: repeats differ like a noisy machine's, and the same campaign run again is the same.
+
+    >>> restored_seed(1, "disk", 0) == restored_seed(1, "disk", 0), restored_seed(1, "disk", 0) == restored_seed(1, "disk", 1)
+    (True, False)
+    """
+    return int.from_bytes(blake2b(f"{seed}/{cell}/{number}".encode(), digest_size=8).digest()) >> 1
+
+
+class SimulatedEngine:
+    """Models in place of servers. A restore is a new model, seeded by plan, cell and the number of the cell's restore."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._restores: dict[str, itertools.count[int]] = {}
+
+    def findings(self) -> Sequence[Finding]:
+        """A line for each storage: its model, or that it has none."""
+        return [self._finding(name) for name in self._plan.storages]
+
+    def _finding(self, name: str) -> Finding:
+        found = self._plan.storages[name].simulated
+        if found is None:
+            return Finding(level="error", subject=f"storage {name}", seen="no model", do=_table(name))
+        drives = f"{found.cores} cores, reads of {1e3 * found.read_latency:g} ms, log flushes of {1e3 * found.log_latency:g} ms"
+        return Finding(level="ok", subject=f"storage {name}", seen=f"simulated: {drives}; nothing is written anywhere")
+
+    def prepare(self, watch: Watch) -> dict[str, str]:
+        """Nothing to load: a model is born with its tables full."""
+        watch(Event(kind="end", doing="preparing the simulated database"))
+        return {"engine": "simulated", "warehouses": str(self._plan.workload.warehouses)}
+
+    @contextlib.contextmanager
+    def restored(self, cell: Cell, watch: Watch) -> Iterator[Simulated]:
+        """A fresh model with a cold cache and its clock at 0. Raises PlanError where the storage has none."""
+        storage = self._plan.storages[cell.storage].simulated
+        if storage is None:
+            raise PlanError(f"restoring {cell.storage} simulated", seen="the storage has no model", do=_table(cell.storage))
+        number = next(self._restores.setdefault(cell.id, itertools.count()))
+        seed = restored_seed(self._plan.seed, cell.id, number)
+        server = SimulatedServer(model(storage, self._plan.workload, seed).model_dump_json())
+        watch(Event(kind="end", doing=f"restoring {cell.storage} (simulated)"))
+        yield Simulated(server, storage)
+
+
+def _table(storage: str) -> str:
+    return f'give it a table: [storages."{storage}".simulated]'
+
+
+def open_engine(plan: Plan, journal: Journal) -> SimulatedEngine:
+    """The engine of a plan; the journal stays empty, nothing is changed."""
+    return SimulatedEngine(plan)

@@ -1,0 +1,80 @@
+"""A simulated server: the model behind the same door as a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kneebench._core import Crew, SimulatedServer
+from kneebench.databases.simulated.conditions import judged
+from kneebench.plan.plan import SimulatedStorage
+from kneebench.records import Check, Setting, Watch
+
+METERS: dict[str, tuple[str, ...]] = {
+    "cores": ("cores.",),
+    "devices": ("device.",),
+    "log_writes": ("log.", "database."),
+    "checkpoints": ("checkpoints.",),
+    "tables": ("tables.", "cache."),
+    "waits": ("waits.",),
+    "pressure": ("pressure.",),
+    "processes": ("processes.",),
+}
+"""The meters that the model answers, and the quantities of each by the beginning of their names."""
+
+
+class Simulated:
+    """One model, from its restore on. Its only clock is `now_s`: it goes on when a crew ticks."""
+
+    def __init__(self, server: SimulatedServer, storage: SimulatedStorage) -> None:
+        self._server = server
+        self.settings = _settings(storage)
+        self.measures = frozenset(METERS)
+        self.cores = tuple(range(storage.cores))
+        self.restore_s = 0.0
+        self.notes = ("simulated: a model's answers, not a database's; its restore takes no time",)
+
+    def crew(self, order: str) -> Crew:
+        """A crew on the simulated clock, after those before it."""
+        return self._server.crew(order)
+
+    def readings(self, meter: str) -> dict[str, float]:
+        """One meter's readings; raises KeyError for one that the model does not answer."""
+        beginnings = METERS[meter]
+        return {name: value for name, value in self._server.readings().items() if name.startswith(beginnings)}
+
+    def sum_next_order_ids(self) -> int:
+        """sum D_NEXT_O_ID over all districts."""
+        return self._server.ledger()["next_order_ids"]
+
+    def transaction_counts(self) -> tuple[int, int]:
+        """(committed, rolled back)."""
+        ledger = self._server.ledger()
+        return ledger["committed"], ledger["rolled_back"]
+
+    def conditions(self, watch: Watch) -> Sequence[Check]:
+        """Those of the twelve that the model can answer."""
+        return judged(self._server.ledger())
+
+    def processes(self) -> Sequence[int]:
+        """None: it is no process."""
+        return ()
+
+    def now_s(self) -> float:
+        """The simulated clock."""
+        return self._server.now_s()
+
+    def checkpoint(self) -> None:
+        """Start a checkpoint; its pages are written as time goes on."""
+        self._server.checkpoint()
+
+    def alive(self) -> str:
+        """Empty, unless the model's time to die has come."""
+        return self._server.ended()
+
+
+def _settings(storage: SimulatedStorage) -> tuple[Setting, ...]:
+    """The model's figures as settings: what storage is made of matters, and is printed. `checkpoint_timeout` as a real server names it."""
+    figures = tuple(Setting(name=f"simulated.{name}", value=f"{value:g}", source="plan", matters=True) for name, value in storage)
+    if not storage.checkpoint_every:
+        return figures
+    return (*figures, Setting(name="checkpoint_timeout", value=f"{storage.checkpoint_every:g}s", source="model"))

@@ -1,0 +1,75 @@
+"""Servers with one loaded warehouse or two, for tests that spoil them: each test gets a database of its own, copied from a template."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from kneebench.databases.postgres.account import server_account
+from kneebench.databases.postgres.address import connect, parameters
+from kneebench.databases.postgres.builds import find_build
+from kneebench.databases.postgres.cluster import configure
+from kneebench.databases.postgres.launcher import Launch, make_cluster, running
+from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.runtime import runtime_directory
+from kneebench.lab.journal import Journal
+from kneebench.plan.plan import Workload
+from kneebench.records import Address, Event
+
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+WITHOUT_DEBIAN = pytest.mark.skipif(not DEBIAN.exists(), reason="Debian's PostgreSQL 15 is not installed")
+BUILDS = [pytest.param(None, id="embedded-18"), pytest.param(DEBIAN, id="debian-15", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN])]
+SETTINGS = {"wal_level": "minimal", "max_wal_senders": "0", "fsync": "off", "shared_buffers": "256MB", "max_wal_size": "2GB", "max_connections": "40"}
+SESSION = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off"
+"""As the virtual users' sessions are set."""
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+class Databases:
+    """One server; databases on it, empty or loaded."""
+
+    def __init__(self, address: Address) -> None:
+        self.address, self._numbers, self._templates = address, itertools.count(), {}
+
+    def empty(self, template: str = "template0") -> Address:
+        name = f"test_{next(self._numbers)}"
+        with connect(self.address) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return self.address.model_copy(update={"database": name})
+
+    def loaded(self, warehouses: int = 1, profile: str = "spec") -> Address:
+        key = (warehouses, profile)
+        if key not in self._templates:
+            address = self.empty()
+            load(address, Workload(warehouses=warehouses, profile=profile), 42, unwatched)
+            self._templates[key] = address.database
+        return self.empty(self._templates[key])
+
+
+@contextlib.contextmanager
+def databases(folder: Path, bin_dir: Path | None) -> Iterator[Databases]:
+    journal, account = Journal(folder / "journal"), server_account()
+    with runtime_directory(journal, account) as runtime:
+        launch = Launch(find_build(bin_dir), account, runtime)
+        make_cluster(launch, runtime / "data", [])
+        configure(runtime / "data", {**SETTINGS, "listen_addresses": ""}, account)
+        with running(launch, runtime / "data", journal) as server:
+            yield Databases(server.address)
+
+
+def session(address: Address) -> psycopg.Connection[tuple[Any, ...]]:
+    """A session as a virtual user has it."""
+    return psycopg.connect(**parameters(address), options=SESSION, autocommit=True)
+
+
+def value(connection: psycopg.Connection[tuple[Any, ...]], query: str, *given: object) -> Any:
+    return connection.execute(query.encode(), given or None).fetchone()[0]

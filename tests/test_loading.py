@@ -1,0 +1,198 @@
+"""Loading into real servers: what is in the tables, and what happens when it did not go smoothly."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from loaded import BUILDS, Databases, databases, session, unwatched, value
+
+from kneebench.databases.postgres import loading
+from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.conditions import conditions
+from kneebench.databases.postgres.loading import install_functions, load
+from kneebench.databases.postgres.schema import LARGEST_FIRST, facts, note, tables_there
+from kneebench.errors import KneebenchError, Refused
+from kneebench.plan.plan import Workload
+from kneebench.records import Address, Event
+
+ONE = Workload(warehouses=1)
+
+
+@pytest.fixture(scope="module", params=BUILDS)
+def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    with databases(tmp_path_factory.mktemp("loading"), request.param) as server:
+        yield server
+
+
+def counted(address: Address) -> dict[str, int]:
+    with connect(address) as connection:
+        return {table: value(connection, f"SELECT count(*) FROM public.{table}") for table in LARGEST_FIRST}
+
+
+def printed(address: Address, table: str) -> str:
+    """A digest of a table's rows in their order on the pages."""
+    with connect(address) as connection:
+        return str(value(connection, f"SELECT md5(string_agg(md5(t::text), '' ORDER BY ctid)) FROM public.{table} AS t"))
+
+
+def share(connection: psycopg.Connection[Any], table: str, condition: str) -> float:
+    return float(value(connection, f"SELECT avg(({condition})::int) FROM public.{table}"))
+
+
+@pytest.mark.parametrize("profile", ["spec", "hammerdb"])
+def test_a_load_has_its_rows_and_keeps_all_conditions(there: Databases, profile: str) -> None:
+    address = there.loaded(2, profile)
+    rows = counted(address)
+    lines = rows.pop("order_line")
+    assert rows == {
+        "warehouse": 2, "district": 20, "customer": 60_000, "history": 60_000, "item": 100_000,
+        "stock": 200_000, "orders": 60_000, "new_order": 18_000,
+    }  # fmt: skip
+    assert abs(lines - 600_000) < 6_000
+    with connect(address) as connection:
+        assert [check.sentence for check in conditions(connection, 2) if not check.passed] == []
+
+
+def test_the_rows_follow_the_rules_of_their_profile(there: Databases) -> None:
+    with connect(there.loaded()) as spec, connect(there.loaded(1, "hammerdb")) as hammerdb:
+        assert share(spec, "customer", "c_credit = 'BC'") == pytest.approx(0.1, abs=0.01)
+        assert share(hammerdb, "customer", "c_credit = 'BC'") == pytest.approx(0.5, abs=0.02)
+        assert share(spec, "stock", "s_data LIKE '%ORIGINAL%'") == pytest.approx(0.1, abs=0.005)
+        assert share(spec, "item", "i_price BETWEEN 1 AND 100 AND length(i_data) BETWEEN 26 AND 50") == 1
+        assert share(spec, "customer", "c_zip LIKE '____11111' AND length(c_phone) = 16 AND c_middle = 'OE'") == 1
+        assert value(spec, "SELECT count(DISTINCT (o_d_id, o_c_id)) FROM public.orders") == 30_000
+        assert value(spec, "SELECT array_agg(c_last ORDER BY c_id) FROM public.customer WHERE c_d_id = 1 AND c_id IN (1, 2, 372, 1000)") == [
+            "BARBARBAR", "BARBAROUGHT", "PRICALLYOUGHT", "EINGEINGEING",
+        ]  # fmt: skip
+        assert value(spec, "SELECT max(ol_amount) FROM public.order_line") > 9_000
+        assert 99 < value(hammerdb, "SELECT max(ol_amount) FROM public.order_line") <= 100
+
+
+def test_the_schema_is_hammerdbs_with_its_names(there: Databases) -> None:
+    with connect(there.loaded()) as connection:
+        indexes = "SELECT array_agg(indexname::text ORDER BY indexname) FROM pg_indexes WHERE schemaname = 'public'"
+        assert value(connection, indexes) == [
+            "customer_i1", "customer_i2", "district_i1", "item_i1", "new_order_i1", "order_line_i1", "orders_i1", "orders_i2", "stock_i1", "warehouse_i1",
+        ]  # fmt: skip
+        columns = """SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum)
+                     FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0"""
+        assert value(connection, columns, "public.new_order") == "no_w_id integer, no_o_id integer, no_d_id smallint"
+        assert value(connection, "SELECT pg_get_indexdef('stock_i1'::regclass)").endswith("(s_i_id, s_w_id)")
+        assert value(connection, "SELECT count(*) FROM pg_proc WHERE pronamespace = 'kneebench'::regnamespace") >= 5
+
+
+def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_streams(there: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = there.loaded()
+    monkeypatch.setattr(loading, "STREAMS", 4)
+    second, other = there.empty(), there.empty()
+    load(second, ONE, 42, unwatched)
+    load(other, ONE, 43, unwatched)
+    for table in ("customer", "orders", "order_line", "stock"):
+        assert printed(first, table) == printed(second, table) != printed(other, table)
+
+
+def test_loaded_pages_are_frozen_and_known_to_be_visible(there: Databases) -> None:
+    with connect(there.loaded()) as connection:
+        shares = "SELECT min(relallvisible::float / relpages) FROM pg_class WHERE relname = ANY(%s) AND relkind = 'r'"
+        assert value(connection, shares, list(LARGEST_FIRST)) == 1
+
+
+def test_a_whole_load_is_found_again_and_one_that_was_run_on_is_redone(there: Databases) -> None:
+    address = there.loaded()
+    assert load(address, ONE, 42, unwatched)["reused"] == "yes"
+    with session(address) as user:
+        user.execute("SELECT kneebench.payment(1, 1, 1, 1, 5, '', 100)")
+    assert "reused" not in load(address, ONE, 42, unwatched)
+    assert counted(address)["history"] == 30_000
+
+
+def test_a_load_that_was_broken_off_is_dropped_and_redone(there: Databases) -> None:
+    address = there.empty()
+
+    def interrupt(event: Event) -> None:
+        if event.doing == "making the keys":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load(address, ONE, 42, interrupt)
+    with connect(address) as connection:
+        assert facts(connection)["state"] == "loading"
+        assert all(tables_there(connection).values()) and "stock" in tables_there(connection)
+    load(address, ONE, 42, unwatched)
+    with connect(address) as connection:
+        assert facts(connection)["state"] == "whole"
+        assert [check.sentence for check in conditions(connection, 1) if not check.passed] == []
+
+
+def test_ctrl_c_in_mid_stream_rolls_the_tables_under_way_back(there: Databases) -> None:
+    address, workload = there.empty(), Workload(warehouses=20)
+
+    def interrupt(event: Event) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load(address, workload, 42, interrupt)
+    with connect(address) as connection:
+        assert "order_line" not in tables_there(connection)
+        until = time.monotonic() + 20
+        while value(connection, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()") > 1:
+            assert time.monotonic() < until, "a stream's session is still there"
+            time.sleep(0.1)
+
+
+def test_tables_of_another_are_refused_and_left_alone(there: Databases) -> None:
+    address = there.empty()
+    with connect(address) as connection:
+        connection.execute("CREATE TABLE public.customer AS SELECT 7 AS precious")
+        note(connection, {"state": "loading"})
+        with pytest.raises(Refused, match="did not make: customer"):
+            load(address, ONE, 42, unwatched)
+        assert value(connection, "SELECT precious FROM public.customer") == 7
+
+
+def test_a_whole_load_of_another_shape_is_refused_and_left_alone(there: Databases) -> None:
+    address = there.loaded()
+    with pytest.raises(Refused, match="another shape: warehouses = 1, profile = spec"):
+        load(address, Workload(warehouses=2), 42, unwatched)
+    assert counted(address)["warehouse"] == 1
+
+
+def test_progress_tells_rate_and_time_left(there: Databases) -> None:
+    seen: list[Event] = []
+    load(there.empty(), Workload(warehouses=4), 42, seen.append)
+    under_way = [event for event in seen if event.doing == "loading 4 warehouses"]
+    assert under_way and all(0 < (event.share or 0) <= 1 and event.data["rows_per_s"] for event in under_way)
+    assert [event.doing for event in seen if event.doing not in {e.doing for e in under_way}] == [
+        "making the keys", "gathering statistics", "installing the functions", "waiting for a checkpoint",
+    ]  # fmt: skip
+
+
+def test_a_server_that_ends_the_stream_is_heard(there: Databases) -> None:
+    address = there.empty()
+
+    def shoot() -> None:
+        with connect(there.address) as connection:
+            kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s AND query LIKE 'COPY%%'"
+            while not value(connection, kill, address.database):
+                pass
+
+    threading.Thread(target=shoot).start()
+    with pytest.raises(KneebenchError, match=r"while loading the tables: filling [a-z_]+: .*(connection closed|terminating connection)"):
+        load(address, Workload(warehouses=20), 42, unwatched)
+
+
+def test_functions_are_installed_beside_the_schema_of_another(there: Databases) -> None:
+    address = there.empty()
+    with connect(address) as connection:
+        for statement in (Path(loading.__file__).parent / "schema.sql").read_text().split(";\n"):
+            connection.execute(statement.encode())
+        install_functions(connection)
+        install_functions(connection)
+        names = "SELECT array_agg(proname::text ORDER BY proname) FROM pg_proc WHERE pronamespace = 'kneebench'::regnamespace"
+        assert set(value(connection, names)) >= {"delivery", "new_order", "order_status", "payment", "stock_level"}

@@ -1,0 +1,407 @@
+"""Servers of our own, on the embedded PostgreSQL 18 and on Debian's 15: from initdb to the last file removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+
+from kneebench.databases.engine import Engine
+from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.builds import find_build
+from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.postgres.server import PostgresServer
+from kneebench.errors import DatabaseLost, PlanError, Refused
+from kneebench.lab.journal import MARKER, Journal
+from kneebench.measurement.quantities import READ
+from kneebench.plan import Plan
+from kneebench.records import Cell, Event
+
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+BUILDS = [
+    pytest.param(None, id="embedded-18"),
+    pytest.param(
+        DEBIAN, id="debian-15", marks=[pytest.mark.postgres15, pytest.mark.skipif(not DEBIAN.exists(), reason="Debian's PostgreSQL 15 is not installed")]
+    ),
+]
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes accounts: needs root")
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+class Bench:
+    """A place with three storages, an image directory and a journal."""
+
+    def __init__(self, folder: Path, bin_dir: Path | None) -> None:
+        self.folder, self.bin_dir = folder, bin_dir
+        for name in ("disk", "log"):
+            (folder / name).mkdir()
+        self.journal = Journal(folder / "journal")
+
+    def plan(self, **database: Any) -> Plan:
+        return Plan.model_validate(
+            {
+                "database": {"bin_dir": self.bin_dir, "image_path": self.folder / "images", **database},
+                "workload": {"warehouses": 1},
+                "ladder": {"users": (1, 8), "checkpoints": 0},
+                "storages": {
+                    "disk": {"path": self.folder / "disk"},
+                    "memory": {"path": "/dev/shm"},
+                    "split": {"path": self.folder / "disk", "log_path": self.folder / "log"},
+                },
+            }
+        )
+
+    def engine(self, **database: Any) -> Engine:
+        return open_engine(self.plan(**database), self.journal)
+
+    def left(self) -> list[Path]:
+        return [path for name in ("disk", "log", "journal") for path in (self.folder / name).iterdir()]
+
+
+@pytest.fixture(scope="module", params=BUILDS)
+def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """One bench a build; its image is loaded by the first test that wants one."""
+    return Bench(tmp_path_factory.mktemp("bench"), request.param)
+
+
+@pytest.fixture
+def server(bench: Bench) -> Iterator[PostgresServer]:
+    """A restored server on the disk."""
+    with bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
+        yield server
+
+
+def postmasters(bench: Bench) -> list[psutil.Process]:
+    return [p for p in psutil.process_iter(["name", "cmdline"]) if p.info["name"] == "postgres" and str(bench.folder) in " ".join(p.info["cmdline"] or [])]
+
+
+def value(server: PostgresServer, query: str) -> Any:
+    with connect(server.address, "postgres") as connection:
+        return connection.execute(query).fetchone()[0]
+
+
+def test_an_image_is_built_once_and_found_again_and_says_what_it_is(bench: Bench) -> None:
+    first, second = bench.engine().prepare(unwatched), bench.engine().prepare(unwatched)
+    assert second == {**first, "reused": "yes"}
+    assert first["warehouses"] == "1"
+    assert int(first["bytes"]) > 80_000_000
+    assert float(first["warehouses_per_min"]) > 0
+    assert first["key"] in [path.name for path in (bench.folder / "images").iterdir()]
+    assert bench.left() == []
+
+
+def test_a_restored_server_holds_the_tables_and_answers(server: PostgresServer) -> None:
+    assert server.alive() == ""
+    assert server.sum_next_order_ids() == 10 * 3001
+    assert server.restore_s > 0
+    assert set(server.cores) == os.sched_getaffinity(0)
+    assert server.processes()
+    server.checkpoint()
+
+
+def test_every_meter_reads_known_quantities_and_counters_never_fall(server: PostgresServer) -> None:
+    for meter in server.measures:
+        first, second = server.readings(meter), server.readings(meter)
+        for name, later in second.items():
+            quantity = READ[name.partition("|")[0]]
+            assert quantity.kind == "gauge" or later >= first.get(name, 0.0), name
+    assert {"log.flushes|database", "log.flush_time|database", "database.commits|database"} <= set(server.readings("log_writes"))
+    assert "tables.sequential_scans|stock" in server.readings("tables")
+
+
+def test_commits_are_seen_as_flushes_of_the_log_that_took_time(server: PostgresServer) -> None:
+    assert_commits_are_seen(server)
+
+
+def test_version_16_keeps_the_log_elsewhere_and_is_read_as_well(tmp_path: Path) -> None:
+    bin_dir = find_build(None).bin_dir.parents[1] / "pginstall" / "bin"  # the wheel brings it along
+    with Bench(tmp_path, bin_dir).engine().restored(Cell(id="memory", storage="memory"), unwatched) as server:
+        assert_commits_are_seen(server)
+        for meter in server.measures:
+            server.readings(meter)
+
+
+def assert_commits_are_seen(server: PostgresServer) -> None:
+    before = server.readings("log_writes")
+    with connect(server.address) as session:
+        for _ in range(50):
+            session.execute("UPDATE district SET d_name = d_name WHERE d_w_id = 1 AND d_id = 1")
+    server.transaction_counts()
+    after = server.readings("log_writes")
+    rise = {name: after[name] - before[name] for name in after}
+    assert 50 <= rise["log.flushes|database"] <= 80
+    assert 0 < rise["log.flush_time|database"] + rise["log.write_time|database"] < 30
+    assert rise["log.bytes|database"] > 50 * 100
+    assert rise["log.writes|database"] >= 50
+
+
+def test_transactions_are_counted_exactly_and_our_own_questions_are_not(server: PostgresServer) -> None:
+    commits, rollbacks = server.transaction_counts()
+    for meter in server.measures:
+        server.readings(meter)
+    server.sum_next_order_ids()
+    server.checkpoint()
+    assert server.alive() == ""
+    assert server.transaction_counts() == (commits, rollbacks)
+    with connect(server.address) as session:
+        for _ in range(7):
+            session.execute("SELECT 1")
+        for _ in range(3):
+            with pytest.raises(psycopg.errors.DivisionByZero):
+                session.execute("SELECT 1 / 0")
+    assert server.transaction_counts() == (commits + 7 + 1, rollbacks + 3)  # and the session's own start
+
+
+def test_our_sessions_keep_no_dead_row_from_being_vacuumed(server: PostgresServer) -> None:
+    for meter in server.measures:
+        server.readings(meter)
+    server.sum_next_order_ids()
+    assert value(server, "SELECT count(backend_xmin) FROM pg_stat_activity WHERE datname = 'kneebench'") == 0
+
+
+def test_every_setting_in_force_is_kept_and_what_storage_sees_is_marked(server: PostgresServer) -> None:
+    settings = {setting.name: setting for setting in server.settings}
+    for name in ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "data_checksums", "shared_buffers", "max_wal_size", "huge_pages"):
+        assert settings[name].matters, name
+    assert settings["fsync"].value == settings["track_wal_io_timing"].value == "on"
+    assert settings["checkpoint_timeout"].value == "1min"
+    assert not settings["max_connections"].matters
+    assert not {"data_directory", "unix_socket_directories", "config_file"} & set(settings)
+
+
+def test_the_server_listens_on_no_port_and_runs_without_our_rights(server: PostgresServer) -> None:
+    postmaster = psutil.Process(server.processes()[0])
+    assert [c for c in postmaster.net_connections() if c.family.name in ("AF_INET", "AF_INET6")] == []
+    assert postmaster.uids().effective != 0
+    assert stat.S_IMODE(Path(server.address.host).stat().st_mode) == 0o700
+
+
+def test_a_server_in_memory_and_one_with_its_log_apart_are_restored_and_nothing_is_left(bench: Bench) -> None:
+    engine = bench.engine()
+    for storage in ("memory", "split"):
+        with engine.restored(Cell(id=storage, storage=storage), unwatched) as server:
+            assert server.sum_next_order_ids() == 30_010
+            data = Path(value(server, "SELECT current_setting('data_directory')"))
+            wal = (data / "pg_wal").resolve()
+            assert wal.is_relative_to(bench.folder / "log") == (storage == "split")
+            runtime = Path(server.address.host)
+        assert not runtime.exists()
+        assert not data.parent.exists()
+        assert postmasters(bench) == []
+        assert bench.left() == []
+
+
+def test_a_climb_never_sees_what_the_last_one_did(bench: Bench) -> None:
+    engine = bench.engine()
+    for _ in range(2):
+        with engine.restored(Cell(id="disk", storage="disk"), unwatched) as server:
+            assert server.sum_next_order_ids() == 30_010
+            with connect(server.address) as session:
+                session.execute("UPDATE district SET d_next_o_id = d_next_o_id + 1")
+
+
+def test_virtual_users_run_and_the_books_agree(server: PostgresServer) -> None:
+    order = {"users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 10}
+    order |= {"seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers": 1, "cores": []}
+    orders, (_, rollbacks) = server.sum_next_order_ids(), server.transaction_counts()
+    crew = server.crew(json.dumps(order))
+    crew.ready()
+    crew.go()
+    crew.mark("window")
+    for _ in range(2):
+        crew.tick()
+    crew.mark("cool_down")
+    tally = json.loads(crew.stop())["transactions"]
+    assert server.sum_next_order_ids() - orders == tally["new_order"]["whole"]["committed"] > 0
+    retried = sum(sum(each["retried"].values()) for each in tally.values())
+    assert server.transaction_counts()[1] - rollbacks == retried + sum(each["whole"]["rolled_back"] + each["whole"]["failed"] for each in tally.values())
+    checks = server.conditions(unwatched)
+    assert len(checks) == 12
+    assert [check.sentence for check in checks if not check.passed] == []
+
+
+def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Bench) -> None:
+    with bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
+        os.kill(server.processes()[0], signal.SIGKILL)
+        time.sleep(0.5)
+        assert "killed by SIGKILL" in server.alive()
+        with pytest.raises(DatabaseLost, match="killed by SIGKILL"):
+            server.readings("log_writes")
+        with pytest.raises(DatabaseLost):
+            server.conditions(unwatched)
+    assert postmasters(bench) == []
+    assert bench.left() == []
+
+
+def test_a_killed_session_is_told_though_the_server_recovers(server: PostgresServer) -> None:
+    with connect(server.address) as session:
+        os.kill(session.info.backend_pid, signal.SIGKILL)
+        time.sleep(1.0)
+        assert "terminated by signal 9" in server.alive()
+
+
+def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned(bench: Bench) -> None:
+    bench.engine().prepare(unwatched)
+    script = """
+import sys, time
+from pathlib import Path
+from kneebench.databases.postgres.engine import open_engine
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.records import Cell
+engine = open_engine(Plan.model_validate_json(sys.argv[1]), Journal(Path(sys.argv[2])))
+with engine.restored(Cell(id="split", storage="split"), lambda event: None):
+    print("restored", flush=True)
+    time.sleep(600)
+"""
+    command = [sys.executable, "-c", script, bench.plan().model_dump_json(), str(bench.folder / "journal")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "restored\n"
+        process.kill()
+    assert len(postmasters(bench)) >= 1
+    bench.journal.clean(unwatched)
+    assert postmasters(bench) == []
+    assert bench.left() == []
+
+
+def test_a_half_built_image_is_cleared_away_and_built_again(bench: Bench) -> None:
+    key = bench.engine(settings={"wal_segment_size": "32MB"}).recipe.key  # type: ignore[attr-defined]
+    left = bench.folder / "images" / f"building-{key}"
+    (left / "data").mkdir(parents=True)
+    (left / MARKER).touch()
+    facts = bench.engine(settings={"wal_segment_size": "32MB"}).prepare(unwatched)
+    assert (facts["key"], facts["reused"]) == (key, "no")
+    assert not left.exists()
+    shutil.rmtree(bench.folder / "images" / key)
+
+
+def test_what_is_no_image_of_ours_is_never_removed(bench: Bench) -> None:
+    engine = bench.engine(settings={"wal_segment_size": "64MB"})
+    theirs = bench.folder / "images" / engine.recipe.key  # type: ignore[attr-defined]
+    theirs.mkdir(parents=True)
+    (theirs / "thesis.txt").write_text("years of work")
+    with pytest.raises(Refused, match="is no image"):
+        engine.prepare(unwatched)
+    assert (theirs / "thesis.txt").exists()
+
+
+def test_a_setting_that_the_server_does_not_know_is_told_in_its_words(bench: Bench) -> None:
+    for settings, words in (({"wal_buffer": "1MB"}, 'unrecognized configuration parameter "wal_buffer"'), ({"fsync": "maybe"}, 'parameter "fsync" requires')):
+        engine = bench.engine(settings=settings)
+        with pytest.raises(PlanError, match=words):
+            engine.prepare(unwatched)
+        assert any(words in finding.seen for finding in engine.findings() if finding.level == "error")
+
+
+def test_settings_of_the_plan_win_over_the_rules(bench: Bench) -> None:
+    settings = {"shared_buffers": "64MB", "wal_compression": True, "wal_sync_method": "open_datasync"}
+    core = max(os.sched_getaffinity(0))
+    with bench.engine(settings=settings, cores=[core]).restored(Cell(id="disk", storage="disk"), unwatched) as server:
+        seen = {setting.name: setting.value for setting in server.settings}
+        assert seen["shared_buffers"] == "64MB"
+        assert seen["wal_compression"] in ("on", "pglz")
+        assert any("open_datasync" in note for note in server.notes)
+        assert server.cores == (core,)
+        assert {tuple(os.sched_getaffinity(pid)) for pid in server.processes()} == {(core,)}
+        with connect(server.address) as session:
+            session.execute("UPDATE district SET d_name = d_name")
+        server.transaction_counts()
+        assert server.readings("log_writes")["log.flushes|database"] > 0
+
+
+@pytest.fixture
+def memory_limit() -> Iterator[Path]:
+    """A memory cgroup of 150 MB with this process in it."""
+    group = Path("/sys/fs/cgroup/memory/kneebench-test")
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text("150M")
+    except OSError:
+        pytest.skip("no memory cgroup (v1) can be made here")
+    yield group
+    for pid in (group / "cgroup.procs").read_text().split():
+        (group.parent / "cgroup.procs").write_text(pid)
+    group.rmdir()
+
+
+@needs_root
+@pytest.mark.root
+def test_a_server_killed_for_want_of_memory_says_so(bench: Bench, memory_limit: Path) -> None:
+    with bench.engine(settings={"work_mem": "1GB"}).restored(Cell(id="disk", storage="disk"), unwatched) as server:
+        with connect(server.address) as session, pytest.raises(psycopg.OperationalError):
+            (memory_limit / "cgroup.procs").write_text(str(session.info.backend_pid))
+            session.execute("SELECT count(*) FROM (SELECT DISTINCT repeat(md5(n::text), 9) FROM generate_series(1, 3000000) n) x")
+        time.sleep(1.0)
+        assert "for want of memory" in server.alive()
+
+
+@needs_root
+@pytest.mark.root
+def test_started_by_root_it_works_below_a_closed_home_whose_mode_stays(bench: Bench) -> None:
+    home = bench.folder / "home"
+    (home / "deep" / "disk").mkdir(parents=True)
+    home.chmod(0o700)
+    plan = bench.plan().model_dump()
+    plan["storages"] = {"disk": {"path": home / "deep" / "disk"}}
+    plan["database"]["image_path"] = home / "images"
+    mounts = Path("/proc/mounts").read_text()
+    with open_engine(Plan.model_validate(plan), bench.journal).restored(Cell(id="disk", storage="disk"), unwatched) as server:
+        assert server.sum_next_order_ids() == 30_010
+        assert value(server, "SELECT current_setting('data_directory')").startswith(str(home))
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert list((home / "deep" / "disk").iterdir()) == []
+    assert Path("/proc/mounts").read_text() == mounts
+    shutil.rmtree(home)
+
+
+def test_every_bad_place_is_a_finding_with_what_to_do(bench: Bench) -> None:
+    (bench.folder / "file").touch()
+    plan = bench.plan().model_dump()
+    bad = {"gone": bench.folder / "gone", "file": bench.folder / "file"}
+    plan["storages"] = {name: {"path": path} for name, path in bad.items()}
+    seen = {finding.subject.split()[0]: finding for finding in open_engine(Plan.model_validate(plan), bench.journal).findings() if finding.level == "error"}
+    assert "does not exist" in seen[str(bad["gone"])].seen
+    assert "not a directory" in seen[str(bad["file"])].seen
+    assert all(finding.do for finding in seen.values())
+
+
+def test_too_little_room_is_found_before_anything_is_written(bench: Bench) -> None:
+    plan = bench.plan().model_dump()
+    plan["workload"]["warehouses"] = 90_000
+    plan["storages"] = {"disk": {"path": bench.folder / "disk"}, "memory": {"path": "/dev/shm"}}
+    engine = open_engine(Plan.model_validate(plan), bench.journal)
+    errors = [finding for finding in engine.findings() if finding.level == "error"]
+    assert len(errors) == 3  # disk, memory, image
+    assert all("needed" in finding.seen for finding in errors)
+    with pytest.raises(PlanError, match="needed"):
+        engine.prepare(unwatched)
+
+
+def test_cores_and_clones_that_cannot_be_had_are_found_before_anything_starts(bench: Bench) -> None:
+    [missing] = [finding for finding in bench.engine(cores=[4095]).findings() if finding.level == "error"]
+    assert "may not run on 4095" in missing.seen
+    clones = [finding for finding in bench.engine(restore="clone").findings() if finding.level == "error"]
+    assert "clone to 'memory'" in {finding.subject for finding in clones}
+
+
+def test_binaries_that_are_not_there_are_named(bench: Bench) -> None:
+    findings = open_engine(
+        bench.plan().model_copy(update={"database": bench.plan().database.model_copy(update={"bin_dir": bench.folder})}), bench.journal
+    ).findings()
+    assert ["there is no postgres and no initdb" in finding.seen for finding in findings if finding.level == "error"] == [True]

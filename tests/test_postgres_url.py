@@ -1,0 +1,350 @@
+"""A server by URL: a running PostgreSQL 15 with TLS and scram, which we neither start nor stop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+from kneebench.databases.postgres.account import server_account
+from kneebench.databases.postgres.address import address_of, connect, without_password
+from kneebench.databases.postgres.builds import find_build
+from kneebench.databases.postgres.cluster import own
+from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.postgres.launcher import Launch, make_cluster
+from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.runtime import runtime_directory
+from kneebench.errors import PlanError, Refused
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.records import Cell, Event
+
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+pytestmark = [pytest.mark.postgres15, pytest.mark.skipif(not DEBIAN.exists(), reason="Debian's PostgreSQL 15 (which has TLS) is not installed")]
+PASSWORD = "correct:horse@battery"
+CELL = Cell(id="there", storage="there")
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+class Elsewhere(NamedTuple):
+    """A server that somebody else runs."""
+
+    port: int
+    root: Path
+    superuser: str
+    journal: Journal
+
+    def url(self, database: str = "postgres", *, user: str = "tester", **parameters: object) -> str:
+        given = {"sslmode": "verify-full", "sslrootcert": self.root, **parameters}
+        return f"postgresql://{user}@localhost:{self.port}/{database}?" + "&".join(f"{key}={value}" for key, value in given.items() if value)
+
+    def plan(self, url: str, **database: Any) -> Plan:
+        given = {"database": {"url": url, **database}, "workload": {"warehouses": 1}, "storages": {"there": {}}}
+        return Plan.model_validate(given)
+
+    def execute(self, *statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        with psycopg.connect(f"{self.superuser} dbname={database}", autocommit=True) as connection:
+            cursors = [connection.execute(statement.encode()) for statement in statements]
+            return cursors[-1].fetchall() if cursors[-1].description else []
+
+
+def certify(folder: Path) -> tuple[Path, Path, Path]:
+    """(root certificate, server's certificate for localhost signed by it, its key)."""
+    root, root_key, request, certificate, key, names = (folder / name for name in ("root.crt", "root.key", "server.csr", "server.crt", "server.key", "names"))
+    names.write_text("subjectAltName = DNS:localhost\n")
+    for command in (
+        ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=root of the tests", "-keyout", root_key, "-out", root],
+        ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", key, "-out", request],
+        ["x509", "-req", "-in", request, "-CA", root, "-CAkey", root_key, "-CAcreateserial", "-days", "2", "-extfile", names, "-out", certificate],
+    ):
+        subprocess.run(["openssl", *command], check=True, capture_output=True)
+    return root, certificate, key
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
+    """The server, on a port of its own, with a role that may do what is needed and nothing more."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    journal, account = Journal(folder / "journal"), server_account()
+    root, certificate, key = certify(folder)
+    with runtime_directory(journal, account) as runtime, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        data = runtime / "data"
+        launch = Launch(find_build(DEBIAN), account, runtime)
+        make_cluster(launch, data, [])
+        for file in (certificate, key):
+            (data / file.name).write_bytes(file.read_bytes())
+            (data / file.name).chmod(0o600)
+        (data / "pg_hba.conf").write_text("local all kneebench trust\nhostssl all all 127.0.0.1/32 scram-sha-256\nhostssl all all ::1/128 scram-sha-256\n")
+        (data / "postgresql.conf").write_text("ssl = on\nlisten_addresses = 'localhost'\ntrack_wal_io_timing = on\nmax_wal_size = 4GB\n")
+        for path in (data, *data.rglob("*")):
+            if account:
+                account.owns(path)
+        own(data, account)
+        command, more = launch.command("postgres", "-D", data, "-k", runtime, "-p", str(port), reach=())
+        with (runtime / "log").open("w") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, **more)
+        try:
+            there = Elsewhere(port, root, f"host={runtime} port={port} user=kneebench", journal)
+            await_answer(there)
+            there.execute(
+                f"CREATE ROLE tester LOGIN CREATEDB PASSWORD '{PASSWORD}'",
+                "GRANT pg_monitor, pg_checkpoint TO tester",
+                f"CREATE ROLE poor LOGIN PASSWORD '{PASSWORD}'",
+            )
+            yield there
+            assert process.poll() is None, "the server of another was stopped"
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def await_answer(there: Elsewhere) -> None:
+    until = time.monotonic() + 30
+    while True:
+        try:
+            there.execute("SELECT 1")
+            return
+        except psycopg.OperationalError:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+@pytest.fixture(autouse=True)
+def no_password_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "none"))
+
+
+@pytest.fixture
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+
+
+def databases(there: Elsewhere) -> set[str]:
+    return {name for (name,) in there.execute("SELECT datname FROM pg_database WHERE NOT datistemplate")}
+
+
+@pytest.mark.usefixtures("password")
+def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(elsewhere: Elsewhere) -> None:
+    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    assert [finding for finding in engine.findings() if finding.level != "ok"] == []
+    first = engine.prepare(unwatched)
+    assert (first["warehouses"], first["reused"]) == ("1", "no")
+    assert engine.prepare(unwatched)["reused"] == "yes"
+    for _ in range(2):
+        with engine.restored(CELL, unwatched) as server:
+            assert server.sum_next_order_ids() == 30_010
+            assert server.alive() == ""
+            assert set(server.processes()) == set(server.cores) == set()
+            assert server.readings("log_writes")["log.flushes|database"] > 0
+            server.checkpoint()
+            with connect(server.address) as session:
+                assert session.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").fetchone() == (True,)
+                session.execute("UPDATE district SET d_next_o_id = 0")
+            assert len(databases(elsewhere)) == 3
+    assert len(databases(elsewhere)) == 2
+
+
+@pytest.mark.usefixtures("password")
+def test_virtual_users_come_in_over_tls_with_the_password(elsewhere: Elsewhere) -> None:
+    order = '{"users":1,"first_user":0,"warehouses":1,"profile":"spec","home":"all","think_times":false,"retries":1,"seed":1,"stream":1,'
+    order += '"rate_per_s":null,"drain_s":1.0,"workers":1,"cores":[]}'
+    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine.prepare(unwatched)
+    with engine.restored(CELL, unwatched) as server:
+        crew = server.crew(order)
+        crew.ready()
+        crew.go()
+        crew.tick()
+        crew.stop()
+        assert server.sum_next_order_ids() > 30_010
+
+
+def test_the_password_comes_from_the_environment_a_passfile_or_the_url(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "passfile"
+    escaped = PASSWORD.replace(":", "\\:")
+    file.write_text(f"# comment\nother:*:*:*:wrong\n*:{elsewhere.port}:*:tester:{escaped}\n")
+    file.chmod(0o600)
+    quoted = PASSWORD.replace(":", "%3A").replace("@", "%40")
+    with_password = elsewhere.url(user=f"tester:{quoted}")
+    connect(address_of(with_password)).close()
+    connect(address_of(elsewhere.url(passfile=file))).close()
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    connect(address_of(elsewhere.url())).close()
+    monkeypatch.delenv("PGPASSFILE")
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    connect(address_of(elsewhere.url())).close()
+    assert PASSWORD not in repr(address_of(with_password))
+    assert quoted not in without_password(with_password)
+
+
+def test_a_passfile_that_others_may_read_is_not_used(elsewhere: Elsewhere, tmp_path: Path) -> None:
+    file = tmp_path / "passfile"
+    file.write_text("*:*:*:*:secret\n")
+    file.chmod(0o644)
+    assert address_of(elsewhere.url(passfile=file)).password is None
+
+
+def test_a_wrong_password_is_told_without_being_shown(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", "wrong-horse")
+    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    [finding] = [finding for finding in engine.findings() if finding.level == "error"]
+    assert "password authentication failed" in finding.seen
+    assert "PGPASSWORD" in finding.do
+    with pytest.raises(PlanError) as raised:
+        engine.prepare(unwatched)
+    assert "wrong-horse" not in str(raised.value)
+
+
+def test_no_password_and_no_server_and_no_such_host_each_say_what_to_do(elsewhere: Elsewhere) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = free.getsockname()[1]
+    cases = {
+        elsewhere.url(): "PGPASSWORD",
+        f"postgresql://tester@localhost:{nobody}/postgres": "start the server",
+        "postgresql://tester@no-such-host.invalid/postgres": "correct host",
+        "postgresql://tester@/postgres?host=/no/such/directory": "start the server",
+    }
+    for url, advice in cases.items():
+        with pytest.raises(PlanError) as raised:
+            connect(address_of(url))
+        assert advice in raised.value.do, raised.value
+
+
+@pytest.mark.usefixtures("password")
+def test_a_certificate_of_another_and_a_name_that_it_does_not_hold_are_refused(elsewhere: Elsewhere, tmp_path: Path) -> None:
+    other, _, _ = certify(tmp_path)
+    for url in (elsewhere.url(sslrootcert=other), elsewhere.url().replace("@localhost", "@127.0.0.1")):
+        with pytest.raises(PlanError) as raised:
+            connect(address_of(url))
+        assert "sslmode" in raised.value.do
+
+
+def test_a_url_that_we_cannot_use_says_which_part() -> None:
+    for url, words in (
+        ("postgresql://a@b/c?sslcert=x", "we cannot use sslcert"),
+        ("postgresql://a:hush@b:port/c", "port"),
+        ("postgresql://a@b/c?sslmode=maybe", "sslmode"),
+        ("http://a:hush@b/c", "the URL"),
+    ):
+        with pytest.raises(PlanError) as raised:
+            address_of(url)
+        assert words in str(raised.value)
+        assert "hush" not in str(raised.value)
+
+
+def test_a_role_without_the_rights_is_told_which_it_needs(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    findings = open_engine(elsewhere.plan(elsewhere.url(user="poor")), elsewhere.journal).findings()
+    assert {(finding.level, finding.do.split()[1]) for finding in findings if finding.level != "ok"} == {("error", "CREATEDB,"), ("warning", "pg_monitor")}
+
+
+def test_a_copy_of_files_cannot_be_asked_of_a_server_by_url(elsewhere: Elsewhere) -> None:
+    for how in ("copy", "clone"):
+        with pytest.raises(PlanError, match="needs the server's files"):
+            open_engine(elsewhere.plan(elsewhere.url(), restore=how), elsewhere.journal)
+
+
+def test_settings_of_a_server_by_url_are_its_own(elsewhere: Elsewhere) -> None:
+    with pytest.raises(PlanError, match="is for a server that we start"):
+        open_engine(elsewhere.plan(elsewhere.url(), settings={"fsync": False}), elsewhere.journal)
+
+
+@pytest.mark.usefixtures("password")
+def test_a_database_that_is_not_ours_is_never_dropped_whatever_its_name(elsewhere: Elsewhere) -> None:
+    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine.prepare(unwatched)
+    with engine.restored(CELL, unwatched) as server:
+        work = server.address.database
+    elsewhere.execute(f"CREATE DATABASE {work}")
+    with pytest.raises(Refused, match="does not say that kneebench made it"), engine.restored(CELL, unwatched):
+        pass
+    assert work in databases(elsewhere)
+    elsewhere.execute(f"DROP DATABASE {work}")
+
+
+@pytest.mark.usefixtures("password")
+def test_a_work_database_that_a_killed_run_left_is_replaced(elsewhere: Elsewhere) -> None:
+    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine.prepare(unwatched)
+    with contextlib.ExitStack() as killed:
+        work = killed.enter_context(engine.restored(CELL, unwatched)).address.database
+        with engine.restored(CELL, unwatched) as server:
+            assert server.address.database == work
+            assert server.sum_next_order_ids() == 30_010
+
+
+@pytest.mark.usefixtures("password")
+def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_path: Path) -> None:
+    elsewhere.execute("CREATE DATABASE theirs OWNER tester")
+    url = elsewhere.url("theirs")
+    back = f"psql '{url}' -qc 'UPDATE district SET d_next_o_id = 3001' && touch {tmp_path}/ran"
+    engine = open_engine(elsewhere.plan(url, restore="command", restore_command=back), elsewhere.journal)
+    engine.prepare(unwatched)
+    with connect(address_of(url)) as session:
+        session.execute("UPDATE district SET d_next_o_id = 5000")
+    assert engine.prepare(unwatched)["reused"] == "yes"
+    with engine.restored(CELL, unwatched) as server:
+        assert server.sum_next_order_ids() == 30_010
+    assert (tmp_path / "ran").exists()
+    with pytest.raises(Exception, match="ended with 3: no such snapshot"):
+        broken = elsewhere.plan(url, restore="command", restore_command="echo no such snapshot >&2; exit 3")
+        with open_engine(broken, elsewhere.journal).restored(CELL, unwatched):
+            pass
+    elsewhere.execute("DROP DATABASE theirs WITH (FORCE)")
+
+
+@pytest.mark.usefixtures("password")
+def test_tables_of_another_are_neither_filled_nor_dropped(elsewhere: Elsewhere) -> None:
+    elsewhere.execute("CREATE DATABASE shop OWNER tester")
+    elsewhere.execute("CREATE TABLE orders (id int)", database="shop")
+    engine = open_engine(elsewhere.plan(elsewhere.url("shop"), restore="none"), elsewhere.journal)
+    with pytest.raises(Refused, match="did not make"):
+        engine.prepare(unwatched)
+    assert elsewhere.execute("SELECT count(*) FROM orders", database="shop") == [(0,)]
+    elsewhere.execute("DROP DATABASE shop WITH (FORCE)")
+
+
+@pytest.mark.usefixtures("password")
+def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None:
+    """The tables of a load are HammerDB's; what marks them as ours is taken off, and the functions."""
+    elsewhere.execute("CREATE DATABASE tpcc OWNER tester")
+    url = elsewhere.url("tpcc")
+    plan = elsewhere.plan(url, schema_from="hammerdb")
+    with pytest.raises(PlanError, match="no table order_line"):
+        open_engine(plan, elsewhere.journal).prepare(unwatched)
+    load(address_of(url), plan.workload, 1, unwatched)
+    with connect(address_of(url)) as session:
+        session.execute("DROP SCHEMA kneebench CASCADE")
+        session.execute(
+            "UPDATE customer SET c_balance = c_balance + 1 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1"
+        )  # as HammerDB's, conditions 10 and 12 fail
+    engine = open_engine(plan, elsewhere.journal)
+    assert engine.prepare(unwatched)["schema_from"] == "hammerdb"
+    with engine.restored(CELL, unwatched) as server:
+        assert server.address.database == "tpcc"
+        assert any("not restored" in note for note in server.notes)
+        assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
+    with pytest.raises(PlanError, match="has 1 warehouses"):
+        open_engine(plan.model_copy(update={"workload": plan.workload.model_copy(update={"warehouses": 2})}), elsewhere.journal).prepare(unwatched)
+    elsewhere.execute("DROP DATABASE tpcc WITH (FORCE)")
+
+
+def test_nothing_of_a_server_by_url_is_journalled(elsewhere: Elsewhere) -> None:
+    assert [entry.what for entry in elsewhere.journal.leftovers()] == []
+    assert os.environ.get("PGPASSWORD") is None
