@@ -1,0 +1,1 @@
+"""Room 5: one rung, watched."""

@@ -1,0 +1,16 @@
+"""Checkpoints begun, by cause, and the blocks that they wrote, as the database's statistics tell them."""
+
+from __future__ import annotations
+
+from kneebench.measurement.meters.meter import Meter, Site, only_by_server
+
+QUANTITIES = (
+    "checkpoints.timed",
+    "checkpoints.requested",
+    "checkpoints.buffers",
+)
+
+
+def open_meter(site: Site) -> Meter:
+    """Only a server can answer this."""
+    return only_by_server("checkpoints", QUANTITIES)

@@ -1,0 +1,89 @@
+"""What a meter is: the protocol of this shelf's parts, and what they share in reading.
+
+A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and `open_meter(site) -> Meter`.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from kneebench.databases.engine import Server
+
+MOST_BYTES = 1 << 17
+"""More than any file under /proc that is read here (/proc/stat has 80 bytes a core, before all else)."""
+
+
+class Meter(Protocol):
+    """Reads counters (cumulative) and gauges; cheap enough to be asked every second."""
+
+    @property
+    def name(self) -> str:
+        """As the plan names it."""
+        ...
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """What it reads, by name in measurement/quantities.py."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader must know: what could not be read here, and why."""
+        ...
+
+    def read(self) -> dict[str, float]:
+        """Values now by "quantity|source"; what is not there is left out, never 0."""
+        ...
+
+
+class Site(NamedTuple):
+    """What a meter may look at: the server, and where its files are on this machine."""
+
+    server: Server
+    storage_paths: Sequence[Path]
+
+
+class ServerMeter:
+    """A meter that the server itself answers: statistics views, or a simulated server's own counters."""
+
+    def __init__(self, name: str, quantities: tuple[str, ...], server: Server) -> None:
+        self.name, self.quantities = name, quantities
+        self.notes: tuple[str, ...] = ()
+        self._server = server
+
+    def read(self) -> dict[str, float]:
+        """The server's readings of this meter."""
+        return self._server.readings(self.name)
+
+
+class Unread:
+    """A meter that cannot read anything here: its note says why, and its quantities stay absent."""
+
+    def __init__(self, name: str, quantities: tuple[str, ...], note: str) -> None:
+        self.name, self.quantities = name, quantities
+        self.notes: tuple[str, ...] = (note,)
+
+    def read(self) -> dict[str, float]:
+        """Nothing."""
+        return {}
+
+
+def only_by_server(name: str, quantities: tuple[str, ...]) -> Meter:
+    """In place of a meter that only a server could answer, and this one does not."""
+    return Unread(name, quantities, f"{name} not measured: this server does not answer it")
+
+
+class KernelFile:
+    """A file under /proc or /sys kept open: one pread a look, no path look-up."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._fd)
+
+    def read(self) -> bytes:
+        """The whole file as it is now."""
+        return os.pread(self._fd, MOST_BYTES, 0)

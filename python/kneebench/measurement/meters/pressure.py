@@ -1,0 +1,44 @@
+"""Pressure stall information: the share of time in which tasks waited for CPU, I/O or memory, from /proc/pressure.
+
+"some": at least one task waited; "full": all that could run did. The totals are read, in microseconds
+(Documentation/accounting/psi.rst), not the kernel's own averages over 10 s. Unlike disk statistics they see waits above the
+block layer. Absent on kernels without CONFIG_PSI or booted with psi=0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kneebench.measurement.meters.meter import KernelFile, Meter, Site, Unread
+
+QUANTITIES = ("pressure.cpu", "pressure.io", "pressure.memory")
+
+
+class Pressure:
+    """Seconds stalled since boot, by resource."""
+
+    name = "pressure"
+    quantities = QUANTITIES
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, folder: Path = Path("/proc/pressure")) -> None:
+        self._files = {quantity: KernelFile(folder / quantity.partition(".")[2]) for quantity in QUANTITIES}
+
+    def read(self) -> dict[str, float]:
+        """Cumulative seconds by "some" and "full"."""
+        found: dict[str, float] = {}
+        for quantity, file in self._files.items():
+            for line in file.read().splitlines():
+                scope, total = line.split(b" ", 1)[0].decode(), line.rpartition(b"=")[2]
+                found[f"{quantity}|{scope}"] = int(total) * 1e-6
+        return found
+
+
+def open_meter(site: Site) -> Meter:
+    """The pressure on this machine, or a note that this kernel does not tell it."""
+    try:
+        meter = Pressure()
+        meter.read()
+    except OSError as error:
+        return Unread("pressure", QUANTITIES, f"pressure not measured: {error}")
+    return meter

@@ -1,0 +1,95 @@
+"""CPU time of the load generator and of the server, from /proc/PID/stat.
+
+The client is this process, all its threads. The server is its first process and that one's children: those that run, and those that have
+ended, whose time the kernel adds to the parent that reaped them (cutime and cstime, proc_pid_stat(5)). Steps of 10 ms.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from kneebench.measurement.meters.meter import KernelFile, Meter, Site
+
+QUANTITIES = ("processes.cpu",)
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+PARENT, OWN, ENDED = 1, slice(11, 13), slice(13, 15)
+"""Fields of /proc/PID/stat after the name in brackets (which may hold spaces): ppid; utime, stime; cutime, cstime."""
+
+
+def _fields(stat: bytes) -> list[bytes]:
+    return stat.rpartition(b")")[2].split()
+
+
+def _cpu_s(fields: list[bytes], which: slice) -> float:
+    return sum(int(f) for f in fields[which]) * TICK_S
+
+
+class Processes:
+    """CPU seconds by "client" and "server"."""
+
+    name = "processes"
+    quantities = QUANTITIES
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, server_processes: Sequence[int] = ()) -> None:
+        self._client = KernelFile(Path("/proc/self/stat"))
+        self._first = _first_of(server_processes)
+        self._children = _opened(Path(f"/proc/{self._first}/task/{self._first}/children")) if self._first else None
+        self._known = tuple(server_processes)
+        self._files: dict[int, KernelFile] = {}
+        self._server_s = 0.0
+
+    def read(self) -> dict[str, float]:
+        """Cumulative seconds; the server's only where it runs on this machine."""
+        found = {"processes.cpu|client": _cpu_s(_fields(self._client.read()), OWN)}
+        if self._first is not None:
+            # a process that ended is missing until its parent has reaped it: never count backwards
+            self._server_s = max(self._server_s, self._server_cpu_s(self._first))
+            found["processes.cpu|server"] = self._server_s
+        return found
+
+    def _server_cpu_s(self, first: int) -> float:
+        """Of the first process, its children now, and those it has reaped."""
+        family = (first, *self._children_now())
+        self._files = {pid: file for pid in family if (file := self._files.get(pid) or _opened(Path(f"/proc/{pid}/stat")))}
+        stats = {pid: fields for pid, file in self._files.items() if (fields := _looked(file))}
+        ended_s = _cpu_s(stats[first], ENDED) if first in stats else 0.0
+        return ended_s + sum(_cpu_s(fields, OWN) for fields in stats.values())
+
+    def _children_now(self) -> Sequence[int]:
+        """By /proc/PID/task/PID/children, which needs no look at all other processes; without it, those known at the start."""
+        if self._children is None:
+            return self._known
+        try:
+            return [int(child) for child in self._children.read().split()]
+        except OSError:
+            return ()
+
+
+def _opened(path: Path) -> KernelFile | None:
+    try:
+        return KernelFile(path)
+    except OSError:
+        return None
+
+
+def _looked(file: KernelFile) -> list[bytes]:
+    """The fields of a stat file; none for a process that is gone (ESRCH)."""
+    try:
+        return _fields(file.read())
+    except OSError:
+        return []
+
+
+def _first_of(pids: Sequence[int]) -> int | None:
+    """The process above the others: the one whose parent is not among them."""
+    files = {pid: file for pid in pids if (file := _opened(Path(f"/proc/{pid}/stat")))}
+    parents = {pid: int(fields[PARENT]) for pid, file in files.items() if (fields := _looked(file))}
+    return next((pid for pid, parent in parents.items() if parent not in parents), None)
+
+
+def open_meter(site: Site) -> Meter:
+    """The load generator, and the server where it runs on this machine."""
+    return Processes(site.server.processes())

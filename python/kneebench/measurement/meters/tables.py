@@ -1,0 +1,21 @@
+"""Tables as the database's statistics tell them: cache hits, dead tuples, vacuums, and sequential scans.
+
+Scans by table: a plan that flips to a sequential scan of a large table makes a run several times too slow without any other sign.
+"""
+
+from __future__ import annotations
+
+from kneebench.measurement.meters.meter import Meter, Site, only_by_server
+
+QUANTITIES = (
+    "cache.hits",
+    "cache.reads",
+    "tables.dead_tuples",
+    "tables.sequential_scans",
+    "tables.autovacuums",
+)
+
+
+def open_meter(site: Site) -> Meter:
+    """Only a server can answer this."""
+    return only_by_server("tables", QUANTITIES)

@@ -1,0 +1,81 @@
+"""The quantities: their names, units, and how a window of readings becomes one number.
+
+A meter reads *counters* (cumulative) and *gauges* by "quantity|source". The series keep, per second,
+a counter's rate and a gauge's value; a *ratio* is the quotient of two sums over the window, never a
+mean of quotients.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+
+class Quantity(NamedTuple):
+    """A thing read: `over` says how the sources combine."""
+
+    unit: str
+    kind: Literal["counter", "gauge"]
+    over: Literal["sum", "mean", "max"] = "sum"
+
+
+class Ratio(NamedTuple):
+    """A quotient of what was read; several numerators are added up."""
+
+    unit: str
+    numerators: tuple[str, ...]
+    denominators: tuple[str, ...]
+
+
+READ: dict[str, Quantity] = {
+    "cores.busy": Quantity("share", "counter", "mean"),
+    "cores.iowait": Quantity("share", "counter", "mean"),
+    "cores.steal": Quantity("share", "counter", "mean"),
+    "processes.cpu": Quantity("cores", "counter"),
+    "device.reads": Quantity("1/s", "counter"),
+    "device.writes": Quantity("1/s", "counter"),
+    "device.flushes": Quantity("1/s", "counter"),
+    "device.read_bytes": Quantity("B/s", "counter"),
+    "device.write_bytes": Quantity("B/s", "counter"),
+    "device.read_time": Quantity("s/s", "counter"),
+    "device.write_time": Quantity("s/s", "counter"),
+    "device.flush_time": Quantity("s/s", "counter"),
+    "device.busy": Quantity("share", "counter", "max"),
+    "device.queue_depth": Quantity("requests", "counter"),
+    "log.flushes": Quantity("1/s", "counter"),
+    "log.writes": Quantity("1/s", "counter"),
+    "log.write_time": Quantity("s/s", "counter"),
+    "log.flush_time": Quantity("s/s", "counter"),
+    "log.bytes": Quantity("B/s", "counter"),
+    "log.records": Quantity("1/s", "counter"),
+    "log.full_page_images": Quantity("1/s", "counter"),
+    "database.commits": Quantity("1/s", "counter"),
+    "database.rollbacks": Quantity("1/s", "counter"),
+    "cache.hits": Quantity("blocks/s", "counter"),
+    "cache.reads": Quantity("blocks/s", "counter"),
+    "checkpoints.timed": Quantity("1/s", "counter"),
+    "checkpoints.requested": Quantity("1/s", "counter"),
+    "checkpoints.buffers": Quantity("blocks/s", "counter"),
+    "tables.dead_tuples": Quantity("rows", "gauge"),
+    "tables.sequential_scans": Quantity("1/s", "counter"),
+    "tables.autovacuums": Quantity("1/s", "counter"),
+    "waits.sessions": Quantity("sessions", "gauge"),
+    "pressure.cpu": Quantity("share", "counter", "max"),
+    "pressure.io": Quantity("share", "counter", "max"),
+    "pressure.memory": Quantity("share", "counter", "max"),
+    "load.transactions": Quantity("1/s", "counter"),
+    "meters.read_time": Quantity("s", "gauge"),
+}
+
+RATIOS: dict[str, Ratio] = {
+    "log.write_latency": Ratio("s", ("log.write_time", "log.flush_time"), ("log.flushes",)),
+    "log.commits_per_flush": Ratio("commits", ("database.commits",), ("log.flushes",)),
+    "log.bytes_per_transaction": Ratio("B", ("log.bytes",), ("database.commits", "database.rollbacks")),
+    "device.read_await": Ratio("s", ("device.read_time",), ("device.reads",)),
+    "device.write_await": Ratio("s", ("device.write_time",), ("device.writes",)),
+    "device.flush_await": Ratio("s", ("device.flush_time",), ("device.flushes",)),
+    "device.reads_per_transaction": Ratio("reads", ("device.reads",), ("load.transactions",)),
+    "device.read_bytes_per_transaction": Ratio("B", ("device.read_bytes",), ("load.transactions",)),
+    "device.write_bytes_per_transaction": Ratio("B", ("device.write_bytes",), ("load.transactions",)),
+    "cache.hit_ratio": Ratio("share", ("cache.hits",), ("cache.hits", "cache.reads")),
+    "log.full_page_image_share": Ratio("share", ("log.full_page_images",), ("log.records",)),
+}

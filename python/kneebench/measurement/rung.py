@@ -1,0 +1,142 @@
+"""One rung, watched: so many users (or such a rate) on one server, from the first connection to the last check.
+
+Order of things: idle counts; connect; go; warm up; window; cool down; idle counts again; summaries and checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench._core import Crew
+from kneebench.databases.engine import Server
+from kneebench.errors import KneebenchError
+from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_database, warehouses_note
+from kneebench.measurement.logbook import Logbook
+from kneebench.measurement.meters import Site, open_meters
+from kneebench.measurement.special import special
+from kneebench.measurement.summaries import series, summaries
+from kneebench.measurement.underway import UnderWay, described, losses_told
+from kneebench.measurement.warm_up import Held, WarmedUp, hold_window, schedule, warm_up
+from kneebench.plan import Plan
+from kneebench.records import Order, Rung, Second, Series, Summary, Tally, Watch
+from kneebench.workload import crew_order, running
+
+CLIENT_LIMIT = 0.8
+"""Of the virtual users' cores: above it the load generator was measured, not the database."""
+OTHERS_LIMIT = 0.15
+"""Of this machine's cores, used by other programs: above it the reader must know. (The kernel's own threads take some per cent.)"""
+
+
+class Measured(NamedTuple):
+    """A rung and the courses it was made from."""
+
+    rung: Rung
+    series: tuple[Series, ...]
+    seconds: tuple[Second, ...]
+
+
+class Seen(NamedTuple):
+    """What was seen from go to stop."""
+
+    tally: Tally
+    warmed: WarmedUp
+    held: Held
+    warm_up_s: float
+    logbook: Logbook
+    seconds: tuple[Second, ...]
+
+
+def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], watch: Watch) -> Measured:
+    """Measure one rung. Raises DatabaseLost when the server goes away, KneebenchError when it does not let the users in."""
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    with losses_told(server, described(order)):
+        before = _idle(server)
+        crew = server.crew(crew_order(plan, order).model_dump_json())
+        _connect(crew, order, server)
+        seen = _under_load(crew, order, plan, server, storage_paths, watch)
+        after = _idle(server)
+        seen.logbook.look()
+    tracks, held = seen.logbook.tracks, seen.held
+    tpm = counted_by_the_database(seen.tally, before, after)
+    evidence = Evidence(order, plan.workload, seen.tally, before, after, tpm, _scans(seen.logbook))
+    quantities = summaries(tracks, held.first, held.last) | special(tracks, held.first, held.last, seen.tally, server.cores)
+    rung = Rung(
+        order=order,
+        started_at=started_at,
+        warm_up_s=seen.warm_up_s,
+        steady=seen.warmed.steady,
+        tally=seen.tally,
+        tpm=tpm,
+        quantities=quantities,
+        checks=checks(evidence),
+        notes=(*_notes(evidence, seen), *_others_note(quantities), *server.notes),
+        invalid=_invalid(seen.tally),
+    )
+    return Measured(rung, series(tracks, held.last), seen.seconds)
+
+
+def _idle(server: Server) -> Idle:
+    return Idle(server.sum_next_order_ids(), *server.transaction_counts())
+
+
+def _connect(crew: Crew, order: Order, server: Server) -> None:
+    """Open every connection before the clock starts."""
+    try:
+        crew.ready()
+    except ConnectionError as error:
+        if server.alive():
+            raise
+        do = "allow more connections (max_connections), or fewer users in the ladder"
+        raise KneebenchError(f"connecting {order.users} users", seen=str(error), do=do) from error
+
+
+def _under_load(crew: Crew, order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], watch: Watch) -> Seen:
+    """From go to the last answer."""
+    meters = open_meters(plan.meters, Site(server, storage_paths), plan.simulated)
+    times = schedule(order, plan.ladder, server.settings)
+    with running(crew) as users:
+        under_way = UnderWay(order, users, Logbook(meters, server.now_s), server, watch)
+        warmed = warm_up(under_way, times)
+        warm_up_s = under_way.now_s
+        held = hold_window(under_way, times)
+    return Seen(users.stop(), warmed, held, warm_up_s, under_way.logbook, tuple(under_way.seconds))
+
+
+def _scans(logbook: Logbook) -> dict[str, float] | None:
+    """Sequential scans by table from go to idle; None where the server does not tell."""
+    found: dict[str, float] = {}
+    for track in logbook.tracks:
+        for key, count in track.values[-1].items():
+            quantity, _, table = key.partition("|")
+            if quantity == "tables.sequential_scans":
+                found[table] = count - track.values[0].get(key, 0.0)
+    return found or None
+
+
+def _notes(evidence: Evidence, seen: Seen) -> tuple[str, ...]:
+    unsteady = () if seen.warmed.steady else (f"not steady: {seen.warmed.why}",)
+    few = warehouses_note(evidence.order, evidence.workload)
+    return (*unsteady, *seen.warmed.notes, *seen.held.notes, *few, *seen.logbook.notes)
+
+
+def _others_note(quantities: Mapping[str, Summary]) -> tuple[str, ...]:
+    """A machine that is shared makes the database's cores look saturated."""
+    others = quantities.get("others.busy")
+    if others is None or others.value <= OTHERS_LIMIT:
+        return ()
+    return (f"other programs used {100 * others.value:.0f} % of this machine's cores: the database had the less",)
+
+
+def _invalid(tally: Tally) -> str:
+    """Why the rung must not be used; empty where it may."""
+    busy = tally.client_cpu_s / (tally.client_workers * tally.window_s)
+    if busy > CLIENT_LIMIT:
+        return f"the load generator was {100 * busy:.0f} % busy (limit {100 * CLIENT_LIMIT:.0f} %): it was measured, not the database"
+    if tally.lost_users:
+        return f"{tally.lost_users} of {tally.users} users lost their connection: the load was not the one ordered"
+    if not tally.window.completed:
+        return "no transaction ended within the window"
+    return ""

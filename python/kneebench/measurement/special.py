@@ -1,0 +1,96 @@
+"""The quantities that stops and the bottleneck ask for and that no meter reads as such.
+
+database.busy                the least busy of the database's cores: all are at least as busy (sources: each core)
+others.busy                  of all cores of this machine, what neither the server nor this process used: the kernel's own threads, other programs
+client.busy                  CPU of the virtual users' threads, of what those threads could have had
+log.write_latency_10s        the log's write and sync time per flush in the last three windows of 10 s (sources 1, 2, 3); the value is their
+                             median, so that "two of three above the limit" is value > limit
+server.cpu_per_transaction   CPU of the server's processes, per transaction completed
+client.cpu_per_transaction   CPU of the virtual users' threads, per transaction completed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+
+from kneebench.measurement.logbook import Track
+from kneebench.measurement.quantities import RATIOS
+from kneebench.measurement.summaries import Values, between, by_second, quotient
+from kneebench.records import Summary, Tally
+
+LOG_WINDOW_S = 10
+LOG_WINDOWS = 3
+
+
+def special(tracks: Sequence[Track], first: int, last: int, tally: Tally, cores: Sequence[int]) -> dict[str, Summary]:
+    """All of them over the looks of a window, without those whose readings are missing."""
+    found = {
+        "database.busy": database_busy(tracks, first, last, cores),
+        "others.busy": others_busy(tracks, first, last),
+        "client.busy": client_busy(tally),
+        "log.write_latency_10s": log_write_latency_10s(tracks, first, last),
+        "server.cpu_per_transaction": server_cpu_per_transaction(tracks, first, last, tally),
+        "client.cpu_per_transaction": _per_transaction(tally.client_cpu_s / tally.window_s, tally),
+    }
+    return {name: summary for name, summary in found.items() if summary}
+
+
+def database_busy(tracks: Sequence[Track], first: int, last: int, cores: Sequence[int]) -> Summary | None:
+    """The share of the least busy of these cores; None without cores or their readings."""
+    wanted = {str(core) for core in cores}
+
+    def least(values: Values) -> dict[str, float]:
+        return {core: busy for core, busy in values.get("cores.busy", {}).items() if core in wanted}
+
+    window = least(between(tracks, first, last))
+    if not window:
+        return None
+    seconds = [min(busy.values()) for values in by_second(tracks, first, last) if (busy := least(values))]
+    return Summary(unit="share", value=min(window.values()), high=max(seconds), sources=window)
+
+
+def others_busy(tracks: Sequence[Track], first: int, last: int) -> Summary | None:
+    """None where the server's processes are not on this machine: then nobody knows what is whose."""
+
+    def left(values: Values) -> float | None:
+        cores, used = values.get("cores.busy", {}), values.get("processes.cpu", {})
+        return max(0.0, (sum(cores.values()) - sum(used.values())) / len(cores)) if cores and "server" in used else None
+
+    window = left(between(tracks, first, last))
+    if window is None:
+        return None
+    return Summary(unit="share", value=window, high=max(share for s in by_second(tracks, first, last) if (share := left(s)) is not None))
+
+
+def client_busy(tally: Tally) -> Summary:
+    """Told by the crew for the window as a whole: `high` is the value."""
+    value = tally.client_cpu_s / (tally.client_workers * tally.window_s) if tally.window_s > 0 else 0.0
+    return Summary(unit="share", value=value, high=value)
+
+
+def log_write_latency_10s(tracks: Sequence[Track], first: int, last: int) -> Summary | None:
+    """Of the last three 10 s, or of the thirds of a shorter window; None where the log was not measured or never flushed."""
+    begin = max(first, last - LOG_WINDOW_S * LOG_WINDOWS)
+    edges = [begin + round(n * (last - begin) / LOG_WINDOWS) for n in range(LOG_WINDOWS + 1)]
+    means = {
+        str(n): mean
+        for n, (a, b) in enumerate(pairwise(edges), start=1)
+        if b > a and (mean := quotient(between(tracks, a, b), RATIOS["log.write_latency"])) is not None
+    }
+    return Summary(unit="s", value=median(means.values()), high=max(means.values()), sources=means) if means else None
+
+
+def server_cpu_per_transaction(tracks: Sequence[Track], first: int, last: int, tally: Tally) -> Summary | None:
+    """None where the server's processes are not on this machine."""
+    used = between(tracks, first, last).get("processes.cpu", {}).get("server")
+    return None if used is None else _per_transaction(used, tally)
+
+
+def _per_transaction(cores_used: float, tally: Tally) -> Summary | None:
+    """CPU seconds per transaction from the cores kept busy; `high` is the value: a single second says little of it."""
+    if not tally.window.completed:
+        return None
+    value = cores_used / tally.throughput_per_s
+    return Summary(unit="s", value=value, high=value)

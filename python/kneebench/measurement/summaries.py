@@ -1,0 +1,115 @@
+"""From readings to numbers: a value for each second, and one for the window.
+
+A counter's value is its difference over the time between two looks, a gauge's the mean of the looks. Both work for a second (two looks
+running) and for the window (its first look and its last), so that a ratio is always the quotient of two sums over the same time.
+PostgreSQL's backends report their counts once a second at most (PGSTAT_MIN_INTERVAL): what a single second says of them is rough, sums over 5 s and
+more are good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean
+
+from kneebench.measurement.logbook import Track
+from kneebench.measurement.quantities import RATIOS, READ, Quantity, Ratio
+from kneebench.records import Series, Summary
+
+Values = dict[str, dict[str, float]]
+"""quantity -> source -> value, between two looks."""
+COMBINED: dict[str, Callable[[Iterable[float]], float]] = {"sum": sum, "mean": fmean, "max": max}
+
+
+def between(tracks: Sequence[Track], first: int, last: int) -> Values:
+    """What was read between two looks: a counter's rate, a gauge's mean.
+
+    >>> track = Track("devices", [0.0, 1.0, 2.0], [{"device.reads|sda": n} for n in (100.0, 400.0, 1000.0)])
+    >>> between([track], 0, 2)
+    {'device.reads': {'sda': 450.0}}
+    """
+    found: Values = {}
+    for track in tracks:
+        looks = track.values[first + 1 : last + 1]
+        for key in dict.fromkeys(key for look in looks for key in look):
+            quantity, _, source = key.partition("|")
+            value = _mean(key, looks) if READ[quantity].kind == "gauge" else _rate(track, key, first, last, READ[quantity])
+            if value is not None:
+                found.setdefault(quantity, {})[source] = value
+    return found
+
+
+def _mean(key: str, looks: Sequence[dict[str, float]]) -> float:
+    """A gauge that a look does not have (a wait event that nobody is in) is 0 in it."""
+    return fmean(look.get(key, 0.0) for look in looks)
+
+
+def _rate(track: Track, key: str, first: int, last: int, quantity: Quantity) -> float | None:
+    before, after = track.values[first].get(key), track.values[last].get(key)
+    elapsed_s = track.at_s[last] - track.at_s[first]
+    if before is None or after is None or elapsed_s <= 0:
+        return None
+    rate = (after - before) / elapsed_s
+    # the kernel counts core time in steps of 10 ms: one second may seem to hold 1.01
+    return min(rate, 1.0) if quantity.unit == "share" else rate
+
+
+def combined(values: Values, quantity: str) -> float | None:
+    """A quantity over all its sources; None where it was not read."""
+    sources = values.get(quantity)
+    return COMBINED[READ[quantity].over](sources.values()) if sources else None
+
+
+def quotient(values: Values, ratio: Ratio) -> float | None:
+    """A ratio over all sources; None where a part was not read or nothing happened to divide by."""
+    above = [combined(values, name) for name in ratio.numerators]
+    below = [combined(values, name) for name in ratio.denominators]
+    if None in above or None in below or not (divisor := sum(b for b in below if b)):
+        return None
+    return sum(a for a in above if a) / divisor
+
+
+def quotients(values: Values, ratio: Ratio) -> dict[str, float]:
+    """A ratio by source, for the sources that all its parts have."""
+    parts = [values.get(name, {}) for name in (*ratio.numerators, *ratio.denominators)]
+    shared = [source for source in parts[0] if all(source in part for part in parts)]
+    each = {source: quotient({n: {source: values[n][source]} for n in (*ratio.numerators, *ratio.denominators)}, ratio) for source in shared}
+    return {source: value for source, value in each.items() if value is not None}
+
+
+def by_second(tracks: Sequence[Track], first: int, last: int) -> list[Values]:
+    """The values of each second between two looks."""
+    return [between(tracks, look - 1, look) for look in range(first + 1, last + 1)]
+
+
+def summaries(tracks: Sequence[Track], first: int, last: int) -> dict[str, Summary]:
+    """Every quantity that was read and every ratio of them, over the looks of a window; `high` is the highest second."""
+    window, seconds = between(tracks, first, last), by_second(tracks, first, last)
+    found: dict[str, Summary] = {}
+    for name, quantity in READ.items():
+        if (value := combined(window, name)) is not None:
+            high = max((v for s in seconds if (v := combined(s, name)) is not None), default=value)
+            found[name] = Summary(unit=quantity.unit, value=value, high=high, sources=window[name])
+    for name, ratio in RATIOS.items():
+        if (value := quotient(window, ratio)) is not None:
+            high = max((v for s in seconds if (v := quotient(s, ratio)) is not None), default=value)
+            found[name] = Summary(unit=ratio.unit, value=value, high=high, sources=quotients(window, ratio))
+    return found
+
+
+def series(tracks: Sequence[Track], last: int) -> tuple[Series, ...]:
+    """One value a second of every quantity by source, and of every ratio over all sources (source ""), from the first look to `last`."""
+    times_s = tracks[-1].at_s[1 : last + 1]
+    courses: dict[tuple[str, str], dict[float, float]] = {}
+    for at_s, values in zip(times_s, by_second(tracks, 0, len(times_s)), strict=True):
+        for name, sources in values.items():
+            for source, value in sources.items():
+                # a gauge that most looks do not have is 0 in them
+                empty = dict.fromkeys(times_s, 0.0) if READ[name].kind == "gauge" else {}
+                courses.setdefault((name, source), empty)[at_s] = value
+        for name, ratio in RATIOS.items():
+            if (whole := quotient(values, ratio)) is not None:
+                courses.setdefault((name, ""), {})[at_s] = whole
+    units = {name: read.unit for name, read in READ.items()} | {name: ratio.unit for name, ratio in RATIOS.items()}
+    return tuple(
+        Series(quantity=name, source=source, unit=units[name], at_s=tuple(course), value=tuple(course.values())) for (name, source), course in courses.items()
+    )

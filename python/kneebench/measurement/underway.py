@@ -1,0 +1,83 @@
+"""A rung under way: passes time second by second, keeps what is seen, and notices when the database is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+
+from kneebench.databases.engine import Server
+from kneebench.errors import DatabaseLost, KneebenchError
+from kneebench.measurement.logbook import Logbook
+from kneebench.measurement.summaries import between, combined
+from kneebench.records import Event, Order, Second, Tick, Watch
+from kneebench.workload import Running
+
+
+class UnderWay:
+    """One rung from go on. Only `second` passes time: it ends with the crew's second, real or simulated."""
+
+    def __init__(self, order: Order, users: Running, logbook: Logbook, server: Server, watch: Watch) -> None:
+        self.order, self.users, self.logbook, self._server, self._watch = order, users, logbook, server, watch
+        self.seconds: list[Second] = []
+        self.reads_per_s: list[float] = []
+        """Device reads in each second since go; empty where no device is measured."""
+        self.now_s = 0.0
+
+    def second(self, doing: str, share: float, left_s: float) -> None:
+        """Let a second pass, look at every meter, tell who watches. Raises DatabaseLost."""
+        with losses_told(self._server, f"{described(self.order)}, {doing} ({self.now_s:.0f} s after the start)"):
+            tick = self.users.tick()
+            self.now_s = tick.now_s
+            self.seconds += tick.seconds
+            self.logbook.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
+            self._refuse_to_go_on_alone(tick)
+            look = self.logbook.look()
+        if (reads := combined(between(self.logbook.tracks, look - 1, look), "device.reads")) is not None:
+            self.reads_per_s.append(reads)
+        data: dict[str, object] = {"order": self.order.model_dump(), "nopm": self.nopm[-1] if self.seconds else 0.0}
+        self._watch(Event(kind="progress", doing=f"{described(self.order)}: {doing}", share=min(1.0, max(0.0, share)), left_s=max(0.0, left_s), data=data))
+
+    def _refuse_to_go_on_alone(self, tick: Tick) -> None:
+        if tick.alive == 0:
+            raise ConnectionError(f"all {self.order.users} connections were lost")
+        if tick.alive < self.order.users and self._server.alive():
+            raise ConnectionError(f"{self.order.users - tick.alive} of {self.order.users} connections were lost")
+
+    @property
+    def nopm(self) -> list[float]:
+        """New-Orders per minute in each second since go."""
+        committed = {s.at_s: 60.0 * s.committed for s in self.seconds if s.transaction == "new_order"}
+        return [committed.get(at, 0.0) for at in range(max((s.at_s for s in self.seconds), default=-1) + 1)]
+
+    @property
+    def checkpoints_begun(self) -> float | None:
+        """Checkpoints that the server has begun, by any cause; None where it does not tell."""
+        told = [values for track in self.logbook.tracks if (values := track.values[-1])]
+        counts = [n for values in told for key, n in values.items() if key.partition("|")[0] in ("checkpoints.timed", "checkpoints.requested")]
+        return math.fsum(counts) if counts else None
+
+
+def described(order: Order) -> str:
+    """An order for people.
+
+    >>> described(Order(cell="disk", phase="scout", users=16))
+    'scout on disk, 16 users'
+    """
+    rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""
+    return f"{order.phase} on {order.cell}, {order.users} user{'s' if order.users > 1 else ''}{rate}"
+
+
+@contextlib.contextmanager
+def losses_told(server: Server, doing: str) -> Iterator[None]:
+    """Turns any failure under a dead or dying server into DatabaseLost, with what the server's end looked like."""
+    try:
+        yield
+    except KneebenchError:
+        raise
+    except Exception as error:
+        seen = server.alive()
+        if not seen and not isinstance(error, ConnectionError):
+            raise
+        words = f"{error}; {seen}" if seen and str(error) else seen or str(error)
+        raise DatabaseLost(doing, seen=words, do="see the server's log; what was measured before is kept, and the same command goes on from there") from error

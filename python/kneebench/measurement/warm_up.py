@@ -1,0 +1,135 @@
+"""The warm-up of a rung, and how long its window is held.
+
+Automatic: until New-Orders and device reads are steady (analysis/steady.py), at least some seconds (in proportion to the window that
+follows), at most the plan's limit, then the rung is marked "not steady". A rung that will be quoted, where the plan wants whole checkpoint cycles, then
+waits until a checkpoint begins, and its window ends where another one does: a window that starts behind the first storm of full-page images
+after a checkpoint would leave out the dearest part of the cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kneebench.analysis.steady import Settled, settled
+from kneebench.measurement.underway import UnderWay
+from kneebench.plan.plan import Ladder
+from kneebench.records import Order, Setting
+
+QUOTED = ("report", "latency", "fixed")
+SHORTEST_S, LONG_ENOUGH_S = 3.0, 10.0
+"""Bounds of the shortest warm-up: half the window that follows, within these."""
+LATE_S = 30.0
+"""How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
+
+
+class WarmedUp(NamedTuple):
+    """How the warm-up ended; `why` is told where it is not steady, `notes` are what the reader must know besides."""
+
+    steady: bool
+    why: str
+    notes: tuple[str, ...] = ()
+
+
+class Held(NamedTuple):
+    """A window as the logbook's looks bound it."""
+
+    first: int
+    last: int
+    notes: tuple[str, ...] = ()
+
+
+class Schedule(NamedTuple):
+    """The times of one rung. `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one can take."""
+
+    window_s: float
+    warm_up_s: float | None
+    minimum_s: float
+    limit_s: float
+    cycles: int
+    cycle_s: float
+
+
+def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = ()) -> Schedule:
+    """The times that a plan gives an order; `warm_up_s` is None where the warm-up finds its own end.
+
+    >>> schedule(Order(cell="disk", phase="scout", users=4), Ladder(window="5s")).minimum_s
+    3.0
+    """
+    quoted = order.phase in QUOTED
+    window_s = ladder.report_window if quoted else ladder.window
+    fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
+    minimum_s = min(ladder.warm_up_limit, max(SHORTEST_S, min(LONG_ENOUGH_S, window_s / 2)))
+    cycle_s = next((_seconds(s.value) for s in settings if s.name == "checkpoint_timeout"), 300.0)
+    return Schedule(window_s, fixed_s, minimum_s, ladder.warm_up_limit, ladder.checkpoints if quoted else 0, cycle_s)
+
+
+def _seconds(text: str) -> float:
+    """A time setting as PostgreSQL shows it, or bare seconds.
+
+    >>> [_seconds(text) for text in ("5min", "300s", "1h", "300")]
+    [300.0, 300.0, 3600.0, 300.0]
+    """
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+    return float(number) * {"ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}.get(text[len(number) :].strip(), 1.0)
+
+
+def warm_up(rung: UnderWay, times: Schedule) -> WarmedUp:
+    """Let the load run until the window may start."""
+    if times.warm_up_s is not None:
+        _pass(rung, times.warm_up_s, times)
+        return WarmedUp(True, "", (f"warm-up fixed at {times.warm_up_s:g} s by the plan, not judged",))
+    seen = _until_steady(rung, times)
+    notes = _until_a_checkpoint(rung, times) if times.cycles else ()
+    if times.cycles and not seen.steady:
+        seen = settled(rung.nopm, rung.reads_per_s, minimum_s=times.minimum_s)
+    return WarmedUp(seen.steady, seen.why, notes)
+
+
+def _pass(rung: UnderWay, until_s: float, times: Schedule) -> None:
+    while rung.now_s < until_s - 0.5:
+        rung.second("warming up", rung.now_s / (until_s + times.window_s), until_s - rung.now_s + times.window_s)
+
+
+def _until_steady(rung: UnderWay, times: Schedule) -> Settled:
+    seen = Settled(0.0, False, "no warm-up")
+    while not seen.steady and rung.now_s < times.limit_s - 0.5:
+        left_s = max(times.minimum_s - rung.now_s, 0.0) + times.window_s
+        rung.second("warming up", rung.now_s / (rung.now_s + left_s), left_s)
+        seen = settled(rung.nopm, rung.reads_per_s, minimum_s=times.minimum_s)
+    return seen
+
+
+def _until_a_checkpoint(rung: UnderWay, times: Schedule) -> tuple[str, ...]:
+    """Wait for the next checkpoint to begin; a note where none can be seen or none comes."""
+    if rung.checkpoints_begun is None:
+        return ("checkpoints are not told by this server: the window is bound by time, not by whole cycles",)
+    begun, until_s = rung.checkpoints_begun, rung.now_s + times.cycle_s + LATE_S
+    while rung.now_s < until_s:
+        left_s = until_s - rung.now_s + times.cycles * times.cycle_s
+        rung.second("waiting for a checkpoint to begin", rung.now_s / (rung.now_s + left_s), left_s)
+        if rung.checkpoints_begun != begun:
+            return ()
+    return (f"no checkpoint began within {times.cycle_s + LATE_S:.0f} s: the window does not start at one",)
+
+
+def hold_window(rung: UnderWay, times: Schedule) -> Held:
+    """The window: the plan's time, and as many whole checkpoint cycles as it wants, ended where one ends."""
+    rung.users.mark("window")
+    first, begin_s, begun = rung.logbook.last, rung.now_s, [rung.checkpoints_begun]
+    cycles = 0 if begun[0] is None else times.cycles
+    end_s = begin_s + max(times.window_s, cycles * times.cycle_s)
+    whole, late = False, False
+    while not (whole or late):
+        rung.second("measuring", rung.now_s / max(end_s, rung.now_s), end_s - rung.now_s)
+        begun.append(rung.checkpoints_begun)
+        whole = rung.now_s > begin_s + times.window_s - 0.5 and _at_a_cycles_end(begun, cycles)
+        late = rung.now_s > end_s + times.cycle_s + LATE_S
+    rung.users.mark("cool_down")
+    return Held(first, rung.logbook.last, () if whole else (f"the window does not hold the {cycles} whole checkpoint cycles wanted",))
+
+
+def _at_a_cycles_end(begun: Sequence[float | None], cycles: int) -> bool:
+    """So many checkpoints have begun since the window did, the last one in this very second."""
+    counts = [count or 0.0 for count in begun]
+    return not cycles or (counts[-1] - counts[0] >= cycles and counts[-1] > counts[-2])

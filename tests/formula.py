@@ -1,0 +1,147 @@
+"""A server whose every count follows from a formula, with the faults that a test wants: a whole implementation of the protocol, without a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kneebench.records import TRANSACTIONS, Check, Counts, Latency, Second, Setting, Tally, Tick, TransactionTally, Watch
+
+DECK = dict(zip(TRANSACTIONS, (45, 43, 4, 4, 4), strict=True))
+
+
+def rolled_back(decks: int) -> int:
+    """One New-Order in a hundred, of so many decks since the beginning of time."""
+    return decks * DECK["new_order"] // 100
+
+
+@dataclass
+class Formula:
+    """A database that does `decks` decks of 100 transactions a second, whoever asks; with the faults that a test wants."""
+
+    decks: int = 40
+    filling_s: int = 0
+    scans: int = 0
+    extra_orders: int = 0
+    extra_rollbacks: int = 0
+    client_cpu_share: float = 0.1
+    lose_users: int = 0
+    dies_at_s: float = float("inf")
+    refuses: str = ""
+    checkpoint_every_s: float = float("inf")
+    cores: Sequence[int] = (0,)
+    settings: Sequence[Setting] = (Setting(name="checkpoint_timeout", value="30s"),)
+    measures: frozenset[str] = frozenset({"log_writes", "tables", "cores", "checkpoints"})
+    restore_s: float = 0.0
+    notes: Sequence[str] = ()
+    clock_s: float = 5.0
+    done: int = 0
+    under_load: bool = False
+    orders: list[str] = field(default_factory=list)
+
+    def crew(self, order: str) -> FormulaCrew:
+        self.orders.append(order)
+        return FormulaCrew(self, json.loads(order))
+
+    def decks_now(self) -> int:
+        """From half as many on while its caches fill."""
+        filled = min(1.0, (self.clock_s - 5.0) / self.filling_s) if self.filling_s else 1.0
+        return round(self.decks * (1 + filled) / 2)
+
+    def new_orders(self) -> int:
+        return self.done * DECK["new_order"] - rolled_back(self.done)
+
+    def readings(self, meter: str) -> dict[str, float]:
+        if self.alive():
+            raise OSError("the connection is closed")
+        ended, undone = self.done * 100.0, rolled_back(self.done)
+        return {
+            "log_writes": {
+                "database.commits|": ended - undone,
+                "database.rollbacks|": float(undone),
+                "log.flushes|": ended / 2,
+                "log.write_time|": ended / 2 * 0.001,
+                "log.flush_time|": ended / 2 * 0.003,
+            },
+            "tables": {"tables.sequential_scans|stock": float(self.scans) if self.done else 0.0},
+            "cores": {"cores.busy|0": 0.98 * self.clock_s},
+            "checkpoints": {"checkpoints.timed|": float(self.clock_s // self.checkpoint_every_s)},
+        }[meter]
+
+    def sum_next_order_ids(self) -> int:
+        return 3001 + self.new_orders() + (self.extra_orders if self.done else 0)
+
+    def transaction_counts(self) -> tuple[int, int]:
+        undone = rolled_back(self.done)
+        return self.done * 100 - undone, undone + (self.extra_rollbacks if self.done else 0)
+
+    def conditions(self, watch: Watch) -> Sequence[Check]:
+        return ()
+
+    def processes(self) -> Sequence[int]:
+        return ()
+
+    def now_s(self) -> float:
+        return self.clock_s
+
+    def checkpoint(self) -> None:
+        """Nothing to write."""
+
+    def alive(self) -> str:
+        return "the server's log ends with: out of memory" if self.clock_s - 5.0 >= self.dies_at_s else ""
+
+
+class FormulaCrew:
+    """Its users: the clock moves a second a tick and `decks` are done in each."""
+
+    def __init__(self, server: Formula, order: dict[str, int]) -> None:
+        self.server, self.order = server, order
+        self.window: list[tuple[float, int]] = []
+        self.begun = server.done
+        self.stopped = 0
+
+    def ready(self) -> None:
+        if self.server.refuses:
+            raise ConnectionError(self.server.refuses)
+
+    def go(self) -> None:
+        self.start_s = self.server.clock_s
+
+    def tick(self) -> str:
+        at_s, decks = int(self.server.clock_s - self.start_s), self.server.decks_now()
+        self.server.done += decks
+        self.server.clock_s += 1
+        alive = self.order["users"] - self.server.lose_users if not self.server.alive() else 0
+        seconds = [self._second(at_s, name, self.server.done - decks, self.server.done) for name in DECK]
+        return Tick(now_s=at_s + 1, alive=alive, seconds=tuple(seconds)).model_dump_json()
+
+    def _second(self, at_s: int, name: str, before: int, after: int) -> Second:
+        counts = self._counts(name, before, after)
+        zero = dict.fromkeys(("failed", "unknown", "mean_s", "p50_s", "p99_s", "p999_s", "max_s"), 0)
+        return Second.model_validate({"at_s": at_s, "transaction": name, "committed": counts.committed, "rolled_back": counts.rolled_back, **zero})
+
+    def mark(self, phase: str) -> float:
+        self.window.append((self.server.clock_s - self.start_s, self.server.done))
+        return self.window[-1][0]
+
+    def stop(self) -> str:
+        self.stopped += 1
+        (begin_s, begin), (end_s, end) = self.window or [(0, 0), (1, 0)]
+        mean_s = self.order["users"] * (end_s - begin_s) / max(1, (end - begin) * 100)
+        percentiles = dict.fromkeys(("p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "p999_low_s", "p999_high_s", "max_s"), mean_s)
+        latency = Latency.model_validate({"n": (end - begin) * 100, "mean_s": mean_s, **percentiles})
+        return Tally(
+            users=self.order["users"],
+            window_s=end_s - begin_s,
+            whole_s=self.server.clock_s - self.start_s,
+            transactions={n: TransactionTally(whole=self._counts(n, self.begun, self.server.done), window=self._counts(n, begin, end)) for n in DECK},
+            latency=latency,
+            lost_users=self.server.lose_users,
+            client_cpu_s=self.server.client_cpu_share * (end_s - begin_s),
+        ).model_dump_json()
+
+    def _counts(self, name: str, before: int, after: int) -> Counts:
+        ended = DECK[name] * (after - before)
+        back = rolled_back(after) - rolled_back(before) if name == "new_order" else 0
+        return Counts(started=ended, committed=ended - back, rolled_back=back)

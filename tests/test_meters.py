@@ -1,0 +1,236 @@
+"""The meters read this machine's own kernel, and cost next to nothing."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from kneebench import catalogue
+from kneebench.errors import UnknownPart
+from kneebench.lab.drives import drive_of
+from kneebench.measurement import meters
+from kneebench.measurement.meters.cores import Cores
+from kneebench.measurement.meters.devices import Devices, whole_devices
+from kneebench.measurement.meters.meter import Meter, Site
+from kneebench.measurement.meters.pressure import Pressure
+from kneebench.measurement.meters.processes import Processes
+from kneebench.measurement.quantities import READ
+from kneebench.plan.plan import Plan
+
+HOST_METERS = ("cores", "devices", "pressure", "processes")
+
+
+def site(paths: tuple[Path, ...] = (), measures: frozenset[str] = frozenset(), cores: tuple[int, ...] = (0,)) -> Site:
+    """What the meters may look at: the part of a server that they ask."""
+    server = SimpleNamespace(cores=cores, measures=measures, processes=lambda: [os.getpid()], readings=lambda name: {f"log.flushes|{name}": 7.0})
+    return Site(server, paths)  # type: ignore[arg-type]
+
+
+def by_source(readings: dict[str, float], quantity: str) -> dict[str, float]:
+    return {key.partition("|")[2]: value for key, value in readings.items() if key.partition("|")[0] == quantity}
+
+
+def spin(cpu_s: float) -> None:
+    until_s = time.process_time() + cpu_s
+    while time.process_time() < until_s:
+        pass
+
+
+@pytest.mark.parametrize("name", meters.names())
+def test_every_meter_of_the_shelf_names_known_quantities_and_reads_only_those(name: str, tmp_path: Path) -> None:
+    (meter,) = meters.open_meters([name], site((tmp_path,)))
+    assert meter.name == name
+    assert set(meter.quantities) <= READ.keys()
+    assert {key.partition("|")[0] for key in meter.read()} <= set(meter.quantities)
+
+
+def test_the_shelf_is_what_the_catalogue_lists_and_holds_the_default_plans_meters() -> None:
+    assert meters.names() == catalogue.names("meter")
+    assert set(Plan.model_fields["meters"].default) <= set(meters.names())
+
+
+def test_an_unknown_meter_is_an_error_that_lists_the_names() -> None:
+    with pytest.raises(UnknownPart, match=r"meter 'wattage'.*cores, devices"):
+        meters.open_meters(["wattage"], site())
+
+
+def test_what_the_server_answers_is_asked_of_the_server() -> None:
+    log, cores = meters.open_meters(["log_writes", "cores"], site(measures=frozenset({"log_writes", "cores"})))
+    assert log.read() == {"log.flushes|log_writes": 7.0}
+    assert cores.read() == {"log.flushes|cores": 7.0}
+
+
+def test_what_the_server_does_not_answer_is_absent_and_noted() -> None:
+    (meter,) = meters.open_meters(["log_writes"], site())
+    assert meter.read() == {}
+    assert meter.notes == ("log_writes not measured: this server does not answer it",)
+
+
+def test_beside_a_simulated_server_this_machine_is_not_measured() -> None:
+    opened = meters.open_meters(HOST_METERS, site(), simulated=True)
+    assert all(meter.read() == {} and meter.notes for meter in opened)
+
+
+def test_a_core_kept_busy_reads_busy() -> None:
+    meter, own = Cores(), os.sched_getaffinity(0)
+    core = min(own)
+    try:
+        os.sched_setaffinity(0, {core})
+        before, began = meter.read(), time.monotonic()
+        spin(0.5)
+        after, took = meter.read(), time.monotonic() - began
+    finally:
+        os.sched_setaffinity(0, own)
+    assert 0.85 < (after[f"cores.busy|{core}"] - before[f"cores.busy|{core}"]) / took < 1.1
+
+
+def test_busy_leaves_out_idle_and_waiting_and_guest_which_user_time_holds_already(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  99 99 99 99 99 99 99 99 99 99\ncpu12 100 200 300 4000 500 60 70 80 100 0\nintr 1 2 3\ncpufreq 1\n")
+    readings = Cores(stat).read()
+    assert readings == pytest.approx({"cores.busy|12": 8.1, "cores.iowait|12": 5.0, "cores.steal|12": 0.8})
+
+
+def test_cores_beside_a_server_elsewhere_say_whose_they_are() -> None:
+    (meter,) = meters.open_meters(["cores"], site(cores=()))
+    assert "load generator" in meter.notes[0]
+
+
+DISKSTATS = """\
+ 254       0 vda 100 5 2048 400 50 6 4096 700 3 900 1100 1 2 3 4 25 60
+ 254       1 vda1 90 5 2000 390 50 6 4096 700 3 900 1090 1 2 3 4
+   8       0 sda 1 0 8 1 0 0 0 0 0 1 1
+"""
+
+
+def test_all_seventeen_fields_of_a_device_and_of_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "diskstats"
+    file.write_text(DISKSTATS)
+    assert Devices(["vda"], file).read() == pytest.approx(
+        {
+            "device.reads|vda": 100,
+            "device.read_bytes|vda": 2048 * 512,
+            "device.read_time|vda": 0.4,
+            "device.writes|vda": 50,
+            "device.write_bytes|vda": 4096 * 512,
+            "device.write_time|vda": 0.7,
+            "device.busy|vda": 0.9,
+            "device.queue_depth|vda": 1.1,
+            "device.flushes|vda": 25,
+            "device.flush_time|vda": 0.06,
+        }
+    )
+
+
+def test_a_kernel_that_does_not_count_flushes_has_none_rather_than_zero(tmp_path: Path) -> None:
+    file = tmp_path / "diskstats"
+    file.write_text(DISKSTATS)
+    assert by_source(Devices(["vda1"], file).read(), "device.flushes") == {}
+    assert Devices(["vda1"], file).read()["device.reads|vda1"] == 90
+
+
+def test_data_and_log_on_one_device_count_it_once(tmp_path: Path) -> None:
+    drive = drive_of(tmp_path)
+    if drive is None:
+        pytest.skip("the temporary directory is on no block device")
+    assert whole_devices((tmp_path, tmp_path / "log")) == drive.real
+
+
+def test_bytes_written_and_synced_arrive_at_the_device(tmp_path: Path) -> None:
+    if drive_of(tmp_path) is None:
+        pytest.skip("the temporary directory is on no block device")
+    (meter,) = meters.open_meters(["devices"], site((tmp_path,)))
+    before = meter.read()
+    with (tmp_path / "data").open("wb") as out:
+        out.write(os.urandom(8 << 20))
+        out.flush()
+        os.fsync(out.fileno())
+    after = meter.read()
+    written = {d: n - by_source(before, "device.write_bytes")[d] for d, n in by_source(after, "device.write_bytes").items()}
+    assert all(8 << 20 <= n < 64 << 20 for n in written.values())
+
+
+def test_memory_backed_storage_has_no_device_and_a_note(tmp_path: Path) -> None:
+    (meter,) = meters.open_meters(["devices"], site((Path("/dev/shm"),)))
+    assert meter.read() == {}
+    assert meter.notes == ("memory-backed storage (tmpfs): no device under it",)
+
+
+def test_storage_elsewhere_is_said_to_be_unmeasured() -> None:
+    (meter,) = meters.open_meters(["devices"], site(()))
+    assert "not on this machine" in meter.notes[0]
+
+
+def test_pressure_is_read_in_seconds_of_both_scopes() -> None:
+    if not Path("/proc/pressure/cpu").exists():
+        pytest.skip("this kernel tells no pressure")
+    readings = Pressure().read()
+    assert set(by_source(readings, "pressure.io")) == {"some", "full"}
+    assert all(value >= 0 for value in readings.values())
+
+
+def test_a_kernel_without_pressure_has_no_such_meter(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="pressure"):
+        Pressure(tmp_path / "pressure")
+
+
+PARENT = """
+import os, sys, time
+def spin(s):
+    t = time.process_time()
+    while time.process_time() - t < s: pass
+if os.fork() == 0:
+    spin(0.3); os._exit(0)
+os.wait()
+if os.fork() == 0:
+    spin(0.2); print("ready", flush=True); sys.stdin.read(); os._exit(0)
+os.wait()
+"""
+
+
+@pytest.fixture
+def family() -> Iterator[int]:
+    """A process with one child that has ended (0.3 s of CPU) and one that runs (0.2 s)."""
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdin
+        process.stdout.readline()
+        yield process.pid
+        process.stdin.close()
+
+
+def test_a_servers_cpu_is_that_of_its_children_alive_and_ended(family: int) -> None:
+    used_s = Processes([family]).read()["processes.cpu|server"]
+    assert 0.48 <= used_s < 0.8
+
+
+def test_a_server_that_is_gone_does_not_count_backwards(family: int) -> None:
+    meter = Processes([family])
+    before = meter.read()["processes.cpu|server"]
+    os.kill(family, 9)
+    time.sleep(0.1)
+    assert meter.read()["processes.cpu|server"] >= before
+
+
+def test_the_client_is_this_process() -> None:
+    meter = Processes()
+    before = meter.read()
+    spin(0.3)
+    after = meter.read()
+    assert list(after) == ["processes.cpu|client"]
+    assert 0.2 < after["processes.cpu|client"] - before["processes.cpu|client"] < 0.45
+
+
+def test_all_host_meters_together_take_less_than_two_per_cent_of_a_core_at_one_look_a_second(tmp_path: Path) -> None:
+    opened: tuple[Meter, ...] = meters.open_meters(HOST_METERS, site((tmp_path,)))
+    looks = 50
+    before = time.process_time()
+    for _ in range(looks):
+        for meter in opened:
+            meter.read()
+    assert (time.process_time() - before) / looks < 0.02

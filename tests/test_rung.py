@@ -1,0 +1,190 @@
+"""One rung from the first connection to the last check, on a server whose every count follows from a formula."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from formula import Formula, FormulaCrew
+
+from kneebench.errors import DatabaseLost, KneebenchError, UnknownPart
+from kneebench.measurement.rung import Measured, measure
+from kneebench.plan import Plan
+from kneebench.records import Event, Order, Watch
+from kneebench.workload import crew_order
+
+
+def plan(**ladder: object) -> Plan:
+    fields = {"window": "10s", "report_window": "20s", "warm_up_limit": "60s", "checkpoints": 0, **ladder}
+    return Plan.model_validate(
+        {"meters": ["log_writes", "tables", "cores", "checkpoints"], "workload": {"warehouses": 40}, "ladder": fields, "storages": {"disk": {"path": "."}}}
+    )
+
+
+SCOUT = Order(cell="disk", phase="scout", users=8)
+REPORT = Order(cell="disk", phase="report", users=8, repeat=1)
+
+
+def measured(server: Formula, order: Order = SCOUT, asked: Plan | None = None, watch: Watch = lambda event: None) -> Measured:
+    return measure(order, asked or plan(), server, [], watch)  # type: ignore[arg-type]
+
+
+def test_a_rung_holds_what_the_formula_says_and_passes_every_check() -> None:
+    rung = measured(Formula()).rung
+    assert rung.tally.window_s == 10
+    assert rung.tally.nopm == 60 * 40 * 45 * 0.99
+    assert rung.tpm == pytest.approx(240_000)
+    assert [check.name for check in rung.checks if not check.passed] == []
+    assert rung.quantity("log.write_latency") == pytest.approx(0.004)
+    assert rung.quantity("log.write_latency_10s") == pytest.approx(0.004)
+    assert rung.quantity("database.busy") == pytest.approx(0.98)
+    assert rung.steady
+    assert not rung.invalid
+
+
+def test_the_warm_up_of_a_flat_load_is_half_the_window_and_longer_while_caches_fill() -> None:
+    assert measured(Formula()).rung.warm_up_s == 5
+    filling = measured(Formula(filling_s=12)).rung
+    assert filling.warm_up_s > 20
+    assert filling.tally.nopm == measured(Formula()).rung.tally.nopm, "nothing of the filling is in the window"
+
+
+def test_a_load_that_never_settles_is_marked_not_steady_at_the_limit() -> None:
+    rung = measured(Formula(filling_s=25), asked=plan(warm_up_limit="30s")).rung
+    assert (rung.warm_up_s, rung.steady) == (30, False)
+    assert rung.notes[0].startswith("not steady: New-Orders became steady only after")
+
+
+def test_a_fixed_warm_up_is_not_judged() -> None:
+    rung = measured(Formula(filling_s=100), asked=plan(warm_up="3s")).rung
+    assert (rung.warm_up_s, rung.steady) == (3, True)
+    assert rung.notes == ("warm-up fixed at 3 s by the plan, not judged",)
+
+
+def test_series_and_seconds_cover_the_whole_rung_on_one_clock() -> None:
+    found = measured(Formula())
+    commits = next(series for series in found.series if series.quantity == "database.commits")
+    assert commits.at_s == tuple(range(1, 16)), "and no part of a second after the users have gone"
+    assert {second.at_s for second in found.seconds} == set(range(15))
+
+
+def test_a_rung_that_is_quoted_starts_at_a_checkpoint_and_holds_whole_cycles() -> None:
+    server = Formula(checkpoint_every_s=30)
+    found = measured(server, REPORT, plan(checkpoints=2))
+    assert found.rung.warm_up_s == 25, "the clock began at 5 s: the first checkpoint is at 30 s"
+    assert found.rung.tally.window_s == 60
+    assert found.rung.quantities["checkpoints.timed"].value * 60 == pytest.approx(2)
+    assert found.rung.notes == ()
+
+
+def test_a_scouting_rung_does_not_wait_for_checkpoints() -> None:
+    assert measured(Formula(checkpoint_every_s=30), SCOUT, plan(checkpoints=2)).rung.tally.window_s == 10
+
+
+def test_checkpoints_that_never_come_end_the_wait_with_a_note() -> None:
+    rung = measured(Formula(), REPORT, plan(checkpoints=1)).rung
+    assert [note.partition(":")[0] for note in rung.notes] == [
+        "no checkpoint began within 60 s",
+        "the window does not hold the 1 whole checkpoint cycles wanted",
+    ]
+    blind = Formula(measures=frozenset({"log_writes", "tables", "cores"}))
+    assert "not told by this server" in measured(blind, REPORT, plan(checkpoints=1)).rung.notes[0]
+
+
+def test_one_order_too_many_in_the_database_fails_a_check() -> None:
+    rung = measured(Formula(extra_orders=1)).rung
+    assert [check.name for check in rung.checks if not check.passed] == ["new_orders"]
+
+
+def test_unexplained_rollbacks_and_scans_fail_their_checks() -> None:
+    rung = measured(Formula(extra_rollbacks=2, scans=742)).rung
+    assert [check.name for check in rung.checks if not check.passed] == ["rollbacks", "sequential_scans"]
+
+
+def test_a_busy_client_makes_the_rung_invalid() -> None:
+    assert measured(Formula(client_cpu_share=0.81)).rung.invalid == "the load generator was 81 % busy (limit 80 %): it was measured, not the database"
+    assert not measured(Formula(client_cpu_share=0.79)).rung.invalid
+
+
+def test_users_lost_under_a_living_server_make_the_rung_invalid() -> None:
+    assert measured(Formula(lose_users=2)).rung.invalid.startswith("2 of 8 users lost their connection")
+
+
+def test_a_database_lost_in_mid_rung_says_what_was_done_seen_and_what_to_do() -> None:
+    server = Formula(dies_at_s=8)
+    with pytest.raises(DatabaseLost) as told:
+        measured(server)
+    assert told.value.doing == "scout on disk, 8 users, measuring (7 s after the start)"
+    assert "all 8 connections were lost" in told.value.seen
+    assert "out of memory" in told.value.seen
+    assert told.value.do
+
+
+def test_all_connections_lost_is_a_lost_database_even_if_the_server_is_back() -> None:
+    with pytest.raises(DatabaseLost, match="all 8 connections were lost"):
+        measured(Formula(lose_users=8))
+
+
+def test_a_server_that_lets_nobody_in_is_told_before_the_clock_starts() -> None:
+    with pytest.raises(KneebenchError, match=r"connecting 8 users: too many clients.*max_connections"):
+        measured(Formula(refuses="too many clients already"))
+
+
+def test_an_unknown_meter_is_refused() -> None:
+    with pytest.raises(UnknownPart, match="wattage"):
+        measured(Formula(), asked=plan().model_copy(update={"meters": ("wattage",)}))
+
+
+class Interrupted(BaseException):
+    """As Ctrl-C."""
+
+
+def test_users_are_stopped_however_a_rung_ends() -> None:
+    crews: list[FormulaCrew] = []
+
+    class Kept(Formula):
+        def crew(self, order: str) -> FormulaCrew:
+            crews.append(super().crew(order))
+            return crews[-1]
+
+    def interrupt(event: Event) -> None:
+        raise Interrupted
+
+    with pytest.raises(Interrupted):
+        measured(Kept(), watch=interrupt)
+    with pytest.raises(DatabaseLost):
+        measured(Kept(dies_at_s=3))
+    measured(Kept())
+    assert [crew.stopped for crew in crews] == [1, 1, 1]
+
+
+def test_progress_is_told_every_second_with_the_time_left() -> None:
+    events: list[Event] = []
+    measured(Formula(), watch=events.append)
+    assert len(events) == 15
+    assert events[-1].doing == "scout on disk, 8 users: measuring"
+    lefts = [event.left_s for event in events if event.left_s is not None]
+    assert lefts == sorted(lefts, reverse=True)
+    assert all(event.share is not None and 0 <= event.share <= 1 for event in events)
+    assert events[5].data["nopm"] == 60 * 40 * 45 * 0.99
+
+
+def test_a_crew_order_follows_from_the_plan_and_the_rungs_name() -> None:
+    order = crew_order(plan(), SCOUT)
+    assert (order.users, order.warehouses, order.profile, order.seed) == (8, 40, "spec", 9300)
+    assert order.workers >= 1
+    streams = {crew_order(plan(), o).stream for o in (SCOUT, REPORT, REPORT.model_copy(update={"repeat": 2}))}
+    assert len(streams) == 3
+    assert crew_order(plan(), SCOUT) == order
+
+
+def test_the_plans_own_client_threads_and_cores_win() -> None:
+    asked = Plan.model_validate({"workload": {"client_workers": 3, "client_cores": [0, 1]}, "storages": {"disk": {"path": "."}}})
+    assert (crew_order(asked, SCOUT).workers, crew_order(asked, SCOUT).cores) == (3, (0, 1))
+
+
+def test_the_formula_is_a_storage_path_away_from_devices(tmp_path: Path) -> None:
+    asked = plan().model_copy(update={"meters": ("devices", "log_writes")})
+    rung = measure(SCOUT, asked, Formula(), [Path("/dev/shm")], lambda event: None).rung  # type: ignore[arg-type]
+    assert "memory-backed storage (tmpfs): no device under it" in rung.notes
+    assert "device.reads" not in rung.quantities

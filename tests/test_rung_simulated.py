@@ -1,0 +1,88 @@
+"""Rungs on the simulated engine: the counts of client and server agree however the model misbehaves, and checkpoint cycles are whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from kneebench.databases.simulated.engine import open_engine
+from kneebench.databases.simulated.truth import bound
+from kneebench.errors import DatabaseLost
+from kneebench.lab.journal import Journal
+from kneebench.measurement.rung import Measured, measure
+from kneebench.plan import Plan
+from kneebench.records import Cell, Order, Phase
+
+CELL = Cell(id="disk", storage="disk")
+
+
+def plan(profile: str = "spec", **drives: object) -> Plan:
+    return Plan.model_validate(
+        {
+            "database": {"engine": "simulated"},
+            "workload": {"warehouses": 400, "profile": profile},
+            "ladder": {"window": "10s", "report_window": "40s", "warm_up_limit": "60s", "checkpoints": 1},
+            "storages": {"disk": {"simulated": drives}},
+        }
+    )
+
+
+def measured(asked: Plan, users: int = 16, phase: Phase = "scout", rate_per_s: float | None = None) -> Measured:
+    order = Order(cell="disk", phase=phase, users=users, rate_per_s=rate_per_s)
+    with open_engine(asked, Journal()).restored(CELL, lambda event: None) as server:
+        return measure(order, asked, server, [], lambda event: None)
+
+
+def failed(found: Measured) -> list[str]:
+    return [check.sentence for check in found.rung.checks if not check.passed]
+
+
+@pytest.mark.parametrize("profile", ["spec", "hammerdb"])
+@pytest.mark.parametrize("users", [1, 64])
+def test_every_check_passes_in_both_profiles(profile: str, users: int) -> None:
+    found = measured(plan(profile), users)
+    assert failed(found) == []
+    assert found.rung.steady
+    assert found.rung.tpm / found.rung.tally.nopm == pytest.approx({"spec": 2.2447, "hammerdb": 2.3232}[profile], rel=0.02)
+
+
+def test_counts_agree_while_deadlocks_are_retried() -> None:
+    found = measured(plan(deadlocks=0.05))
+    assert failed(found) == []
+    assert any(count for t in found.rung.tally.transactions.values() for count in t.retried.values())
+
+
+def test_counts_agree_while_transactions_are_refused() -> None:
+    found = measured(plan(full_after_users=8))
+    assert found.rung.tally.whole.failed
+    assert failed(found) == []
+
+
+def test_a_server_that_dies_is_lost_not_measured() -> None:
+    with pytest.raises(DatabaseLost, match=r"scout on disk, 16 users, measuring \(\d+ s after the start\)"):
+        measured(plan(dies_after="10s"))
+
+
+def test_a_report_starts_at_a_checkpoint_and_ends_at_one() -> None:
+    found = measured(plan(checkpoint_every="30s"), phase="report")
+    assert found.rung.tally.window_s == pytest.approx(60), "two cycles of 30 s, as 40 s are wanted at least"
+    assert found.rung.warm_up_s == pytest.approx(30)
+    assert found.rung.quantities["checkpoints.timed"].value * 60 == pytest.approx(2)
+    share = next(series for series in found.series if series.quantity == "log.full_page_image_share")
+    storm = dict(zip(share.at_s, share.value, strict=True))
+    assert max(storm[31.0], storm[32.0]) > 3 * storm[29.0], "the window begins with the images that the checkpoint causes"
+
+
+def test_an_open_loop_below_the_bound_keeps_its_rate_and_one_above_it_says_that_it_cannot() -> None:
+    asked = plan()
+    most_per_s = bound(asked.storages["disk"].simulated)  # type: ignore[arg-type]
+    below = measured(asked, 64, "latency", 0.5 * most_per_s)
+    assert failed(below) == []
+    assert below.rung.tally.throughput_per_s == pytest.approx(0.5 * most_per_s, rel=0.02)
+    above = measured(asked, 64, "latency", 1.5 * most_per_s)
+    assert [check.name for check in above.rung.checks if not check.passed] == ["unstarted"]
+
+
+def test_the_same_order_on_the_same_restore_is_measured_the_same() -> None:
+    one, other = (measured(plan()).rung for _ in range(2))
+    assert one.tally == other.tally
+    assert one.quantities == other.quantities

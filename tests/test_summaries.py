@@ -1,0 +1,143 @@
+"""Readings become numbers: rates, means, quotients of sums, and the quantities that the stops ask for."""
+
+import pytest
+
+from kneebench.measurement.logbook import Logbook, Track
+from kneebench.measurement.quantities import RATIOS, READ
+from kneebench.measurement.special import database_busy, log_write_latency_10s, special
+from kneebench.measurement.summaries import between, series, summaries
+from kneebench.records import Counts, Tally, TransactionTally
+
+SECONDS = [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def track(**courses: list[float]) -> Track:
+    """One meter's track of five looks; "device_reads__sda" is device.reads|sda."""
+    names = {name: name.replace("__", "|").replace("_", ".", 1) for name in courses}
+    looks = [{names[name]: course[look] for name, course in courses.items()} for look in range(len(SECONDS))]
+    return Track("any", SECONDS, looks)
+
+
+def tally(completed: int = 1000, window_s: float = 4.0, **fields: float) -> Tally:
+    counts = Counts(started=completed, committed=completed)
+    return Tally.model_validate(
+        {
+            "users": 4,
+            "window_s": window_s,
+            "whole_s": window_s,
+            "transactions": {"new_order": TransactionTally(whole=counts, window=counts)},
+            "latency": None,
+            **fields,
+        }
+    )
+
+
+def test_a_counter_is_its_difference_over_the_time_of_the_window_not_a_mean_of_seconds() -> None:
+    uneven = Track("devices", [0.0, 1.0, 4.0], [{"device.reads|sda": n} for n in (0.0, 100.0, 1000.0)])
+    assert summaries([uneven], 0, 2)["device.reads"].value == 250
+    assert summaries([uneven], 0, 2)["device.reads"].high == 300
+
+
+def test_sources_combine_as_their_quantity_says() -> None:
+    found = summaries([track(device_reads__a=[0, 1, 2, 3, 4], device_reads__b=[0, 3, 6, 9, 12])], 0, 4)["device.reads"]
+    assert (found.value, found.sources) == (4, {"a": 1, "b": 3})
+    shares = summaries([track(cores_busy__0=[0, 1, 2, 3, 4], cores_busy__1=[0, 0, 0, 0, 0])], 0, 4)["cores.busy"]
+    assert shares.value == 0.5
+    assert summaries([track(device_busy__a=[0, 1, 2, 3, 4], device_busy__b=[0, 0, 0, 0, 0])], 0, 4)["device.busy"].value == 1
+
+
+def test_a_gauge_is_the_mean_of_its_looks_and_absent_means_zero() -> None:
+    waits = Track("waits", [0.0, 1.0, 2.0], [{}, {"waits.sessions|IO:WalSync": 4.0}, {}])
+    assert summaries([waits], 0, 2)["waits.sessions"].value == 2
+    assert [s.value for s in series([waits], 2)] == [(4.0, 0.0)]
+
+
+def test_a_ratio_is_the_quotient_of_two_sums() -> None:
+    log = track(log_write_time__=[0, 1, 1, 1, 1], log_flush_time__=[0, 0, 0, 0, 1], log_flushes__=[0, 1000, 1001, 1002, 1003])
+    found = summaries([log], 0, 4)["log.write_latency"]
+    assert found.value == pytest.approx(2 / 1003)
+    assert found.high == 1.0
+
+
+def test_a_ratio_without_its_parts_or_without_anything_to_divide_by_is_absent() -> None:
+    assert "log.write_latency" not in summaries([track(log_flushes__=[0, 1, 2, 3, 4])], 0, 4)
+    idle = track(device_reads__a=[5, 5, 5, 5, 5], device_read_time__a=[1, 1, 1, 1, 1])
+    assert "device.read_await" not in summaries([idle], 0, 4)
+
+
+def test_a_share_of_one_second_is_never_above_one_though_the_kernel_counts_in_steps() -> None:
+    assert summaries([track(cores_busy__0=[0, 1.01, 2.0, 3.0, 4.0])], 0, 4)["cores.busy"].high == 1
+
+
+def test_series_hold_a_value_a_second_with_the_ratios_beside_what_was_read() -> None:
+    found = {(s.quantity, s.source): s for s in series([track(device_reads__a=[0, 10, 30, 30, 40], device_read_time__a=[0, 1, 2, 2, 3])], 4)}
+    assert found["device.reads", "a"].value == (10, 20, 0, 10)
+    assert found["device.reads", "a"].at_s == (1, 2, 3, 4)
+    assert found["device.read_await", ""].value == (0.1, 0.05, 0.1), "a second without reads has no await"
+    assert found["device.read_await", ""].at_s == (1, 2, 4)
+
+
+def test_the_database_is_as_busy_as_its_least_busy_core() -> None:
+    cores = track(cores_busy__0=[0, 1, 2, 3, 4], cores_busy__1=[0, 0.5, 1, 1.5, 2], cores_busy__2=[0, 0, 0, 0, 0])
+    found = database_busy([cores], 0, 4, cores=[0, 1])
+    assert found
+    assert (found.value, found.sources) == (0.5, {"0": 1, "1": 0.5})
+    assert database_busy([cores], 0, 4, cores=[]) is None, "a server elsewhere has no cores here"
+
+
+def test_two_of_three_log_windows_above_a_limit_is_a_median_above_it() -> None:
+    looks = 31
+    times = [0.0 if n < 10 else (n - 10) * 0.006 for n in range(looks)]
+    log = Track(
+        "log_writes", [float(n) for n in range(looks)], [{"log.write_time|": t, "log.flush_time|": 0.0, "log.flushes|": float(n)} for n, t in enumerate(times)]
+    )
+    found = log_write_latency_10s([log], 0, looks - 1)
+    assert found
+    assert found.sources == pytest.approx({"1": 0.0, "2": 0.006, "3": 0.006})
+    assert found.value == pytest.approx(0.006)
+    short = log_write_latency_10s([log], 21, 30)
+    assert short
+    assert list(short.sources) == ["1", "2", "3"], "thirds of a shorter window"
+
+
+def test_cpu_per_transaction_is_cores_used_over_throughput() -> None:
+    processes = track(processes_cpu__server=[0, 2, 4, 6, 8], processes_cpu__client=[0, 1, 1, 1, 1])
+    found = special([processes], 0, 4, tally(completed=1000, client_cpu_s=0.2, client_workers=1), cores=[])
+    assert found["server.cpu_per_transaction"].value == pytest.approx(0.008)
+    assert found["client.cpu_per_transaction"].value == pytest.approx(0.0002)
+    assert found["client.busy"].value == pytest.approx(0.05)
+
+
+def test_what_neither_server_nor_client_used_was_others() -> None:
+    busy = track(cores_busy__0=[0, 1, 2, 3, 4], cores_busy__1=[0, 1, 2, 3, 4], processes_cpu__server=[0, 1, 2, 3, 4], processes_cpu__client=[0, 0.5, 1, 1.5, 2])
+    assert special([busy], 0, 4, tally(), cores=[])["others.busy"].value == pytest.approx(0.25)
+    elsewhere = track(cores_busy__0=[0, 1, 2, 3, 4], processes_cpu__client=[0, 0, 0, 0, 0])
+    assert "others.busy" not in special([elsewhere], 0, 4, tally(), cores=[])
+
+
+def test_every_ratio_is_of_quantities_that_are_read() -> None:
+    for ratio in RATIOS.values():
+        assert {*ratio.numerators, *ratio.denominators} <= READ.keys()
+
+
+class Stepping:
+    """A meter whose looks take a quarter of a second on its own clock."""
+
+    name, quantities, notes = "devices", ("device.reads",), ("a note",)
+
+    def __init__(self) -> None:
+        self.at_s = 100.0
+
+    def read(self) -> dict[str, float]:
+        self.at_s += 0.25
+        return {"device.reads|sda": self.at_s}
+
+
+def test_a_look_is_dated_by_the_servers_clock_in_its_middle_and_its_cost_is_kept() -> None:
+    meter = Stepping()
+    book = Logbook([meter], lambda: meter.at_s)
+    meter.at_s += 0.75
+    assert book.look() == 1
+    assert book.tracks[1].at_s == [0.125, 1.125]
+    assert between(book.tracks, 0, 1)["meters.read_time"] == {"load": 0, "devices": 0.25}
+    assert book.notes == ("a note",)
