@@ -1,0 +1,153 @@
+"""What was short at the knee: utilisation, saturation and errors of each resource.
+
+The USE method (Gregg, "Thinking Methodically about Performance", CACM 56, 2013). Each resource has one rule; its evidence is
+printed for and against. This names a suspect. What proves it is a cheap intervention (log in memory, more cores, more
+memory) that gains at least 5 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from kneebench.analysis.knee import report_rungs
+from kneebench.records import Bottleneck, Climb, Rung
+from kneebench.units import time
+
+CLIENT_BUSY, CORES_BUSY, ONE_CORE_BUSY, OTHERS_IDLE = 0.80, 0.97, 0.95, 0.60
+LOG_WAIT_SHARE, LOG_LATENCY_S = 0.50, 0.005
+READ_WAIT_SHARE, LOCK_WAIT_SHARE = 0.50, 0.20
+WORTH_SAYING = 0.25
+
+
+class Evidence(NamedTuple):
+    """What one rule saw: `short` None where it was not measured; `share` of the users' time, where that is what it looks at."""
+
+    resource: str
+    short: bool | None
+    says: str
+    share: float = 0.0
+
+
+Rule = Callable[[Sequence[Rung]], Evidence]
+
+
+def bottleneck(climb: Climb) -> Bottleneck:
+    """Judge the knee's rungs (the report's, or else the climb's own) resource by resource.
+
+    `resource` is the first that is short in the order client, cpu, one core, log, data reads, locks: busy cores make every wait
+    longer, so they are asked first. "unknown" when nothing that was measured is short, or nothing was measured.
+    """
+    rungs = report_rungs(climb)
+    found = [rule(rungs) for rule in RULES] if rungs else []
+    short = [e for e in found if e.short]
+    resource = short[0].resource if short else "unknown"
+    return Bottleneck(cell=climb.cell.id, resource=resource, evidence=tuple(_told(found)), sentence=_sentence(climb, short, found))
+
+
+def _told(found: Sequence[Evidence]) -> Iterator[str]:
+    words = {True: "for", False: "against", None: "unknown"}
+    return (f"{words[e.short]} {e.resource}: {e.says}" for e in sorted(found, key=lambda e: (e.short is None, not e.short)))
+
+
+def _sentence(climb: Climb, short: Sequence[Evidence], found: Sequence[Evidence]) -> str:
+    if short:
+        also = f" (also short: {', '.join(e.resource for e in short[1:])})" if short[1:] else ""
+        return f"At the knee of {climb.cell.storage} the {CALLED[short[0].resource]} was short: {short[0].says}{also}."
+    unmeasured = ", ".join(e.resource for e in found if e.short is None)
+    spent = " and ".join(f"{e.resource} ({_share(e.share)})" for e in sorted(found, key=lambda e: -e.share) if e.share >= WORTH_SAYING)
+    return (
+        f"At the knee of {climb.cell.storage} nothing that was measured was short by itself"
+        + (f"; most of the users' time went into {spent}" if spent else "")
+        + (f"; not measured: {unmeasured}." if unmeasured else ".")
+    )
+
+
+CALLED = {"client": "load generator", "cpu": "CPU", "one core": "one busiest core", "log": "log", "data reads": "reading of data", "locks": "locking"}
+
+
+def _client(rungs: Sequence[Rung]) -> Evidence:
+    busy = _value(rungs, "client.busy")
+    says = f"the load generator's threads were {_share(busy)} busy (limit {_share(CLIENT_BUSY)})"
+    return Evidence("client", None if busy is None else busy > CLIENT_BUSY, says)
+
+
+def _cpu(rungs: Sequence[Rung]) -> Evidence:
+    busy = _value(rungs, "database.busy")
+    says = f"the least busy core of the database was {_share(busy)} busy (limit {_share(CORES_BUSY)})"
+    return Evidence("cpu", None if busy is None else busy >= CORES_BUSY, says)
+
+
+def _one_core(rungs: Sequence[Rung]) -> Evidence:
+    """One core flat out while the others idle: a single thread (software RAID, interrupts) that all the work goes through."""
+    cores = _sources(rungs, "cores.busy") or _sources(rungs, "database.busy")
+    if len(cores) < 2:
+        return Evidence("one core", None, "the cores were not measured one by one")
+    core, most = max(cores.items(), key=lambda item: item[1])
+    others = fmean(busy for name, busy in cores.items() if name != core)
+    says = f"core {core} was {_share(most)} busy and the others {_share(others)} (limits {_share(ONE_CORE_BUSY)} and {_share(OTHERS_IDLE)})"
+    return Evidence("one core", most > ONE_CORE_BUSY and others < OTHERS_IDLE, says)
+
+
+def _log(rungs: Sequence[Rung]) -> Evidence:
+    """More than 5 ms a write, or more than half of the users' time spent in waits for the log."""
+    latency_s, waits = _value(rungs, "log.write_latency"), _waiting(rungs, "wal")
+    if latency_s is None and waits is None:
+        return Evidence("log", None, "neither the log's write time nor waits for it were measured")
+    said = [f"a log write took {time(latency_s)} (limit {time(LOG_LATENCY_S)})"] if latency_s is not None else []
+    said += [f"{_share(waits)} of the users' time went into waits for the log (limit {_share(LOG_WAIT_SHARE)})"] if waits is not None else []
+    short = (latency_s or 0.0) > LOG_LATENCY_S or (waits or 0.0) > LOG_WAIT_SHARE
+    return Evidence("log", short, ", ".join(said), waits or 0.0)
+
+
+def _reads(rungs: Sequence[Rung]) -> Evidence:
+    """The share of the users' time in reads. The drive's own curve at that queue depth, the better rule, has to be measured first."""
+    waits, reads, await_s = _waiting(rungs, "datafileread"), _value(rungs, "device.reads_per_transaction"), _value(rungs, "device.read_await")
+    share = waits
+    if share is None and reads is not None and await_s is not None:
+        share = min(1.0, reads * await_s / _latency_s(rungs)) if _latency_s(rungs) else None
+    if share is None:
+        return Evidence("data reads", None, "neither device reads nor waits for them were measured")
+    each = f", {reads:.2g} device reads a transaction" if reads is not None else ""
+    each += f" of {time(await_s)}" if reads is not None and await_s is not None else ""
+    return Evidence("data reads", share > READ_WAIT_SHARE, f"{_share(share)} of the users' time went into reads (limit {_share(READ_WAIT_SHARE)}){each}", share)
+
+
+def _locks(rungs: Sequence[Rung]) -> Evidence:
+    waits = _waiting(rungs, "lock:", start=True)
+    says = f"{_share(waits)} of the users' time went into waits for locks (limit {_share(LOCK_WAIT_SHARE)})" if waits is not None else "waits were not measured"
+    return Evidence("locks", None if waits is None else waits > LOCK_WAIT_SHARE, says, waits or 0.0)
+
+
+RULES: tuple[Rule, ...] = (_client, _cpu, _one_core, _log, _reads, _locks)
+
+
+def _value(rungs: Sequence[Rung], quantity: str) -> float | None:
+    """The mean over the rungs that measured it."""
+    seen = [value for r in rungs if (value := r.quantity(quantity)) is not None]
+    return fmean(seen) if seen else None
+
+
+def _sources(rungs: Sequence[Rung], quantity: str) -> dict[str, float]:
+    """The mean by source over the rungs that measured it."""
+    found = [r.quantities[quantity].sources for r in rungs if quantity in r.quantities]
+    names = sorted({name for sources in found for name in sources})
+    return {name: fmean(sources.get(name, 0.0) for sources in found) for name in names}
+
+
+def _waiting(rungs: Sequence[Rung], event: str, *, start: bool = False) -> float | None:
+    """The share of the users found in such a wait ("LWLock:WALWrite"); None where waits were not measured, or hold no event by name."""
+    sources = _sources(rungs, "waits.sessions")
+    if not any(":" in name or name == "running" for name in sources):
+        return None
+    seen = sum(n for name, n in sources.items() if (name.lower().startswith(event) if start else event in name.lower()))
+    return min(1.0, seen / fmean(r.users for r in rungs))
+
+
+def _latency_s(rungs: Sequence[Rung]) -> float:
+    return fmean(r.tally.latency.mean_s if r.tally.latency else 0.0 for r in rungs)
+
+
+def _share(value: float | None) -> str:
+    return "not measured" if value is None else f"{100 * value:.0f} %"

@@ -1,0 +1,131 @@
+"""Cells against the baseline: at their knees, and at one rate.
+
+The unit is one restored run. Runs are paired by repeat, as the report interleaved them (A B B A), so that what drifts with time
+cancels out. A difference is claimed only when the interval of the ratio excludes 1 *and* the ratio is beyond the noise floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import log
+from typing import NamedTuple
+
+from kneebench.analysis.drift import FLOOR
+from kneebench.analysis.estimate import paired_ratio, scatter
+from kneebench.analysis.words import percent, times, times_with_interval
+from kneebench.records import Climb, Comparison, Phase, Results, Rung
+from kneebench.units import count
+
+Pick = Callable[[Rung], float]
+
+
+class Quantity(NamedTuple):
+    """What is compared: in which phase's rungs, and how a sentence calls it."""
+
+    name: str
+    phase: Phase
+    pick: Pick
+    called: str
+
+
+def _mean_s(rung: Rung) -> float:
+    return rung.tally.latency.mean_s if rung.tally.latency else 0.0
+
+
+def _p999_s(rung: Rung) -> float:
+    return rung.tally.latency.p999_s if rung.tally.latency else 0.0
+
+
+NOPM = Quantity("nopm", "report", lambda rung: rung.tally.nopm, "NOPM at the knee")
+KNEE_LATENCY = Quantity("latency.knee", "report", _mean_s, "mean latency at the knee")
+MEAN = Quantity("latency.mean", "latency", _mean_s, "mean latency at one rate")
+P999 = Quantity("latency.p999", "latency", _p999_s, "P99.9 latency at one rate")
+
+
+def compare(results: Results) -> tuple[Comparison, ...]:
+    """Every cell against the baseline's cell of the same constraint: "nopm", then "latency.mean" and "latency.p999" at one rate.
+
+    Pairs of which one is missing, invalid or did nothing are left out; a quantity without any pair has no comparison. One pair
+    alone has an interval that excludes nothing (estimate.ALONE), so it never differs.
+    """
+    base = baseline(results)
+    found: list[Comparison] = []
+    for climb in results.climbs:
+        against = next((c for c in results.climbs if c.cell.storage == base and c.cell.constraint == climb.cell.constraint), None)
+        if against is not None and climb.cell.storage != base:
+            found += _of_cell(climb, against)
+    return tuple(found)
+
+
+def baseline(results: Results) -> str:
+    """The storage that the others are compared with: the plan's `baseline`, or its first."""
+    plan = results.campaign.plan
+    storages = plan.get("storages")
+    first = next(iter(storages), "") if isinstance(storages, dict) else ""
+    return str(plan.get("baseline") or first or (results.climbs[0].cell.storage if results.climbs else ""))
+
+
+def noise_floor(climbs: Sequence[Climb], quantity: Quantity) -> float:
+    """max(2 %, what two runs of one cell differ by): below it no difference is claimed."""
+    groups = [[quantity.pick(r) for r in climb.of(quantity.phase) if not r.invalid] for climb in climbs]
+    return max(FLOOR, scatter(groups))
+
+
+def ratio_of(climb: Climb, against: Climb, quantity: Quantity) -> Comparison | None:
+    """The ratio of one quantity from the pairs of repeats; the sentence is without what stands beside it."""
+    pairs = list(_pairs(climb, against, quantity))
+    if not pairs:
+        return None
+    ratio = paired_ratio([a for a, _ in pairs], [b for _, b in pairs])
+    floor = noise_floor((climb, against), quantity)
+    beyond = abs(log(ratio.value)) > log(1 + floor)
+    differs = beyond and not ratio.low <= 1 <= ratio.high
+    said = f"{called(climb)} had {times_with_interval(ratio)} the {quantity.called} of {called(against)}"
+    if not differs:
+        why = f"within the noise floor of {percent(floor)}" if not beyond else "the interval holds 1"
+        said = f"no difference shown in {quantity.called} between {called(climb)} and {called(against)}: {times_with_interval(ratio)}, {why}"
+    return Comparison(
+        quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=said
+    )  # fmt: skip
+
+
+def called(climb: Climb) -> str:
+    """A cell as people call it."""
+    return f"{climb.cell.storage} ({climb.cell.constraint})" if climb.cell.constraint else climb.cell.storage
+
+
+def _of_cell(climb: Climb, against: Climb) -> Iterator[Comparison]:
+    nopm, mean, p999 = (ratio_of(climb, against, quantity) for quantity in (NOPM, MEAN, P999))
+    if nopm:
+        yield nopm.model_copy(update={"sentence": nopm.sentence + _latency_beside(climb, against, mean)})
+    for one in (mean, p999):
+        if one:
+            doubt = _doubt(climb, against) if one is p999 else ""
+            yield one.model_copy(update={"sentence": one.sentence + _rate(climb) + doubt})
+
+
+def _latency_beside(climb: Climb, against: Climb, mean: Comparison | None) -> str:
+    """A relative NOPM is bought with users: the latency that it cost, and the latency at one rate."""
+    at_knee = ratio_of(climb, against, KNEE_LATENCY)
+    parts = [f"at {climb.knee_users} against {against.knee_users} users"]
+    parts += [f"with {times(at_knee.ratio.value)} the mean latency there"] if at_knee else []
+    parts += [f"and {times(mean.ratio.value)} at one rate"] if mean else []
+    return ", " + " ".join(parts)
+
+
+def _rate(climb: Climb) -> str:
+    rate_per_s = next((r.order.rate_per_s for r in climb.of("latency") if r.order.rate_per_s), None)
+    return f" ({count(rate_per_s)} transactions/s on both)" if rate_per_s else ""
+
+
+def _doubt(*climbs: Climb) -> str:
+    n = [sum(r.tally.latency.n for r in c.of("latency") if r.tally.latency and not r.invalid) for c in climbs]
+    return f"; uncertain: only {min(n):,} transactions, so fewer than 100 lie beyond P99.9" if min(n) < 100_000 else ""
+
+
+def _pairs(climb: Climb, against: Climb, quantity: Quantity) -> Iterator[tuple[float, float]]:
+    other = {r.order.repeat: quantity.pick(r) for r in against.of(quantity.phase) if not r.invalid}
+    for rung in climb.of(quantity.phase):
+        a, b = quantity.pick(rung), other.get(rung.order.repeat, 0.0)
+        if not rung.invalid and a > 0 and b > 0:
+            yield a, b

@@ -1,0 +1,56 @@
+"""A campaign's one finding: the title of its brief."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kneebench.analysis.comparison import MEAN, NOPM, called, compare, ratio_of
+from kneebench.analysis.knee import knee, report_rungs
+from kneebench.analysis.words import times, times_with_interval
+from kneebench.records import Climb, Comparison, Knee, Results
+from kneebench.units import count
+
+HARDLY_ANY_READS = 0.1
+"""Device reads per transaction below which the storage's reads were not tested: a log and write-back test (methods: distrust)."""
+
+
+def finding(results: Results) -> str:
+    """The title, as a finding with its interval; what limits it stands in the title too ("simulated", "data cached").
+
+    Compared cells give the largest ratio of NOPM at the knee, with the latency it cost; one cell alone gives its knee; a
+    campaign without a report says that it has none yet.
+    """
+    said = _said(results)
+    if data_cached(results.climbs):
+        said += " (data cached: a log and write-back test)"
+    return f"Simulated: {said}" if results.campaign.simulated else said
+
+
+def data_cached(climbs: Sequence[Climb]) -> bool:
+    """True where device reads at the knee were measured somewhere and were nowhere above 0.1 per transaction."""
+    seen = [r.quantity("device.reads_per_transaction") for climb in climbs for r in report_rungs(climb)]
+    measured = [reads for reads in seen if reads is not None]
+    return bool(measured) and max(measured) < HARDLY_ANY_READS
+
+
+def _said(results: Results) -> str:
+    ratios = [c for c in compare(results) if c.quantity == "nopm"]
+    climbs = {climb.cell.id: climb for climb in results.climbs}
+    if ratios:
+        best = max(ratios, key=lambda c: (c.differs, abs(c.ratio.value - 1)))
+        return _compared(best, climbs[best.cell], climbs[best.baseline])
+    knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]
+    return _alone(*knees[0]) if knees else "no knee was measured in a report yet"
+
+
+def _compared(best: Comparison, cell: Climb, base: Climb) -> str:
+    latency = ratio_of(cell, base, MEAN)
+    beside = f", at {times(latency.ratio.value)} the mean latency at one rate" if latency else ""
+    if not best.differs:
+        return f"no difference shown between {called(cell)} and {called(base)}: {times_with_interval(best.ratio)} the {NOPM.called}{beside}"
+    return f"{called(cell)} did {times_with_interval(best.ratio)} the NOPM of {called(base)}{beside}"
+
+
+def _alone(climb: Climb, found: Knee) -> str:
+    interval = f"{count(found.nopm.low)} to {count(found.nopm.high)}, n={found.nopm.n}"
+    return f"{called(climb)} did {count(found.nopm.value)} NOPM ({interval}) at {found.users.value:.0f} users"

@@ -1,0 +1,90 @@
+"""The knee: what a cell does at the last rung before its climb stopped, as the report measured it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kneebench.analysis.bracket import users_interval
+from kneebench.analysis.estimate import estimate
+from kneebench.records import Climb, Estimate, Knee, Latency, Rung
+
+PAST_PEAK = 0.02
+"""So far below the highest throughput the last rung must be before a peak is claimed: else it is a plateau."""
+
+
+def knee(climb: Climb) -> Knee | None:
+    """The knee from the climb's report rungs, the invalid ones left out; None where there are none.
+
+    `users` has its interval from the climb (bracket.users_interval). "The interval of N is carried into the latency at the knee": on a plateau latency
+    is users / throughput, so its interval is that of the repeats, widened on either side by users / bracket. `peak` is True
+    where throughput was seen to fall beyond the knee; otherwise the knee is the start of a plateau and more may be possible.
+    """
+    rungs = [r for r in climb.of("report") if not r.invalid and r.tally.latency is not None]
+    users = users_interval(climb)
+    if not rungs or users is None:
+        return None
+    latencies = [r.tally.latency for r in rungs if r.tally.latency is not None]
+    merged = merged_latency(latencies)
+    return Knee(
+        cell=climb.cell,
+        users=users,
+        nopm=estimate([r.tally.nopm for r in rungs]),
+        tpm=estimate([r.tpm for r in rungs]),
+        latency_s=_widened(estimate([one.mean_s for one in latencies]), users),
+        p999_s=_widened(_p999(latencies, merged), users),
+        latency=merged,
+        peak=_peaked(climb),
+    )
+
+
+def knee_rung(climb: Climb) -> Rung | None:
+    """The rung that the climb itself measured at its knee: to plan the report by, never quoted as a result."""
+    return next((r for r in climb.of("scout", "bisection", "fixed") if r.users == climb.knee_users and not r.invalid), None)
+
+
+def report_rungs(climb: Climb) -> tuple[Rung, ...]:
+    """The knee's valid rungs of the report, or the climb's own where the report is not made yet."""
+    found = tuple(r for r in climb.of("report") if not r.invalid)
+    own = knee_rung(climb)
+    return found or ((own,) if own else ())
+
+
+def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
+    """One latency of several, from their merged histograms: percentiles are never averaged.
+
+    None where they cannot be merged: a histogram is missing, or the compiled core is.
+    """
+    histograms = [one.histogram for one in latencies]
+    if len(histograms) == 1:
+        return latencies[0]
+    if not histograms or not all(histograms):
+        return None
+    try:
+        from kneebench._core import merge_histograms
+    except ImportError:
+        return None
+    found: dict[str, float] = merge_histograms(histograms)
+    return Latency.model_validate({**found, "n": int(found["n"]), "overflow": int(found.get("overflow", 0))})
+
+
+def _p999(latencies: Sequence[Latency], merged: Latency | None) -> Estimate:
+    """P99.9 of the merged histogram (unmerged: of the middle run); the interval of the repeats and of the order statistics together."""
+    between = estimate([one.p999_s for one in latencies])
+    middle = sorted(latencies, key=lambda one: one.p999_s)[len(latencies) // 2]
+    one = merged or middle
+    ratio = one.p999_s / between.value if between.value else 1.0
+    low, high = min(ratio * between.low, one.p999_low_s), max(ratio * between.high, one.p999_high_s)
+    method = f"{'merged histograms' if merged else 'the middle run'}; {between.method}, not within the order statistics of the percentile"
+    return Estimate(value=one.p999_s, low=low, high=high, n=len(latencies), method=method)
+
+
+def _widened(latency: Estimate, users: Estimate) -> Estimate:
+    if users.low <= 0 or users.value <= 0:
+        return latency
+    low, high = latency.low * users.low / users.value, latency.high * users.high / users.value
+    return latency.model_copy(update={"low": low, "high": high, "method": f"{latency.method}, widened by the interval of users"})
+
+
+def _peaked(climb: Climb) -> bool:
+    scouts = [r.tally.throughput_per_s for r in climb.of("scout") if not r.invalid]
+    return len(scouts) > 1 and scouts[-1] < (1 - PAST_PEAK) * max(scouts)

@@ -1,0 +1,51 @@
+"""How the analysis puts a ratio into words: "2.5x", never "1.5x more"; never without what it is of."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from kneebench.records import Estimate
+
+KNOWN = 10
+"""An interval that reaches beyond so many times the value tells nothing, and is not printed as if it did."""
+
+
+def times(ratio: float, digits: int | None = None) -> str:
+    """A ratio for people: two digits after the point below 2, then one, then none; or so many.
+
+    >>> times(0.7684), times(1.349), times(2.5), times(14.2), times(2.5, 2)
+    ('0.77x', '1.35x', '2.5x', '14x', '2.50x')
+    """
+    return f"{ratio:.{_digits(ratio) if digits is None else digits}f}x" if isfinite(ratio) else "unknown"
+
+
+def times_with_interval(ratio: Estimate) -> str:
+    """A ratio, its interval and how many pairs of runs it rests on, with a digit more where the interval would vanish.
+
+    >>> times_with_interval(Estimate(value=2.5, low=2.31, high=2.7, n=3))
+    '2.5x (2.3x to 2.7x, n=3)'
+    >>> times_with_interval(Estimate(value=2.5, low=2.46, high=2.53, n=3))
+    '2.50x (2.46x to 2.53x, n=3)'
+    >>> times_with_interval(Estimate(value=2.5, low=0.0, high=912063.0, n=2))
+    '2.5x (interval unknown: n=2 is too few)'
+    """
+    if not ratio.high <= KNOWN * ratio.value:
+        return f"{times(ratio.value)} (interval unknown: n={ratio.n} is too few)"
+    digits = _digits(ratio.value)
+    if times(ratio.low, digits) == times(ratio.value, digits) or times(ratio.high, digits) == times(ratio.value, digits):
+        digits += 1
+    return f"{times(ratio.value, digits)} ({times(ratio.low, digits)} to {times(ratio.high, digits)}, n={ratio.n})"
+
+
+def _digits(ratio: float) -> int:
+    return 2 if abs(ratio) < 1.995 else 1 if abs(ratio) < 9.95 else 0
+
+
+def percent(share: float, *, signed: bool = False) -> str:
+    """A share as a per cent; say what it is a share of beside it.
+
+    >>> percent(0.02), percent(-0.0312, signed=True)
+    ('2 %', '-3.1 %')
+    """
+    text = f"{100 * share:{'+' if signed else ''}.1f}"
+    return text.removesuffix(".0") + " %"

@@ -1,0 +1,126 @@
+"""One climb: users are added until a stop fires; one bisection finds the knee more closely; the first rung again shows drift.
+
+A generator: it yields orders and is sent rungs, so it neither measures nor waits, and a campaign that was killed goes on by
+sending it the rungs that are kept. The same rungs always give the same orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
+
+from kneebench.analysis.elasticity import elasticity
+from kneebench.ladder import steps, stops
+from kneebench.plan.plan import Ladder
+from kneebench.records import Cell, Climb, Order, Phase, Rung, Verdict
+
+Climbing = Generator[Order, Rung, Climb]
+
+
+class Place(NamedTuple):
+    """Where on the scouting rungs the knee is: `at` is its index, below 0 where not even the first rung passed."""
+
+    at: int
+    stop: str
+
+
+def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
+    """Yield the orders of a climb on one cell, be sent a rung for each, return the climb.
+
+    Scouting rungs from max(first, database_cores) users, each `ladder.step` times the one before, until a stop fires; then one
+    rung between the knee and the one after it; then the first again ("drift"). An invalid rung ends the climb at once: the load
+    generator was measured, not the database. `ladder.users` as one number is one rung of that many users ("fixed").
+    """
+    if isinstance(ladder.users, int):
+        return (yield from _fixed(cell, ladder, ladder.users))
+    scouts, invalid = yield from _scout(cell, ladder, steps.first(ladder.users, database_cores), ladder.users[1])
+    verdicts = _judged(scouts, ladder) if scouts else ()
+    if invalid:
+        return _ended_invalid(cell, scouts, invalid, verdicts)
+    place = _place(scouts, ladder, verdicts)
+    if place.at < 0:
+        return Climb(cell=cell, rungs=tuple(scouts), verdicts=verdicts, stopped_by=place.stop)
+    middle = yield from _bisect(cell, scouts, place)
+    again = yield _order(cell, "drift", scouts[0].users)
+    knee, bracket = _refined(scouts, place.at, middle, ladder)
+    rungs = (*scouts, *([middle] if middle else []), again)
+    return Climb(cell=cell, rungs=rungs, verdicts=verdicts, stopped_by=place.stop, knee_users=knee, bracket=bracket)
+
+
+def _order(cell: Cell, phase: Phase, users: int) -> Order:
+    return Order(cell=cell.id, phase=phase, users=users)
+
+
+def _scout(cell: Cell, ladder: Ladder, users: int, last: int) -> Generator[Order, Rung, tuple[list[Rung], Rung | None]]:
+    """The scouting rungs up to the one where a stop fired, and the invalid one that ended them if any."""
+    scouts: list[Rung] = []
+    while True:
+        rung = yield _order(cell, "scout", users)
+        if rung.invalid:
+            return scouts, rung
+        scouts.append(rung)
+        if any(v.fired for v in _judged(scouts, ladder)):
+            return scouts, None
+        users = steps.following(users, ladder.step, last)
+
+
+def _judged(rungs: Sequence[Rung], ladder: Ladder, *, but: Sequence[str] = ()) -> tuple[Verdict, ...]:
+    """What every stop on the shelf says, those that fired first."""
+    found = [stops.find(name).judge(rungs, stops.limits(name, ladder)) for name in stops.names() if name not in but]
+    return tuple(sorted(found, key=lambda v: not v.fired))
+
+
+def _place(scouts: Sequence[Rung], ladder: Ladder, verdicts: Sequence[Verdict]) -> Place:
+    """The lowest knee of the stops that fired. The budget only tells that one was not found: it yields to any other."""
+    fired = [v.stop for v in verdicts if v.fired]
+    named = [name for name in fired if name != "budget"] or fired
+    return min(Place(len(scouts) - 1 - stops.find(name).beyond(scouts, stops.limits(name, ladder)), name) for name in named)
+
+
+def _bisect(cell: Cell, scouts: Sequence[Rung], place: Place) -> Generator[Order, Rung, Rung | None]:
+    """One more rung between the knee and the rung after it, where there is one and users between them."""
+    if place.at + 1 >= len(scouts):
+        return None
+    users = steps.between(scouts[place.at].users, scouts[place.at + 1].users)
+    return (yield _order(cell, "bisection", users)) if users else None
+
+
+def _refined(scouts: Sequence[Rung], at: int, middle: Rung | None, ladder: Ladder) -> tuple[int, tuple[int, int]]:
+    """(the knee's users, the users between which it lies). The middle is the knee if throughput grew up to it and nothing fires on it.
+
+    Where growth ends between two rungs, the one it still reached may lie on either side of the bend: the bracket goes from the
+    rung before the knee to the one after it.
+    """
+    below = scouts[max(0, at - 1)].users
+    above = scouts[min(len(scouts) - 1, at + 1)].users
+    knee = scouts[at]
+    if middle is None or middle.invalid:
+        return knee.users, (below, above)
+    grew = elasticity(knee, middle) >= ladder.stops.plateau.elasticity
+    if grew and not any(v.fired for v in _judged([*scouts[: at + 1], middle], ladder, but=("budget",))):
+        return middle.users, (knee.users, above)
+    return knee.users, (below, middle.users)
+
+
+def _ended_invalid(cell: Cell, scouts: Sequence[Rung], invalid: Rung, verdicts: Sequence[Verdict]) -> Climb:
+    """The climb up to the rung whose load generator was the limit; the last valid rung stands in for a knee that was not reached."""
+    said = f"the load generator was the limit at {invalid.users} users: {invalid.invalid}; the climb ended there, and the knee may lie beyond"
+    verdict = Verdict(stop="client", fired=True, seen=invalid.invalid, limit="a valid rung", sentence=said)
+    knee = scouts[-1].users if scouts else None
+    bracket = (scouts[max(0, len(scouts) - 2)].users, invalid.users) if scouts else None
+    return Climb(cell=cell, rungs=(*scouts, invalid), verdicts=(verdict, *verdicts), stopped_by="client", knee_users=knee, bracket=bracket)
+
+
+def _fixed(cell: Cell, ladder: Ladder, users: int) -> Climbing:
+    """One rung at the plan's load; how busy the database's cores were is the control that every cell is checked by."""
+    rung = yield _order(cell, "fixed", users)
+    if rung.invalid:
+        return _ended_invalid(cell, [], rung, ())
+    said = f"fixed load of {users} users, not a knee; control: {stops.find('saturation').judge([rung], ladder.stops.saturation).sentence}"
+    fixed = Verdict(stop="fixed", fired=True, seen=f"{users} users", limit=f"{users} users", sentence=said)
+    others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
+    failed = any(v.fired and v.stop == "errors" for v in others)
+    return Climb(
+        cell=cell, rungs=(rung,), verdicts=(fixed, *others), stopped_by="errors" if failed else "fixed",
+        knee_users=None if failed else users, bracket=None if failed else (users, users),
+    )  # fmt: skip

@@ -1,0 +1,35 @@
+"""Which number of users comes next."""
+
+from __future__ import annotations
+
+from math import floor, sqrt
+
+
+def first(users: tuple[int, int], database_cores: int) -> int:
+    """Where a climb begins: at the plan's first number; with as many users as the database has cores where that is 0.
+
+    >>> first((0, 512), database_cores=8), first((16, 512), database_cores=8), first((0, 4), database_cores=8)
+    (8, 16, 4)
+    """
+    return min(users[0] or max(database_cores, 1), users[1])
+
+
+def following(users: int, step: float, last: int) -> int:
+    """The next rung up: `step` times the users, half rounded up, at least one more, never above `last`.
+
+    >>> [following(n, 1.5, 512) for n in (2, 3, 5, 8, 12, 400)]
+    [3, 5, 8, 12, 18, 512]
+    >>> following(2, 1.06, 512)
+    3
+    """
+    return min(last, max(users + 1, floor(users * step + 0.5)))
+
+
+def between(low: int, high: int) -> int | None:
+    """The number halfway by ratio between two rungs; None where there is none.
+
+    >>> between(16, 24), between(12, 16), between(2, 4), between(2, 3)
+    (20, 14, 3, None)
+    """
+    middle = floor(sqrt(low * high) + 0.5)
+    return middle if low < middle < high else None

@@ -1,0 +1,51 @@
+"""The shelf of stop conditions: one file each, named as in the plan.
+
+A stop is a module with two functions. `judge` looks at the scouting rungs so far and says, in a sentence with what was seen
+and the limit, whether the climb ends here. `beyond` says how many of these rungs lie beyond the knee when it fires: one for a
+limit that the last rung broke.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from kneebench.errors import UnknownPart
+from kneebench.plan.plan import Ladder, Part
+from kneebench.records import Rung, Verdict
+
+
+class Stop(Protocol):
+    """What a file on this shelf holds."""
+
+    def judge(self, rungs: Sequence[Rung], limits: Part) -> Verdict:
+        """A word on the valid scouting rungs so far, at least one, in the order measured."""
+        ...
+
+    def beyond(self, rungs: Sequence[Rung], limits: Part) -> int:
+        """How many of the last rungs lie beyond the knee, given that `judge` fired on these."""
+        ...
+
+
+def names() -> list[str]:
+    """The names of all stops.
+
+    >>> names()
+    ['budget', 'errors', 'log_latency', 'plateau', 'saturation']
+    """
+    return sorted(m.name for m in pkgutil.iter_modules(__path__))
+
+
+def find(name: str) -> Stop:
+    """The stop of that name; raises UnknownPart with the names there are."""
+    if name not in names():
+        raise UnknownPart("stop", name, names())
+    return cast(Stop, import_module(f"{__name__}.{name}"))
+
+
+def limits(name: str, ladder: Ladder) -> Part:
+    """The plan's table of a stop's limits; the ladder itself for one that has none of its own (budget)."""
+    found: Part = getattr(ladder.stops, name, ladder)
+    return found

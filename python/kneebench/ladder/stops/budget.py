@@ -1,0 +1,46 @@
+"""The budget: the users or the time that the plan allows are used up, and the knee may lie beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kneebench.analysis.elasticity import elasticity
+from kneebench.plan.plan import Ladder, Part
+from kneebench.records import Rung, Verdict
+from kneebench.units import time
+
+STILL_TO_COME = 3
+"""Rungs that the time must still allow before the climb takes another step: the step itself, the bisection, the first rung again."""
+
+
+def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
+    """Fires when the last rung had the plan's last number of users, or when three more rungs like it would exceed the time."""
+    assert isinstance(limits, Ladder)
+    last = _last_users(limits)
+    used_s = sum(r.tally.whole_s for r in rungs)
+    needed_s = used_s + STILL_TO_COME * rungs[-1].tally.whole_s
+    seen = f"{rungs[-1].users} users, {time(used_s)}"
+    limit = f"{last} users, {time(limits.budget)}"
+    if rungs[-1].users >= last:
+        said = f"users used up: {rungs[-1].users} of {last} users without another stop, so the knee may lie beyond"
+    elif needed_s > limits.budget:
+        said = f"time used up: {seen} of {time(limits.budget)}, too little left for another step, so the knee may lie beyond"
+    else:
+        return Verdict(stop="budget", fired=False, seen=seen, limit=limit, sentence=f"within the budget: {seen}; the limit is {limit}")
+    return Verdict(stop="budget", fired=True, seen=seen, limit=limit, sentence=said)
+
+
+def beyond(rungs: Sequence[Rung], limits: Part) -> int:
+    """The flat steps at the end, if any: the climb ended before it was sure of the plateau that they began."""
+    assert isinstance(limits, Ladder)
+    flat = 0
+    for a, b in reversed(list(pairwise(rungs))):
+        if elasticity(a, b) >= limits.stops.plateau.elasticity:
+            break
+        flat += 1
+    return flat
+
+
+def _last_users(ladder: Ladder) -> int:
+    return ladder.users if isinstance(ladder.users, int) else ladder.users[1]

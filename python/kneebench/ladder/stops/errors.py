@@ -1,0 +1,30 @@
+"""Errors: transactions fail, or their answer is lost. What is not answered cannot be counted as fast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kneebench.plan.plan import Errors, Part
+from kneebench.records import Rung, Verdict
+
+
+def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
+    """Fires when failed and unknown transactions are more than `share` of all started; retried ones that got through are none.
+
+    A rung that started nothing has failed altogether.
+    """
+    assert isinstance(limits, Errors)
+    whole = rungs[-1].tally.whole
+    share = (whole.failed + whole.unknown) / whole.started if whole.started else 1.0
+    limit = f"{100 * limits.share:g} % of all transactions"
+    seen = f"{100 * share:.2g} %"
+    lost = whole.failed + whole.unknown
+    said = f"{lost:,} of {whole.started:,} transactions failed at {rungs[-1].users} users ({seen}); the limit is {limit}"
+    if rungs[-1].tally.errors:
+        said += f"; the first: {rungs[-1].tally.errors[0].first}"
+    return Verdict(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=said)
+
+
+def beyond(rungs: Sequence[Rung], limits: Part) -> int:
+    """The last rung broke the limit."""
+    return 1

@@ -1,0 +1,40 @@
+"""Log latency: the database waits too long for its log.
+
+A flush is write plus sync as the database issues it. Judged is the middle of three 10 s means, so the limit is exceeded when two
+of three windows exceed it. A limit that the first rung already exceeds says something about the drive and nothing about the
+number of users: a mark, and the climb goes on to its plateau.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kneebench.analysis.within import nopm_within
+from kneebench.plan.plan import LogLatency, Part
+from kneebench.records import Rung, Verdict
+from kneebench.units import count, time
+
+QUANTITY = "log.write_latency_10s"
+
+
+def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
+    """Fires when the last rung exceeds the limit and the first did not; a mark where the first did."""
+    assert isinstance(limits, LogLatency)
+    limit = f"{time(limits.limit)}, mean over 10 s in two of three windows"
+    seen = rungs[-1].quantity(QUANTITY)
+    if seen is None:
+        said = "the log's write latency was not measured, so its limit was not judged"
+        return Verdict(stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=said)
+    first = rungs[0].quantity(QUANTITY)
+    mark = first is not None and first > limits.limit
+    within = nopm_within(rungs, QUANTITY, limits.limit)
+    best = "none" if within is None else count(within)
+    said = f"a log write took {time(seen)} at {rungs[-1].users} users; the limit is {limit}; NOPM within the limit: {best}"
+    if mark and first is not None:
+        said = f"already the first rung ({rungs[0].users} users) exceeded it with {time(first)}, so it marks the climb and did not stop it: {said}"
+    return Verdict(stop="log_latency", fired=seen > limits.limit and not mark, seen=time(seen), limit=limit, sentence=said, mark=mark)
+
+
+def beyond(rungs: Sequence[Rung], limits: Part) -> int:
+    """The last rung broke the limit."""
+    return 1

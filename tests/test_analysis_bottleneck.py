@@ -1,0 +1,87 @@
+"""What was short at the knee, resource by resource, with evidence for and against."""
+
+from __future__ import annotations
+
+import pytest
+from curves import rung
+
+from kneebench.analysis.bottleneck import bottleneck
+from kneebench.records import Bottleneck, Cell, Climb, Order, Summary
+
+HEALTHY = {"client__busy": 0.3, "database__busy": 0.6, "log__write_latency": 0.0008, "device__reads_per_transaction": 0.2, "device__read_await": 0.0001}
+
+
+def judged(waits: dict[str, float] | None = None, cores: dict[str, float] | None = None, **quantities: float) -> Bottleneck:
+    """Three reports of 20 users that saw these; `waits` in sessions by wait event."""
+    extra = {name: Summary(unit="", value=0, high=0, sources=s) for name, s in (("waits.sessions", waits), ("cores.busy", cores)) if s}
+    rungs = []
+    for repeat in (1, 2, 3):
+        one = rung(Order(cell="a", phase="report", users=20, repeat=repeat), 2000.0, **{**HEALTHY, **quantities})
+        rungs.append(one.model_copy(update={"quantities": {**one.quantities, **extra}}))
+    return bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=tuple(rungs), knee_users=20))
+
+
+@pytest.mark.parametrize(
+    ("resource", "seen"),
+    [
+        ("client", {"client__busy": 0.85}),
+        ("cpu", {"database__busy": 0.98}),
+        ("one core", {"cores": {"0": 0.18, "1": 0.96, "2": 0.2}}),
+        ("log", {"log__write_latency": 0.0062}),
+        ("log", {"waits": {"LWLock:WALWrite": 9.0, "IO:WALSync": 2.0}}),
+        ("data reads", {"waits": {"IO:DataFileRead": 11.0}}),
+        ("data reads", {"device__reads_per_transaction": 8.0, "device__read_await": 0.001}),
+        ("locks", {"waits": {"Lock:transactionid": 5.0}}),
+    ],
+)
+def test_each_resource_is_named_when_it_alone_is_short(resource: str, seen: dict) -> None:
+    found = judged(**seen)
+    assert found.resource == resource
+    assert found.evidence[0].startswith(f"for {resource}: ")
+    assert "limit" in found.evidence[0]
+    assert "disk" in found.sentence
+
+
+def test_nothing_short_is_unknown_and_every_rule_is_told_as_evidence_against() -> None:
+    found = judged(waits={"LWLock:BufferMapping": 1.0}, cores={"0": 0.6, "1": 0.62})
+    assert found.resource == "unknown"
+    assert len(found.evidence) == 6
+    assert all(line.startswith("against ") for line in found.evidence)
+    assert "nothing that was measured was short" in found.sentence
+
+
+def test_where_the_time_went_is_said_when_no_share_alone_is_beyond_its_limit() -> None:
+    found = judged(waits={"IO:DataFileRead": 9.4, "IO:WALSync": 7.8, "Lock:tuple": 0.1})
+    assert found.resource == "unknown"
+    assert "most of the users' time went into data reads (47 %) and log (39 %)" in found.sentence
+
+
+def test_busy_cores_are_asked_before_the_waits_that_they_lengthen() -> None:
+    found = judged(database__busy=0.99, log__write_latency=0.009)
+    assert found.resource == "cpu"
+    assert "also short: log" in found.sentence
+
+
+def test_lightweight_locks_are_not_lock_waits() -> None:
+    assert judged(waits={"LWLock:BufferContent": 15.0}).resource == "unknown"
+
+
+def test_all_cores_busy_alike_are_no_single_core() -> None:
+    assert judged(cores={"0": 0.96, "1": 0.97}).resource == "unknown"
+
+
+def test_what_was_not_measured_is_said_and_speaks_neither_way() -> None:
+    bare = Climb(cell=Cell(id="a", storage="disk"), rungs=(rung(Order(cell="a", phase="scout", users=8), 100.0),), knee_users=8)
+    found = bottleneck(bare)
+    assert found.resource == "unknown"
+    assert all(line.startswith("unknown ") for line in found.evidence)
+    assert "not measured: client, cpu, one core, log, data reads, locks" in found.sentence
+
+
+def test_waits_without_events_by_name_are_not_taken_for_no_waits() -> None:
+    assert any(line.startswith("unknown locks") for line in judged(waits={"": 4.0}).evidence)
+
+
+def test_a_climb_without_a_knee_has_no_bottleneck() -> None:
+    found = bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=()))
+    assert (found.resource, found.evidence) == ("unknown", ())

@@ -1,0 +1,75 @@
+"""Elasticity and the USL fit on curves that are known."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+from curves import rung
+
+from kneebench.analysis.elasticity import between, elasticity
+from kneebench.analysis.usl import Usl, fit
+from kneebench.analysis.within import nopm_within
+from kneebench.records import Order
+
+
+def at(users: int, throughput_per_s: float, **quantities: float):
+    return rung(Order(cell="a", phase="scout", users=users), throughput_per_s, **quantities)
+
+
+def test_the_elasticity_of_a_power_law_is_its_exponent() -> None:
+    for exponent in (1.0, 0.5, 0.07, 0.0, -0.4):
+        assert between(8, 100 * 8**exponent, 12, 100 * 12**exponent) == pytest.approx(exponent)
+
+
+def test_elasticity_of_rungs_counts_all_transactions() -> None:
+    assert elasticity(at(16, 1000), at(32, 1414)) == pytest.approx(0.5, abs=1e-3)
+
+
+def test_throughput_gain_per_latency_gain_is_e_over_one_minus_e() -> None:
+    """In a closed loop latency is users / throughput, so this follows from the definition."""
+    n, x = (10.0, 20.0), (1000.0, 1300.0)
+    e = between(n[0], x[0], n[1], x[1])
+    r = (n[0] / x[0], n[1] / x[1])
+    assert np.log(x[1] / x[0]) / np.log(r[1] / r[0]) == pytest.approx(e / (1 - e))
+
+
+def test_elasticity_of_a_usl_curve_is_one_for_lone_users_and_zero_at_the_peak() -> None:
+    curve = Usl(100.0, 0.02, 0.0001)
+    peak = curve.peak_users
+    near = [(n, curve.throughput_per_s(n), n * 1.001, curve.throughput_per_s(n * 1.001)) for n in (0.001, peak)]
+    assert between(*near[0]) == pytest.approx(1.0, abs=0.03)
+    assert between(*near[1]) == pytest.approx(0.0, abs=1e-3)
+
+
+def test_a_rung_that_did_nothing_is_infinitely_far_and_equal_users_have_no_elasticity() -> None:
+    assert elasticity(at(2, 0), at(4, 100)) == inf
+    assert elasticity(at(2, 100), at(4, 0)) == -inf
+    with pytest.raises(ValueError, match="4 users"):
+        elasticity(at(4, 1), at(4, 2))
+
+
+def test_the_fit_finds_a_known_curve_through_noise() -> None:
+    known = Usl(900.0, 0.03, 0.00012)
+    rng = np.random.default_rng(1)
+    users = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192]
+    peaks = []
+    for _ in range(50):
+        found = fit(users, [known.throughput_per_s(n) * float(np.exp(rng.normal(0, 0.02))) for n in users])
+        assert found is not None
+        assert found.scatter < 0.04
+        peaks.append(found.peak_users)
+    assert np.median(peaks) == pytest.approx(sqrt((1 - 0.03) / 0.00012), rel=0.05)
+
+
+def test_three_rungs_are_no_curve_and_a_straight_line_has_no_peak() -> None:
+    assert fit([1, 2, 4], [1, 2, 4]) is None
+    assert fit([1, 2, 4, 4], [1, 2, 4, 4]) is None
+    assert Usl(1.0, 0.0, 0.0).peak_users == inf
+
+
+def test_nopm_within_a_limit_is_the_best_rung_that_kept_it_or_none() -> None:
+    rungs = [at(2, 100, log__write_latency_10s=0.001), at(4, 180, log__write_latency_10s=0.004), at(8, 300, log__write_latency_10s=0.006)]
+    assert nopm_within(rungs, "log.write_latency_10s", 0.005) == rungs[1].tally.nopm
+    assert nopm_within(rungs, "log.write_latency_10s", 0.0005) is None

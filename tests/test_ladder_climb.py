@@ -1,0 +1,236 @@
+"""The climb as a generator: orders out, rungs in; the knee where the curve has it; resume by replay."""
+
+from __future__ import annotations
+
+import pytest
+from curves import answer, failing, rung, walk
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kneebench.analysis.bracket import users_interval
+from kneebench.analysis.elasticity import between
+from kneebench.analysis.usl import Usl
+from kneebench.ladder.climb import climb
+from kneebench.ladder.steps import between as halfway
+from kneebench.ladder.steps import first, following
+from kneebench.plan.plan import Ladder
+from kneebench.records import Cell, Climb, Order, Rung
+
+CELL = Cell(id="disk", storage="disk")
+CURVE = Usl(900.0, 0.02, 0.0004)
+"""Peak at 49 users."""
+ENDLESS = Usl(100.0, 0.0, 0.0)
+
+
+def climbed(measure, *, cores: int = 4, **ladder) -> tuple[Climb, list[Order]]:
+    return walk(climb(CELL, Ladder(**ladder), cores), measure)
+
+
+def phases(orders: list[Order]) -> list[str]:
+    return [o.phase for o in orders]
+
+
+# --- the course of a climb ---------------------------------------------------------------------------
+
+
+def test_a_climb_scouts_until_it_is_flat_then_bisects_then_runs_the_first_rung_again() -> None:
+    found, orders = climbed(answer(CURVE), users=(0, 512))
+    assert phases(orders) == ["scout"] * (len(orders) - 2) + ["bisection", "drift"]
+    assert orders[0].users == orders[-1].users == 4
+    assert found.stopped_by == "plateau"
+    assert found.rungs == tuple(map(answer(CURVE), orders))
+    assert found.verdicts[0].stop == "plateau"
+    assert found.verdicts[0].fired
+    assert {v.stop for v in found.verdicts} == {"budget", "errors", "log_latency", "plateau", "saturation"}
+
+
+def test_without_noise_the_knee_is_where_growth_ends() -> None:
+    found, _ = climbed(answer(CURVE), users=(0, 512))
+    assert found.knee_users is not None and found.bracket is not None
+    knee = CURVE.throughput_per_s(found.knee_users)
+    assert knee >= 0.97 * CURVE.throughput_per_s(CURVE.peak_users)
+    bend = next(n for n in range(4, 200) if between(n, CURVE.throughput_per_s(n), 1.01 * n, CURVE.throughput_per_s(1.01 * n)) < 0.07)
+    assert found.bracket[0] <= bend <= found.bracket[1]
+
+
+def test_rungs_rise_by_the_step_and_always_by_one_at_least() -> None:
+    _, orders = climbed(answer(ENDLESS), users=(1, 40), step=1.33, cores=1)
+    assert [o.users for o in orders if o.phase == "scout"] == [1, 2, 3, 4, 5, 7, 9, 12, 16, 21, 28, 37, 40]
+
+
+def test_a_climb_begins_at_the_database_s_cores_or_the_plan_s_first_number_whichever_is_more() -> None:
+    assert climbed(answer(CURVE), users=(0, 512), cores=6)[1][0].users == 6
+    assert climbed(answer(CURVE), users=(16, 512), cores=6)[1][0].users == 16
+    assert climbed(answer(CURVE), users=(0, 2), cores=6)[1][0].users == 2
+
+
+def test_users_used_up_ends_at_the_last_number_and_says_that_the_knee_may_lie_beyond() -> None:
+    found, orders = climbed(answer(ENDLESS), users=(1, 10))
+    assert (found.stopped_by, found.knee_users) == ("budget", 10)
+    assert "may lie beyond" in found.verdicts[0].sentence
+    assert orders[-2].users == 10
+
+
+def test_a_climb_stays_within_its_time() -> None:
+    found, orders = climbed(answer(ENDLESS), users=(1, 512), budget=300.0)
+    assert found.stopped_by == "budget"
+    assert sum(r.tally.whole_s for r in found.rungs) <= 300
+    assert orders[-1].phase == "drift"
+
+
+def test_the_first_rung_already_at_the_plateau_is_the_knee() -> None:
+    found, orders = climbed(lambda o: rung(o, 1000.0), users=(0, 512), cores=2, step=1.5)
+    assert [o.users for o in orders] == [2, 3, 5, 2]
+    assert (found.knee_users, found.bracket) == (2, (2, 3))
+
+
+def test_no_bisection_where_no_number_lies_between() -> None:
+    _, orders = climbed(lambda o: rung(o, 1000.0 if o.users > 1 else 400.0), users=(1, 64), cores=1)
+    assert "bisection" not in phases(orders)
+
+
+def hump(at_20: float):
+    """Flat from 16 users by the scout's rungs (16, 24, 36); what lies between only the bisection sees."""
+    return lambda o: rung(o, {16: 1600.0, 20: at_20}.get(o.users, 1630.0))
+
+
+def test_the_bisected_rung_is_the_knee_when_throughput_grew_up_to_it() -> None:
+    found, _ = climbed(hump(1640.0), users=(16, 512), step=1.5)
+    assert (found.knee_users, found.bracket) == (20, (16, 24))
+    found, _ = climbed(hump(1610.0), users=(16, 512), step=1.5)
+    assert (found.knee_users, found.bracket) == (16, (16, 20))
+
+
+@pytest.mark.parametrize("bend", range(5, 60))
+def test_a_sharp_bend_lies_in_the_bracket_and_the_knee_is_at_most_a_step_beyond_it(bend: int) -> None:
+    found, _ = climbed(lambda o: rung(o, 100.0 * min(o.users, bend)), users=(4, 512), step=1.5)
+    assert found.knee_users is not None and found.bracket is not None
+    assert found.bracket[0] <= bend <= found.bracket[1]
+    assert 0.95 * bend <= found.knee_users <= 1.55 * bend
+
+
+# --- stops in a climb --------------------------------------------------------------------------------
+
+
+def log_of(limit_users: int, throughput: Usl = ENDLESS):
+    """A log that takes more than 5 ms above so many users."""
+    return lambda o: rung(o, throughput.throughput_per_s(o.users), log__write_latency_10s=0.0049 * o.users / limit_users)
+
+
+def test_a_slow_log_stops_the_climb_and_the_knee_is_the_last_rung_within_the_limit() -> None:
+    found, orders = climbed(log_of(20), users=(16, 512), step=1.5)
+    assert [o.users for o in orders] == [16, 24, 20, 16]
+    assert (found.stopped_by, found.knee_users) == ("log_latency", 20)
+    found, orders = climbed(log_of(17), users=(16, 512), step=1.5)
+    assert (found.knee_users, found.bracket) == (16, (16, 20))
+
+
+def test_a_log_too_slow_from_the_start_marks_the_climb_which_goes_on_to_its_plateau() -> None:
+    found, _ = climbed(log_of(1, CURVE), users=(8, 512))
+    assert found.stopped_by == "plateau"
+    assert [v.mark for v in found.verdicts if v.stop == "log_latency"] == [True]
+
+
+def test_saturated_cores_stop_the_climb_one_rung_after_the_knee() -> None:
+    found, _ = climbed(lambda o: rung(o, 100.0 * min(o.users, 16), database__busy=min(1.0, o.users / 16)), users=(4, 512), step=1.5)
+    assert found.stopped_by == "saturation"
+    assert (found.knee_users, found.bracket) == (21, (14, 26))
+
+
+def test_errors_at_the_first_rung_leave_no_knee() -> None:
+    found, orders = climbed(lambda o: failing(rung(o, 100.0), 1000), users=(4, 512))
+    assert (found.stopped_by, found.knee_users, found.bracket) == ("errors", None, None)
+    assert len(orders) == 1
+
+
+def test_errors_later_leave_the_rung_before_them_as_the_knee() -> None:
+    found, _ = climbed(lambda o: failing(rung(o, 100.0 * o.users), 1000 if o.users > 8 else 0), users=(4, 512), step=2.0)
+    assert (found.stopped_by, found.knee_users) == ("errors", 8)
+
+
+def test_the_lowest_knee_wins_when_two_stops_fire_at_once() -> None:
+    flat = [rung(Order(cell="disk", phase="scout", users=n), 1000.0) for n in (8, 12)]
+    found, _ = climbed(lambda o: rung(o, flat[0].tally.throughput_per_s, database__busy=0.99 if o.users >= 18 else 0.9), users=(8, 512), step=1.5)
+    assert (found.stopped_by, found.knee_users) == ("plateau", 8)
+    assert {v.stop for v in found.verdicts if v.fired} == {"plateau", "saturation"}
+
+
+def test_the_budget_is_not_named_where_another_stop_found_the_knee() -> None:
+    found, _ = climbed(lambda o: rung(o, 100.0 * min(o.users, 16), database__busy=min(1.0, o.users / 16)), users=(8, 24), step=1.5)
+    assert {v.stop for v in found.verdicts if v.fired} == {"budget", "saturation"}
+    assert (found.stopped_by, found.knee_users) == ("saturation", 18)
+
+
+def test_an_invalid_rung_ends_the_climb_with_the_load_generator_as_the_limit() -> None:
+    found, orders = climbed(lambda o: rung(o, 100.0 * o.users, invalid="client CPU 91 %" if o.users > 8 else ""), users=(4, 512), step=2.0)
+    assert [o.users for o in orders] == [4, 8, 16]
+    assert (found.stopped_by, found.knee_users) == ("client", 8)
+    assert "load generator was the limit at 16 users: client CPU 91 %" in found.verdicts[0].sentence
+    found, _ = climbed(lambda o: rung(o, 100.0, invalid="client CPU 91 %"), users=(4, 512))
+    assert found.knee_users is None
+
+
+def test_an_invalid_bisection_does_not_move_the_knee() -> None:
+    found, _ = climbed(lambda o: rung(o, 100.0 * min(o.users, 16), invalid="x" if o.phase == "bisection" else ""), users=(16, 512), step=1.5)
+    assert found.knee_users == 16 and found.bracket == (16, 24)
+
+
+def test_a_fixed_load_is_one_rung_that_is_not_called_a_knee() -> None:
+    found, orders = climbed(lambda o: rung(o, 100.0, database__busy=0.981), users=601)
+    assert [(o.phase, o.users) for o in orders] == [("fixed", 601)]
+    assert (found.stopped_by, found.knee_users, found.bracket) == ("fixed", 601, (601, 601))
+    assert "98.1 % busy" in found.verdicts[0].sentence
+    interval = users_interval(found)
+    assert interval is not None and (interval.low, interval.high) == (601, 601)
+
+
+# --- resume ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    factors=st.lists(st.floats(0.6, 1.6), min_size=80, max_size=80),
+    busy=st.floats(0.5, 1.0),
+    log_s=st.floats(0.0, 0.008),
+    step=st.sampled_from([1.33, 1.5, 2.0]),
+    cores=st.integers(1, 8),
+    cut=st.integers(0, 80),
+    bad=st.integers(5, 200),
+)
+def test_replaying_any_prefix_of_kept_rungs_gives_the_same_orders(factors, busy, log_s, step, cores, cut, bad) -> None:
+    """A campaign killed after `cut` rungs: the kept ones are sent again as they come back from JSON, the rest is measured."""
+    ladder = Ladder(users=(1, 100), step=step)
+    measured: dict[str, Rung] = {}
+
+    def measure(order: Order) -> Rung:
+        x = 50 * order.users**0.6 * factors[len(measured)]
+        quantities = {"database__busy": busy, "log__write_latency_10s": log_s * order.users / 20}
+        measured[order.key] = rung(order, x, invalid="client" if order.users > bad else "", **quantities)
+        return measured[order.key]
+
+    whole, orders = walk(climb(CELL, ladder, cores), measure)
+    kept = {o.key: Rung.model_validate_json(measured[o.key].model_dump_json()) for o in orders[:cut]}
+    again, orders_again = walk(climb(CELL, ladder, cores), lambda o: kept.get(o.key) or measured[o.key])
+    assert (orders_again, again) == (orders, whole)
+    assert len({o.key for o in orders}) == len(orders), "each rung has a file of its own"
+    assert all(1 <= o.users <= 100 for o in orders)
+    if whole.knee_users is not None and whole.bracket is not None:
+        assert whole.bracket[0] <= whole.knee_users <= whole.bracket[1]
+
+
+@given(users=st.integers(1, 5000), step=st.floats(1.051, 4.0), last=st.integers(1, 10_000))
+def test_steps_always_rise_until_the_last_number(users: int, step: float, last: int) -> None:
+    assert following(users, step, last) == last or users < following(users, step, last) < last
+
+
+@given(low=st.integers(1, 5000), high=st.integers(1, 5000))
+def test_halfway_is_strictly_between_or_nothing(low: int, high: int) -> None:
+    middle = halfway(low, high)
+    assert middle is None or low < middle < high
+    if high - low >= 2 and low < high:
+        assert middle is not None or high < low * 1.5
+
+
+@given(users=st.tuples(st.integers(0, 100), st.integers(100, 200)), cores=st.integers(0, 256))
+def test_the_first_number_is_within_the_plan_s_range(users: tuple[int, int], cores: int) -> None:
+    assert max(1, users[0]) <= first(users, cores) <= users[1]

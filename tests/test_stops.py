@@ -1,0 +1,222 @@
+"""Every stop fires when it should, and not when it should not; a contract that each file on the shelf keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from curves import answer, failing, rung
+
+from kneebench.analysis.usl import Usl
+from kneebench.errors import UnknownPart
+from kneebench.ladder import stops
+from kneebench.plan.plan import Errors, Ladder, LogLatency, Plateau, Saturation
+from kneebench.records import Order, Rung, Verdict
+from kneebench.results.reading import load
+
+LOG = "log__write_latency_10s"
+
+
+def rungs(*points: tuple[int, float], **quantities: float) -> list[Rung]:
+    return [rung(Order(cell="a", phase="scout", users=n), x, **quantities) for n, x in points]
+
+
+def judge(name: str, seen: list[Rung], limits: object = None) -> Verdict:
+    return stops.find(name).judge(seen, limits or stops.limits(name, Ladder()))  # type: ignore[arg-type]
+
+
+RISING = [(2, 200.0), (3, 290.0), (4, 380.0), (5, 470.0), (7, 640.0)]
+FLAT = [*RISING, (9, 648.0), (12, 652.0)]
+
+
+# --- the contract ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", stops.names())
+@pytest.mark.parametrize("points", [RISING[:1], RISING, FLAT, [(2, 0.0), (3, 0.0), (4, 0.0)]], ids=["one rung", "rising", "flat", "dead"])
+@pytest.mark.parametrize("busy", [{}, {"database__busy": 0.99, LOG: 0.02}], ids=["unmeasured", "everything exceeded"])
+def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(name: str, points: list[tuple[int, float]], busy: dict[str, float]) -> None:
+    seen = rungs(*points, **busy)
+    found = judge(name, seen)
+    assert found.stop == name
+    assert found.seen
+    assert found.limit
+    assert len(found.sentence) > 20
+    assert "nan" not in found.sentence
+    assert not (found.mark and found.fired)
+    assert found == judge(name, seen), "a stop is a pure function of the rungs"
+    if found.fired:
+        assert 0 <= stops.find(name).beyond(seen, stops.limits(name, Ladder())) <= len(seen)
+
+
+@pytest.mark.parametrize("name", [n for n in stops.names() if n != "budget"])
+@pytest.mark.parametrize("seed", range(20))
+def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    measure = answer(Usl(100.0, 0.001, 0.0), lambda: 0.01 * rng.normal())
+    users = [2, 3, 4, 5, 7, 9, 12, 16, 21, 28]
+    seen: list[Rung] = []
+    for n in users:
+        seen.append(measure(Order(cell="a", phase="scout", users=n)))
+        assert not judge(name, seen).fired
+
+
+@pytest.mark.parametrize(
+    "recorded", [p for p in (Path(__file__).parent / "recorded").iterdir() if p.is_dir() and (p / "campaign.json").exists()], ids=lambda p: p.name
+)
+@pytest.mark.parametrize("name", stops.names())
+def test_a_stop_judges_recorded_climbs_rung_by_rung(name: str, recorded: Path) -> None:
+    """On a recorded climb a stop other than its own fires nowhere before the end, and each word on it is a whole sentence."""
+    for climb in load(recorded).climbs:
+        scouts = [r for r in climb.of("scout") if not r.invalid]
+        for k in range(1, len(scouts)):
+            found = judge(name, scouts[:k], Ladder(users=(1, 100_000), budget=1e9) if name == "budget" else None)
+            assert not found.fired, found.sentence
+            assert found.sentence.strip() == found.sentence
+
+
+def test_an_unknown_stop_lists_the_names_there_are() -> None:
+    with pytest.raises(UnknownPart, match="budget, errors, log_latency, plateau, saturation"):
+        stops.find("platau")
+
+
+# --- plateau ---------------------------------------------------------------------------------------
+
+
+def test_two_flat_steps_running_are_a_plateau_and_one_is_not() -> None:
+    assert judge("plateau", rungs(*FLAT)).fired
+    assert not judge("plateau", rungs(*FLAT[:-1])).fired
+    assert not judge("plateau", rungs(*RISING)).fired
+
+
+def test_the_first_flat_step_of_a_climb_is_not_a_plateau_yet() -> None:
+    assert not judge("plateau", rungs((8, 1000.0), (12, 1000.0))).fired
+
+
+def test_a_flat_step_between_rising_ones_is_no_plateau() -> None:
+    assert not judge("plateau", rungs(*RISING, (9, 640.0), (12, 850.0))).fired
+
+
+def test_falling_throughput_is_a_plateau_too() -> None:
+    assert judge("plateau", rungs(*RISING, (9, 600.0), (12, 500.0))).fired
+
+
+def test_the_plateau_takes_as_many_steps_as_the_plan_says() -> None:
+    assert judge("plateau", rungs(*FLAT[:-1]), Plateau(steps=1)).fired
+    assert not judge("plateau", rungs(*FLAT), Plateau(steps=3)).fired
+
+
+def test_the_plateau_just_above_its_limit_does_not_fire_and_just_below_does() -> None:
+    def curve(e: float) -> list[Rung]:
+        return rungs(*((n, 1e5 * n**e) for n in (8, 12, 18)))
+
+    assert not judge("plateau", curve(0.0702)).fired
+    assert judge("plateau", curve(0.0698)).fired
+
+
+def test_a_plateau_from_the_first_rung_says_that_the_knee_may_lie_lower() -> None:
+    assert "may lie at fewer users" in judge("plateau", rungs((2, 100.0), (3, 101.0), (5, 101.0))).sentence
+    assert "may lie at fewer users" not in judge("plateau", rungs(*FLAT)).sentence
+
+
+# --- log latency -----------------------------------------------------------------------------------
+
+
+def latencies(*seconds: float) -> list[Rung]:
+    return [rung(Order(cell="a", phase="scout", users=2 * (i + 1)), 100.0 * (i + 1), **{LOG: s}) for i, s in enumerate(seconds)]
+
+
+def test_a_log_that_becomes_too_slow_stops_the_climb() -> None:
+    found = judge("log_latency", latencies(0.001, 0.003, 0.0061))
+    assert found.fired
+    assert "6.1 ms" in found.sentence
+    assert "NOPM within the limit: 5,400" in found.sentence
+
+
+def test_a_log_at_its_limit_does_not_stop_the_climb() -> None:
+    assert not judge("log_latency", latencies(0.001, 0.005)).fired
+
+
+def test_a_log_too_slow_from_the_first_rung_is_a_mark_and_no_stop() -> None:
+    found = judge("log_latency", latencies(0.009, 0.012, 0.02))
+    assert (found.fired, found.mark) == (False, True)
+    assert "NOPM within the limit: none" in found.sentence
+
+
+def test_a_log_that_was_not_measured_is_not_judged() -> None:
+    assert judge("log_latency", rungs(*RISING)).seen == "not measured"
+
+
+def test_the_limit_of_the_plan_is_the_one_that_counts() -> None:
+    assert judge("log_latency", latencies(0.0005, 0.0015), LogLatency(limit=0.001)).fired
+
+
+# --- saturation ------------------------------------------------------------------------------------
+
+
+def test_busy_cores_without_growth_are_saturated() -> None:
+    found = judge("saturation", rungs(*FLAT[:-1], database__busy=0.985))
+    assert found.fired
+    assert "98.5 % busy" in found.sentence
+
+
+def test_busy_cores_that_still_gain_are_not_saturated() -> None:
+    assert not judge("saturation", rungs(*RISING, database__busy=0.985)).fired
+
+
+def test_flat_throughput_on_idle_cores_is_not_saturation() -> None:
+    assert not judge("saturation", rungs(*FLAT, database__busy=0.5)).fired
+
+
+def test_the_first_rung_cannot_be_saturated_as_nothing_is_known_of_its_growth() -> None:
+    assert not judge("saturation", rungs((2, 100.0), database__busy=1.0)).fired
+
+
+def test_saturation_fires_at_its_limit_exactly() -> None:
+    assert judge("saturation", rungs(*FLAT[:-1], database__busy=0.97), Saturation()).fired
+
+
+# --- errors ----------------------------------------------------------------------------------------
+
+
+def test_more_than_one_percent_of_errors_stop_the_climb_and_one_percent_do_not() -> None:
+    good = rungs((4, 1000.0))[0]
+    started = good.tally.whole.started
+    assert not judge("errors", [good]).fired
+    assert not judge("errors", [failing(good, started // 100)]).fired
+    assert judge("errors", [failing(good, started // 98)]).fired
+
+
+def test_answers_that_were_lost_count_as_errors() -> None:
+    good = rungs((4, 1000.0))[0]
+    assert judge("errors", [failing(good, 0, unknown=good.tally.whole.started // 50)]).fired
+
+
+def test_a_rung_that_started_nothing_has_failed() -> None:
+    assert judge("errors", rungs((4, 0.0))).fired
+
+
+def test_no_errors_at_all_pass_even_a_limit_of_none() -> None:
+    assert not judge("errors", rungs((4, 1000.0)), Errors(share=0.0)).fired
+
+
+# --- budget ----------------------------------------------------------------------------------------
+
+
+def test_the_last_number_of_users_ends_the_climb() -> None:
+    assert judge("budget", rungs((64, 100.0)), Ladder(users=(1, 64))).fired
+    assert not judge("budget", rungs((63, 100.0)), Ladder(users=(1, 64))).fired
+
+
+def test_time_ends_the_climb_while_there_is_enough_left_for_what_must_follow() -> None:
+    """A rung of 40 s; after two of them a step, a bisection and the first rung again make 200 s."""
+    two = rungs((2, 100.0), (3, 150.0))
+    assert judge("budget", two, Ladder(budget=199.0)).fired
+    assert not judge("budget", two, Ladder(budget=200.0)).fired
+
+
+def test_the_budget_counts_the_flat_steps_at_the_end_as_beyond_the_knee() -> None:
+    ladder = Ladder(users=(1, 9))
+    assert stops.find("budget").beyond(rungs(*RISING), ladder) == 0
+    assert stops.find("budget").beyond(rungs(*FLAT[:-1]), ladder) == 1
