@@ -1,0 +1,125 @@
+"""The brief of a campaign: one self-contained page that reads offline, prints well, and says first what went wrong."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from functools import cached_property
+from importlib import import_module
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from kneebench.brief import drawing, sections
+from kneebench.brief.reading import Reading
+from kneebench.brief.section import Figure, Section
+from kneebench.records import Results
+from kneebench.results.whole import write_text, write_whole
+
+FORMAT = 1
+"""Of the brief's JSON."""
+DERIVED = "Derived from TPC-C, not comparable with TPC results."
+"""On every brief: the workload's fair-use condition (methods: the workload)."""
+
+
+class Brief:
+    """A campaign's brief, from its results alone; unfinished campaigns have one too, which says what is missing."""
+
+    def __init__(self, results: Results) -> None:
+        self.reading = Reading(results)
+
+    @property
+    def title(self) -> str:
+        """The campaign's finding."""
+        return self.reading.title
+
+    @property
+    def exit_code(self) -> int:
+        """4 when a self-check failed, 3 when a rung is invalid, else 0 (errors.py)."""
+        return 4 if self.reading.failed else 3 if self.reading.invalid else 0
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """What the shelf has to say, in the order of the page."""
+        parts = [import_module(f"{sections.__name__}.{module.name}") for module in pkgutil.iter_modules(sections.__path__)]
+        made = (part.section(self.reading) for part in sorted(parts, key=lambda part: int(part.PLACE)))
+        return tuple(section for section in made if section)
+
+    @property
+    def blocks(self) -> list[tuple[bool, list[Section]]]:
+        """Neighbouring sections of figures together, to be set in two columns."""
+        calm = (section for section in self.sections if section.tone != "alarm")
+        return [(figured, list(some)) for figured, some in groupby(calm, key=lambda section: bool(section.figures))]
+
+    @property
+    def alarms(self) -> list[Section]:
+        """What stands above everything else, the title included."""
+        return [section for section in self.sections if section.tone == "alarm"]
+
+    def write(self, path: Path) -> Path:
+        """Write the page, whole or not at all."""
+        write_text(path, self.html())
+        return path
+
+    def html(self) -> str:
+        """The page: no script, no font, nothing from elsewhere."""
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        shelf = Environment(loader=PackageLoader("kneebench.brief", "."), autoescape=True, undefined=StrictUndefined)
+        shelf.trim_blocks = shelf.lstrip_blocks = shelf.keep_trailing_newline = True
+        style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
+        return shelf.get_template("page.html.j2").render(brief=self, reading=self.reading, style=style, derived=DERIVED, svg=drawing.svg)
+
+    def figures(self, folder: Path) -> list[Path]:
+        """Write every figure as PNG, its title within; their paths."""
+        return [self._figure(figure, folder / f"{figure.name}.png") for section in self.sections for figure in section.figures]
+
+    def _figure(self, figure: Figure, path: Path) -> Path:
+        drawn = drawing.png(figure, f"Simulated. {DERIVED}" if self.reading.campaign.simulated else DERIVED)
+        write_whole(path, lambda part: _keep(part, drawn))
+        return path
+
+    def document(self) -> dict[str, Any]:
+        """The brief for programs: SI units, estimates with their intervals, no histograms."""
+        reading = self.reading
+        return {
+            "format": FORMAT,
+            "title": self.title,
+            "derived": DERIVED,
+            "exit_code": self.exit_code,
+            "finished": reading.results.finished,
+            "campaign": reading.campaign.model_dump(mode="json"),
+            "failed_checks": [{"where": one.where, **one.check.model_dump(mode="json")} for one in reading.failed],
+            "invalid_rungs": [rung.order.key for rung in reading.invalid],
+            "knees": {cell: knee.model_dump(mode="json", exclude={"latency"}) for cell, knee in reading.knees.items()},
+            "at_one_rate": {cell: _at_one_rate(one) for cell, one in reading.at_one_rate.items()},
+            "comparisons": [one.model_dump(mode="json") for one in reading.comparisons],
+            "bottlenecks": {cell: one.model_dump(mode="json") for cell, one in reading.bottlenecks.items()},
+            "verdicts": {climb.cell.id: [v.model_dump(mode="json") for v in climb.verdicts] for climb in reading.climbs},
+            "rungs": [_rung(rung) for climb in reading.climbs for rung in climb.rungs],
+            "sections": [section.model_dump(mode="json") for section in self.sections],
+        }
+
+    def json(self) -> str:
+        """`document` as text."""
+        return json.dumps(self.document(), ensure_ascii=False, indent=1)
+
+
+def _keep(part: Path, drawn: bytes) -> None:
+    part.write_bytes(drawn)
+
+
+def _at_one_rate(one: Any) -> dict[str, Any]:
+    plain = one._asdict()
+    return {**plain, "mean_s": one.mean_s.model_dump(mode="json"), "p999_s": one.p999_s.model_dump(mode="json")}
+
+
+def _rung(rung: Any) -> dict[str, Any]:
+    histograms: dict[str, Any] = {
+        "latency": {"histogram"},
+        "wait": {"histogram"},
+        "transactions": {"__all__": {"latency": {"histogram"}, "wait": {"histogram"}}},
+    }
+    plain: dict[str, Any] = rung.model_dump(mode="json", exclude={"tally": histograms})
+    return {**plain, "key": rung.order.key, "nopm": rung.tally.nopm, "throughput_per_s": rung.tally.throughput_per_s}

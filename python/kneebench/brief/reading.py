@@ -1,0 +1,162 @@
+"""A campaign read for its brief: every question that sections ask is answered here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from kneebench.analysis.bottleneck import bottleneck
+from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
+from kneebench.analysis.finding import finding
+from kneebench.analysis.knee import knee
+from kneebench.brief import look, words
+from kneebench.brief.latencies import AtOneRate, at_one_rate
+from kneebench.plan import Plan
+from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
+from kneebench.results.reading import series
+
+
+class Failed(NamedTuple):
+    """A check that failed, and where."""
+
+    where: str
+    check: Check
+
+
+class Reading:
+    """The campaign's cells in running order, and what the analysis says of them."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self.campaign = results.campaign
+        self.plan = Plan.model_validate(results.campaign.plan)
+        self.climbs = results.climbs
+
+    @cached_property
+    def title(self) -> str:
+        """The campaign's one finding."""
+        return finding(self.results)
+
+    @cached_property
+    def knees(self) -> dict[str, Knee]:
+        """By cell: its knee as the report measured it; cells without one are missing."""
+        return {climb.cell.id: found for climb in self.climbs if (found := knee(climb))}
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Cells against the baseline."""
+        return compare(self.results)
+
+    @cached_property
+    def bottlenecks(self) -> dict[str, Bottleneck]:
+        """By cell: what was short at its knee."""
+        return {climb.cell.id: bottleneck(climb) for climb in self.climbs if self.at_the_knee(climb)}
+
+    @cached_property
+    def at_one_rate(self) -> dict[str, AtOneRate]:
+        """By cell: latency in open loop at the rate that all cells were given."""
+        return {climb.cell.id: found for climb in self.climbs if (found := at_one_rate(climb))}
+
+    @cached_property
+    def failed(self) -> tuple[Failed, ...]:
+        """Every check that failed."""
+        return tuple(Failed(where, check) for where, check in self._checks() if not check.passed)
+
+    @cached_property
+    def checked(self) -> int:
+        """How many checks were made."""
+        return len(list(self._checks()))
+
+    @cached_property
+    def invalid(self) -> tuple[Rung, ...]:
+        """Rungs that measured something else than the database."""
+        return tuple(rung for climb in self.climbs for rung in climb.rungs if rung.invalid)
+
+    @property
+    def point(self) -> str:
+        """What the report measured: a knee that a climb found, or the load that the plan fixed."""
+        return "knee" if isinstance(self.plan.ladder.users, tuple) else "fixed load"
+
+    @property
+    def base(self) -> Climb:
+        """The cell that the others are compared with."""
+        return next((climb for climb in self.climbs if self.is_base(climb)), self.climbs[0])
+
+    def is_base(self, climb: Climb) -> bool:
+        """True for a cell of the baseline's storage: each constraint has one."""
+        return climb.cell.storage == baseline(self.results)
+
+    def noise_floor(self, climb: Climb) -> float:
+        """By how much two runs of one thing differ here: no smaller difference is claimed."""
+        return noise_floor((climb,), NOPM)
+
+    def compared(self, quantity: str, cell: str) -> Comparison | None:
+        """The comparison of a cell with the baseline."""
+        return next((c for c in self.comparisons if c.quantity == quantity and c.cell == cell), None)
+
+    def name(self, cell: str) -> str:
+        """A cell as people call it: its storage, and its constraint where there is one."""
+        found = next(climb.cell for climb in self.climbs if climb.cell.id == cell)
+        return f"{found.storage}, {found.constraint}" if found.constraint else found.storage
+
+    def place(self, cell: str) -> int:
+        """The cell's place, which gives it its colour."""
+        return next(n for n, climb in enumerate(self.climbs) if climb.cell.id == cell)
+
+    def some(self, cells: list[str]) -> str:
+        """Cells in a sentence; all of them in two words."""
+        return "all storages" if len(cells) == len(self.climbs) > 1 else words.listed([self.name(cell) for cell in cells])
+
+    @property
+    def names(self) -> list[str]:
+        """All cells as people call them."""
+        return [self.name(climb.cell.id) for climb in self.climbs]
+
+    @property
+    def direct(self) -> bool:
+        """Few enough cells for their names to stand at their lines; else a legend has them."""
+        return len(self.climbs) <= look.DIRECT
+
+    @property
+    def colours(self) -> list[str]:
+        """All cells' colours, in the order of `names`."""
+        return [look.colour(place) for place in range(len(self.climbs))]
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Notes that every rung has: they are said once, of the campaign."""
+        rungs = [rung for climb in self.climbs for rung in climb.rungs]
+        return tuple(note for note in (rungs[0].notes if rungs else ()) if all(note in rung.notes for rung in rungs))
+
+    def where(self, rung: Rung) -> str:
+        """A rung in a sentence."""
+        order = rung.order
+        return f"{self.name(order.cell)}, {order.phase}, {order.users} users" + (f", repeat {order.repeat}" if order.repeat else "")
+
+    def at_the_knee(self, climb: Climb) -> Rung | None:
+        """The rung that stands for the knee: the report's middle one, or the scout's where there is no report."""
+        valid = [rung for rung in climb.of("report", "fixed") if not rung.invalid]
+        if valid:
+            middle = median(rung.tally.nopm for rung in valid)
+            return min(valid, key=lambda rung: abs(rung.tally.nopm - middle))
+        return next((rung for rung in climb.rungs if rung.users == climb.knee_users), None)
+
+    def series(self, rung: Rung, *quantities: str) -> tuple[Series, ...]:
+        """What the meters read through a rung."""
+        return series(self.results, rung, *quantities)
+
+    def memory_backed(self, climb: Climb) -> bool:
+        """True where the cell's files lay in memory: a path on tmpfs, or a note that says so."""
+        storage = self.plan.storages.get(climb.cell.storage)
+        paths = [path for path in (storage.path, storage.log_path) if path] if storage else []
+        notes = " ".join(note for rung in climb.rungs for note in rung.notes).lower()
+        return any(Path("/dev/shm") in (path, *path.parents) for path in paths) or "tmpfs" in notes or "memory-backed" in notes  # noqa: S108
+
+    def _checks(self) -> Iterator[tuple[str, Check]]:
+        for climb in self.climbs:
+            for rung in climb.rungs:
+                yield from ((self.where(rung), check) for check in rung.checks)
+            yield from ((f"{self.name(climb.cell.id)}, after the climb", check) for check in climb.checks)

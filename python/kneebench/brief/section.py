@@ -1,0 +1,75 @@
+"""What a section of the brief is made of: sentences, figures, tables. No HTML, no files: the page sets them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from kneebench.records import Record
+
+
+class Figure(Record):
+    """A chart as a Vega-Lite specification. `title` says what is seen, `caption` is whole sentences, `alt` is for those who cannot see it."""
+
+    name: str
+    number: str
+    title: str
+    caption: str
+    alt: str
+    spec: dict[str, Any]
+
+
+class Column(Record):
+    """A table's column; numbers are set flush right."""
+
+    title: str
+    number: bool = True
+    unit: str = ""
+
+
+class Row(Record):
+    """A table's row: a text for each column, and how it is set."""
+
+    cells: tuple[str, ...]
+    tone: Literal["plain", "strong", "light", "alarm"] = "plain"
+
+
+class Table(Record):
+    """A table as people read it; `caption` is whole sentences. `narrow`: no wider than what is in it."""
+
+    caption: str = ""
+    narrow: bool = False
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+class Number(Record):
+    """A big number with what it says and how sure it is."""
+
+    value: str
+    says: str
+    sure: str = ""
+
+
+class Verdict(Record):
+    """What is said of one storage; its colour is the one it has in every figure."""
+
+    name: str
+    colour: str
+    sentence: str
+
+
+class Section(Record):
+    """One part of the brief. `tone` alarm is for what the reader must see first; `fold` lets the reader close what is long;
+    `stack` sets the figures over each other in one column."""
+
+    name: str
+    title: str
+    sentences: tuple[str, ...] = ()
+    numbers: tuple[Number, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    code: tuple[str, ...] = ()
+    tone: Literal["plain", "alarm", "note"] = "plain"
+    fold: bool = False
+    stack: bool = False

@@ -1,0 +1,19 @@
+"""What each storage's database was short of at the knee, with the evidence."""
+
+from __future__ import annotations
+
+from kneebench.brief.reading import Reading
+from kneebench.brief.section import Column, Row, Section, Table
+
+PLACE = 70
+
+
+def section(reading: Reading) -> Section | None:
+    """One row for each storage."""
+    found = reading.bottlenecks
+    if not found:
+        return None
+    rows = tuple(Row(cells=(reading.name(cell), one.resource, one.sentence, "\n".join(one.evidence))) for cell, one in found.items())
+    columns = tuple(Column(title=title, number=False) for title in ("Storage", "Short of", "Finding", "Evidence"))
+    caption = "Named from what was measured. What proves it is a change that moves the knee: the log in memory, more cores, more memory."
+    return Section(name="bottlenecks", title="What was short", tables=(Table(caption=caption, columns=columns, rows=rows),))

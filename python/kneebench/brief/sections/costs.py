@@ -1,0 +1,66 @@
+"""What a transaction cost at every rung: bytes, CPU, checkpoints, and how long the restore took."""
+
+from __future__ import annotations
+
+from kneebench.analysis.drift import drift
+from kneebench.brief import words
+from kneebench.brief.reading import Reading
+from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.sections.rungs import PHASES
+from kneebench.records import Rung
+
+PLACE = 90
+COLUMNS = (
+    Column(title="Storage", number=False),
+    Column(title="Rung", number=False),
+    Column(title="Users"),
+    Column(title="Log per tx"),
+    Column(title="Read per tx"),
+    Column(title="Written per tx"),
+    Column(title="Full-page images"),
+    Column(title="Checkpoints"),
+    Column(title="Commits per flush"),
+    Column(title="Cache hits"),
+    Column(title="Dead rows"),
+    Column(title="Server CPU per tx"),
+    Column(title="Client CPU per tx"),
+    Column(title="Restore"),
+)
+
+
+def section(reading: Reading) -> Section | None:
+    """A higher NOPM from cheaper orders is not faster storage: here they are priced."""
+    rows = tuple(_row(reading, rung) for climb in reading.climbs for rung in climb.rungs)
+    caption = f"Over each window; a transaction is one of all five types. Full-page images as a share of log records. {words.NOTHING} is not measured, never 0."
+    tables = (Table(caption=caption, columns=COLUMNS, rows=rows),)
+    return Section(name="costs", title="What a transaction cost", sentences=_drifts(reading), tables=tables, fold=True) if rows else None
+
+
+def _row(reading: Reading, rung: Rung) -> Row:
+    repeat = f" {rung.order.repeat}" if rung.order.repeat and rung.order.phase != "drift" else ""
+    begun = [value for name in ("checkpoints.timed", "checkpoints.requested") if (value := rung.quantity(name)) is not None]
+    return Row(
+        cells=(
+            reading.name(rung.order.cell),
+            PHASES[rung.order.phase] + repeat,
+            str(rung.users),
+            words.size(rung.quantity("log.bytes_per_transaction")),
+            words.size(rung.quantity("device.read_bytes_per_transaction")),
+            words.size(rung.quantity("device.write_bytes_per_transaction")),
+            words.percent(rung.quantity("log.full_page_image_share")),
+            f"{sum(begun) * rung.tally.window_s:.0f}" if begun else words.NOTHING,
+            words.count(rung.quantity("log.commits_per_flush")),
+            words.percent(rung.quantity("cache.hit_ratio")),
+            words.count(rung.quantity("tables.dead_tuples")),
+            words.time(rung.quantity("server.cpu_per_transaction")),
+            words.time(rung.quantity("client.cpu_per_transaction")),
+            words.time(rung.restore_s),
+        ),
+        tone="plain" if rung.order.phase in ("report", "fixed") else "light",
+    )
+
+
+def _drifts(reading: Reading) -> tuple[str, ...]:
+    """The first rung against itself, measured again last: data grows, bloats and is vacuumed during a climb."""
+    found = ((climb, drift(climb, reading.noise_floor(climb))) for climb in reading.climbs)
+    return tuple(f"{reading.name(climb.cell.id)}: {one.sentence}." for climb, one in found if one)

@@ -1,0 +1,36 @@
+"""What an unfinished campaign still lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kneebench.brief import words
+from kneebench.brief.reading import Reading
+from kneebench.brief.section import Section
+from kneebench.records import Climb
+
+PLACE = 5
+
+
+def section(reading: Reading) -> Section | None:
+    """What was not measured yet; nothing for a finished campaign."""
+    if reading.results.finished:
+        return None
+    lacks = tuple(sentence for climb in reading.climbs for sentence in _lacks(reading, climb))
+    again = "The campaign is not finished: started again with the same plan, kneebench goes on at the next rung."
+    return Section(name="missing", title="Unfinished: what is missing", sentences=(again, *lacks), tone="note")
+
+
+def _lacks(reading: Reading, climb: Climb) -> Iterator[str]:
+    name = reading.name(climb.cell.id)
+    if not climb.rungs:
+        yield f"{name}: nothing was measured yet."
+        return
+    if not climb.stopped_by:
+        yield f"{name}: the climb did not end; {words.plural(len(climb.rungs), 'rung')} up to {max(r.users for r in climb.rungs)} users are there, and no knee."
+        return
+    repeats, wanted = len(climb.of("report", "fixed")), reading.plan.ladder.repeats
+    if repeats < wanted:
+        yield f"{name}: the knee was measured again {repeats} of {wanted} times; scouting figures are never quoted in its place."
+    if not climb.of("latency"):
+        yield f"{name}: latency at one rate was not measured."

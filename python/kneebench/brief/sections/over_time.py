@@ -1,0 +1,107 @@
+"""Fig. 5: device traffic, checkpoints and cores through one rung at the knee, second by second."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from string import ascii_lowercase
+from typing import Any
+
+from kneebench.brief import look, words
+from kneebench.brief.reading import Reading
+from kneebench.brief.section import Figure, Section
+from kneebench.records import Rung, Series
+
+PLACE = 60
+MOST_CELLS = 6
+MOST_POINTS = 300
+"""Of one line: more are averaged, or a long rung would make a heavy page."""
+TRAFFIC = {"device.read_bytes": "read", "device.write_bytes": "written", "log.bytes": "log"}
+CHECKPOINTS = ("checkpoints.timed", "checkpoints.requested")
+Point = dict[str, Any]
+
+
+def section(reading: Reading) -> Section | None:
+    """One figure for each storage, all on the same scales."""
+    shown = [(climb.cell.id, rung) for climb in reading.climbs if (rung := reading.at_the_knee(climb))][:MOST_CELLS]
+    read = {cell: _Read(rung, reading.series(rung, *TRAFFIC, *CHECKPOINTS, "cores.busy")) for cell, rung in shown}
+    read = {cell: one for cell, one in read.items() if one.traffic or one.cores}
+    if not read:
+        return None
+    top = 1.08 * max((point["value"] for one in read.values() for point in one.traffic), default=1.0)
+    figures = tuple(_figure(reading, cell, one, letter, top) for (cell, one), letter in zip(read.items(), ascii_lowercase, strict=False))
+    return Section(name="over-time", title="The knee, second by second", figures=figures)
+
+
+class _Read:
+    """A rung's series as the figure needs them: MB/s by kind, busy cores as a share, seconds in which a checkpoint was counted."""
+
+    def __init__(self, rung: Rung, series: Iterable[Series]) -> None:
+        self.rung = rung
+        kept = list(series)
+        traffic = {kind: _combined([s for s in kept if s.quantity == quantity], sum) for quantity, kind in TRAFFIC.items()}
+        self.traffic: list[Point] = [{"at": at, "value": value / 1e6, "kind": kind} for kind, points in traffic.items() for at, value in _thinned(points)]
+        self.cores: list[Point] = [{"at": at, "value": value} for at, value in _thinned(_combined([s for s in kept if s.quantity == "cores.busy"], _mean))]
+        self.checkpoints: list[Point] = [{"at": at} for s in kept if s.quantity in CHECKPOINTS for at, value in zip(s.at_s, s.value, strict=True) if value > 0]
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _combined(series: list[Series], how: Any) -> list[tuple[float, float]]:
+    """All sources of a quantity together, second by second."""
+    by_second: dict[int, list[float]] = defaultdict(list)
+    for one in series:
+        for at, value in zip(one.at_s, one.value, strict=True):
+            by_second[round(at)].append(value)
+    return [(at, how(values)) for at, values in sorted(by_second.items())]
+
+
+def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    step = -(-len(points) // MOST_POINTS) or 1
+    parts = [points[n : n + step] for n in range(0, len(points), step)]
+    return [(part[0][0], _mean([value for _, value in part])) for part in parts]
+
+
+def _figure(reading: Reading, cell: str, read: _Read, letter: str, top: float) -> Figure:
+    rung = read.rung
+    means = [f"{words.rate(value)} {kind}" for quantity, kind in TRAFFIC.items() if (value := rung.quantity(quantity)) is not None]
+    begun = words.plural(len(read.checkpoints), "checkpoint")
+    title = f"{reading.name(cell)} at {rung.users} users: {words.listed(means)}" if means else f"{reading.name(cell)} at {rung.users} users"
+    window = f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded: the window)."
+    caption = f"{window} Dashed: {begun} counted. All of Fig. 5 has the same scales."
+    return Figure(
+        name=f"over-time-{letter}",
+        number=f"Fig. 5{letter}",
+        title=title,
+        caption=caption,
+        alt=f"Traffic and busy cores over time. {title}.",
+        spec=_spec(read, top),
+    )
+
+
+def _spec(read: _Read, top: float) -> dict[str, Any]:
+    import altair as alt
+
+    rung, end = read.rung, max(point["at"] for point in (*read.traffic, *read.cores))
+    window = look.chart([{"from": rung.warm_up_s, "to": min(end, rung.warm_up_s + rung.tally.window_s)}])
+    marks = look.chart(read.checkpoints)
+    scale = alt.Scale(domain=[0, end], nice=False)
+
+    def panel(lines: Any, title: str | None, height: int) -> Any:
+        shaded = window.mark_rect(color="#f1f5f9").encode(x=alt.X("from:Q", scale=scale, title=title), x2="to:Q")
+        dashed = marks.mark_rule(color=look.FAINT, strokeDash=[3, 3], strokeWidth=1).encode(x=alt.X("at:Q", scale=scale, title=title))
+        return alt.layer(shaded, dashed, lines).properties(width=look.WIDTH, height=height)
+
+    kinds = alt.Scale(domain=list(TRAFFIC.values()), range=[look.READ, look.WRITTEN, look.LOG])
+    dashes = alt.Scale(domain=list(TRAFFIC.values()), range=[[1, 0], [1, 0], [5, 3]])
+    traffic = look.chart(read.traffic).mark_line(strokeWidth=1.8).encode(
+        x=alt.X("at:Q", scale=scale, title=None), y=alt.Y("value:Q", title="MB/s", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=5)),
+        color=alt.Color("kind:N", scale=kinds), strokeDash=alt.StrokeDash("kind:N", scale=dashes),
+    )  # fmt: skip
+    busy = alt.Y("value:Q", title="cores busy", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", values=[0, 0.5, 1]))
+    cores = look.chart(read.cores).mark_area(color="#9aa5b1", opacity=0.55, line={"color": look.FAINT}).encode(x=alt.X("at:Q", scale=scale), y=busy)
+    panels = [panel(traffic, None, 170)] * bool(read.traffic) + [panel(cores, "seconds since the rung began", 80)] * bool(read.cores)
+    made: dict[str, Any] = alt.vconcat(*panels, spacing=10).to_dict()
+    return made

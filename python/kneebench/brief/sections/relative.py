@@ -1,0 +1,95 @@
+"""Fig. 1: how many orders a minute, against the baseline's knee."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kneebench.analysis.words import times, times_with_interval
+from kneebench.brief import look, words
+from kneebench.brief.bars import Bar, bars
+from kneebench.brief.reading import Reading
+from kneebench.brief.section import Figure, Section
+from kneebench.records import Climb, Estimate
+
+PLACE = 20
+MOST_PANELS, MOST_BARS = 4, 36
+"""With more the scouting rungs are left to the table."""
+
+
+def section(reading: Reading) -> Section | None:
+    """Bars for knees, lighter ones for the rungs that led there."""
+    if reading.base.cell.id not in reading.knees:
+        return None
+    scouts = sum(len(_lighter(climb)) for climb in reading.climbs)
+    whole = len(reading.climbs) <= MOST_PANELS and 0 < scouts <= MOST_BARS
+    data = [bar for climb in reading.climbs for bar in _bars(reading, climb)]
+    knees = [bar for bar in data if bar["kind"] == "knee"]
+    spec = _panels(reading, data) if whole else bars(reading, [_level(reading, bar) for bar in knees], f"NOPM, baseline's {reading.point} = 1")
+    best = max((c for c in reading.comparisons if c.quantity == "nopm"), key=lambda c: c.ratio.value, default=None)
+    title = (
+        f"{reading.name(best.cell)}: {times_with_interval(best.ratio)} the NOPM of {reading.name(best.baseline)}" if best else f"NOPM at the {reading.point}"
+    )
+    figure = Figure(
+        name="relative-nopm", number="Fig. 1", title=title, caption=_caption(reading, knees, whole), alt=f"Bars of relative NOPM. {title}.", spec=spec
+    )
+    return Section(name="relative", title="Throughput", figures=(figure,))
+
+
+def _caption(reading: Reading, knees: list[dict[str, Any]], whole: bool) -> str:
+    sure = "whiskers are 95 % intervals" if any(bar["high"] for bar in knees) else "one run each, no interval"
+    lighter = "Lighter bars are scouting rungs: one short measurement each, shown for the shape, not as results. " if whole else ""
+    latencies = "; ".join(f"{reading.name(bar['cell'])} {bar['latency']}" for bar in knees)
+    return f"NOPM at the {reading.point}, {reading.name(reading.base.cell.id)} = 1; {sure}. {lighter}Mean latency there: {latencies}."
+
+
+def _level(reading: Reading, bar: dict[str, Any]) -> Bar:
+    return Bar(reading.name(bar["cell"]), bar["ratio"], bar["low"], bar["high"], f"{bar['label']}, {bar['users']} users")
+
+
+def _lighter(climb: Climb) -> dict[int, float]:
+    """NOPM by users of the scout, where the report did not measure the same users."""
+    reported = {rung.users for rung in climb.of("report", "fixed")}
+    return {rung.users: rung.tally.nopm for rung in climb.of("scout", "bisection") if rung.users not in reported and not rung.invalid}
+
+
+def _bars(reading: Reading, climb: Climb) -> list[dict[str, Any]]:
+    one = reading.knees[reading.base.cell.id].nopm.value
+    made: list[dict[str, Any]] = [{"cell": climb.cell.id, "users": users, "ratio": nopm / one, "kind": "scouting"} for users, nopm in _lighter(climb).items()]
+    if knee := reading.knees.get(climb.cell.id):
+        against = reading.compared("nopm", climb.cell.id)
+        ratio = against.ratio if against else Estimate(value=knee.nopm.value / one, low=knee.nopm.low / one, high=knee.nopm.high / one, n=knee.nopm.n)
+        interval = {"low": ratio.low, "high": ratio.high, "end": ratio.high} if ratio.n > 1 else {"low": None, "high": None, "end": ratio.value}
+        said = {"label": times(ratio.value), "latency": words.time(knee.latency_s.value)}
+        made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **said})
+    return sorted(made, key=lambda bar: int(bar["users"]))
+
+
+def _panels(reading: Reading, data: list[dict[str, Any]]) -> dict[str, Any]:
+    import altair as alt
+
+    top = 1.14 * max(min(bar.get("end", bar["ratio"]), 1.5 * bar["ratio"]) for bar in data)
+    groups = [(climb, bars) for climb in reading.climbs if (bars := [bar for bar in data if bar["cell"] == climb.cell.id])]
+    step = min(64.0, (look.WIDTH - 14 * len(groups)) / len(data))
+    panels = [_panel(bars, look.colour(reading.place(climb.cell.id)), top, step, first=climb is groups[0][0]) for climb, bars in groups]
+    named = [panel.properties(title=alt.Title(reading.name(climb.cell.id), anchor="middle")) for panel, (climb, _) in zip(panels, groups, strict=True)]
+    made: dict[str, Any] = alt.hconcat(*named, spacing=14).to_dict()
+    return made
+
+
+def _panel(bars: list[dict[str, Any]], colour: str, top: float, step: float, first: bool) -> Any:
+    """One storage's bars in the order of users; the vertical axis is the first panel's."""
+    import altair as alt
+
+    scale = alt.Scale(domain=[0, top], nice=False)
+    axis = alt.Axis(title="NOPM, baseline's knee = 1", format=".2~f") if first else alt.Axis(labels=False, title=None)
+    opacity = alt.Opacity("kind:N", scale=alt.Scale(domain=["knee", "scouting"], range=[1, 0.32]), legend=None)
+    shared = look.chart(bars).encode(x=alt.X("users:O", title="users", sort=None, axis=alt.Axis(labelAngle=0, labelOverlap="greedy")))
+    knee = shared.transform_filter("datum.kind == 'knee'")
+    known, width = knee.transform_filter("isValid(datum.high)"), min(10, step * 0.4)
+    return alt.layer(
+        shared.mark_bar(color=colour, cornerRadiusEnd=2).encode(y=alt.Y("ratio:Q", scale=scale, axis=axis), opacity=opacity),
+        known.mark_rule(color=look.INK, strokeWidth=1.5, clip=True).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
+        known.mark_tick(color=look.INK, width=width, clip=True).encode(y=alt.Y("low:Q", scale=scale)),
+        known.mark_tick(color=look.INK, width=width, clip=True).encode(y=alt.Y("high:Q", scale=scale)),
+        knee.mark_text(baseline="bottom", dy=-5, fontWeight="bold", fontSize=13).encode(y=alt.Y("end:Q", scale=scale), text="label:N"),
+    ).properties(width={"step": step}, height=look.HEIGHT)

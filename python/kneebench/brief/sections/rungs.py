@@ -1,0 +1,73 @@
+"""Every rung that was measured: throughput and latency."""
+
+from __future__ import annotations
+
+from kneebench.analysis.words import times
+from kneebench.brief import words
+from kneebench.brief.reading import Reading
+from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.records import Phase, Rung
+
+PLACE = 80
+PHASES: dict[Phase, str] = {
+    "scout": "scouting", "bisection": "scouting (bisection)", "drift": "scouting (drift)", "fixed": "fixed load", "report": "knee", "latency": "one rate",
+}  # fmt: skip
+COLUMNS = (
+    Column(title="Storage", number=False),
+    Column(title="Rung", number=False),
+    Column(title="Users"),
+    Column(title="NOPM"),
+    Column(title="Against baseline"),
+    Column(title="TPM"),
+    Column(title="TPM/NOPM"),
+    Column(title="Mean latency"),
+    Column(title="P99.9"),
+    Column(title="Log write"),
+    Column(title="Notes", number=False),
+)
+
+
+def section(reading: Reading) -> Section | None:
+    """Scouting rungs are labelled so: one short measurement each, never quoted as results."""
+    rows = tuple(_row(reading, rung) for climb in reading.climbs for rung in climb.rungs)
+    if not rows:
+        return None
+    caption = (
+        "Knee: the report's rungs, each from its own restore, closed loop like the climb. One rate: open loop, the same rate on every storage. "
+        "Scouting rungs are one short measurement each and no results; drift is the first of them again, last. "
+        "A ? marks a percentile with fewer than 100 samples beyond it. TPM as the database counts it."
+    )
+    return Section(name="rungs", title=f"All {words.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
+
+
+def _row(reading: Reading, rung: Rung) -> Row:
+    tally, base = rung.tally, reading.knees.get(reading.base.cell.id)
+    closed = rung.order.rate_per_s is None
+    repeat = f" {rung.order.repeat}" if rung.order.repeat and rung.order.phase != "drift" else ""
+    tone = "alarm" if rung.invalid or any(not check.passed for check in rung.checks) else "strong" if rung.order.phase in ("report", "fixed") else "light"
+    return Row(
+        cells=(
+            reading.name(rung.order.cell),
+            PHASES[rung.order.phase] + repeat,
+            str(rung.users),
+            words.count(tally.nopm),
+            times(tally.nopm / base.nopm.value) if base and closed else words.NOTHING,
+            words.count(rung.tpm),
+            f"{rung.tpm / tally.nopm:.4f}" if tally.nopm else words.NOTHING,
+            words.time(tally.latency.mean_s if tally.latency else None),
+            words.p999(tally.latency),
+            words.time(rung.quantity("log.write_latency")),
+            "; ".join(_notes(rung, reading.notes)),
+        ),
+        tone=tone,
+    )
+
+
+def _notes(rung: Rung, common: tuple[str, ...]) -> list[str]:
+    failed = [f"failed: {check.name}" for check in rung.checks if not check.passed]
+    return [
+        *([f"invalid: {rung.invalid}"] if rung.invalid else []),
+        *failed,
+        *([] if rung.steady else ["not steady"]),
+        *(note for note in rung.notes if note not in common),
+    ]

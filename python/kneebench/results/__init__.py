@@ -1,0 +1,20 @@
+"""Room 7: what was measured, kept. One folder a campaign, one file a rung, each written whole or not at all.
+
+<root>/<campaign id>/
+    campaign.json              the head: plan, host, settings (never a password)
+    climbs/<cell id>.json      why a climb ended, without its rungs
+    rungs/<order key>.json     one rung; it is written last, so a rung that is there is complete
+    series/<order key>.parquet at_s, quantity, source, unit, value
+    seconds/<order key>.parquet one row a second and transaction, with its histogram
+    finished.json              only once everything was measured; the exit state
+    lock                       held while a kneebench writes here
+"""
+
+from kneebench.results.across import Across as Across
+from kneebench.results.across import across as across
+from kneebench.results.compare_plans import comparable as comparable
+from kneebench.results.compare_plans import compare_plans as compare_plans
+from kneebench.results.reading import Listed as Listed
+from kneebench.results.reading import campaigns as campaigns
+from kneebench.results.reading import load as load
+from kneebench.results.store import Store as Store

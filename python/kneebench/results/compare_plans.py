@@ -1,0 +1,109 @@
+"""Two plans side by side: what must be equal before their figures may be compared, and before one may go on with the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from kneebench.errors import PlanError
+from kneebench.plan import Plan
+from kneebench.records import Campaign, Results
+from kneebench.secrets import clean
+
+MATTERS = (
+    "workload",
+    "database.engine",
+    "database.settings",
+    "database.schema_from",
+    "database.restore",
+    "database.cores",
+    "ladder.window",
+    "ladder.report_window",
+    "ladder.checkpoints",
+    "ladder.warm_up",
+    "ladder.warm_up_limit",
+    "ladder.users",
+    "ladder.step",
+    "ladder.latency_share",
+    "ladder.stops",
+)
+"""Fields of the plan that shape a figure; the most telling first. Not: where storages are, the question, seed, repeats, meters, budget."""
+
+RESUME_IGNORES = ("question", "ladder.budget")
+"""Fields that may change between a killed campaign and the one that goes on with it."""
+
+Asked = Plan | Mapping[str, Any]
+
+
+def plan_document(plan: Asked) -> dict[str, Any]:
+    """The plan as it is kept: JSON with every default filled in, and no password. One that this version does not know stays as it is."""
+    if not isinstance(plan, Plan):
+        try:
+            plan = Plan.model_validate(plan)
+        except ValidationError:
+            return dict(clean(dict(plan)))
+    return dict(clean(plan.model_dump(mode="json")))
+
+
+def compare_plans(a: Asked, b: Asked) -> list[str]:
+    """The names of the fields that matter and differ, as the plan file spells them.
+
+    >>> one = Plan.model_validate({"storages": {"disk": {"path": "."}}})
+    >>> two = Plan.model_validate({"storages": {"ssd": {"path": "/"}}, "workload": {"warehouses": 50}, "question": "Why?"})
+    >>> compare_plans(one, two)
+    ['workload.warehouses']
+    """
+    left, right = dict(_leaves(plan_document(a))), dict(_leaves(plan_document(b)))
+    differing = [name for name in {**left, **right} if left.get(name) != right.get(name)]
+    order = {field: place for place, field in enumerate(MATTERS)}
+    found = [(order[field], name) for name in differing if (field := _within(name, MATTERS))]
+    return [name for _, name in sorted(found)]
+
+
+def comparable(a: Results, b: Results) -> None:
+    """Raise PlanError that names the first field that matters and differs; figures of such campaigns must not stand side by side."""
+    fields = compare_plans(a.campaign.plan, b.campaign.plan)
+    if fields:
+        one, two = (_shown(campaign, fields[0]) for campaign in (a.campaign, b.campaign))
+        more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
+        doing = f"comparing {a.campaign.id} with {b.campaign.id}"
+        raise PlanError(doing, seen=f"{fields[0]} is {one} in the first and {two} in the second{more}", do="measure both with the same plan")
+
+
+def differing_settings(a: Results, b: Results) -> list[str]:
+    """Sentences for the server settings that change what storage sees and differ between two campaigns."""
+    left, right = (_settings(results.campaign) for results in (a, b))
+    return [
+        f"{name} is {left.get(name, 'not known')} in {a.campaign.id} and {right.get(name, 'not known')} in {b.campaign.id}"
+        for name in {**left, **right}
+        if left.get(name) != right.get(name)
+    ]
+
+
+def resumable(kept: Asked, asked: Asked) -> bool:
+    """True where a campaign of the first plan may be gone on with under the second."""
+    left, right = dict(_leaves(plan_document(kept))), dict(_leaves(plan_document(asked)))
+    return all(left.get(name) == right.get(name) for name in {**left, **right} if not _within(name, RESUME_IGNORES))
+
+
+def _settings(campaign: Campaign) -> dict[str, str]:
+    return {s.name: s.value for settings in campaign.settings.values() for s in settings if s.matters}
+
+
+def _shown(campaign: Campaign, field: str) -> object:
+    value = dict(_leaves(campaign.plan)).get(field)
+    return "not set" if value is None else value
+
+
+def _within(name: str, fields: tuple[str, ...]) -> str:
+    return next((field for field in fields if name == field or name.startswith(f"{field}.")), "")
+
+
+def _leaves(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value

@@ -1,0 +1,96 @@
+"""A campaign's folder read: whole, unfinished or copied from elsewhere, years later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kneebench.errors import KneebenchError
+from kneebench.plan import Plan
+from kneebench.records import Campaign, Cell, Climb, Record, Results, Rung, Series
+from kneebench.results.formats import Finished, KeptClimb, KeptRung, read_kept
+from kneebench.results.tables import read_series
+
+
+class Listed(Record):
+    """One line of `kneebench list`. `exit_code` is None while unfinished; `damaged` says what could not be read."""
+
+    folder: Path
+    id: str
+    question: str = ""
+    started_at: str = ""
+    simulated: bool = False
+    finished: bool = False
+    exit_code: int | None = None
+    rungs: int = 0
+    damaged: str = ""
+
+
+def load(folder: Path) -> Results:
+    """A campaign as its folder holds it. Rungs are in the order measured; cells without rungs yet are there, empty."""
+    campaign = read_kept(folder / "campaign.json", Campaign)
+    rungs = kept_rungs(folder)
+    kept = {climb.cell.id: climb for climb in kept_climbs(folder)}
+    planned = _planned(campaign.plan, [*kept, *(rung.order.cell for rung in rungs)])
+    cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
+    climbs = tuple(_climb(kept.get(id_), cell, rungs) for id_, cell in cells.items())
+    return Results(campaign=campaign, climbs=climbs, folder=folder, finished=(folder / "finished.json").exists())
+
+
+def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
+    own = tuple(rung for rung in rungs if rung.order.cell == cell.id)
+    return kept.model_copy(update={"rungs": own}) if kept else Climb(cell=cell, rungs=own)
+
+
+def _planned(plan: dict[str, Any], measured: Iterable[str]) -> dict[str, Cell]:
+    """The plan's cells in running order; a plan of another version that no longer reads still names those measured."""
+    from kneebench.plan.cells import cells
+
+    try:
+        named = {cell.id: cell for cell in cells(Plan.model_validate(plan))}
+    except ValidationError:
+        named = {}
+    return named | {id_: Cell(id=id_, storage=id_) for id_ in measured if id_ not in named}
+
+
+def kept_rungs(folder: Path) -> tuple[Rung, ...]:
+    """The rungs of a campaign, in the order measured."""
+    kept = [read_kept(file, KeptRung) for file in sorted((folder / "rungs").glob("*.json"))]
+    return tuple(one.rung for one in sorted(kept, key=lambda one: one.number))
+
+
+def kept_climbs(folder: Path) -> tuple[Climb, ...]:
+    """The climbs that ended, without their rungs."""
+    return tuple(read_kept(file, KeptClimb).climb for file in sorted((folder / "climbs").glob("*.json")))
+
+
+def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]:
+    """What the meters read through a rung, a value a second; nothing where results are in no folder."""
+    return read_series(results.folder / "series" / f"{rung.order.key}.parquet", quantities) if results.folder else ()
+
+
+def campaigns(root: Path) -> list[Listed]:
+    """The campaigns in a folder, newest first; a damaged one is listed with what is wrong."""
+    found = [_listed(file.parent) for file in sorted(root.glob("*/campaign.json"))]
+    return sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)
+
+
+def _listed(folder: Path) -> Listed:
+    try:
+        head = read_kept(folder / "campaign.json", Campaign)
+        end = read_kept(folder / "finished.json", Finished) if (folder / "finished.json").exists() else None
+    except KneebenchError as error:
+        return Listed(folder=folder, id=folder.name, damaged=str(error))
+    return Listed(
+        folder=folder,
+        id=head.id,
+        question=str(head.plan.get("question", "")),
+        started_at=head.started_at,
+        simulated=head.simulated,
+        finished=end is not None,
+        exit_code=end.exit_code if end else None,
+        rungs=len(list((folder / "rungs").glob("*.json"))),
+    )

@@ -1,0 +1,45 @@
+"""The JSON Schema of every document in a campaign's folder, for those who read results with other tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kneebench.results.formats import DOCUMENTS, FORMAT
+
+SERIES = {"at_s": "DOUBLE", "quantity": "VARCHAR", "source": "VARCHAR", "unit": "VARCHAR", "value": "DOUBLE"}
+"""Columns of series/<order key>.parquet; `at_s` counts from the rung's start."""
+
+SECONDS = {
+    "at_s": "INTEGER",
+    "transaction": "VARCHAR",
+    "committed": "BIGINT",
+    "rolled_back": "BIGINT",
+    "failed": "BIGINT",
+    "unknown": "BIGINT",
+    "mean_s": "DOUBLE",
+    "p50_s": "DOUBLE",
+    "p99_s": "DOUBLE",
+    "p999_s": "DOUBLE",
+    "max_s": "DOUBLE",
+    "histogram": "VARCHAR",
+}
+"""Columns of seconds/<order key>.parquet; `at_s` counts from go, `histogram` is HDR V2 in base64."""
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of one kind of document.
+
+    >>> schema("rung")["required"]
+    ['number', 'rung']
+    """
+    made = DOCUMENTS[kind].model_json_schema(mode="serialization" if kind == "campaign" else "validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$comment": f"kneebench results, format {FORMAT}", **made}
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """All of them, by kind.
+
+    >>> list(schemas())
+    ['campaign', 'rung', 'climb', 'finished']
+    """
+    return {kind: schema(kind) for kind in DOCUMENTS}

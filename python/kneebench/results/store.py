@@ -1,0 +1,203 @@
+"""The store: keeps what is measured at once, and finds it again when a killed campaign is started again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Protocol
+
+from kneebench.errors import KneebenchError, Refused
+from kneebench.plan import Plan
+from kneebench.records import Campaign, Cell, Climb, Host, Order, Record, Results, Rung, Second, Series, Setting
+from kneebench.results import reading, tables
+from kneebench.results.compare_plans import plan_document, resumable
+from kneebench.results.formats import Finished, KeptClimb, KeptRung, read_kept, write_kept
+from kneebench.results.lock import Lock, held
+from kneebench.results.whole import remove_parts
+
+
+class Measured(Protocol):
+    """One rung with its series and seconds, as measurement gives it."""
+
+    @property
+    def rung(self) -> Rung:  # noqa: D102
+        ...
+
+    @property
+    def series(self) -> Sequence[Series]:  # noqa: D102
+        ...
+
+    @property
+    def seconds(self) -> Sequence[Second]:  # noqa: D102
+        ...
+
+
+class Store:
+    """One campaign's folder, open for writing; other processes are kept out until `close`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a folder that holds a campaign; raises Refused while another process writes into it."""
+        self.folder = folder
+        self._campaign = read_kept(folder / "campaign.json", Campaign)
+        self._lock = Lock(folder)
+        remove_parts(folder)
+        self._number = len(list((folder / "rungs").glob("*.json")))
+
+    # --- which folder -----------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, root: Path, plan: Plan, host: Host, *, command: str = "", name: str = "", notes: Sequence[str] = ()) -> Store:
+        """A new campaign's folder: <date>-<question>, or `name`; raises Refused when a folder of that name is there."""
+        now = datetime.now(UTC)
+        folder = _new_folder(root, f"{now:%Y-%m-%d}-{slug(plan.question)}", name)
+        campaign = Campaign(
+            id=folder.name,
+            kneebench=_version(),
+            started_at=now.isoformat(timespec="seconds"),
+            plan=plan_document(plan),
+            host=host,
+            simulated=plan.simulated,
+            command=command or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            notes=tuple(notes),
+        )
+        write_kept(folder / "campaign.json", campaign)
+        return cls(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> Store:
+        """A campaign to go on with."""
+        return cls(folder)
+
+    @classmethod
+    def for_plan(cls, root: Path, plan: Plan, host: Host, *, fresh: bool = False) -> Store:
+        """The unfinished campaign of this plan, to go on with; a new one where there is none, or when `fresh`."""
+        found = None if fresh else find_unfinished(root, plan, host)
+        return cls.open(found) if found else cls.create(root, plan, host)
+
+    # --- what is kept -----------------------------------------------------------------------------
+
+    def rung(self, order: Order) -> Rung | None:
+        """The rung that was kept for this order."""
+        file = self._file("rungs", order.key, "json")
+        return read_kept(file, KeptRung).rung if file.exists() else None
+
+    def climb(self, cell: Cell) -> Climb | None:
+        """The climb of a cell as it was put, if it ended: rungs of the report are not among its own."""
+        file = self._file("climbs", cell.id, "json")
+        if not file.exists():
+            return None
+        own = (r for r in reading.kept_rungs(self.folder) if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
+        return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": tuple(own)})
+
+    def put(self, measured: Measured) -> None:
+        """Keep a rung. Its file is written last: a rung that is there has its series and seconds."""
+        key = measured.rung.order.key
+        tables.write_series(self._file("series", key, "parquet"), measured.series)
+        tables.write_seconds(self._file("seconds", key, "parquet"), measured.seconds)
+        self._number += 1
+        write_kept(self._file("rungs", key, "json"), KeptRung(number=self._number, rung=measured.rung))
+
+    def put_climb(self, climb: Climb) -> None:
+        """Keep why a climb ended; its rungs were kept one by one."""
+        write_kept(self._file("climbs", climb.cell.id, "json"), KeptClimb(climb=climb.model_copy(update={"rungs": ()})))
+
+    def put_settings(self, cell: Cell, settings: Sequence[Setting]) -> None:
+        """Keep the settings that were in force on a cell."""
+        self._change(settings={**self._campaign.settings, cell.id: tuple(settings)})
+
+    def put_image(self, facts: Mapping[str, str]) -> None:
+        """Keep the facts about the loaded image."""
+        self._change(image={**self._campaign.image, **facts})
+
+    def put_note(self, note: str) -> None:
+        """Keep something that the reader must know about the whole campaign."""
+        if note not in self._campaign.notes:
+            self._change(notes=(*self._campaign.notes, note))
+
+    def finish(self, exit_code: int = 0) -> Results:
+        """Say that everything was measured, let others write, and give the whole."""
+        write_kept(self.folder / "finished.json", Finished(at=datetime.now(UTC).isoformat(timespec="seconds"), exit_code=exit_code))
+        self.close()
+        return reading.load(self.folder)
+
+    def close(self) -> None:
+        """Let others write; the end of the process does it too."""
+        self._lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _change(self, **fields: object) -> None:
+        changed = self._campaign.model_copy(update=fields)
+        if changed != self._campaign:
+            write_kept(self.folder / "campaign.json", changed)
+            self._campaign = changed
+
+    def _file(self, kind: str, name: str, ending: str) -> Path:
+        if not re.fullmatch(r"[\w.,+=@ -]+", name) or name.startswith("."):
+            raise KneebenchError(f"keeping {name!r}", seen="the name is not fit for a file", do="name the storages with letters and digits")
+        return self.folder / kind / f"{name}.{ending}"
+
+
+class _Waiting(Record):
+    """An unfinished campaign: where, and since when."""
+
+    started_at: str
+    folder: Path
+
+
+def find_unfinished(root: Path, plan: Plan, host: Host | None = None) -> Path | None:
+    """The newest campaign under `root` that this plan could go on with: not finished, nobody writes into it, the same
+    plan but for question and budget, and (where a host is given) the same machine."""
+    waiting = []
+    for file in root.glob("*/campaign.json"):
+        if (file.parent / "finished.json").exists() or held(file.parent):
+            continue
+        try:
+            campaign = read_kept(file, Campaign)
+        except KneebenchError:  # another campaign's damage must not keep this one from starting; `campaigns` lists it with its error
+            continue
+        if resumable(campaign.plan, plan_document(plan)) and (host is None or _same_machine(host, campaign.host)):
+            waiting.append(_Waiting(started_at=campaign.started_at, folder=file.parent))
+    return max(waiting, key=lambda one: (one.started_at, str(one.folder))).folder if waiting else None
+
+
+def _same_machine(a: Host, b: Host) -> bool:
+    return all(getattr(a, name) == getattr(b, name) for name in ("cpu", "cores", "memory_bytes", "kernel"))
+
+
+def slug(text: str, longest: int = 48) -> str:
+    """Words fit for a folder's name.
+
+    >>> slug("What do two more NVMe drives buy?")
+    'what-do-two-more-nvme-drives-buy'
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return (words if len(words) <= longest else words[:longest].rpartition("-")[0]) or "campaign"
+
+
+def _new_folder(root: Path, dated: str, name: str) -> Path:
+    root.mkdir(parents=True, exist_ok=True)
+    for one in [name] if name else [dated, *(f"{dated}-{number}" for number in range(2, 1000))]:
+        folder = root / one
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise Refused(f"making the campaign's folder {root / (name or dated)}", seen="it is there already", do="name another folder, or remove it")
+
+
+def _version() -> str:
+    try:
+        return version("kneebench")
+    except PackageNotFoundError:
+        return "0+source"

@@ -1,0 +1,51 @@
+"""A file written whole or not at all, also through kill -9 and power loss.
+
+The temporary file lies in the same directory (a rename does not cross file systems), is synced before the
+rename (or the name may outlive its content), and the directory is synced after it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+PART = ".part"
+"""How the name of a file that is not whole yet ends: nothing reads it, the next writer removes it."""
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` fill a temporary file, then give it the name `path`; on any error nothing is left."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}{PART}")
+    try:
+        write(part)
+        _sync(part)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """`write_whole` for a text."""
+    write_whole(path, lambda part: _keep(part, text))
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what a killed writer left; only for the one who holds the folder's lock."""
+    for part in folder.rglob(f".*{PART}"):
+        part.unlink(missing_ok=True)
+
+
+def _keep(part: Path, text: str) -> None:
+    part.write_text(text, encoding="utf-8")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

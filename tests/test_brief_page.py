@@ -1,0 +1,293 @@
+"""The brief says what was found, how sure it is, and first of all what went wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from recorded import make
+
+from kneebench.brief import Brief
+from kneebench.brief.section import Section
+from kneebench.catalogue import names, part
+from kneebench.records import Check, Climb, Results, Rung
+from kneebench.results import Store, load
+
+FOLDER = make.HERE / make.NAME
+DERIVED = "Derived from TPC-C, not comparable with TPC results."
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return load(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def page(results: Results) -> str:
+    return Brief(results).html()
+
+
+def changed(results: Results, change: dict[str, object], climb: int = 0, rung: int = 3) -> Results:
+    """The campaign with one rung changed."""
+    rungs = list(results.climbs[climb].rungs)
+    rungs[rung] = rungs[rung].model_copy(update=change)
+    return with_rungs(results, climb, tuple(rungs))
+
+
+def with_rungs(results: Results, climb: int, rungs: tuple[Rung, ...]) -> Results:
+    climbs = list(results.climbs)
+    climbs[climb] = climbs[climb].model_copy(update={"rungs": rungs})
+    return results.model_copy(update={"climbs": tuple(climbs)})
+
+
+def section(brief: Brief, name: str) -> Section:
+    return next(one for one in brief.sections if one.name == name)
+
+
+class Page(HTMLParser):
+    """What a page would fetch, and what it has of each tag."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.tags: dict[str, int] = {}
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        self.fetched += [
+            f"{tag} {name}={value}" for name, value in attrs if name in ("src", "href", "xlink:href", "srcset", "data", "action") and value and value[0] != "#"
+        ]
+        self.ids += [value for name, value in attrs if name == "id" and value]
+
+
+def test_the_page_fetches_nothing_and_runs_nothing(page: str) -> None:
+    read = Page(page)
+    assert read.fetched == []
+    assert not {"script", "link", "iframe", "img"} & set(read.tags)
+    assert not re.search(r"@import|@font-face|url\((?!#)", page)
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+def test_the_page_has_all_figures_drawn_and_no_name_twice(page: str) -> None:
+    read = Page(page)
+    assert read.tags["figure"] == read.tags["svg"] == 7
+    assert len(read.ids) == len(set(read.ids))
+    for number in ("Fig. 1", "Fig. 2a", "Fig. 2b", "Fig. 3", "Fig. 4", "Fig. 5a", "Fig. 5b"):
+        assert number in page
+
+
+def test_the_title_is_a_finding_with_its_interval_and_says_simulated(results: Results, page: str) -> None:
+    title = Brief(results).title
+    assert re.match(r"Simulated: memory did 2\.3x \(2\.\dx to 2\.\dx, n=3\) the NOPM of disk, at 0\.24x the mean latency", title)
+    assert f"<title>{title}</title>" in page
+    assert "Nothing here was measured on hardware" in page
+    assert page.count(DERIVED) == 2
+
+
+def test_every_storage_has_a_verdict_with_what_stopped_it(results: Results) -> None:
+    verdicts = section(Brief(results), "glance").verdicts
+    assert [one.name for one in verdicts] == ["disk", "memory"]
+    assert "Throughput stopped growing: elasticity 0.063 and 0.022" in verdicts[0].sentence
+    assert "at 26 users" in verdicts[0].sentence
+
+
+def test_the_glance_table_has_latency_beside_every_relative_nopm(results: Results) -> None:
+    (table,) = section(Brief(results), "glance").tables
+    assert [column.title for column in table.columns][3:8] == ["Against baseline", "Mean latency there", "P99.9 there", "Mean at one rate", "P99.9 at one rate"]
+    disk, memory = table.rows
+    assert disk.cells[0:2] == ("disk", "26 (21 to 48)")
+    assert (disk.cells[3], disk.cells[9]) == ("baseline", "plateau")
+    assert re.fullmatch(r"2\.3x \(2\.\dx to 2\.\dx, n=3\)", memory.cells[3])
+
+
+def test_the_table_of_rungs_has_them_all_and_labels_scouting(results: Results) -> None:
+    (table,) = section(Brief(results), "rungs").tables
+    labels = [row.cells[1] for row in table.rows if row.cells[0] == "disk"]
+    assert labels == ["scouting"] * 8 + ["scouting (bisection)", "scouting (drift)", "knee 1", "one rate 1", "knee 2", "one rate 2", "knee 3", "one rate 3"]
+    assert len(table.rows) == sum(len(climb.rungs) for climb in results.climbs)
+    first = dict(zip([column.title for column in table.columns], table.rows[0].cells, strict=True))
+    rung = results.climbs[0].rungs[0]
+    assert first["NOPM"] == f"{rung.tally.nopm:,.0f}"
+    assert first["TPM/NOPM"] == f"{rung.tpm / rung.tally.nopm:.4f}"
+    assert first["P99.9"].endswith("ms ?")
+
+
+def test_what_was_not_measured_is_a_dash_and_never_nought(results: Results) -> None:
+    bare = changed(results, {"quantities": {}, "restore_s": None}, rung=0)
+    (table,) = section(Brief(bare), "costs").tables
+    assert set(table.rows[0].cells[3:]) == {"–"}
+
+
+def test_an_uncertain_percentile_is_marked_in_its_figure(results: Results) -> None:
+    once = with_rungs(results, 0, tuple(r for r in results.climbs[0].rungs if r.order.phase != "latency" or r.order.repeat == 1))
+    figure = next(one for one in section(Brief(once), "latency").figures if one.name == "latency-p999")
+    assert "uncertain, n = 52,800" in json.dumps(figure.spec)
+    assert "on disk: uncertain" in figure.caption
+
+
+def test_the_curve_follows_the_users_and_not_the_throughput(results: Results) -> None:
+    (figure,) = section(Brief(results), "curve").figures
+    assert '"order": {"field": "users", "type": "quantitative"}' in json.dumps(figure.spec)
+
+
+def test_a_failed_check_stands_above_the_title_and_sets_the_exit_code(results: Results) -> None:
+    check = Check(name="little", passed=False, seen="4.1 %", limit="2 %", sentence="Users / throughput is 4.1 % off the mean latency.")
+    brief = Brief(changed(results, {"checks": (check,)}))
+    text = brief.html()
+    assert brief.exit_code == 4
+    assert 0 < text.index("4.1 % off the mean latency") < text.index("<h1>")
+    assert "Do not quote figures" in text
+
+
+def test_an_invalid_rung_is_told_first_and_left_out(results: Results) -> None:
+    brief = Brief(changed(results, {"invalid": "the load generator was 84 % busy (limit 80 %)"}))
+    assert brief.exit_code == 3
+    assert brief.html().index("84 % busy") < brief.html().index("<h1>")
+    (figure,) = section(brief, "curve").figures
+    assert '"users": 14, "nopm": 26' not in json.dumps(figure.spec)
+
+
+def test_a_sound_campaign_has_no_alarm_and_exit_code_nought(results: Results, page: str) -> None:
+    assert Brief(results).exit_code == 0
+    assert 'role="alert"' not in page
+
+
+def test_an_unfinished_campaign_renders_and_says_what_is_missing(results: Results) -> None:
+    disk, memory = results.climbs
+    climbs = (disk.model_copy(update={"rungs": disk.rungs[:10]}), Climb(cell=memory.cell, rungs=memory.rungs[:3]))
+    brief = Brief(results.model_copy(update={"climbs": climbs, "finished": False}))
+    said = section(brief, "missing").sentences
+    assert "disk: the knee was measured again 0 of 3 times; scouting figures are never quoted in its place." in said
+    assert "memory: the climb did not end; 3 rungs up to 9 users are there, and no knee." in said
+    assert "no knee was measured" in brief.title
+    assert "Fig. 3" in brief.html()
+
+
+def test_a_campaign_with_nothing_measured_renders(tmp_path: Path) -> None:
+    store = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST)
+    brief = Brief(load(store.folder))
+    assert section(brief, "missing").sentences[1:] == ("disk: nothing was measured yet.", "memory: nothing was measured yet.")
+    assert DERIVED in brief.html()
+
+
+def test_one_run_of_each_knee_claims_no_difference_and_draws_no_whisker(results: Results) -> None:
+    for place, climb in enumerate(results.climbs):
+        results = with_rungs(results, place, tuple(rung for rung in climb.rungs if rung.order.repeat < 2))
+    brief = Brief(results)
+    assert "no difference shown" in brief.title
+    (figure,) = section(brief, "relative").figures
+    assert "one run each, no interval" in figure.caption
+    assert '"high": null' in json.dumps(figure.spec)
+
+
+def test_few_warehouses_and_quick_windows_are_to_be_read_with_care(results: Results) -> None:
+    crowded, quick = section(Brief(results), "cautions").sentences
+    assert crowded == "2.3 warehouses a user at the knee (all storages); below 4 users wait for each other's rows, and storage shows less."
+    assert "cannot show the storm of full-page images" in quick
+
+
+def test_clones_and_memory_backed_storage_are_to_be_read_with_care(results: Results) -> None:
+    plan = {
+        **results.campaign.plan,
+        "database": {"engine": "postgres", "restore": "clone"},
+        "storages": {"disk": {"path": "."}, "memory": {"path": "/dev/shm/kb"}},
+    }
+    brief = Brief(results.model_copy(update={"campaign": results.campaign.model_copy(update={"plan": plan, "simulated": False})}))
+    said = " ".join(section(brief, "cautions").sentences)
+    assert "copy-on-write of shared blocks is charged to the runs" in said
+    assert "memory is memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound." in said
+    assert "Nothing here was measured" not in brief.html()
+
+
+def test_with_hardly_any_device_reads_the_title_says_data_cached(results: Results) -> None:
+    for place, climb in enumerate(results.climbs):
+        dry = [
+            r.model_copy(
+                update={"quantities": {**r.quantities, "device.reads_per_transaction": r.quantities["device.reads"].model_copy(update={"value": 0.01})}}
+            )
+            for r in climb.rungs
+        ]
+        results = with_rungs(results, place, tuple(dry))
+    assert "data cached" in Brief(results).title
+
+
+def test_a_fixed_load_is_called_so_and_never_a_knee(results: Results) -> None:
+    plan = {**results.campaign.plan, "ladder": {**results.campaign.plan["ladder"], "users": 26}}  # type: ignore[dict-item]
+    brief = Brief(results.model_copy(update={"campaign": results.campaign.model_copy(update={"plan": plan})}))
+    (table,) = section(brief, "glance").tables
+    assert table.columns[1].title == "Users at the fixed load"
+    assert section(brief, "curve").figures[0].title.startswith("Fixed loads: disk, 26 users")
+
+
+def test_settings_that_matter_stand_first(results: Results) -> None:
+    (table,) = section(Brief(results), "settings").tables
+    assert [row.tone for row in table.rows] == ["strong"] * 4 + ["plain"] * 2
+
+
+def test_the_json_goes_round_and_holds_the_figures_as_numbers(results: Results) -> None:
+    brief = Brief(results)
+    document = json.loads(brief.json())
+    assert document == brief.document()
+    assert document["title"] == brief.title
+    assert document["knees"]["disk"]["users"]["value"] == 26
+    assert document["rungs"][0]["key"] == "disk.scout-4"
+    assert '"histogram"' not in json.dumps(document["rungs"])
+
+
+def test_names_with_markup_are_shown_and_not_run(results: Results) -> None:
+    cell = results.climbs[0].cell.model_copy(update={"storage": "<script>alert(1)</script>"})
+    climbs = (results.climbs[0].model_copy(update={"cell": cell}), results.climbs[1])
+    text = Brief(results.model_copy(update={"climbs": climbs})).html()
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_every_section_on_the_shelf_has_a_place_of_its_own(results: Results) -> None:
+    shelf = [part("section", name) for name in names("section")]
+    assert len({module.PLACE for module in shelf}) == len(shelf)
+    assert all(module.__doc__ for module in shelf)
+
+
+def test_figures_are_written_as_pictures(results: Results, tmp_path: Path) -> None:
+    written = Brief(results).figures(tmp_path)
+    assert [file.name for file in written][:3] == ["relative-nopm.png", "latency-mean.png", "latency-p999.png"]
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in written)
+
+
+def test_a_page_is_written_whole(results: Results, tmp_path: Path) -> None:
+    assert Brief(results).write(tmp_path / "deep" / "brief.html").read_text().endswith("</html>\n")
+    assert [file.name for file in (tmp_path / "deep").iterdir()] == ["brief.html"]
+
+
+def test_reading_results_loads_no_heavy_library() -> None:
+    code = "import sys; import kneebench.brief, kneebench.results; print(sorted({'altair', 'vl_convert', 'duckdb', 'scipy', 'jinja2'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_a_brief_of_300_rungs_takes_little_time_and_memory(tmp_path: Path) -> None:
+    code = f"""
+import resource, sys, time
+sys.path.insert(0, {str(make.HERE.parent)!r})
+from pathlib import Path
+from kneebench.brief import Brief
+from kneebench.results import load
+results = load(Path({str(FOLDER)!r}))
+climb = results.climbs[0]
+scouts = [r for r in climb.rungs if r.order.phase == "scout"]
+many = tuple(r.model_copy(update={{"order": r.order.model_copy(update={{"users": r.users + n}})}}) for n in range(20) for r in scouts)
+rungs = (*climb.rungs, *many, *many[:100])
+start = time.process_time()
+Brief(results.model_copy(update={{"climbs": (climb.model_copy(update={{"rungs": rungs}}), results.climbs[1])}})).write(Path({str(tmp_path / "brief.html")!r}))
+print(len(rungs), time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    rungs, cpu_s, peak_kib = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert int(rungs) > 270
+    assert float(cpu_s) < 5
+    assert int(peak_kib) < 500 * 1024

@@ -1,0 +1,116 @@
+"""Files are whole or not there, whatever kills the writer; formats are upgraded or refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from recorded import make
+
+from kneebench.errors import KneebenchError
+from kneebench.results import Store, load
+from kneebench.results.formats import FORMAT, current
+from kneebench.results.schema import schemas
+from kneebench.results.tables import read_series
+from kneebench.results.whole import write_whole
+
+KILLED_HALFWAY = """
+import os, signal, sys
+from pathlib import Path
+from kneebench.results.whole import write_whole
+
+def half(part):
+    with part.open("w") as out:
+        out.write("half")
+        out.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+write_whole(Path(sys.argv[1]), half)
+"""
+PUTS_FOR_EVER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from recorded import make
+from kneebench.results import Store
+store, bench = Store.open(Path(sys.argv[1])), make.Bench()
+measured = bench.rung("disk", "scout", 4)
+print("ready", flush=True)
+for users in range(1, 100_000):
+    order = measured.rung.order.model_copy(update={"users": users})
+    store.put(measured._replace(rung=measured.rung.model_copy(update={"order": order})))
+"""
+
+
+def test_a_writer_killed_halfway_leaves_the_old_file(tmp_path: Path) -> None:
+    file = tmp_path / "rung.json"
+    file.write_text("old")
+    assert subprocess.run([sys.executable, "-c", KILLED_HALFWAY, str(file)], check=False).returncode == -9
+    assert file.read_text() == "old"
+
+
+def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def fails(part: Path) -> None:
+        part.write_text("half")
+        raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        write_whole(tmp_path / "rung.json", fails)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on(tmp_path: Path) -> None:
+    folder = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST).folder
+    for pause_s in (0.05, 0.11, 0.17):
+        writer = subprocess.Popen([sys.executable, "-c", PUTS_FOR_EVER, str(folder), str(make.HERE.parent)], stdout=subprocess.PIPE)
+        assert writer.stdout
+        writer.stdout.readline()
+        time.sleep(pause_s)
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+        for rung in load(folder).climbs[0].rungs:
+            assert len(read_series(folder / "series" / f"{rung.order.key}.parquet")) == 8
+    Store.open(folder).close()
+    assert [str(file) for file in folder.rglob("*.part")] == []
+
+
+def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    folder = make.copied(tmp_path)
+    head = json.loads((folder / "campaign.json").read_text())
+    (folder / "campaign.json").write_text(json.dumps({**head, "format": FORMAT + 1}))
+    with pytest.raises(KneebenchError, match=r"campaign\.json.*newer than.*install a newer kneebench"):
+        load(folder)
+
+
+def test_an_older_format_is_upgraded_step_by_step() -> None:
+    steps = {FORMAT - 2: lambda old: {**old, "first": True}, FORMAT - 1: lambda old: {**old, "second": old["first"]}}
+    assert current({"format": FORMAT - 2}, Path("old.json"), steps) == {"format": FORMAT, "first": True, "second": True}
+
+
+def test_an_older_format_that_nothing_upgrades_is_refused() -> None:
+    with pytest.raises(KneebenchError, match=r"old\.json.*nothing upgrades its format -3"):
+        current({"format": -3}, Path("old.json"), {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern"), [("campaign", "campaign.json"), ("rung", "rungs/*.json"), ("climb", "climbs/*.json"), ("finished", "finished.json")]
+)
+def test_every_document_of_a_campaign_fits_its_schema(kind: str, pattern: str) -> None:
+    schema = schemas()[kind]
+    for file in sorted((make.HERE / make.NAME).glob(pattern)):
+        jsonschema.validate(json.loads(file.read_text()), schema)
+
+
+def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:
+    store = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST)
+    measured = make.Bench().rung("disk", "scout", 4)
+    order = measured.rung.order.model_copy(update={"cell": f"..{os.sep}out"})
+    with pytest.raises(KneebenchError, match="not fit for a file"):
+        store.put(measured._replace(rung=measured.rung.model_copy(update={"order": order})))

@@ -1,0 +1,172 @@
+"""What is put comes back; a killed campaign goes on; two writers are kept apart."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from recorded import make
+
+from kneebench.errors import KneebenchError, Refused
+from kneebench.plan import Plan
+from kneebench.records import Cell, Order, Setting
+from kneebench.results import Store, campaigns, load
+from kneebench.results.reading import series
+from kneebench.results.store import find_unfinished
+from kneebench.results.tables import read_seconds
+
+PLAN = Plan.model_validate(make.PLAN)
+RECORDED = make.HERE / make.NAME
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create(tmp_path, PLAN, make.HOST)
+
+
+def test_a_rung_comes_back_with_its_series_and_seconds(store: Store) -> None:
+    measured = make.Bench().rung("disk", "scout", 4)
+    store.put(measured)
+    assert store.rung(measured.rung.order) == measured.rung
+    kept = series(load(store.folder), measured.rung, "cores.busy", "device.write_bytes")
+    assert kept == tuple(s for s in sorted(measured.series, key=lambda s: (s.quantity, s.source)) if s.quantity in ("cores.busy", "device.write_bytes"))
+    assert read_seconds(store.folder / "seconds" / "disk.scout-4.parquet") == measured.seconds
+
+
+def test_a_rung_without_series_or_seconds_is_kept_too(store: Store) -> None:
+    measured = make.Bench().rung("disk", "scout", 4)._replace(series=(), seconds=())
+    store.put(measured)
+    assert series(load(store.folder), measured.rung) == ()
+
+
+def test_a_rung_that_was_not_measured_is_not_there(store: Store) -> None:
+    assert store.rung(Order(cell="disk", phase="scout", users=4)) is None
+    assert store.climb(Cell(id="disk", storage="disk")) is None
+
+
+def test_rungs_load_in_the_order_measured(store: Store) -> None:
+    bench = make.Bench()
+    for users in (14, 4, 9):
+        store.put(bench.rung("disk", "scout", users))
+    assert [rung.users for rung in load(store.folder).climbs[0].rungs] == [14, 4, 9]
+
+
+def test_a_kept_climb_has_its_own_rungs_and_not_those_of_the_report(tmp_path: Path) -> None:
+    store = Store.open(make.copied(tmp_path))
+    climb = store.climb(Cell(id="disk", storage="disk"))
+    assert climb is not None
+    assert {rung.order.phase for rung in climb.rungs} == {"scout", "bisection", "drift"}
+    assert climb.stopped_by == "plateau"
+
+
+def test_cells_of_the_plan_without_rungs_are_there_empty(store: Store) -> None:
+    assert [(climb.cell.storage, climb.rungs) for climb in load(store.folder).climbs] == [("disk", ()), ("memory", ())]
+
+
+def test_a_campaign_is_named_by_its_day_and_question_and_a_second_one_is_numbered(store: Store, tmp_path: Path) -> None:
+    assert store.folder.name.endswith("-what-would-faster-storage-buy-this-database")
+    assert Store.create(tmp_path, PLAN, make.HOST).folder.name == f"{store.folder.name}-2"
+
+
+def test_a_named_folder_that_exists_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(Refused, match="mine"):
+        Store.create(tmp_path, PLAN, make.HOST, name="mine")
+
+
+def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(store: Store, tmp_path: Path) -> None:
+    asked = PLAN.model_copy(update={"question": "Again?", "ladder": PLAN.ladder.model_copy(update={"budget": 60.0})})
+    assert find_unfinished(tmp_path, asked, make.HOST) == store.folder
+    assert Store.for_plan(tmp_path, asked, make.HOST).folder == store.folder
+    assert Store.for_plan(tmp_path, asked, make.HOST, fresh=True).folder != store.folder
+
+
+def test_another_plan_another_machine_and_a_finished_campaign_are_not_gone_on_with(store: Store, tmp_path: Path) -> None:
+    other = PLAN.model_copy(update={"workload": PLAN.workload.model_copy(update={"warehouses": 61})})
+    assert find_unfinished(tmp_path, other) is None
+    assert find_unfinished(tmp_path, PLAN, make.HOST.model_copy(update={"cores": 8})) is None
+    store.finish()
+    assert find_unfinished(tmp_path, PLAN) is None
+
+
+def test_another_process_is_kept_out_and_told_why(store: Store, tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from kneebench.results import Store; Store.open(Path(sys.argv[1]))"
+    tried = subprocess.run([sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=False)
+    assert "Refused" in tried.stderr
+    assert "another kneebench measures into it" in tried.stderr
+    store.close()
+    assert subprocess.run([sys.executable, "-c", code, str(store.folder)], check=False).returncode == 0
+
+
+def test_settings_image_and_notes_are_in_the_head_and_finish_says_the_exit_state(store: Store, tmp_path: Path) -> None:
+    store.put_settings(Cell(id="disk", storage="disk"), [Setting(name="io_method", value="worker", matters=True)])
+    store.put_image({"bytes": "7"})
+    store.put_note("as it was")
+    results = store.finish(exit_code=4)
+    assert results.finished
+    assert results.campaign.settings["disk"][0].value == "worker"
+    assert (results.campaign.image, results.campaign.notes) == ({"bytes": "7"}, ("as it was",))
+    assert [(one.exit_code, one.finished, one.damaged) for one in campaigns(tmp_path)] == [(4, True, "")]
+
+
+def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
+    plan = PLAN.model_copy(update={"database": PLAN.database.model_copy(update={"restore_command": "PGPASSWORD=hunter2 ./restore.sh"})})
+    store = Store.create(tmp_path, plan, make.HOST, command="kneebench run --url postgresql://bench:hunter2@db.example/kneebench")
+    store.put_settings(Cell(id="disk", storage="disk"), [Setting(name="primary_conninfo", value="host=a password=hunter2 user=b")])
+    store.put_note("could not connect to postgresql://bench:hunter2@db.example")
+    text = (store.folder / "campaign.json").read_text()
+    assert "hunter2" not in text
+    assert "postgresql://bench@db.example" in text
+    assert Store.for_plan(tmp_path, plan, make.HOST).folder == store.folder
+
+
+def test_no_password_of_an_error_gets_into_a_rung(store: Store) -> None:
+    measured = make.Bench().rung("disk", "scout", 4)
+    store.put(measured._replace(rung=measured.rung.model_copy(update={"notes": ("lost postgresql://bench:hunter2@db",)})))
+    assert "hunter2" not in (store.folder / "rungs" / "disk.scout-4.json").read_text()
+
+
+def test_a_damaged_file_gives_an_error_that_names_it(tmp_path: Path) -> None:
+    folder = make.copied(tmp_path)
+    rung = folder / "rungs" / "disk.scout-14.json"
+    rung.write_text(rung.read_text()[:200])
+    with pytest.raises(KneebenchError, match=r"disk\.scout-14\.json.*damaged"):
+        load(folder)
+
+
+def test_a_damaged_table_gives_an_error_that_names_it(tmp_path: Path) -> None:
+    folder = make.copied(tmp_path)
+    (folder / "series" / "disk.scout-14.parquet").write_bytes(b"PAR1 but not really")
+    results = load(folder)
+    with pytest.raises(KneebenchError, match=r"disk\.scout-14\.parquet.*damaged"):
+        series(results, next(rung for rung in results.climbs[0].rungs if rung.users == 14))
+
+
+def test_a_damaged_campaign_is_listed_with_what_is_wrong(tmp_path: Path) -> None:
+    folder = make.copied(tmp_path)
+    head = json.loads((folder / "campaign.json").read_text())
+    (folder / "campaign.json").write_text(json.dumps({**head, "host": "lost"}))
+    (listed,) = campaigns(tmp_path)
+    assert "campaign.json" in listed.damaged
+    assert "host" in listed.damaged
+
+
+def test_a_damaged_campaign_does_not_keep_another_from_starting(store: Store, tmp_path: Path) -> None:
+    (store.folder / "campaign.json").write_text("{")
+    assert find_unfinished(tmp_path, PLAN) is None
+    assert Store.for_plan(tmp_path, PLAN, make.HOST).folder != store.folder
+
+
+def test_a_folder_without_a_campaign_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(KneebenchError, match=r"campaign\.json"):
+        load(tmp_path)
+
+
+def test_the_recorded_campaign_loads_and_says_that_it_is_simulated() -> None:
+    results = load(RECORDED)
+    assert results.finished
+    assert results.campaign.simulated
+    assert [(climb.cell.id, climb.knee_users) for climb in results.climbs] == [("disk", 26), ("memory", 17)]
