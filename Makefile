@@ -1,0 +1,83 @@
+# Everything that is needed is installed below this directory; Debian's packages only when root.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+BIN := .venv/bin
+export PATH := $(CURDIR)/.tools/bin:$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export UV_PYTHON_DOWNLOADS := never
+RUST := $(wildcard src/*.rs src/*/*.rs) Cargo.toml Cargo.lock
+PG15 := /usr/lib/postgresql/15/bin/postgres
+
+.PHONY: help demo test test-rust test-python check format lock docs bench clean ready
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
+
+demo: ready  ## the main job: this directory's disk against memory, on the embedded PostgreSQL
+	$(BIN)/kneebench run --out kneebench-results
+
+test: ready .tools/debian check test-rust test-python  ## every test, on real parts
+
+test-rust: ready
+	cargo test --release --locked --quiet
+
+test-python: ready
+	$(BIN)/python -m pytest
+
+check: ready  ## format, lint, types, clippy: writes nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	cargo fmt --check
+	cargo clippy --release --locked --all-targets --quiet -- -D warnings
+
+format: ready  ## ruff and rustfmt, written
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	cargo fmt
+
+docs: ready  ## write again the pages that are generated: plan and command reference
+	$(BIN)/python docs/generate.py
+
+lock: .tools/bin/uv  ## pin Python packages anew
+	uv pip compile -q pyproject.toml --group dev --universal --generate-hashes --python-version 3.11 --upgrade \
+		--custom-compile-command "make lock" -o requirements.lock
+
+clean:  ## what make built
+	rm -rf .venv .tools target python/kneebench/*.so
+
+ready: .venv/built
+
+.venv/built: .venv/packages $(RUST)
+	command -v cargo >/dev/null || { echo "make: Rust is missing: install it with rustup, then run make again"; exit 1; }
+	$(BIN)/maturin develop --release --locked --uv --quiet
+	touch $@
+
+.venv/packages: requirements.lock pyproject.toml | .tools/bin/uv .tools/cc
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "make: Python 3.11 or later is needed; name it with make PYTHON=...")'
+	test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv
+	uv pip sync --quiet --require-hashes requirements.lock
+	touch $@
+
+.tools/bin/uv:
+	@mkdir -p .tools
+	$(PYTHON) -m venv .tools >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv .tools; } \
+		|| { echo "make: Python has no venv: apt-get install python3-venv, then run make again"; exit 1; }
+	.tools/bin/pip install --quiet --disable-pip-version-check uv
+
+# A C compiler, for the cryptography below TLS.
+.tools/cc: | .tools/bin/uv
+	command -v cc >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gcc libc6-dev; } \
+		|| { echo "make: no C compiler: apt-get install gcc libc6-dev, then run make again"; exit 1; }
+	touch $@
+
+# What the tests try beside the embedded server: Debian's PostgreSQL 15, a browser, certificates. Skipped when not root.
+.tools/debian: | .tools/bin/uv
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		test -x $(PG15) -a -x /usr/bin/chromium -a -x /usr/bin/openssl -a -x /usr/sbin/mkfs.xfs || \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql-15 chromium openssl xfsprogs >/dev/null; }; \
+	else echo "make: not root, tests of parts that are not installed are skipped with their reason"; fi
+	touch $@

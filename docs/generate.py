@@ -1,0 +1,7 @@
+"""Write the generated pages again, docs/plan.md and docs/cli.md, from the plan's schema and the commands' help."""
+
+from pathlib import Path
+
+from kneebench.reference import write
+
+write(Path(__file__).parent)

@@ -1,0 +1,72 @@
+"""What does this storage buy my database?
+
+The public names, and nothing else. Each is loaded when it is first used, so that the command line starts at once.
+
+>>> import kneebench
+>>> plan = kneebench.read_plan("plans/simulated.toml")
+>>> sorted(plan.storages)
+['fast drive', 'slow drive']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kneebench.analysis.comparison import compare
+    from kneebench.analysis.knee import knee
+    from kneebench.brief import Brief
+    from kneebench.campaign import run
+    from kneebench.errors import CheckFailed, DatabaseLost, InvalidMeasurement, KneebenchError, PlanError, Refused, UnknownPart
+    from kneebench.findings import read_plan
+    from kneebench.plan import Plan
+    from kneebench.records import Climb, Comparison, Estimate, Knee, Results, Rung
+    from kneebench.results import campaigns, load
+
+_HOMES = {
+    "analysis.comparison": ("compare",),
+    "analysis.knee": ("knee",),
+    "brief": ("Brief",),
+    "campaign": ("run",),
+    "errors": ("CheckFailed", "DatabaseLost", "InvalidMeasurement", "KneebenchError", "PlanError", "Refused", "UnknownPart"),
+    "findings": ("read_plan",),
+    "plan": ("Plan",),
+    "records": ("Climb", "Comparison", "Estimate", "Knee", "Results", "Rung"),
+    "results": ("campaigns", "load"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Brief",
+    "CheckFailed",
+    "Climb",
+    "Comparison",
+    "DatabaseLost",
+    "Estimate",
+    "InvalidMeasurement",
+    "Knee",
+    "KneebenchError",
+    "Plan",
+    "PlanError",
+    "Refused",
+    "Results",
+    "Rung",
+    "UnknownPart",
+    "campaigns",
+    "compare",
+    "knee",
+    "load",
+    "read_plan",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'kneebench' has no attribute {name!r}")
+    return getattr(import_module(f"kneebench.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""`python -m kneebench`: the same as the command."""
+
+from kneebench.cli import main
+
+main()

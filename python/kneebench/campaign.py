@@ -1,0 +1,149 @@
+"""The main flow: for each cell prepare, restore, climb, keep; then the knees again, properly.
+
+Start reading here. Measuring never prints (`watch` is told), and everything measured is kept before the
+next thing begins, so that a campaign that was killed goes on at the next rung.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from kneebench import catalogue
+from kneebench.databases.engine import Engine, Server
+from kneebench.errors import PlanError, Refused
+from kneebench.findings import findings
+from kneebench.lab.host import host
+from kneebench.lab.journal import Journal
+from kneebench.ladder.climb import Climbing, climb
+from kneebench.ladder.report import Visit, report
+from kneebench.measurement.rung import measure
+from kneebench.outcome import exit_code
+from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.records import Cell, Climb, Event, Order, Results, Rung, Watch
+from kneebench.results.reading import load
+from kneebench.results.store import Store
+
+RESULTS = Path("kneebench-results")
+"""Where campaigns are kept when no other folder is named."""
+
+
+def run(plan: Plan, folder: Path | None = None, watch: Watch = lambda event: None, fresh: bool = False) -> Results:
+    """Measure a whole campaign and give its results.
+
+    `folder` holds campaigns, one folder each. An unfinished one of the same plan is continued unless
+    `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is put back, what was measured stays.
+    Raises PlanError or Refused before anything is changed; InvalidMeasurement when the database is lost.
+
+    >>> from kneebench import read_plan
+    >>> results = run(read_plan("plans/simulated.toml"), folder=getfixture("tmp_path"))
+    >>> results.finished, results.campaign.simulated
+    (True, True)
+    """
+    journal = Journal()
+    journal.clean(watch)
+    _refuse(plan)
+    engine = catalogue.engine(plan, journal)
+    with Store.for_plan(folder or RESULTS, plan, host(_paths(plan)), fresh=fresh) as store:
+        store.put_image(engine.prepare(watch))
+        bench = Bench(plan, engine, store, watch)
+        climbs = [bench.climb(cell) for cell in cells(plan)]
+        for visit in report(climbs, plan.ladder):
+            bench.visit(visit)
+        return store.finish(exit_code(load(store.folder)))
+
+
+def _refuse(plan: Plan) -> None:
+    """Stop before anything is changed when a finding of `check` says so."""
+    for finding in findings(plan):
+        if finding.level in ("error", "refused"):
+            kind = Refused if finding.level == "refused" else PlanError
+            raise kind(f"checking {finding.subject}", seen=finding.seen, do=finding.do)
+
+
+def _paths(plan: Plan) -> list[Path]:
+    return [path for storage in plan.storages.values() for path in (storage.path, storage.log_path) if path]
+
+
+class Bench:
+    """One campaign under way: what is measured is kept at once, what was kept is not measured again."""
+
+    def __init__(self, plan: Plan, engine: Engine, store: Store, watch: Watch) -> None:
+        self.plan, self.engine, self.store, self.watch = plan, engine, store, watch
+
+    def climb(self, cell: Cell) -> Climb:
+        """Add users on one cell until something stops the climb; then the consistency conditions."""
+        kept = self.store.climb(cell)
+        if kept:
+            return kept
+        with Restored(self, cell) as place:
+            climbed = _followed(climb(cell, self.plan.ladder, self._cores(cell)), place)
+            climbed = climbed.model_copy(update={"checks": tuple(place.server.conditions(self.watch))})
+        self.store.put_climb(climbed)
+        for verdict in climbed.verdicts:
+            self.watch(Event(kind="verdict", doing=cell.storage, data=verdict.model_dump()))
+        return climbed
+
+    def visit(self, visit: Visit) -> None:
+        """Measure what the report wants of one cell, on one restore."""
+        with Restored(self, visit.cell) as place:
+            for order in visit.orders:
+                place.rung(order)
+
+    def _cores(self, cell: Cell) -> int:
+        """Of the database, as far as the plan or this machine tells."""
+        simulated = self.plan.storages[cell.storage].simulated
+        return simulated.cores if simulated else len(self.plan.database.cores) or host().cores
+
+
+class Restored:
+    """One restored database: made when the first rung really has to be measured, removed at the end."""
+
+    def __init__(self, bench: Bench, cell: Cell) -> None:
+        self.bench, self.cell = bench, cell
+        self._stack = contextlib.ExitStack()
+        self._server: Server | None = None
+
+    def __enter__(self) -> Restored:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @property
+    def server(self) -> Server:
+        """The server, restored and started on first use."""
+        if self._server is None:
+            self._server = self._stack.enter_context(self.bench.engine.restored(self.cell, self.bench.watch))
+            self.bench.store.put_settings(self.cell, self._server.settings)
+        return self._server
+
+    def rung(self, order: Order) -> Rung:
+        """The kept rung of this order, or else a new one, measured and kept."""
+        kept = self.bench.store.rung(order)
+        rung = kept or self._measured(order)
+        self.bench.watch(Event(kind="rung", doing=f"{order.users} users", data={"rung": rung, "kept": kept is not None}))
+        return rung
+
+    def _measured(self, order: Order) -> Rung:
+        first = self._server is None
+        measured = measure(order, self.bench.plan, self.server, self._paths(), self.bench.watch)
+        rung = measured.rung.model_copy(update={"restore_s": self.server.restore_s}) if first else measured.rung
+        self.bench.store.put(measured._replace(rung=rung))
+        return rung
+
+    def _paths(self) -> list[Path]:
+        storage = self.bench.plan.storages[self.cell.storage]
+        return [path for path in (storage.path, storage.log_path) if path]
+
+
+def _followed(steps: Climbing, place: Restored) -> Climb:
+    """The climb that comes of measuring every order on one restored database."""
+    try:
+        order = next(steps)
+        while True:
+            order = steps.send(place.rung(order))
+    except StopIteration as end:
+        climbed: Climb = end.value
+        return climbed

@@ -1,0 +1,1 @@
+"""The commands, by what they are about: measuring, plans, results. `cli` puts them together."""

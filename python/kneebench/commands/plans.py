@@ -1,0 +1,46 @@
+"""Commands that print plans: default, preset, schema."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kneebench.commands.asked import asked_plan
+from kneebench.commands.printing import show_json
+
+
+def default() -> None:
+    """Print the plan that `kneebench run` uses here when it is given none.
+
+    \b
+    Example:
+      kneebench plan default > plan.toml
+    """
+    from kneebench.plan.writer import to_toml
+
+    typer.echo(to_toml(asked_plan(None)), nl=False)
+
+
+def preset(name: Annotated[str, typer.Argument(help="quick, server, cloud or simulated.", show_default=False)]) -> None:
+    """Print a plan to start from: quick (a laptop), server, cloud or simulated.
+
+    \b
+    Example:
+      kneebench plan preset server > plan.toml
+    """
+    from kneebench.plan.preset import preset_text
+
+    typer.echo(preset_text(name), nl=False)
+
+
+def schema() -> None:
+    """Print the JSON Schema of plans, for editors and programs.
+
+    \b
+    Example:
+      kneebench plan schema > plan.schema.json
+    """
+    from kneebench.plan.schema import plan_schema
+
+    show_json(plan_schema())

@@ -1,0 +1,51 @@
+"""A campaign in a terminal: what failed first, then the answer for each storage, then every rung if asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kneebench.analysis.comparison import compare
+from kneebench.outcome import exit_code, failed_checks, invalid_rungs
+from kneebench.records import Results
+from kneebench.screen import tables
+from kneebench.screen.answer import answers
+from kneebench.screen.progress import line
+
+
+def printed(results: Results, *, every_rung: bool = False) -> Iterator[RenderableType]:
+    """The parts to print, in order."""
+    simulated = "SIMULATED: " if results.campaign.simulated else ""
+    unfinished = "" if results.finished else " (unfinished)"
+    yield Text(f"{simulated}{results.campaign.plan.get('question', '')}{unfinished}", style="bold")
+    yield from (Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results))
+    yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
+    yield Text()
+    for table in tables.answers(answers(results)):
+        yield table
+        yield Text()
+    yield from (Text(f"{comparison.sentence}.") for comparison in compare(results))
+    if every_rung:
+        yield Text()
+        yield tables.rungs([line(rung, {climb.cell.id: climb.cell.storage}) for climb in results.climbs for rung in climb.rungs])
+    yield Text("\nDerived from TPC-C, not comparable with TPC results.", style="dim")
+
+
+def results_json(results: Results) -> dict[str, Any]:
+    """The same for programs: answers, comparisons, failed checks, every rung's line."""
+    names = {climb.cell.id: climb.cell.storage for climb in results.climbs}
+    return {
+        "campaign": results.campaign.id,
+        "folder": str(results.folder or ""),
+        "simulated": results.campaign.simulated,
+        "finished": results.finished,
+        "exit_code": exit_code(results),
+        "failed_checks": list(failed_checks(results)),
+        "invalid_rungs": list(invalid_rungs(results)),
+        "answers": [answer.model_dump(mode="json") for answer in answers(results)],
+        "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
+        "rungs": [line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs],
+    }

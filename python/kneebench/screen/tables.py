@@ -1,0 +1,116 @@
+"""The tables that people read: rungs, findings, the answer for each storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from kneebench import units
+from kneebench.analysis.words import times_with_interval
+from kneebench.records import Estimate, Finding
+from kneebench.results import Across, Listed
+from kneebench.screen.answer import Answer
+from kneebench.screen.progress import Line
+
+_STORAGES_A_TABLE = 3
+_WIDEST = 10.0
+"""An interval that goes further beyond its value than so many times is not printed in a table."""
+LEVELS = {"ok": "[green]ok[/]", "note": "[cyan]note[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]", "refused": "[red]refused[/]"}
+
+
+def rungs(lines: Sequence[Line], title: str = "") -> Table:
+    """The rungs measured, as they came."""
+    table = _table("storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note", title=title)
+    for line in lines:
+        table.add_row(escape(line.storage), line.phase, str(line.users), units.count(line.nopm), *map(_time, line[4:7]), f"[yellow]{escape(line.note)}[/]")
+    return table
+
+
+def findings(found: Iterable[Finding]) -> Table:
+    """What `check` found."""
+    table = _table("", "what", "seen", "to do")
+    for finding in found:
+        table.add_row(LEVELS[finding.level], escape(finding.subject), escape(finding.seen), escape(finding.do))
+    return table
+
+
+def answers(found: Sequence[Answer]) -> Iterator[Table]:
+    """One column a storage, a few to a table: what it reached, and what stopped it."""
+    for first in range(0, len(found), _STORAGES_A_TABLE):
+        some = found[first : first + _STORAGES_A_TABLE]
+        table = _table("", *(escape(answer.storage) for answer in some))
+        for name, cells in _facts(some):
+            table.add_row(f"[dim]{name}[/]", *(escape(cell) for cell in cells))
+        yield table
+
+
+def _facts(found: Sequence[Answer]) -> Iterator[tuple[str, list[str]]]:
+    rate = next((answer.rate_per_s for answer in found if answer.rate_per_s), None)
+    at = f" at {units.count(rate)}/s" if rate else ""
+    yield "knee, users", [_users(answer.users) for answer in found]
+    yield "NOPM", [_interval(answer.nopm) for answer in found]
+    yield "TPM", [_interval(answer.tpm) for answer in found]
+    yield f"mean latency{at}", [_times(answer.mean_s) for answer in found]
+    yield f"P99.9 latency{at}", [_times(answer.p999_s) for answer in found]
+    yield "log write, at the knee", [_times(answer.log_write_s) for answer in found]
+    yield "stopped by", [answer.stopped_by for answer in found]
+    yield "bottleneck", [answer.bottleneck for answer in found]
+
+
+def across(rows: Iterable[Across]) -> Table:
+    """The knees of two campaigns, against the first one's baseline."""
+    table = _table("campaign", "storage", ">knee, users", ">NOPM (95 % interval)", "NOPM against the first baseline")
+    for row in rows:
+        found = row.knee
+        knee = (_users(found.users), _interval(found.nopm)) if found else ("none", "none")
+        table.add_row(escape(row.campaign), escape(row.storage), *knee, escape(_against(row)))
+    return table
+
+
+def _against(row: Across) -> str:
+    if row.against is None:
+        return row.sentence
+    return times_with_interval(row.against.ratio) + ("" if row.against.differs else ": no difference can be claimed")
+
+
+def campaigns(listed: Iterable[Listed]) -> Table:
+    """What `list` lists."""
+    table = _table("campaign", "started", ">rungs", "state", "question")
+    for one in listed:
+        state = f"damaged: {one.damaged}" if one.damaged else "finished" if one.finished else "unfinished"
+        marks = f"{state}, exit {one.exit_code}" if one.exit_code else state
+        simulated = " (simulated)" if one.simulated else ""
+        table.add_row(escape(one.id), one.started_at[:16].replace("T", " "), str(one.rungs), escape(marks + simulated), escape(one.question))
+    return table
+
+
+def _table(*columns: str, title: str = "") -> Table:
+    """A table without lines; a column that begins with > holds numbers."""
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        number = column.startswith(">")
+        table.add_column(column.removeprefix(">"), justify="right" if number else "left", no_wrap=number, overflow="fold")
+    return table
+
+
+def _time(value_s: float | None) -> str:
+    return "not measured" if value_s is None else units.time(value_s)
+
+
+def _times(value: Estimate | None) -> str:
+    return "not measured" if value is None else f"{units.time(value.value)} ({_range(value, units.time)})"
+
+
+def _users(users: Estimate | None) -> str:
+    return "none" if users is None else f"{users.value:g} ({users.low:g} to {users.high:g})"
+
+
+def _range(value: Estimate, written: Callable[[float], str]) -> str:
+    """The interval; one or two runs that scatter allow none that says anything."""
+    return "interval unknown" if value.high > _WIDEST * value.value else f"{written(value.low)} to {written(value.high)}"
+
+
+def _interval(value: Estimate | None) -> str:
+    return "none" if value is None else f"{units.count(value.value)} ({_range(value, units.count)}, n={value.n})"

@@ -1,0 +1,99 @@
+"""Watchers: a live table in a terminal, plain lines elsewhere, JSON lines for programs. Progress goes to stderr, JSON to stdout."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from kneebench import units
+from kneebench.plan import Plan
+from kneebench.records import Event, Rung, Watch
+from kneebench.screen.progress import Line, Progress, left, line
+
+_PLAIN_EVERY_S = 10.0
+"""Plain lines tell of progress no more often than this."""
+
+
+@contextmanager
+def watching(plan: Plan, expected_s: float, *, as_json: bool = False) -> Iterator[Watch]:
+    """The watcher that fits: JSON lines when asked for, else live where stderr is a terminal, else plain lines."""
+    progress = Progress(plan, expected_s)
+    if as_json:
+        yield JsonLines(progress, sys.stdout)
+    elif sys.stderr.isatty():
+        from kneebench.screen.live import live
+
+        with live(progress) as watch:
+            yield watch
+    else:
+        yield PlainLines(progress, sys.stderr)
+
+
+class JsonLines:
+    """One JSON object a line: an event, with its time; a rung's histogram stays in the results folder."""
+
+    def __init__(self, progress: Progress, out: TextIO) -> None:
+        self._progress, self._out = progress, out
+
+    def __call__(self, event: Event) -> None:
+        """Write the event."""
+        import json
+
+        self._progress.hear(event)
+        if event.kind == "rung":
+            rung = Rung.model_validate(event.data["rung"])
+            event = event.model_copy(update={"data": {"key": rung.order.key, **line(rung, self._progress.storages)._asdict()}})
+        times = {"elapsed_s": round(self._progress.elapsed_s, 3), "campaign_left_s": round(self._progress.left_s, 1)}
+        self._out.write(json.dumps({"at": time.time(), **times, **event.model_dump(mode="json", exclude_none=True)}) + "\n")
+        self._out.flush()
+
+
+class PlainLines:
+    """A line for each thing begun, each rung and each verdict; for progress in between, one every ten seconds."""
+
+    def __init__(self, progress: Progress, out: TextIO) -> None:
+        self._progress, self._out = progress, out
+        self._doing, self._told_s = "", 0.0
+
+    def __call__(self, event: Event) -> None:
+        """Write a line, or none."""
+        self._progress.hear(event)
+        text = self._text(event)
+        if text:
+            self._told_s = self._progress.elapsed_s
+            self._out.write(f"{self._stamp()} {text}\n")
+            self._out.flush()
+
+    def _stamp(self) -> str:
+        minutes, seconds = divmod(int(self._progress.elapsed_s), 60)
+        return f"{minutes:3d}:{seconds:02d}"
+
+    def _text(self, event: Event) -> str:
+        if event.kind == "rung":
+            return plain(self._progress.lines[-1])
+        if event.kind == "verdict":
+            return f"verdict: {event.doing}: {event.data['sentence']}" if event.data.get("fired") else ""
+        if event.kind == "warning":
+            return f"warning: {event.doing}"
+        if event.kind == "progress" and self._progress.elapsed_s - self._told_s < _PLAIN_EVERY_S:
+            return ""
+        if event.kind != "progress" and event.doing == self._doing:
+            return ""
+        self._doing = event.doing
+        share = f" {100 * event.share:.0f} %" if event.share is not None else ""
+        remaining = f", {left(event.left_s)} left" if event.left_s else ""
+        return f"{event.doing}{share}{remaining}"
+
+
+def plain(rung: Line) -> str:
+    """A rung in one line.
+
+    >>> plain(Line("disk", "scout", 8, 81234.0, 0.0025, 0.0123, 0.0005, ""))
+    'disk: scout, 8 users: 81,234 NOPM, mean 2.5 ms, P99.9 12.3 ms, log write 500 us'
+    """
+    times = [("mean", rung.mean_s), ("P99.9", rung.p999_s), ("log write", rung.log_write_s)]
+    told = "".join(f", {name} {units.time(value)}" for name, value in times if value is not None)
+    return f"{rung.storage}: {rung.phase}, {rung.users} users: {units.count(rung.nopm)} NOPM{told}" + (f" ({rung.note})" if rung.note else "")

@@ -1,0 +1,143 @@
+"""The main job on the embedded PostgreSQL, small: two storages, killed servers, a killed kneebench."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kneebench import load
+
+KNEEBENCH = [sys.executable, "-m", "kneebench"]
+PLAN = """
+question = "A small campaign for the tests"
+[workload]
+warehouses = 1
+[ladder]
+users = [1, 3]
+step = 2
+warm_up = "1s"
+window = "3s"
+report_window = "3s"
+checkpoints = 0
+repeats = 2
+[storages]
+disk = { path = "disk" }
+memory = { path = "/dev/shm" }
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a plan; the image that the first campaign loads serves the others too."""
+    place = tmp_path_factory.mktemp("bench")
+    (place / "disk").mkdir()
+    (place / "plan.toml").write_text(PLAN)
+    return place
+
+
+@pytest.fixture
+def started(place: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A campaign under way, in a process of its own."""
+    process = start(place, "killed")
+    yield process
+    process.kill()
+    process.wait()
+    kneebench(place, "clean")
+
+
+def environment(place: Path) -> dict[str, str]:
+    return {**os.environ, "XDG_STATE_HOME": str(place / "state")}
+
+
+def kneebench(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*KNEEBENCH, *words], cwd=place, env=environment(place), capture_output=True, text=True, timeout=280)
+
+
+def start(place: Path, out: str) -> subprocess.Popen[str]:
+    command = [*KNEEBENCH, "run", "plan.toml", "--json", "--out", out]
+    return subprocess.Popen(command, cwd=place, env=environment(place), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_rungs(place: Path, out: str, count: int) -> None:
+    deadline = time.monotonic() + 120
+    while len(list((place / out).glob("*/rungs/*.json"))) < count:
+        assert time.monotonic() < deadline, "no rung was kept in time"
+        time.sleep(0.1)
+
+
+def servers(place: Path) -> list[psutil.Process]:
+    """The postmasters that this place's campaigns have running."""
+    found = []
+    for process in psutil.process_iter(["name", "cmdline"]):
+        line = " ".join(process.info["cmdline"] or [])
+        if process.info["name"] == "postgres" and " -D " in line and (str(place) in line or "kneebench" in line):
+            found.append(process)
+    return found
+
+
+def test_a_campaign_on_two_storages_ends_with_a_brief(place: Path) -> None:
+    done = kneebench(place, "run", "plan.toml", "--json", "--out", "whole")
+    assert done.returncode in (0, 3, 4), done.stderr
+    folder = next((place / "whole").iterdir())
+    page = (folder / "brief.html").read_text()
+    assert "not comparable with TPC" in page
+    results = load(folder)
+    assert results.finished
+    assert {climb.cell.storage for climb in results.climbs} == {"disk", "memory"}
+    for climb in results.climbs:
+        assert climb.knee_users
+        assert len(climb.checks) == 12
+        assert [check for check in climb.checks if not check.passed] == []
+        exact = [check for rung in climb.rungs for check in rung.checks if check.name in ("identity", "new_orders", "rollbacks")]
+        assert len(exact) == 3 * len(climb.rungs)
+        assert [check for check in exact if not check.passed] == []
+    assert servers(place) == []
+    assert [p.name for p in (place / "disk").iterdir()] == []
+
+
+def test_after_kill_9_of_kneebench_clean_leaves_nothing_and_the_next_run_goes_on(place: Path, started: subprocess.Popen[str]) -> None:
+    wait_for_rungs(place, "killed", 2)
+    time.sleep(1)
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    kept = {p.name: p.read_bytes() for p in (place / "killed").glob("*/rungs/*.json")}
+    cleaned = kneebench(place, "clean")
+    assert cleaned.returncode == 0
+    assert servers(place) == []
+    assert list((place / "disk").iterdir()) == []
+    done = kneebench(place, "run", "plan.toml", "--json", "--out", "killed")
+    assert done.returncode in (0, 3, 4), done.stderr
+    assert len(list((place / "killed").glob("*/campaign.json"))) == 1
+    for name, content in kept.items():
+        assert next((place / "killed").glob(f"*/rungs/{name}")).read_bytes() == content
+
+
+def test_a_server_killed_in_mid_rung_is_a_clear_error_and_what_was_measured_stays(place: Path) -> None:
+    process = start(place, "lost")
+    wait_for_rungs(place, "lost", 1)
+    time.sleep(2.0)
+    for server in servers(place):
+        server.send_signal(signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, out + err
+    assert "Traceback" not in err
+    assert "while " in err
+    assert list((place / "lost").glob("*/rungs/*.json"))
+    assert servers(place) == []
+
+
+def test_ctrl_c_ends_cleanly(place: Path) -> None:
+    process = start(place, "interrupted")
+    wait_for_rungs(place, "interrupted", 1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert "Traceback" not in err
+    assert servers(place) == []
+    assert list((place / "disk").iterdir()) == []

@@ -1,0 +1,90 @@
+"""Whole campaigns on the simulated engine: the knee is where the model says, and a killed campaign goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from kneebench.campaign import run
+from kneebench.databases.simulated.truth import bound
+from kneebench.plan import Plan
+from kneebench.records import Event, Results
+
+FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
+SLOW = {**FAST, "read_latency": "10ms", "read_channels": 8}
+
+
+def plan(**changes: object) -> Plan:
+    """Two simulated storages: one bound by its cores, one by its data drive's reads."""
+    fields: dict[str, object] = {
+        "database": {"engine": "simulated"},
+        "workload": {"warehouses": 400},
+        "storages": {"fast": {"simulated": FAST}, "slow": {"simulated": SLOW}},
+        "ladder": {"users": [1, 256], "step": 1.5, "warm_up_limit": "30s", "window": "10s", "report_window": "20s", "checkpoints": 0},
+    }
+    return Plan.model_validate({**fields, **changes})
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return run(plan(), tmp_path_factory.mktemp("campaigns"))
+
+
+def test_a_campaign_ends_with_a_knee_for_each_storage(results: Results) -> None:
+    assert results.finished
+    assert [climb.cell.storage for climb in results.climbs] == ["fast", "slow"]
+    for climb in results.climbs:
+        assert climb.knee_users
+        assert climb.stopped_by
+        assert len(climb.of("report")) == 3
+        assert len(climb.of("latency")) == 3
+        assert all(check.passed for check in climb.checks)
+        assert all(check.passed for rung in climb.rungs for check in rung.checks), [c for r in climb.rungs for c in r.checks if not c.passed]
+
+
+def test_the_knee_reaches_what_the_model_can_do(results: Results) -> None:
+    for climb in results.climbs:
+        storage = plan().storages[climb.cell.storage].simulated
+        assert storage
+        most = bound(storage)
+        for rung in climb.of("report"):
+            assert 0.8 * most < rung.tally.throughput_per_s < 1.05 * most
+
+
+def test_both_storages_are_driven_at_one_rate_for_their_latency(results: Results) -> None:
+    rates = {rung.order.rate_per_s for climb in results.climbs for rung in climb.of("latency")}
+    assert len(rates) == 1
+    for climb in results.climbs:
+        for rung in climb.of("latency"):
+            assert rung.tally.throughput_per_s == pytest.approx(rates.copy().pop(), rel=0.1)
+
+
+class Killed(BaseException):
+    """Ends a campaign as abruptly as Python can."""
+
+
+def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_been(results: Results, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def killer(event: Event) -> None:
+        if event.kind == "rung" and not event.data["kept"]:
+            seen.append(event.doing)
+            if len(seen) in (3, 9):
+                raise Killed
+
+    for _ in range(2):
+        with pytest.raises(Killed):
+            run(plan(), tmp_path, killer)
+    again = run(plan(), tmp_path, killer)
+    assert again.finished
+    assert len(list(tmp_path.glob("*/campaign.json"))) == 1
+    assert len(seen) == sum(len(climb.rungs) for climb in again.climbs)
+    for one, other in zip(results.climbs, again.climbs, strict=True):
+        assert one.cell == other.cell
+        assert abs(one.of("report")[0].tally.nopm / other.of("report")[0].tally.nopm - 1) < 0.15
+
+
+def test_a_fixed_load_is_one_rung_and_its_report(tmp_path: Path) -> None:
+    fixed = run(plan(ladder={"users": 24, "window": "10s", "report_window": "10s", "warm_up": "5s", "checkpoints": 0}), tmp_path)
+    for climb in fixed.climbs:
+        assert {rung.users for rung in climb.of("fixed", "report")} == {24}
+        assert not climb.of("scout")

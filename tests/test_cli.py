@@ -1,0 +1,292 @@
+"""The command line, on the simulated engine: what is printed, where, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kneebench import campaign
+from kneebench.cli import app
+from kneebench.commands.options import CAMPAIGNS
+from kneebench.plan.preset import preset_text
+from kneebench.records import Check
+from kneebench.results import load
+
+SHORT = preset_text("simulated").replace('"30s"', '"10s"').replace('"60s"', '"10s"')
+LONG = SHORT.replace('"10s"', '"10h"').replace("repeats       = 3", "repeats       = 50")
+"""So long that, although its clock is simulated, somebody has time to stop it."""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory to work in, and a state folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "plan.toml").write_text(SHORT)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one finished campaign."""
+    root = tmp_path_factory.mktemp("campaigns")
+    (root / "plan.toml").write_text(SHORT)
+    answer = CliRunner().invoke(app, ["run", str(root / "plan.toml"), "--out", str(root), "--no-brief"])
+    assert answer.exit_code == 0, answer.output
+    return root
+
+
+def call(*words: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(app, list(words))
+
+
+def name_in(root: Path) -> str:
+    (folder,) = (file.parent for file in root.glob("*/campaign.json"))
+    return folder.name
+
+
+def started(*words: str, **how: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "kneebench", *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+
+
+# --- help ---------------------------------------------------------------------------------------------
+
+
+def test_help_shows_examples_of_the_main_job_and_the_exit_codes() -> None:
+    output = call("--help").output
+    assert "kneebench run plan.toml" in output
+    assert "Exit codes" in output
+
+
+def test_help_answers_without_importing_what_is_heavy() -> None:
+    heavy = "{'pydantic', 'rich.console', 'duckdb', 'altair', 'scipy', 'numpy', 'psycopg', 'psutil', 'jinja2'}"
+    code = f"import sys; import kneebench.cli; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_a_mistyped_command_is_told_the_near_one_and_exits_with_2() -> None:
+    answer = call("rnu")
+    assert answer.exit_code == 2
+    assert "run" in answer.output
+
+
+# --- run ----------------------------------------------------------------------------------------------
+
+
+def test_run_prints_an_answer_for_each_storage_and_where_the_brief_is(place: Path) -> None:
+    answer = call("run", "plan.toml")
+    assert answer.exit_code == 0, answer.output
+    assert "SIMULATED" in answer.stdout
+    assert re.search(r"slow drive +fast drive", answer.stdout), answer.stdout
+    assert re.search(r"knee, users +\d+ \(\d+ to \d+\) +\d+ \(", answer.stdout), answer.stdout
+    assert "not comparable with TPC" in answer.stdout
+    (brief,) = place.glob("kneebench-results/*/brief.html")
+    assert str(brief.relative_to(place)) in answer.stdout
+
+
+def test_run_tells_its_progress_on_stderr_in_plain_lines_without_a_terminal() -> None:
+    answer = call("run", "plan.toml", "--no-brief")
+    assert re.search(r"^ +\d+:\d\d slow drive: scout, 2 users: [\d,]+ NOPM", answer.stderr, re.MULTILINE), answer.stderr
+    assert "verdict: slow drive" in answer.stderr
+
+
+def test_run_with_json_prints_one_event_a_line_and_the_result_last() -> None:
+    answer = call("run", "plan.toml", "--json", "--no-brief")
+    events = [json.loads(line) for line in answer.stdout.splitlines()]
+    rungs = [event for event in events if event["kind"] == "rung"]
+    assert {"storage", "users", "nopm", "mean_s", "p999_s"} <= set(rungs[0]["data"])
+    assert events[-1]["kind"] == "result"
+    assert events[-1]["data"]["finished"]
+    assert [found["storage"] for found in events[-1]["data"]["answers"]] == ["slow drive", "fast drive"]
+
+
+def test_run_in_a_terminal_shows_a_live_table(place: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "kneebench", "run", "plan.toml", "--no-brief"], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    assert process.wait() == 0
+    assert b"\x1b[" in seen
+    assert b"NOPM" in seen
+    assert b"slow drive" in seen
+
+
+def test_run_with_a_wrong_plan_says_what_is_wrong_and_exits_with_2(place: Path) -> None:
+    (place / "plan.toml").write_text(SHORT.replace("step ", "stepp "))
+    answer = call("run", "plan.toml")
+    assert answer.exit_code == 2
+    assert "did you mean" in answer.stderr
+    assert "Traceback" not in answer.output
+    assert not (place / "kneebench-results").exists()
+
+
+def test_run_with_a_part_that_is_not_there_names_those_that_are(place: Path) -> None:
+    (place / "plan.toml").write_text('meters = ["cors"]\n' + SHORT)
+    answer = call("run", "plan.toml")
+    assert answer.exit_code == 2
+    assert 'did you mean "cores"' in answer.stderr
+
+
+def test_ctrl_c_ends_cleanly_with_130_and_the_same_command_goes_on(place: Path) -> None:
+    (place / "plan.toml").write_text(LONG)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = started("run", "plan.toml", "--no-brief", cwd=place)
+        deadline = time.monotonic() + 30
+        while not list(place.glob("kneebench-results/*/rungs/*.json")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130, errors
+        assert "the same command goes on" in errors
+        assert "Traceback" not in errors
+    assert len(list(place.glob("kneebench-results/*"))) == 1
+
+
+def test_a_failed_check_exits_with_4_and_is_told_first(campaigns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = load(campaigns / name_in(campaigns))
+    failed = Check(name="condition 3", passed=False, seen="1", limit="0", sentence="Condition 3: one order too many.")
+    broken = results.model_copy(update={"climbs": (results.climbs[0].model_copy(update={"checks": (failed,)}), *results.climbs[1:])})
+    monkeypatch.setattr(campaign, "run", lambda *words: broken)
+    answer = call("run", "plan.toml", "--no-brief")
+    assert answer.exit_code == 4
+    assert answer.stdout.index("one order too many") < answer.stdout.index("NOPM")
+
+
+def test_an_invalid_rung_exits_with_3(campaigns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = load(campaigns / name_in(campaigns))
+    climb = results.climbs[0]
+    invalid = climb.rungs[0].model_copy(update={"invalid": "the load generator used 93 % of its cores"})
+    broken = results.model_copy(update={"climbs": (climb.model_copy(update={"rungs": (invalid, *climb.rungs[1:])}), *results.climbs[1:])})
+    monkeypatch.setattr(campaign, "run", lambda *words: broken)
+    answer = call("run", "plan.toml", "--no-brief")
+    assert answer.exit_code == 3
+    assert "93 % of its cores" in answer.stdout
+
+
+def test_what_was_not_foreseen_is_one_message_and_a_file_with_the_traceback(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*words: object) -> None:
+        raise ZeroDivisionError("of all things")
+
+    monkeypatch.setattr(campaign, "run", fail)
+    answer = call("run", "plan.toml")
+    assert answer.exit_code == 1
+    assert "ZeroDivisionError: of all things" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    (file,) = (place / "state" / "kneebench" / "tracebacks").glob("*.txt")
+    assert "Traceback" in file.read_text()
+
+
+def test_a_full_disk_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*words: object) -> None:
+        Path("/dev/full").write_text("x")
+
+    monkeypatch.setattr(campaign, "run", fail)
+    answer = call("run", "plan.toml")
+    assert answer.exit_code == 1
+    assert "No space left" in answer.stderr
+    assert "what was measured is kept" in answer.stderr
+
+
+# --- check ----------------------------------------------------------------------------------------------
+
+
+def test_check_says_what_would_be_done_and_changes_nothing(place: Path) -> None:
+    answer = call("check", "plan.toml")
+    assert answer.exit_code == 0, answer.output
+    assert "duration" in answer.stdout
+    assert sorted(path.name for path in place.iterdir() if path.name != "state") == ["plan.toml"]
+
+
+def test_check_warns_of_fewer_than_four_warehouses_a_user(place: Path) -> None:
+    (place / "plan.toml").write_text(SHORT.replace("warehouses = 400", "warehouses = 40"))
+    found = json.loads(call("check", "plan.toml", "--json").stdout)
+    assert next(one["seen"] for one in found if one["subject"] == "users").endswith("40 warehouses are enough for 10 users")
+
+
+def test_check_exits_with_2_when_something_is_missing(place: Path) -> None:
+    (place / "plan.toml").write_text(SHORT + "\n[storages.third]\npath = '.'\n")
+    answer = call("check", "plan.toml")
+    assert answer.exit_code == 2
+    assert "error" in answer.stdout
+
+
+def test_check_tells_of_cores_that_are_not_there(place: Path) -> None:
+    (place / "plan.toml").write_text(SHORT.replace('engine = "simulated"', 'engine = "simulated"\ncores = [4095]'))
+    answer = call("check", "plan.toml")
+    assert answer.exit_code == 2
+    assert "core 4095" in answer.stdout
+
+
+# --- plans ----------------------------------------------------------------------------------------------
+
+
+def test_a_printed_preset_can_be_checked(place: Path) -> None:
+    (place / "preset.toml").write_text(call("plan", "preset", "simulated").stdout)
+    assert call("check", "preset.toml").exit_code == 0
+
+
+def test_the_printed_schema_is_json_and_an_unknown_preset_exits_with_2() -> None:
+    assert json.loads(call("plan", "schema").stdout)["title"] == "Plan"
+    assert call("plan", "preset", "none").exit_code == 2
+
+
+# --- what was measured -----------------------------------------------------------------------------------
+
+
+def test_list_show_brief_and_compare_need_only_the_folder(campaigns: Path, place: Path) -> None:
+    name = name_in(campaigns)
+    assert json.loads(call("list", "--in", str(campaigns), "--json").stdout)[0]["id"] == name
+    assert name in call("list", "--in", str(campaigns)).stdout
+    shown = call("show", name, "--in", str(campaigns))
+    assert shown.exit_code == 0, shown.output
+    assert "scout" in shown.stdout
+    assert json.loads(call("show", str(campaigns / name), "--json").stdout)["finished"]
+    written = call("brief", name, "--in", str(campaigns), "--out", str(place / "brief.json"))
+    assert written.exit_code == 0, written.output
+    assert json.loads((place / "brief.json").read_text())
+    compared = call("compare", name, name, "--in", str(campaigns), "--json")
+    assert compared.exit_code == 0, compared.output
+    assert len(json.loads(compared.stdout)) == 4
+
+
+def test_a_campaign_that_is_not_there_exits_with_2_and_says_how_to_find_those_that_are() -> None:
+    answer = call("show", "nothing")
+    assert answer.exit_code == 2
+    assert "kneebench list" in answer.stderr
+    assert "no campaigns" in call("list").stdout
+
+
+def test_clean_says_when_nothing_was_left_over() -> None:
+    assert call("clean").stdout == "nothing was left over\n"
+
+
+def test_parts_lists_every_shelf() -> None:
+    found = json.loads(call("parts", "--json").stdout)
+    assert found["engine"] == ["postgres", "simulated"]
+    assert {"plateau", "log_latency", "saturation", "errors", "budget"} <= set(found["stop"])
+    for shelf in found:
+        assert shelf in call("parts").stdout
+
+
+def test_the_command_and_the_library_keep_campaigns_in_the_same_place() -> None:
+    assert campaign.RESULTS == CAMPAIGNS

@@ -1,0 +1,85 @@
+"""The docs say what is so: generated pages are current, every command and key is documented, examples run, links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+from kneebench import catalogue
+from kneebench.errors import KneebenchError
+from kneebench.plan.reader import parse_plan
+from kneebench.plan.schema import tables
+from kneebench.reference import cli_reference, plan_reference
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+COMMANDS = {"run", "check", "plan", "list", "show", "compare", "brief", "clean", "parts"}
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def test_the_plan_reference_is_current() -> None:
+    assert page("docs/plan.md") == plan_reference(), "write it again: make docs"
+
+
+def test_the_command_reference_is_current() -> None:
+    assert page("docs/cli.md") == cli_reference(), "write it again: make docs"
+
+
+def test_every_key_of_the_plan_is_in_its_reference() -> None:
+    text = page("docs/plan.md")
+    assert [key.name for table in tables() for key in table.keys if f"| `{key.name}` |" not in text] == []
+
+
+def test_every_command_that_a_page_names_exists() -> None:
+    for path in PAGES:
+        named = set(re.findall(r"(?:`|\$ )kneebench ([a-z]+)", path.read_text()))
+        assert named <= COMMANDS, path.name
+
+
+def test_every_stop_and_engine_is_in_the_docs() -> None:
+    assert [name for name in catalogue.names("stop") if f"| {name} |" not in page("docs/method.md")] == []
+    assert [name for name in catalogue.names("engine") if name not in page("docs/plan.md")] == []
+
+
+def test_every_exit_code_of_the_error_tree_is_in_the_docs() -> None:
+    codes = {error.exit_code for error in (KneebenchError, *KneebenchError.__subclasses__())}
+    assert all(f"| {code} |" in page("docs/cli.md") for code in codes)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_plan_shown_in_a_page_is_a_plan(path: Path) -> None:
+    for text in re.findall(r"```toml\n(.*?)```", path.read_text(), re.DOTALL):
+        parse_plan(text, path.name)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_to_files_and_headings_that_are_there(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+        if "://" not in target:
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
+def test_the_python_examples_of_a_page_run_as_shown(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    examples = doctest.DocTestParser().get_doctest(page(name).replace("```\n", "\n"), {"folder": tmp_path}, name, name, 0)
+    assert examples.examples
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    assert runner.run(examples).failed == 0
+
+
+def test_every_test_has_a_name_that_is_a_sentence() -> None:
+    short = [
+        f"{file.name}: {node.name}"
+        for file in (ROOT / "tests").glob("test_*.py")
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and len(node.name.split("_")) < 4
+    ]
+    assert short == []
