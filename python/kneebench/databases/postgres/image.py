@@ -21,7 +21,7 @@ from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.cluster import DATABASE, configure, own
 from kneebench.databases.postgres.copying import cool
 from kneebench.databases.postgres.launcher import Launch, make_cluster, running
-from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.loading import ROWS_FORMAT, load
 from kneebench.databases.postgres.room import tree_bytes
 from kneebench.databases.postgres.settings import loading
 from kneebench.errors import PlanError, Refused
@@ -44,7 +44,7 @@ class Recipe(NamedTuple):
     @property
     def key(self) -> str:
         """The image's name: readable, and a hash of everything."""
-        shape = [FORMAT, self.version, list(self.options), self.workload.warehouses, self.workload.profile, self.seed, sql_hash()]
+        shape = [FORMAT, ROWS_FORMAT, self.version, list(self.options), self.workload.warehouses, self.workload.profile, self.seed, sql_hash()]
         digest = hashlib.sha256(json.dumps(shape).encode()).hexdigest()[:12]
         return f"postgres-{self.version}-{self.workload.warehouses}w-{self.workload.profile}-{digest}"
 

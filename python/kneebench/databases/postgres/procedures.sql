@@ -154,12 +154,11 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(1263420994, w);
     WITH oldest AS (
-        SELECT undelivered.no_o_id AS o, district AS d FROM generate_series(1, 10) AS district
+        SELECT district AS d, undelivered.place FROM generate_series(1, 10) AS district
         CROSS JOIN LATERAL (
-            SELECT no_o_id FROM public.new_order WHERE no_w_id = w AND no_d_id = district ORDER BY no_o_id LIMIT 1) AS undelivered
+            SELECT ctid AS place FROM public.new_order WHERE no_w_id = w AND no_d_id = district ORDER BY no_o_id LIMIT 1) AS undelivered
     ), taken AS (
-        DELETE FROM public.new_order USING oldest WHERE no_w_id = w AND no_d_id = oldest.d AND no_o_id = oldest.o
-        RETURNING oldest.d, oldest.o
+        DELETE FROM public.new_order USING oldest WHERE new_order.ctid = oldest.place RETURNING oldest.d, no_o_id AS o
     ), sent AS (
         UPDATE public.orders SET o_carrier_id = carrier FROM taken WHERE o_w_id = w AND o_d_id = taken.d AND o_id = taken.o
         RETURNING taken.d, taken.o, o_c_id

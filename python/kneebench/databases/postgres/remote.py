@@ -23,7 +23,8 @@ from kneebench.databases.postgres.address import address_of, connect, without_pa
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
-from kneebench.databases.postgres.schema import install_functions, tables_there
+from kneebench.databases.postgres.schema import facts as facts_of_load
+from kneebench.databases.postgres.schema import tables_there
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.postgres.templates import Template
 from kneebench.errors import KneebenchError, PlanError
@@ -86,9 +87,9 @@ class RemotePostgres:
             return self._template(address).prepare(self.plan.workload, self.plan.seed, watch)
         if self.how == "command":
             with connect(address) as connection:
-                there = tables_there(connection)
-            if there and all(there.values()):  # the command puts it back, run on or not
-                return {"reused": "yes"}
+                loaded = facts_of_load(connection)
+            if loaded.get("state") == "whole":  # the command puts it back, run on or not
+                return {**loaded, "reused": "yes"}
         return {"reused": "no", **load(address, self.plan.workload, self.plan.seed, watch)}
 
     def _adopted(self, address: Address) -> dict[str, str]:
