@@ -24,7 +24,7 @@ from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.schema import facts as facts_of_load
-from kneebench.databases.postgres.schema import tables_there
+from kneebench.databases.postgres.schema import install_functions, tables_there
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.postgres.templates import Template
 from kneebench.errors import KneebenchError, PlanError
