@@ -11,7 +11,7 @@ export UV_PYTHON_DOWNLOADS := never
 RUST := $(wildcard src/*.rs src/*/*.rs) Cargo.toml Cargo.lock
 PG15 := /usr/lib/postgresql/15/bin/postgres
 
-.PHONY: help demo test test-rust test-python check format lock docs bench clean ready
+.PHONY: help demo test test-rust test-python check format lock docs clean ready debian
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -19,10 +19,10 @@ help:  ## this list
 demo: ready  ## the main job: this directory's disk against memory, on the embedded PostgreSQL
 	$(BIN)/kneebench run --out kneebench-results
 
-test: ready .tools/debian check test-rust test-python  ## every test, on real parts
+test: ready debian check test-rust test-python  ## every test, on real parts
 
 test-rust: ready
-	cargo test --release --locked --quiet
+	cargo test --release --locked --quiet --no-default-features
 
 test-python: ready
 	$(BIN)/python -m pytest
@@ -74,10 +74,9 @@ ready: .venv/built
 		|| { echo "make: no C compiler: apt-get install gcc libc6-dev, then run make again"; exit 1; }
 	touch $@
 
-# What the tests try beside the embedded server: Debian's PostgreSQL 15, a browser, certificates. Skipped when not root.
-.tools/debian: | .tools/bin/uv
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		test -x $(PG15) -a -x /usr/bin/chromium -a -x /usr/bin/openssl -a -x /usr/sbin/mkfs.xfs || \
-		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql-15 chromium openssl xfsprogs >/dev/null; }; \
-	else echo "make: not root, tests of parts that are not installed are skipped with their reason"; fi
-	touch $@
+# What the tests try beside the embedded server: Debian's PostgreSQL 15, a browser, file systems. Skipped when not root.
+debian:
+	@test -x $(PG15) -a -x /usr/bin/chromium -a -x /usr/bin/openssl -a -x /usr/sbin/mkfs.xfs && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql-15 chromium openssl xfsprogs >/dev/null; \
+	else echo "make: not root: tests of parts that are not installed are skipped, each with its reason"; fi

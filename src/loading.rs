@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::SinkExt;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
-use pyo3::prelude::*;
 use serde::Deserialize;
 use tokio_postgres::{Client, Error};
 
@@ -156,17 +154,14 @@ impl Drop for Leaving {
 }
 
 /// One load under way on threads of its own.
-#[pyclass]
-pub struct Loading(Arc<Work>);
+pub struct Load(Arc<Work>);
 
-#[pymethods]
-impl Loading {
-    #[new]
-    fn new(order: &str) -> PyResult<Self> {
-        let order: Order =
-            serde_json::from_str(order).map_err(|wrong| PyValueError::new_err(format!("while reading the loading's order: {wrong}")))?;
+impl Load {
+    /// Of an order as JSON; nothing is opened yet. The error says what is wrong with it.
+    pub fn new(order: &str) -> Result<Self, String> {
+        let order: Order = serde_json::from_str(order).map_err(|wrong| format!("while reading the loading's order: {wrong}"))?;
         if !(1..=100_000).contains(&order.warehouses) || !(1..=64).contains(&order.streams) {
-            return Err(PyValueError::new_err("the loading's order: allowed are 1 to 100000 warehouses and 1 to 64 streams"));
+            return Err("the loading's order: allowed are 1 to 100000 warehouses and 1 to 64 streams".into());
         }
         let (zero, state) = (AtomicU64::default, Mutex::default());
         let work = Work {
@@ -181,12 +176,13 @@ impl Loading {
         Ok(Self(Arc::new(work)))
     }
 
-    fn start(&self) -> PyResult<()> {
+    /// Start the streams; once.
+    pub fn start(&self) -> Result<(), String> {
         let streams = self.0.order.streams.min(self.0.order.tables.len());
         {
             let mut state = self.0.state();
             if std::mem::replace(&mut state.started, true) {
-                return Err(PyRuntimeError::new_err("this loading was started before"));
+                return Err("this loading was started before".into());
             }
             state.running = streams;
         }
@@ -194,34 +190,30 @@ impl Loading {
         let all: Vec<Leaving> = (0..streams).map(|_| Leaving(Arc::clone(&self.0))).collect();
         for (stream, leaving) in all.into_iter().enumerate() {
             let thread = std::thread::Builder::new().name(format!("loading-{stream}"));
-            thread.spawn(move || leaving.0.stream()).map_err(|wrong| PyRuntimeError::new_err(format!("starting a thread: {wrong}")))?;
+            thread.spawn(move || leaving.0.stream()).map_err(|wrong| format!("starting a thread: {wrong}"))?;
         }
         Ok(())
     }
 
-    /// {"rows", "rows_total", "bytes"} so far; rows_total is what is expected (order lines are drawn).
-    fn progress(&self) -> std::collections::HashMap<&'static str, u64> {
+    /// Rows and bytes so far, and the rows that are expected (order lines are drawn).
+    pub fn progress(&self) -> [(&'static str, u64); 3] {
         let Order { warehouses, tables, .. } = &self.0.order;
         let total = tables.iter().map(|filling| filling.name.expected(*warehouses)).sum();
-        [("rows", self.0.rows.load(Relaxed)), ("rows_total", total), ("bytes", self.0.bytes.load(Relaxed))].into()
+        [("rows", self.0.rows.load(Relaxed)), ("rows_total", total), ("bytes", self.0.bytes.load(Relaxed))]
     }
 
-    /// True once all is loaded; raises RuntimeError with the server's words when a stream failed.
-    fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let timeout = Duration::try_from_secs_f64(timeout_s).map_err(|wrong| PyValueError::new_err(wrong.to_string()))?;
-        let (running, failed) = py.detach(|| {
-            let waited = self.0.changed.wait_timeout_while(self.0.state(), timeout, |state| state.running > 0);
-            let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-            (state.running, state.failed.clone())
-        });
-        match failed {
-            Some(message) if running == 0 => Err(PyRuntimeError::new_err(message)),
-            _ => Ok(running == 0),
+    /// True once all is loaded; the server's words when a stream failed.
+    pub fn wait(&self, timeout: Duration) -> Result<bool, String> {
+        let waited = self.0.changed.wait_timeout_while(self.0.state(), timeout, |state| state.running > 0);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match &state.failed {
+            Some(message) if state.running == 0 => Err(message.clone()),
+            _ => Ok(state.running == 0),
         }
     }
 
     /// Ask the streams to stop; the tables under way are rolled back. `wait` until they have.
-    fn cancel(&self) {
+    pub fn cancel(&self) {
         self.0.cancelled.store(true, Relaxed);
     }
 }

@@ -4,6 +4,7 @@
 //! waits for its answer. So Python may hold and call the server from any thread.
 
 pub mod crew;
+#[cfg(feature = "python")]
 pub mod server;
 
 use std::cell::RefCell;

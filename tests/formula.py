@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kneebench.records import TRANSACTIONS, Check, Counts, Latency, Second, Setting, Tally, Tick, TransactionTally, Watch
+from kneebench.records import TRANSACTIONS, Check, Counts, Latency, Second, SeenError, Setting, Tally, Tick, TransactionTally, Watch
 
 DECK = dict(zip(TRANSACTIONS, (45, 43, 4, 4, 4), strict=True))
 
@@ -27,6 +27,8 @@ class Formula:
     extra_rollbacks: int = 0
     client_cpu_share: float = 0.1
     lose_users: int = 0
+    failed: int = 0
+    error: str = "XX000"
     dies_at_s: float = float("inf")
     refuses: str = ""
     checkpoint_every_s: float = float("inf")
@@ -74,7 +76,7 @@ class Formula:
 
     def transaction_counts(self) -> tuple[int, int]:
         undone = rolled_back(self.done)
-        return self.done * 100 - undone, undone + (self.extra_rollbacks if self.done else 0)
+        return self.done * 100 - undone, undone + (self.extra_rollbacks + self.failed if self.done else 0)
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
         return ()
@@ -135,11 +137,17 @@ class FormulaCrew:
             users=self.order["users"],
             window_s=end_s - begin_s,
             whole_s=self.server.clock_s - self.start_s,
-            transactions={n: TransactionTally(whole=self._counts(n, self.begun, self.server.done), window=self._counts(n, begin, end)) for n in DECK},
+            transactions={n: TransactionTally(whole=self._whole(n), window=self._counts(n, begin, end)) for n in DECK},
             latency=latency,
+            errors=(SeenError(code=self.server.error, count=self.server.failed, first="the server's words"),) if self.server.failed else (),
             lost_users=self.server.lose_users,
             client_cpu_s=self.server.client_cpu_share * (end_s - begin_s),
         ).model_dump_json()
+
+    def _whole(self, name: str) -> Counts:
+        """Idle to idle, with the Payments that failed besides."""
+        failed = self.server.failed if name == "payment" else 0
+        return self._counts(name, self.begun, self.server.done) + Counts(started=failed, failed=failed)
 
     def _counts(self, name: str, before: int, after: int) -> Counts:
         ended = DECK[name] * (after - before)

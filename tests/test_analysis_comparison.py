@@ -158,6 +158,11 @@ def test_the_title_says_simulated_and_data_cached() -> None:
     assert not data_cached([cached[0], cell("c", [1000.0], **{reads: 2.0})])
 
 
+def test_the_title_takes_a_third_as_much_for_a_larger_difference_than_twice_as_much() -> None:
+    third, twice = cell("slow", [333.0, 337.0, 331.0]), cell("fast", [1900.0, 1923.0, 1890.0])
+    assert finding(results(DISK, twice, third)).startswith("slow did 0.333x")
+
+
 def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
     assert finding(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "no knee was measured in a report yet"
 

@@ -13,7 +13,7 @@ import pytest
 from recorded import make
 
 from kneebench.brief import Brief
-from kneebench.brief.section import Section
+from kneebench.brief.section import Figure, Section
 from kneebench.catalogue import names, part
 from kneebench.records import Check, Climb, Results, Rung
 from kneebench.results import Store, load
@@ -291,3 +291,46 @@ print(len(rungs), time.process_time() - start, resource.getrusage(resource.RUSAG
     assert int(rungs) > 270
     assert float(cpu_s) < 5
     assert int(peak_kib) < 500 * 1024
+
+
+def scattered(results: Results, phase: str) -> Results:
+    """The campaign with repeats that scatter by factors, so that their intervals are very wide."""
+    factors = {1: 0.1, 2: 1.0, 3: 10.0}
+
+    def one(rung: Rung) -> Rung:
+        latency = rung.tally.latency
+        if rung.order.phase != phase or latency is None:
+            return rung
+        factor = factors[rung.order.repeat]
+        return rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": latency.model_copy(update={"mean_s": factor * latency.mean_s}),
+                                                                              "window_s": factor * rung.tally.window_s})})  # fmt: skip
+
+    return with_rungs(results, 1, tuple(one(rung) for rung in results.climbs[1].rungs))
+
+
+def size_of(figure: Figure) -> tuple[float, float]:
+    """Width and height of a figure as it is drawn, in pixels."""
+    import vl_convert
+
+    drawn = vl_convert.vegalite_to_svg(figure.spec)
+    width, height = re.findall(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"', drawn)[0]
+    return float(width), float(height)
+
+
+def test_a_very_wide_interval_neither_shrinks_a_figure_nor_runs_out_of_it(results: Results) -> None:
+    for name, phase, number in (("latency", "latency", 0), ("relative", "report", 0)):
+        plain, wide = (section(Brief(one), name).figures[number] for one in (results, scattered(results, phase)))
+        assert size_of(wide) == pytest.approx(size_of(plain), abs=40)
+        assert "An arrow" in wide.caption
+        assert "An arrow" not in plain.caption
+
+
+def test_a_fixed_load_is_called_so_wherever_a_knee_would_stand(results: Results) -> None:
+    ladder = {**results.campaign.plan["ladder"], "users": 24}  # type: ignore[dict-item]
+    campaign = results.campaign.model_copy(update={"plan": {**results.campaign.plan, "ladder": ladder}})
+    brief = Brief(results.model_copy(update={"campaign": campaign}))
+    for name in ("latency", "log-writes", "over-time", "rungs"):
+        found = section(brief, name)
+        assert "knee" not in found.title
+        assert not any("knee" in figure.caption for figure in found.figures)
+        assert not any("knee" in (table.caption + str(table.rows)).lower() for table in found.tables)

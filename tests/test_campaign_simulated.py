@@ -4,10 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.campaign import run
+from kneebench import catalogue
+from kneebench.campaign import Bench, run
 from kneebench.databases.simulated.truth import bound
+from kneebench.lab.host import host
+from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.cells import cells
 from kneebench.records import Event, Results
+from kneebench.results import Store
 
 FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
 SLOW = {**FAST, "read_latency": "10ms", "read_channels": 8}
@@ -88,3 +93,41 @@ def test_a_fixed_load_is_one_rung_and_its_report(tmp_path: Path) -> None:
     for climb in fixed.climbs:
         assert {rung.users for rung in climb.of("fixed", "report")} == {24}
         assert not climb.of("scout")
+
+
+def test_a_campaign_measured_by_another_kneebench_is_not_gone_on_with(tmp_path: Path) -> None:
+    def killer(event: Event) -> None:
+        if event.kind == "rung":
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(plan(), tmp_path, killer)
+    (head,) = tmp_path.glob("*/campaign.json")
+    head.write_text(head.read_text().replace('"kneebench": "', '"kneebench": "0.0.1-'))
+    told: list[Event] = []
+    again = run(plan(), tmp_path, told.append)
+    assert again.finished
+    assert again.folder != head.parent
+    assert any(event.kind == "warning" and "a fresh campaign begins" in event.doing for event in told)
+    assert not any(event.kind == "rung" and event.data["kept"] for event in told)
+
+
+def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path) -> None:
+    def killer(event: Event) -> None:
+        if event.kind == "rung" and event.data["rung"].order.cell == "slow":  # type: ignore[attr-defined]
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(plan(), tmp_path, killer)
+    told: list[Event] = []
+    again = run(plan(), tmp_path, told.append)
+    assert sum(event.kind == "rung" for event in told) == sum(len(climb.rungs) for climb in again.climbs)
+    assert any(event.kind == "verdict" and event.doing == "fast" for event in told)
+
+
+def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(tmp_path: Path) -> None:
+    url = {"database": {"url": "postgresql://bench@db.example/kneebench"}, "storages": {"there": {"url": "postgresql://bench@db.example/kneebench"}}}
+    remote = plan(**{**url, "ladder": {"users": [0, 64]}})
+    store = Store.create(tmp_path, remote, host())
+    assert Bench(remote, catalogue.engine(plan(), Journal(tmp_path / "journal")), store, lambda event: None)._cores(cells(remote)[0]) == 1
+    assert "the climb began at 1 user" in store.finish().campaign.notes[0]

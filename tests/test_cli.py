@@ -6,9 +6,11 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,15 @@ from typer.testing import CliRunner, Result
 
 from kneebench import campaign
 from kneebench.cli import app
+from kneebench.commands import measuring, plans
+from kneebench.commands.asked import asked_plan
 from kneebench.commands.options import CAMPAIGNS
+from kneebench.errors import PlanError
+from kneebench.lab.host import host
+from kneebench.plan.default import sized_plan
 from kneebench.plan.preset import preset_text
 from kneebench.records import Check
-from kneebench.results import load
+from kneebench.results import Store, load
 
 SHORT = preset_text("simulated").replace('"30s"', '"10s"').replace('"60s"', '"10s"')
 LONG = SHORT.replace('"10s"', '"10h"').replace("repeats       = 3", "repeats       = 50")
@@ -202,9 +209,57 @@ def test_a_full_disk_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(campaign, "run", fail)
     answer = call("run", "plan.toml")
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
     assert "No space left" in answer.stderr
     assert "what was measured is kept" in answer.stderr
+
+
+def test_a_folder_for_results_that_is_a_file_is_a_message_with_2(place: Path) -> None:
+    answer = call("run", "plan.toml", "--out", "plan.toml")
+    assert answer.exit_code == 2
+    assert "while using plan.toml" in answer.stderr
+    assert "did not foresee" not in answer.stderr
+
+
+def test_a_state_folder_that_cannot_be_used_is_a_message_and_a_traceback_goes_elsewhere(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*words: object) -> None:
+        raise ZeroDivisionError("of all things")
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "plan.toml"))
+    answer = call("run", "plan.toml")
+    assert answer.exit_code == 2
+    assert "plan.toml" in answer.stderr
+    monkeypatch.setattr(plans, "asked_plan", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    answer = call("plan", "default")
+    assert answer.exit_code == 1
+    assert "Traceback" in next(place.glob("kneebench-*.txt")).read_text()
+
+
+def test_run_without_a_plan_goes_on_with_the_default_plan_that_it_began(place: Path) -> None:
+    begun = sized_plan(Path(), warehouses=7)
+    Store.create(place / "mine", begun, host()).close()
+    assert asked_plan(None, place / "mine").workload.warehouses == 7
+    elsewhere = begun.model_copy(update={"question": sized_plan(Path("/elsewhere"), warehouses=7).question})
+    Store.create(place / "others", elsewhere, host()).close()
+    assert asked_plan(None, place / "others").workload.warehouses != 7
+
+
+def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = place / "left"
+    code = "import os, sys; from pathlib import Path; from kneebench.lab.journal import Journal\n"
+    code += "with Journal().directory(Path(sys.argv[1]), 'data in memory'):\n    os._exit(9)"
+    subprocess.run([sys.executable, "-c", code, str(left)], check=False)
+    assert left.exists()
+
+    def free(*words: object) -> None:
+        assert not left.exists()
+        raise PlanError("looking", seen="enough")
+
+    monkeypatch.setattr(measuring, "asked_plan", free)
+    answer = call("run")
+    assert answer.exit_code == 2, answer.output
+    assert "undoing what an earlier run left: data in memory" in answer.stderr
 
 
 # --- check ----------------------------------------------------------------------------------------------
@@ -266,7 +321,18 @@ def test_list_show_brief_and_compare_need_only_the_folder(campaigns: Path, place
     assert json.loads((place / "brief.json").read_text())
     compared = call("compare", name, name, "--in", str(campaigns), "--json")
     assert compared.exit_code == 0, compared.output
-    assert len(json.loads(compared.stdout)) == 4
+    document = json.loads(compared.stdout)
+    assert (len(document["storages"]), document["differences"]) == (4, [])
+
+
+def test_compare_says_what_else_differs_than_the_storages(campaigns: Path, place: Path) -> None:
+    name = name_in(campaigns)
+    shutil.copytree(campaigns / name, place / "other")
+    head = json.loads((place / "other" / "campaign.json").read_text())
+    (place / "other" / "campaign.json").write_text(json.dumps({**head, "id": "other", "host": {**head["host"], "kernel": "6.99"}}))
+    words = ("compare", str(campaigns / name), str(place / "other"))
+    assert f"kernel is {head['host']['kernel']} in {name} and 6.99 in other" in call(*words).stdout
+    assert [sentence.split()[0] for sentence in json.loads(call(*words, "--json").stdout)["differences"]] == ["kernel"]
 
 
 def test_a_campaign_that_is_not_there_exits_with_2_and_says_how_to_find_those_that_are() -> None:

@@ -71,9 +71,11 @@ def server() -> Iterator[tuple[Postgres, int]]:
     [
         ("prefer", "127.0.0.1", "", ""),
         ("require", "127.0.0.1", "", ""),
+        ("require", "127.0.0.1", "right", ""),
         ("verify-ca", "127.0.0.1", "right", ""),
         ("verify-full", "localhost", "right", ""),
         ("disable", "127.0.0.1", "", "no encryption"),
+        ("require", "localhost", "wrong", "certificate"),
         ("verify-ca", "localhost", "wrong", "certificate"),
         ("verify-full", "127.0.0.1", "right", "certificate"),
         ("verify-full", "localhost", "", "certificate"),

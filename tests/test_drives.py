@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.lab.drives import drive_of, file_system_of
+from kneebench.lab.drives import above, drive_of, file_system_of, mounts
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 
@@ -44,6 +44,17 @@ def test_a_loop_device_is_followed_to_the_drive_under_its_file(loop_mount: tuple
         assert drive.stack[0] == under.name
     else:
         assert drive.real == (name,)
+
+
+def test_of_mounts_on_one_point_the_last_counts_and_names_are_as_people_wrote_them() -> None:
+    lines = (
+        "1 0 8:1 / / rw - ext4 /dev/sda1 rw",
+        r"2 1 8:2 / /mnt/größe\040neu rw shared:1 - xfs /dev/sdb1 rw",
+        r"3 2 8:3 / /mnt/größe\040neu rw - ext4 /dev/sdc1 rw",
+    )
+    there = mounts("\n".join(lines))
+    assert above(Path("/mnt/größe neu/data"), there).device == "8:3"
+    assert above(Path("/mnt/other"), there).source == "/dev/sda1"
 
 
 def test_memory_has_no_drive() -> None:

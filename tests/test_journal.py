@@ -1,6 +1,8 @@
 """What was changed is written first, and undone after any end."""
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,5 +92,59 @@ def test_a_directory_without_our_mark_is_never_removed(tmp_path: Path) -> None:
 def test_a_server_that_was_not_yet_written_down_ends_with_its_directory(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     with journal.directory(tmp_path / "data", "data") as made:
-        server = subprocess.Popen(["sleep", "300"], cwd=made)
+        server = named(tmp_path / "postgres", made)
     assert gone(server.pid)
+
+
+def test_another_process_that_stands_in_a_directory_of_ours_lives_on(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    with journal.directory(tmp_path / "data", "data") as made:
+        visitor = named(tmp_path / "editor", made)
+    assert not (tmp_path / "data").exists()
+    assert visitor.poll() is None
+    visitor.kill()
+    visitor.wait()
+
+
+def named(program: Path, where: Path) -> subprocess.Popen[bytes]:
+    """A process of that name that waits in a directory."""
+    shutil.copy(shutil.which("sleep") or "", program)
+    return subprocess.Popen([program, "300"], cwd=where)
+
+
+def left_behind(journal: Journal, path: Path) -> None:
+    """The entry of a directory whose maker is gone."""
+    entry = journal._made("directory", path.name, path=str(path)).model_copy(update={"owner_started": 1})
+    (journal.folder / f"{entry.id}.json").write_text(entry.model_dump_json())
+
+
+def test_what_cannot_be_undone_now_stays_written_down_and_hinders_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, warned = Journal(tmp_path / "journal"), []
+    for path in (tmp_path / "stuck", tmp_path / "data", tmp_path / "unmounted" / "data"):
+        left_behind(journal, path)
+    for path in (tmp_path / "stuck", tmp_path / "data"):
+        path.mkdir()
+        (path / MARKER).touch()
+    remove = shutil.rmtree
+
+    def busy(path: str) -> None:
+        if path.endswith("stuck"):
+            raise OSError(errno.EBUSY, "Device or resource busy", path)
+        remove(path)
+
+    monkeypatch.setattr("kneebench.lab.journal.shutil.rmtree", busy)
+    done = journal.clean(lambda event: warned.append(event.doing) if event.kind == "warning" else None)
+    assert [entry.path for entry in done] == [str(tmp_path / "data")]
+    assert len(warned) == 2
+    assert {entry.path for entry in journal.leftovers()} == {str(tmp_path / "stuck"), str(tmp_path / "unmounted" / "data")}
+    monkeypatch.undo()
+    (tmp_path / "unmounted" / "data").mkdir(parents=True)
+    (tmp_path / "unmounted" / "data" / MARKER).touch()
+    assert len(journal.clean(quiet)) == 2
+    assert not (tmp_path / "stuck").exists()
+
+
+def test_an_entry_that_its_maker_undid_meanwhile_is_no_error(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    (journal.folder / "gone.json").symlink_to(tmp_path / "nowhere")  # listed, and not there when it is read
+    assert journal.leftovers() == []

@@ -58,9 +58,10 @@ def test_rungs_rise_by_the_step_and_always_by_one_at_least() -> None:
     assert [o.users for o in orders if o.phase == "scout"] == [1, 2, 3, 4, 5, 7, 9, 12, 16, 21, 28, 37, 40]
 
 
-def test_a_climb_begins_at_the_database_s_cores_or_the_plan_s_first_number_whichever_is_more() -> None:
+def test_a_climb_begins_at_the_plan_s_first_number_or_the_database_s_cores_where_that_is_0() -> None:
     assert climbed(answer(CURVE), users=(0, 512), cores=6)[1][0].users == 6
     assert climbed(answer(CURVE), users=(16, 512), cores=6)[1][0].users == 16
+    assert climbed(answer(CURVE), users=(2, 512), cores=6)[1][0].users == 2
     assert climbed(answer(CURVE), users=(0, 2), cores=6)[1][0].users == 2
 
 
@@ -162,12 +163,23 @@ def test_the_budget_is_not_named_where_another_stop_found_the_knee() -> None:
 
 
 def test_an_invalid_rung_ends_the_climb_with_the_load_generator_as_the_limit() -> None:
-    found, orders = climbed(lambda o: rung(o, 100.0 * o.users, invalid="client CPU 91 %" if o.users > 8 else ""), users=(4, 512), step=2.0)
+    def measure(order: Order) -> Rung:
+        return rung(order, 100.0 * order.users, invalid="client CPU 91 %" if order.users > 8 else "", client__busy=0.91 if order.users > 8 else 0.4)
+
+    found, orders = climbed(measure, users=(4, 512), step=2.0)
     assert [o.users for o in orders] == [4, 8, 16]
     assert (found.stopped_by, found.knee_users) == ("client", 8)
     assert "load generator was the limit at 16 users: client CPU 91 %" in found.verdicts[0].sentence
     found, _ = climbed(lambda o: rung(o, 100.0, invalid="client CPU 91 %"), users=(4, 512))
     assert found.knee_users is None
+
+
+def test_a_rung_that_is_invalid_for_another_reason_does_not_blame_the_load_generator() -> None:
+    lost = "2 of 16 users lost their connection: the load was not the one ordered"
+    found, _ = climbed(lambda o: rung(o, 100.0 * o.users, invalid=lost if o.users > 8 else "", client__busy=0.4), users=(4, 512), step=2.0)
+    assert (found.stopped_by, found.verdicts[0].stop, found.knee_users) == ("invalid", "invalid", 8)
+    assert found.verdicts[0].sentence.startswith(f"the rung was invalid at 16 users: {lost}")
+    assert "load generator" not in found.verdicts[0].sentence
 
 
 def test_an_invalid_bisection_does_not_move_the_knee() -> None:

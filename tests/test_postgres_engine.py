@@ -124,6 +124,14 @@ def test_every_meter_reads_known_quantities_and_counters_never_fall(server: Post
     assert "tables.sequential_scans|stock" in server.readings("tables")
 
 
+def test_times_that_the_server_does_not_take_are_left_out_and_not_read_as_0(bench: Bench) -> None:
+    with bench.engine(settings={"track_wal_io_timing": False}).restored(Cell(id="disk", storage="disk"), unwatched) as server:
+        seen = server.readings("log_writes")
+        assert "log.flushes|database" in seen
+        assert not {"log.write_time|database", "log.flush_time|database"} & set(seen)
+        assert any("track_wal_io_timing is off" in note for note in server.notes)
+
+
 def test_commits_are_seen_as_flushes_of_the_log_that_took_time(server: PostgresServer) -> None:
     assert_commits_are_seen(server)
 
@@ -180,6 +188,9 @@ def test_every_setting_in_force_is_kept_and_what_storage_sees_is_marked(server: 
         assert settings[name].matters, name
     assert settings["fsync"].value == settings["track_wal_io_timing"].value == "on"
     assert settings["checkpoint_timeout"].value == "1min"
+    users = {name: setting.value for name, setting in settings.items() if setting.source == "session of the users"}
+    assert users == {"plan_cache_mode": "force_generic_plan", **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"), "off")}
+    assert len(settings) == len(server.settings)
     assert not settings["max_connections"].matters
     assert not {"data_directory", "unix_socket_directories", "config_file"} & set(settings)
 
@@ -240,10 +251,14 @@ def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Benc
         os.kill(server.processes()[0], signal.SIGKILL)
         time.sleep(0.5)
         assert "killed by SIGKILL" in server.alive()
+        kept = Path(server.alive().rpartition("its log is kept in ")[2])
         with pytest.raises(DatabaseLost, match="killed by SIGKILL"):
             server.readings("log_writes")
         with pytest.raises(DatabaseLost):
             server.conditions(unwatched)
+        with pytest.raises(DatabaseLost):
+            server.checkpoint()
+    assert "database system is ready" in kept.read_text()
     assert postmasters(bench) == []
     assert bench.left() == []
 
@@ -298,6 +313,7 @@ def test_what_is_no_image_of_ours_is_never_removed(bench: Bench) -> None:
     (theirs / "thesis.txt").write_text("years of work")
     with pytest.raises(Refused, match="is no image"):
         engine.prepare(unwatched)
+    assert [finding.seen for finding in engine.findings() if finding.level == "refused"] == ["what is there is no image"]
     assert (theirs / "thesis.txt").exists()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import subprocess
@@ -15,14 +14,14 @@ import psycopg
 import pytest
 
 from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.address import address_of, connect, without_password
+from kneebench.databases.postgres.address import address_of, connect, parameters
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import own
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.launcher import Launch, make_cluster
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.runtime import runtime_directory
-from kneebench.errors import PlanError, Refused
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
@@ -189,7 +188,6 @@ def test_the_password_comes_from_the_environment_a_passfile_or_the_url(elsewhere
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     connect(address_of(elsewhere.url())).close()
     assert PASSWORD not in repr(address_of(with_password))
-    assert quoted not in without_password(with_password)
 
 
 def test_a_passfile_that_others_may_read_is_not_used(elsewhere: Elsewhere, tmp_path: Path) -> None:
@@ -282,18 +280,69 @@ def test_a_database_that_is_not_ours_is_never_dropped_whatever_its_name(elsewher
 def test_a_work_database_that_a_killed_run_left_is_replaced(elsewhere: Elsewhere) -> None:
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
-    with contextlib.ExitStack() as killed:
-        work = killed.enter_context(engine.restored(CELL, unwatched)).address.database
-        with engine.restored(CELL, unwatched) as server:
-            assert server.address.database == work
-            assert server.sum_next_order_ids() == 30_010
+    with engine.restored(CELL, unwatched) as server:
+        work = server.address.database
+    elsewhere.execute(f"CREATE DATABASE {work} OWNER tester", f"COMMENT ON DATABASE {work} IS 'made by kneebench: a restored database'")
+    with engine.restored(CELL, unwatched) as server:
+        assert server.address.database == work
+        assert server.sum_next_order_ids() == 30_010
 
 
 @pytest.mark.usefixtures("password")
-def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_path: Path) -> None:
+def test_a_work_database_that_another_run_uses_is_not_dropped(elsewhere: Elsewhere) -> None:
+    elsewhere.execute("CREATE DATABASE beside OWNER tester")
+    first, second = (open_engine(elsewhere.plan(elsewhere.url(name)), elsewhere.journal) for name in ("postgres", "beside"))
+    first.prepare(unwatched)
+    with first.restored(CELL, unwatched) as server:
+        for engine in (first, second):
+            with pytest.raises(Refused, match="another kneebench"), engine.restored(CELL, unwatched):
+                pass
+            with pytest.raises(Refused, match="another kneebench"):
+                engine.prepare(unwatched)
+        assert server.sum_next_order_ids() == 30_010
+    with second.restored(CELL, unwatched) as server:
+        assert server.sum_next_order_ids() == 30_010
+    elsewhere.execute("DROP DATABASE beside")
+
+
+@pytest.mark.usefixtures("password")
+def test_what_the_server_refuses_is_told_in_its_words(elsewhere: Elsewhere) -> None:
+    engine = open_engine(elsewhere.plan(elsewhere.url(user="poor"), restore="none"), elsewhere.journal)
+    assert ["GRANT CREATE" in finding.do for finding in engine.findings() if finding.level == "error"] == [True]
+    with pytest.raises(KneebenchError, match="permission denied"):
+        engine.prepare(unwatched)
+
+
+@pytest.mark.usefixtures("password")
+def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) -> None:
+    limits = ("statement_timeout = '100ms'", "idle_session_timeout = '200ms'", "idle_in_transaction_session_timeout = '200ms'")
+    engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
+    engine.prepare(unwatched)
+    elsewhere.execute(*(f"ALTER ROLE tester SET {limit}" for limit in limits))
+    try:
+        with engine.restored(CELL, unwatched) as server:
+            time.sleep(0.6)
+            with server._asking("sleeping") as session:  # type: ignore[attr-defined]
+                session.execute("SELECT pg_sleep(0.3)")
+        assert server.address.database not in databases(elsewhere)
+    finally:
+        elsewhere.execute("ALTER ROLE tester RESET ALL")
+
+
+def test_without_a_root_certificate_both_clients_trust_the_systems() -> None:
+    roots = {mode: parameters(address_of(f"postgresql://a@b/c?sslmode={mode}")).get("sslrootcert") for mode in ("prefer", "require", "verify-full")}
+    assert roots == {"prefer": None, "require": None, "verify-full": "system"}
+
+
+@pytest.mark.usefixtures("password")
+def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere.execute("CREATE DATABASE theirs OWNER tester")
     url = elsewhere.url("theirs")
-    back = f"psql '{url}' -qc 'UPDATE district SET d_next_o_id = 3001' && touch {tmp_path}/ran"
+    passfile = tmp_path / "passfile"
+    passfile.write_text(f"*:*:*:*:{PASSWORD.replace(':', chr(92) + ':')}\n")
+    passfile.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(passfile))
+    back = f"psql -qc 'UPDATE district SET d_next_o_id = 3001' && test -z \"$PGPASSWORD\" && touch {tmp_path}/ran"
     engine = open_engine(elsewhere.plan(url, restore="command", restore_command=back), elsewhere.journal)
     engine.prepare(unwatched)
     with connect(address_of(url)) as session:

@@ -11,7 +11,7 @@ from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.records import Results, Setting
 from kneebench.results import across, comparable, compare_plans, load
-from kneebench.results.compare_plans import differing_settings
+from kneebench.results.compare_plans import differences, differing_settings
 
 PLAN = Plan.model_validate(make.PLAN)
 
@@ -74,3 +74,23 @@ def test_campaigns_side_by_side_have_every_knee_against_the_first_baseline() -> 
     assert itself is not None and itself.ratio.value == pytest.approx(1) and not itself.differs
     assert memory is not None and memory.differs and memory.ratio.low < 2.3 < memory.ratio.high
     assert "memory of second" in memory.sentence
+
+
+def test_machines_and_kneebenches_that_differ_are_told_and_equal_ones_are_not() -> None:
+    one = load(make.HERE / make.NAME)
+    assert differences(one, renamed(one, "second")) == []
+    other_host = one.campaign.host.model_copy(update={"kernel": "6.99", "governor": "powersave"})
+    told = differences(one, renamed(one, "second", host=other_host, kneebench="9"))
+    assert [sentence.split()[0] for sentence in told] == ["kneebench", "kernel", "governor"]
+
+
+def test_servers_of_different_major_versions_are_not_compared() -> None:
+    one = load(make.HERE / make.NAME)
+    first, second, third = (renamed(one, version, settings=server(version)) for version in ("17.6", "17.7 (Debian)", "18.1"))
+    comparable(first, second)
+    with pytest.raises(PlanError, match="the server is version 17 in the first and 18 in the second"):
+        comparable(first, third)
+
+
+def server(version: str) -> dict[str, tuple[Setting, ...]]:
+    return {"disk": (Setting(name="server_version", value=version, matters=True),)}

@@ -170,3 +170,27 @@ def test_the_recorded_campaign_loads_and_says_that_it_is_simulated() -> None:
     assert results.finished
     assert results.campaign.simulated
     assert [(climb.cell.id, climb.knee_users) for climb in results.climbs] == [("disk", 26), ("memory", 17)]
+
+
+def test_another_image_or_another_kneebench_is_told_and_a_campaign_without_an_image_yet_takes_any(store: Store) -> None:
+    assert store.differing({"key": "postgres-18.1-7w"}) == ""
+    store.put_image({"key": "postgres-18.1-7w", "reused": "no"})
+    assert store.differing({"key": "postgres-18.1-7w", "reused": "yes"}) == ""
+    assert store.differing({"key": "postgres-18.2-7w"}) == "image postgres-18.1-7w, now postgres-18.2-7w"
+    head = json.loads((store.folder / "campaign.json").read_text())
+    (store.folder / "campaign.json").write_text(json.dumps({**head, "kneebench": "0.0.1"}))
+    store.close()
+    assert Store.open(store.folder).differing({"key": "postgres-18.1-7w"}).startswith("kneebench 0.0.1, now ")
+
+
+def test_a_setting_that_changed_before_a_campaign_was_gone_on_with_is_noted(store: Store) -> None:
+    cell = Cell(id="disk", storage="disk")
+    store.put_settings(cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="1GB")])
+    assert load(store.folder).campaign.notes == ()
+    store.put_settings(cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="2GB")])
+    assert load(store.folder).campaign.notes == ("max_wal_size changed on disk while measuring: 1GB, then 2GB",)
+
+
+def test_a_campaign_has_the_schema_of_its_own_documents(store: Store) -> None:
+    assert {file.stem for file in (store.folder / "schema").glob("*.json")} == {"campaign", "rung", "climb", "finished"}
+    assert "rung" in json.loads((store.folder / "schema" / "rung.json").read_text())["required"]

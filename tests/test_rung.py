@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from formula import Formula, FormulaCrew
 
-from kneebench.errors import DatabaseLost, KneebenchError, UnknownPart
+from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, UnknownPart
 from kneebench.measurement.rung import Measured, measure
 from kneebench.plan import Plan
-from kneebench.records import Event, Order, Watch
+from kneebench.records import Event, Order, Phase, Watch
 from kneebench.workload import crew_order
 
 
@@ -65,7 +65,7 @@ def test_series_and_seconds_cover_the_whole_rung_on_one_clock() -> None:
     found = measured(Formula())
     commits = next(series for series in found.series if series.quantity == "database.commits")
     assert commits.at_s == tuple(range(1, 16)), "and no part of a second after the users have gone"
-    assert {second.at_s for second in found.seconds} == set(range(15))
+    assert {second.at_s for second in found.seconds} == set(range(16)), "the cool-down's too"
 
 
 def test_a_rung_that_is_quoted_starts_at_a_checkpoint_and_holds_whole_cycles() -> None:
@@ -104,6 +104,47 @@ def test_unexplained_rollbacks_and_scans_fail_their_checks() -> None:
 def test_a_busy_client_makes_the_rung_invalid() -> None:
     assert measured(Formula(client_cpu_share=0.81)).rung.invalid == "the load generator was 81 % busy (limit 80 %): it was measured, not the database"
     assert not measured(Formula(client_cpu_share=0.79)).rung.invalid
+
+
+@pytest.mark.parametrize("phase", ["report", "latency", "drift", "bisection"])
+def test_a_rung_to_be_relied_on_is_invalid_when_more_transactions_failed_than_the_errors_stop_allows(phase: Phase) -> None:
+    order = SCOUT.model_copy(update={"phase": phase})
+    assert measured(Formula(failed=5000), order).rung.invalid.endswith("%, limit 1 %); the first: the server's words")
+    assert not measured(Formula(failed=500), order).rung.invalid
+
+
+@pytest.mark.parametrize("phase", ["scout", "fixed"])
+def test_the_errors_of_a_rung_that_the_stop_judges_leave_it_valid(phase: Phase) -> None:
+    assert not measured(Formula(failed=5000), SCOUT.model_copy(update={"phase": phase})).rung.invalid
+
+
+def test_a_few_failed_transactions_do_not_hide_a_database_that_counts_differently() -> None:
+    assert [check.name for check in measured(Formula(failed=10)).rung.checks if not check.passed] == []
+    found = measured(Formula(failed=10, extra_rollbacks=20_000)).rung
+    assert "tpm_nopm" in [check.name for check in found.checks if not check.passed]
+
+
+@pytest.mark.parametrize("code", ["53100", "53200", "53300", "57P01", "57P03", "58030", "58P01"])
+def test_a_server_that_runs_out_or_shuts_down_stops_the_campaign_with_its_words(code: str) -> None:
+    with pytest.raises(InvalidMeasurement, match=f"scout on disk, 8 users: 3 transactions failed with {code}: the server's words; .*goes on from there"):
+        measured(Formula(failed=3, error=code))
+
+
+@pytest.mark.parametrize("code", ["40P01", "57014", "XX000", "connection"])
+def test_other_errors_are_left_to_the_errors_stop(code: str) -> None:
+    assert measured(Formula(failed=3, error=code)).rung.tally.errors[0].code == code
+
+
+def test_without_the_meter_of_tables_the_rung_says_that_scans_were_not_checked() -> None:
+    note = "sequential scans not checked: no meter told of them"
+    asked = plan().model_copy(update={"meters": ("log_writes", "cores", "checkpoints")})
+    assert note in measured(Formula(scans=742), asked=asked).rung.notes
+    assert note not in measured(Formula()).rung.notes
+
+
+def test_the_load_goes_on_for_a_second_after_the_window() -> None:
+    rung = measured(Formula()).rung
+    assert rung.tally.whole_s - rung.warm_up_s - rung.tally.window_s == 1
 
 
 def test_users_lost_under_a_living_server_make_the_rung_invalid() -> None:
@@ -161,8 +202,8 @@ def test_users_are_stopped_however_a_rung_ends() -> None:
 def test_progress_is_told_every_second_with_the_time_left() -> None:
     events: list[Event] = []
     measured(Formula(), watch=events.append)
-    assert len(events) == 15
-    assert events[-1].doing == "scout on disk, 8 users: measuring"
+    assert len(events) == 16
+    assert [event.doing for event in events[-2:]] == ["scout on disk, 8 users: measuring", "scout on disk, 8 users: cooling down"]
     lefts = [event.left_s for event in events if event.left_s is not None]
     assert lefts == sorted(lefts, reverse=True)
     assert all(event.share is not None and 0 <= event.share <= 1 for event in events)

@@ -6,7 +6,7 @@ import pytest
 
 from kneebench.databases.simulated.engine import open_engine
 from kneebench.databases.simulated.truth import bound
-from kneebench.errors import DatabaseLost
+from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.rung import Measured, measure
 from kneebench.plan import Plan
@@ -51,10 +51,9 @@ def test_counts_agree_while_deadlocks_are_retried() -> None:
     assert any(count for t in found.rung.tally.transactions.values() for count in t.retried.values())
 
 
-def test_counts_agree_while_transactions_are_refused() -> None:
-    found = measured(plan(full_after_users=8))
-    assert found.rung.tally.whole.failed
-    assert failed(found) == []
+def test_a_server_that_has_no_room_for_all_users_stops_the_campaign_with_its_words() -> None:
+    with pytest.raises(InvalidMeasurement, match=r"scout on disk, 16 users: [\d,]+ transactions failed with 53300: "):
+        measured(plan(full_after_users=8))
 
 
 def test_a_server_that_dies_is_lost_not_measured() -> None:

@@ -12,7 +12,7 @@ from kneebench.analysis.usl import Usl
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
 from kneebench.plan.plan import Errors, Ladder, LogLatency, Plateau, Saturation
-from kneebench.records import Order, Rung, Verdict
+from kneebench.records import Order, Rung, Summary, Verdict
 from kneebench.results.reading import load
 
 LOG = "log__write_latency_10s"
@@ -146,6 +146,21 @@ def test_a_log_too_slow_from_the_first_rung_is_a_mark_and_no_stop() -> None:
 
 def test_a_log_that_was_not_measured_is_not_judged() -> None:
     assert judge("log_latency", rungs(*RISING)).seen == "not measured"
+
+
+@pytest.mark.parametrize(
+    ("window_s", "windows", "said"),
+    [(30.0, 3, "mean over 10 s in two of three windows"), (21.0, 3, "mean over 7 s in two of three windows"), (6.0, 1, "mean over the window of 6 s")],
+)
+def test_the_log_s_limit_says_how_long_its_means_were(window_s: float, windows: int, said: str) -> None:
+    order = Order(cell="a", phase="scout", users=2)
+    sources = {str(n): 0.002 for n in range(1, windows + 1)}
+    one = rung(order, 100.0, window_s=window_s).model_copy(
+        update={"quantities": {LOG.replace("__", "."): Summary(unit="s", value=0.002, high=0.002, sources=sources)}}
+    )
+    found = judge("log_latency", [one])
+    assert found.limit == f"5 ms, {said}"
+    assert said in found.sentence
 
 
 def test_the_limit_of_the_plan_is_the_one_that_counts() -> None:

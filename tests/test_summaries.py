@@ -95,9 +95,20 @@ def test_two_of_three_log_windows_above_a_limit_is_a_median_above_it() -> None:
     assert found
     assert found.sources == pytest.approx({"1": 0.0, "2": 0.006, "3": 0.006})
     assert found.value == pytest.approx(0.006)
-    short = log_write_latency_10s([log], 21, 30)
+    short = log_write_latency_10s([log], 15, 30)
     assert short
     assert list(short.sources) == ["1", "2", "3"], "thirds of a shorter window"
+
+
+def test_a_window_too_short_for_three_means_gives_one_over_all_of_it() -> None:
+    """A backend reports once a second at most: times and flushes in thirds of 2 s would be of different seconds."""
+    times = [0.0, 0.0, 0.0, 0.06, 0.06, 0.12, 0.12]
+    log = Track(
+        "log_writes", [float(n) for n in range(7)], [{"log.write_time|": t, "log.flush_time|": 0.0, "log.flushes|": float(n)} for n, t in enumerate(times)]
+    )
+    found = log_write_latency_10s([log], 0, 6)
+    assert found
+    assert (found.value, found.sources) == (pytest.approx(0.02), {"1": pytest.approx(0.02)})
 
 
 def test_cpu_per_transaction_is_cores_used_over_throughput() -> None:

@@ -1,5 +1,8 @@
 """The hot path: virtual users, loading, histograms. Orders go in as JSON text; the interpreter lock is released while it works."""
 
+SESSION_SETTINGS: list[tuple[str, str]]
+"""What every virtual user of a PostgreSQL server sets for its session: (name, value)."""
+
 class Crew:
     """Many terminals over one server, from the first connection to the last answer."""
 

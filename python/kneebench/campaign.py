@@ -32,8 +32,8 @@ RESULTS = Path("kneebench-results")
 def run(plan: Plan, folder: Path | None = None, watch: Watch = lambda event: None, fresh: bool = False) -> Results:
     """Measure a whole campaign and give its results.
 
-    `folder` holds campaigns, one folder each. An unfinished one of the same plan is continued unless
-    `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is put back, what was measured stays.
+    `folder` holds campaigns, one folder each. An unfinished one of the same plan, image and kneebench is
+    continued unless `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is put back, what was measured stays.
     Raises PlanError or Refused before anything is changed; InvalidMeasurement when the database is lost.
 
     >>> from kneebench import read_plan
@@ -45,8 +45,14 @@ def run(plan: Plan, folder: Path | None = None, watch: Watch = lambda event: Non
     journal.clean(watch)
     _refuse(plan)
     engine = catalogue.engine(plan, journal)
-    with Store.for_plan(folder or RESULTS, plan, host(_paths(plan)), fresh=fresh) as store:
-        store.put_image(engine.prepare(watch))
+    root, machine = folder or RESULTS, host(_paths(plan))
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
+        image = engine.prepare(watch)
+        if differing := store.differing(image):
+            watch(Event(kind="warning", doing=f"{store.folder} is not gone on with ({differing}): a fresh campaign begins"))
+            store = stack.enter_context(Store.create(root, plan, machine))
+        store.put_image(image)
         bench = Bench(plan, engine, store, watch)
         climbs = [bench.climb(cell) for cell in cells(plan)]
         for visit in report(climbs, plan.ladder):
@@ -75,14 +81,18 @@ class Bench:
     def climb(self, cell: Cell) -> Climb:
         """Add users on one cell until something stops the climb; then the consistency conditions."""
         kept = self.store.climb(cell)
-        if kept:
-            return kept
+        for rung in kept.rungs if kept else ():
+            self.tell(rung, kept=True)
+        climbed = kept or self._climbed(cell)
+        for verdict in climbed.verdicts:
+            self.watch(Event(kind="verdict", doing=cell.storage, data=verdict.model_dump()))
+        return climbed
+
+    def _climbed(self, cell: Cell) -> Climb:
         with Restored(self, cell) as place:
             climbed = _followed(climb(cell, self.plan.ladder, self._cores(cell)), place)
             climbed = climbed.model_copy(update={"checks": tuple(place.server.conditions(self.watch))})
         self.store.put_climb(climbed)
-        for verdict in climbed.verdicts:
-            self.watch(Event(kind="verdict", doing=cell.storage, data=verdict.model_dump()))
         return climbed
 
     def visit(self, visit: Visit) -> None:
@@ -91,10 +101,18 @@ class Bench:
             for order in visit.orders:
                 place.rung(order)
 
+    def tell(self, rung: Rung, *, kept: bool) -> None:
+        """Tell the watcher of a rung: measured now, or kept from before."""
+        self.watch(Event(kind="rung", doing=f"{rung.users} users", data={"rung": rung, "kept": kept}))
+
     def _cores(self, cell: Cell) -> int:
-        """Of the database, as far as the plan or this machine tells."""
-        simulated = self.plan.storages[cell.storage].simulated
-        return simulated.cores if simulated else len(self.plan.database.cores) or host().cores
+        """Of the database, as far as the plan or this machine tells; of a server by URL nothing does, so its climb begins at 1 user."""
+        storage = self.plan.storages[cell.storage]
+        if storage.url or self.plan.database.url:
+            if isinstance(self.plan.ladder.users, tuple) and not self.plan.ladder.users[0]:
+                self.store.put_note("the climb began at 1 user: how many cores a server by URL has is not known")
+            return 1
+        return storage.simulated.cores if storage.simulated else len(self.plan.database.cores) or host().cores
 
 
 class Restored:
@@ -123,7 +141,7 @@ class Restored:
         """The kept rung of this order, or else a new one, measured and kept."""
         kept = self.bench.store.rung(order)
         rung = kept or self._measured(order)
-        self.bench.watch(Event(kind="rung", doing=f"{order.users} users", data={"rung": rung, "kept": kept is not None}))
+        self.bench.tell(rung, kept=kept is not None)
         return rung
 
     def _measured(self, order: Order) -> Rung:

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -18,6 +19,8 @@ from typer.core import TyperGroup
 STOPPED = 130
 """As a shell tells of a process that Ctrl-C ended: 128 + SIGINT."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_FILES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOENT)
+"""What is wrong with a place that the user named, or that the environment names."""
 
 
 class Commands(TyperGroup):
@@ -51,7 +54,7 @@ def stop_at_sigterm() -> None:
 
 def _told(error: Exception) -> int | None:
     """Say what happened; the exit code, or None for what typer itself raises and tells (wrong options, leaving)."""
-    from kneebench.errors import KneebenchError
+    from kneebench.errors import KneebenchError, PlanError
 
     if type(error).__module__.startswith(("typer", "click")):
         return None
@@ -60,7 +63,10 @@ def _told(error: Exception) -> int | None:
         return error.exit_code
     if isinstance(error, OSError) and error.errno in _FULL:
         _say(f"while writing {error.filename or 'a file'}: {error.strerror}; free some space, then start again: what was measured is kept")
-        return KneebenchError.exit_code
+        return PlanError.exit_code
+    if isinstance(error, OSError) and error.errno in _FILES and error.filename:
+        _say(f"while using {error.filename}: {error.strerror}; name another place, or make this one usable")
+        return PlanError.exit_code
     _say(f"kneebench met what it did not foresee: {type(error).__name__}: {error}\nThe traceback is in {_keep(error)}; please report it.")
     return KneebenchError.exit_code
 
@@ -70,9 +76,15 @@ def _say(message: str) -> None:
 
 
 def _keep(error: Exception) -> Path:
-    """Write the traceback where the user's programs keep their state (XDG base directories)."""
-    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kneebench" / "tracebacks"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.txt"
-    file.write_text("".join(traceback.format_exception(error)))
+    """Write the traceback where the user's programs keep their state (XDG base directories), or else with temporary files."""
+    text = "".join(traceback.format_exception(error))
+    try:
+        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kneebench" / "tracebacks"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.txt"
+        file.write_text(text)
+    except (OSError, RuntimeError):
+        with tempfile.NamedTemporaryFile("w", prefix="kneebench-", suffix=".txt", delete=False) as out:
+            out.write(text)
+        file = Path(out.name)
     return file

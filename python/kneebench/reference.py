@@ -37,7 +37,7 @@ Progress goes to stderr: a live table in a terminal, plain lines elsewhere. Resu
 | 0 | done |
 | 1 | something else that was foreseen: the message says what was being done, what was seen, what to do |
 | 2 | the plan, or something on this machine that it names, is wrong; also a wrong option |
-| 3 | something was measured, but not what was asked: the database was lost, or the load generator was the limit |
+| 3 | something was measured, but not what was asked: the database was lost or out of room, transactions failed, or the load generator was the limit |
 | 4 | a self-check of the results failed: the figures cannot be trusted |
 | 5 | refused: going on could destroy something that is not kneebench's |
 | 130 | stopped by Ctrl-C or SIGTERM: the machine was put back, what was measured is kept |

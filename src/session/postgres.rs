@@ -19,8 +19,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Generic plans over the keys, whatever the statistics of the moment say: a plan flip once made a peer's run seven times
 /// too slow without a sign.
-const SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off; \
-     SET enable_mergejoin = off; SET jit = off";
+pub const SETTINGS: [(&str, &str); 5] = [
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("jit", "off"),
+];
 
 /// What the function `kneebench.new_order` raises for an item that does not exist.
 const ROLLED_BACK_BY_DESIGN: &str = "KB001";
@@ -111,7 +116,8 @@ impl Postgres {
 }
 
 async fn prepare(client: &Client) -> Result<[Statement; 5], String> {
-    client.batch_execute(SETTINGS).await.map_err(|wrong| format!("the session's settings: {}", words(&wrong)))?;
+    let settings: String = SETTINGS.iter().map(|(name, value)| format!("SET {name} = {value};")).collect();
+    client.batch_execute(&settings).await.map_err(|wrong| format!("the session's settings: {}", words(&wrong)))?;
     let one = async |(sql, types)| client.prepare_typed(sql, types).await.map_err(|wrong| format!("preparing {sql:?}: {}", words(&wrong)));
     let [a, b, c, d, e] = CALLS;
     Ok([one(a).await?, one(b).await?, one(c).await?, one(d).await?, one(e).await?])

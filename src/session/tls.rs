@@ -16,9 +16,13 @@ use crate::address::{Address, TlsMode};
 pub fn connector(address: &Address) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match address.sslmode {
-        TlsMode::Disable | TlsMode::Prefer | TlsMode::Require => Arc::new(Verifier { chain: None, provider: Arc::clone(&provider) }),
-        TlsMode::VerifyCa => Arc::new(Verifier { chain: Some(chain(address, &provider)?), provider: Arc::clone(&provider) }),
         TlsMode::VerifyFull => chain(address, &provider)?,
+        // as libpq does, `require` verifies the issuer where a root certificate is named
+        TlsMode::Require if address.sslrootcert.is_empty() => Arc::new(Verifier { chain: None, provider: Arc::clone(&provider) }),
+        TlsMode::Require | TlsMode::VerifyCa => {
+            Arc::new(Verifier { chain: Some(chain(address, &provider)?), provider: Arc::clone(&provider) })
+        }
+        TlsMode::Disable | TlsMode::Prefer => Arc::new(Verifier { chain: None, provider: Arc::clone(&provider) }),
     };
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

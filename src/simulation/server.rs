@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 
 use super::crew::SimulatedCrew;
 use super::{Simulation, World};
+use crate::python::{Crew, raised};
 use crate::session::simulated::ledger::Sums;
 use crate::session::simulated::model::{Model, SECOND_NS};
 use crate::session::simulated::readings::Readings;
-use crate::{Crew, raised};
 
 /// A database and its drives as a discrete-event model with a clock of its own.
 #[pyclass(frozen)]

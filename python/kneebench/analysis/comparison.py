@@ -82,7 +82,8 @@ def ratio_of(climb: Climb, against: Climb, quantity: Quantity) -> Comparison | N
     differs = beyond and not ratio.low <= 1 <= ratio.high
     said = f"{called(climb)} had {times_with_interval(ratio)} the {quantity.called} of {called(against)}"
     if not differs:
-        why = f"within the noise floor of {percent(floor)}" if not beyond else "the interval holds 1"
+        scattered = f"within the noise floor of {percent(floor)}" if floor < 1 else "repeats of one storage alone differ more than twofold"
+        why = "the interval holds 1" if beyond else scattered
         said = f"no difference shown in {quantity.called} between {called(climb)} and {called(against)}: {times_with_interval(ratio)}, {why}"
     return Comparison(
         quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 
 from kneebench.analysis.comparison import MEAN, NOPM, called, compare, ratio_of
 from kneebench.analysis.knee import knee, report_rungs
@@ -17,8 +18,8 @@ HARDLY_ANY_READS = 0.1
 def finding(results: Results) -> str:
     """The title, as a finding with its interval; what limits it stands in the title too ("simulated", "data cached").
 
-    Compared cells give the largest ratio of NOPM at the knee, with the latency it cost; one cell alone gives its knee; a
-    campaign without a report says that it has none yet.
+    Compared cells give the ratio of NOPM at the knee that is farthest from 1 (a third as much is farther than twice as much), with
+    the latency it cost; one cell alone gives its knee; a campaign without a report says that it has none yet.
     """
     said = _said(results)
     if data_cached(results.climbs):
@@ -37,7 +38,7 @@ def _said(results: Results) -> str:
     ratios = [c for c in compare(results) if c.quantity == "nopm"]
     climbs = {climb.cell.id: climb for climb in results.climbs}
     if ratios:
-        best = max(ratios, key=lambda c: (c.differs, abs(c.ratio.value - 1)))
+        best = max(ratios, key=lambda c: (c.differs, abs(log(c.ratio.value))))
         return _compared(best, climbs[best.cell], climbs[best.baseline])
     knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]
     return _alone(*knees[0]) if knees else "no knee was measured in a report yet"

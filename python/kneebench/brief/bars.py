@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kneebench.brief import look
@@ -18,23 +19,66 @@ class Bar(NamedTuple):
     label: str
 
 
+class Whisker(NamedTuple):
+    """An interval as it is drawn: `end` of its line; `tip` where it ends within the frame, `beyond` where an arrow says that it goes on."""
+
+    end: float
+    tip: float | None
+    beyond: float | None
+
+
+BEYOND = " An arrow: the interval goes on beyond the frame."
+"""In the caption of a figure where a whisker is cut off."""
+
+
+def frame(bars: Iterable[tuple[float, float | None]], most: float) -> float:
+    """How far whiskers reach, of (value, high): as far as the highest, but none further than `most` times its own bar.
+
+    >>> frame([(4.2, 34.0), (0.9, 4.5)], most=2)
+    8.4
+    """
+    return max(min(high or value, most * value) for value, high in bars)
+
+
+def whisker(value: float, high: float | None, frame: float) -> Whisker:
+    """The interval's upper end within the frame.
+
+    >>> whisker(4.2, 34.0, frame=8.4), whisker(0.9, 4.5, frame=8.4)
+    (Whisker(end=8.4, tip=None, beyond=8.4), Whisker(end=4.5, tip=4.5, beyond=None))
+    """
+    if high is None:
+        return Whisker(value, None, None)
+    return Whisker(high, high, None) if high <= frame else Whisker(frame, None, frame)
+
+
 def bars(reading: Reading, rows: list[Bar], title: str) -> dict[str, Any]:
-    """The chart. A whisker that would reach beyond twice its bar is cut off at the frame."""
+    """The chart. A whisker that would reach beyond twice the longest bar's own is cut off at the frame, with an arrow."""
     import altair as alt
 
     longest = max(len(row.label) for row in rows)
-    top = max(min(row.high or row.value, 2 * row.value) for row in rows) * (1 + 0.025 * longest)
+    reach = _reach(rows)
+    top = reach * (1 + 0.025 * longest)
     x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, top or 1], nice=False), axis=alt.Axis(grid=True, tickCount=7, format=",.6~r"))
     y = alt.Y("name:N", sort=[row.name for row in rows], title=None, axis=alt.Axis(labelLimit=190, labelFontSize=13, labelPadding=8))
     colours = alt.Scale(domain=reading.names, range=reading.colours)
-    shared = look.chart([{**row._asdict(), "end": row.value if row.high is None else row.high} for row in rows]).encode(y=y)
+    shared = look.chart([{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]).encode(y=y)
     known = shared.transform_filter("isValid(datum.high)")
     drawn = alt.layer(
         shared.mark_bar(height=26, cornerRadiusEnd=2).encode(x=x, color=alt.Color("name:N", scale=colours, legend=None)),
-        known.mark_rule(color=look.INK, strokeWidth=1.5, clip=True).encode(x="low:Q", x2="high:Q"),
-        known.mark_tick(color=look.INK, height=9, clip=True).encode(x="low:Q"),
-        known.mark_tick(color=look.INK, height=9, clip=True).encode(x="high:Q"),
-        shared.mark_text(align="left", dx=8, fontSize=13).encode(x="end:Q", text="label:N"),
+        known.mark_rule(color=look.INK, strokeWidth=1.5).encode(x="low:Q", x2="end:Q"),
+        known.mark_tick(color=look.INK, height=9).encode(x="low:Q"),
+        shared.transform_filter("isValid(datum.tip)").mark_tick(color=look.INK, height=9).encode(x="tip:Q"),
+        shared.transform_filter("isValid(datum.beyond)").mark_point(**look.ARROW, shape="triangle-right").encode(x="beyond:Q"),
+        shared.mark_text(align="left", dx=9, fontSize=13).encode(x="end:Q", text="label:N"),
     )
     made: dict[str, Any] = drawn.properties(width=look.WIDTH - 60, height={"step": 54 if len(rows) < 5 else 38}).to_dict()
     return made
+
+
+def cut_off(rows: list[Bar]) -> bool:
+    """True where a whisker is cut off at the frame."""
+    return any(row.high is not None and row.high > _reach(rows) for row in rows)
+
+
+def _reach(rows: list[Bar]) -> float:
+    return frame(((row.value, row.high) for row in rows), most=2.0)

@@ -11,6 +11,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#E69F00", "#4
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge")
 READ, WRITTEN, LOG = "#E69F00", "#0072B2", "#4D4D4D"
 INK, FAINT, LINE, ALARM = "#1f2933", "#52606d", "#e4e7eb", "#b42318"
+ARROW: dict[str, Any] = {"filled": True, "color": INK, "size": 60, "opacity": 1}
+"""Where a whisker is cut off."""
 DIRECT = 4
 """Up to so many lines are named where they end."""
 WIDTH, HEIGHT = 440, 260

@@ -16,7 +16,7 @@ from kneebench.brief import look, words
 from kneebench.brief.latencies import AtOneRate, at_one_rate
 from kneebench.plan import Plan
 from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
-from kneebench.results.reading import series
+from kneebench.results.reading import point, series
 
 
 class Failed(NamedTuple):
@@ -78,7 +78,7 @@ class Reading:
     @property
     def point(self) -> str:
         """What the report measured: a knee that a climb found, or the load that the plan fixed."""
-        return "knee" if isinstance(self.plan.ladder.users, tuple) else "fixed load"
+        return point(self.campaign)
 
     @property
     def base(self) -> Climb:

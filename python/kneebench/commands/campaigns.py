@@ -56,20 +56,22 @@ def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) 
 def compare(a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
     """Compare two campaigns, storage by storage.
 
-    Refused where the plans differ in what shapes a figure: the first such field is named.
+    Refused where the plans differ in what shapes a figure (the first such field is named), or the
+    server's major versions do. Other differences of machine and settings are told below the table.
 
     \b
     Example:
       kneebench compare before after
     """
-    from kneebench.results import across
+    from kneebench.results import across, differences
     from kneebench.screen import tables
 
-    found = across([_load(a, root), _load(b, root)])
+    both = [_load(a, root), _load(b, root)]
+    found, differing = across(both), differences(*both)
     if as_json:
-        show_json([row.model_dump(mode="json") for row in found])
+        show_json({"storages": [row.model_dump(mode="json") for row in found], "differences": differing})
     else:
-        show_parts(tables.across(found))
+        show_parts(tables.across(found), *tables.differences(differing))
 
 
 def write_brief(

@@ -39,13 +39,14 @@ def run(
     """
     from kneebench import campaign
     from kneebench.lab.host import host
-    from kneebench.plan.duration import expected_duration_s
+    from kneebench.plan.duration import expected
     from kneebench.screen.watching import watching
 
-    asked = asked_plan(plan)
-    expected_s = expected_duration_s(asked, host())
-    _ask(expected_s, yes or as_json)
-    with watching(asked, expected_s, as_json=as_json) as watch:
+    _clean()
+    asked = asked_plan(plan, None if fresh else out)
+    expecting = expected(asked, host())
+    _ask(expecting.total_s, yes or as_json)
+    with watching(asked, expecting, as_json=as_json) as watch:
         results = campaign.run(asked, out, watch, fresh)
     _tell(results, brief, as_json)
 
@@ -63,7 +64,7 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
     """
     from kneebench.findings import findings
 
-    found = findings(asked_plan(plan))
+    found = findings(asked_plan(plan, CAMPAIGNS))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:
@@ -100,6 +101,13 @@ def parts(as_json: Json = False) -> None:
         return
     for shelf in SHELVES:
         typer.echo(f"{shelf + 's':10} {', '.join(names(shelf))}")
+
+
+def _clean() -> None:
+    """Before the default plan is sized by what is free: what a killed run left takes the disk and the memory."""
+    from kneebench.lab.journal import Journal
+
+    Journal().clean(lambda event: typer.echo(event.doing, err=True))
 
 
 def _ask(expected_s: float, sure: bool) -> None:

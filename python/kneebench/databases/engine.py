@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from kneebench._core import Crew
+from kneebench.errors import KneebenchError, Refused
 from kneebench.records import Cell, Check, Finding, Setting, Watch
 
 
@@ -56,6 +57,11 @@ class Server(Protocol):
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end (log lines, OOM)."""
         ...
+
+
+def finding_of(error: KneebenchError, subject: str = "") -> Finding:
+    """What stands in a campaign's way, told before it begins: refused where going on could destroy something that is not ours."""
+    return Finding(level="refused" if isinstance(error, Refused) else "error", subject=subject or error.doing, seen=error.seen, do=error.do)
 
 
 class Engine(Protocol):

@@ -7,6 +7,8 @@ trusted nowhere: virtual disks and loop devices read 1.
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,13 +26,19 @@ class Mount(NamedTuple):
     source: str
 
 
-def _mounts() -> list[Mount]:
-    lines = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    return [Mount(f[2], Path(_unescaped(f[4])), f[f.index("-") + 1], f[f.index("-") + 2]) for f in lines]
+def mounts(table: str) -> list[Mount]:
+    """The mounts of a mountinfo table (proc(5)), in its order: what was mounted later comes later."""
+    lines = [line.split(" ") for line in table.split("\n") if line]
+    return [Mount(f[2], Path(_unescaped(f[4])), f[f.index("-") + 1], _unescaped(f[f.index("-") + 2])) for f in lines]
 
 
 def _unescaped(text: str) -> str:
-    return text.encode().decode("unicode_escape") if "\\" in text else text
+    """Blanks, tabs, line ends and backslashes stand there as octal numbers.
+
+    >>> _unescaped(r"/mnt/größe\\040neu")
+    '/mnt/größe neu'
+    """
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
 
 
 def existing(path: Path) -> Path:
@@ -40,9 +48,14 @@ def existing(path: Path) -> Path:
 
 
 def mount_of(path: Path) -> Mount:
-    """The mount that holds the path (or its nearest existing parent): the last one whose point is above it."""
+    """The mount that holds the path (or its nearest existing parent)."""
     real = existing(path).resolve()
-    return max((m for m in _mounts() if real.is_relative_to(m.point)), key=lambda m: len(m.point.parts))
+    return above(real, mounts(os.fsdecode(Path("/proc/self/mountinfo").read_bytes())))
+
+
+def above(real: Path, there: Sequence[Mount]) -> Mount:
+    """The nearest mount above a path; of several on one point the last, which hides the others."""
+    return max((m for m in reversed(there) if real.is_relative_to(m.point)), key=lambda m: len(m.point.parts))
 
 
 def file_system_of(path: Path) -> str:

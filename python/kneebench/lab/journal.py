@@ -21,6 +21,8 @@ from kneebench.records import Event, Record, Watch
 
 MARKER = ".kneebench-made-this"
 """In every directory that we made: nothing without it is ever removed."""
+SERVER = "postgres"
+"""The name of a process that is ended for standing in a directory of ours: PostgreSQL's go to their data directory, what starts them stays at /."""
 
 
 class Entry(Record):
@@ -108,18 +110,35 @@ class Journal:
 
     def leftovers(self) -> list[Entry]:
         """Entries whose maker no longer runs, processes first."""
-        entries = [Entry.model_validate_json(file.read_text()) for file in self.folder.glob("*.json")]
+        entries = list(self._entries())
         left = [entry for entry in entries if entry.boot != _boot() or not _runs(entry.owner, entry.owner_started)]
         return sorted(left, key=lambda entry: entry.kind, reverse=True)
 
+    def _entries(self) -> Iterator[Entry]:
+        for file in self.folder.glob("*.json"):
+            with contextlib.suppress(FileNotFoundError):  # undone meanwhile by its maker
+                yield Entry.model_validate_json(file.read_text())
+
     def clean(self, watch: Watch) -> list[Entry]:
-        """Undo what killed runs left; what was undone."""
-        left = self.leftovers()
-        for entry in left:
+        """Undo what killed runs left; what was undone. What cannot be undone now stays written down, and the watcher is warned."""
+        done = []
+        for entry in self.leftovers():
             watch(Event(kind="start", doing=f"undoing what an earlier run left: {entry.what}"))
-            _undo(entry)
-            (self.folder / f"{entry.id}.json").unlink(missing_ok=True)
-        return left
+            try:
+                _require_parent(entry)
+                _undo(entry)
+            except OSError as error:
+                watch(Event(kind="warning", doing=f"{entry.what} of an earlier run is still there, the next run tries again: {error}"))
+            else:
+                (self.folder / f"{entry.id}.json").unlink(missing_ok=True)
+                done.append(entry)
+        return done
+
+
+def _require_parent(entry: Entry) -> None:
+    """Raises FileNotFoundError for a directory whose parent is away: it may be on a drive that is not mounted now."""
+    if entry.kind == "directory":
+        Path(entry.path).parent.stat()
 
 
 def _undo(entry: Entry) -> None:
@@ -131,8 +150,9 @@ def _undo(entry: Entry) -> None:
 
 
 def _living_in(path: Path) -> list[psutil.Process]:
-    """Processes that work in a directory of ours: a server whose own entry was not yet written."""
-    return [p for p in psutil.process_iter(["cwd"]) if p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)]
+    """Servers that work in a directory of ours: one whose own entry was not yet written. Anybody else who stands there is left alone."""
+    found = psutil.process_iter(["name", "cwd"])
+    return [p for p in found if p.info["name"] == SERVER and p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)]
 
 
 def _end(processes: list[psutil.Process]) -> None:

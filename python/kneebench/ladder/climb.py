@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
+from kneebench.analysis.bottleneck import CLIENT_BUSY
 from kneebench.analysis.elasticity import elasticity
 from kneebench.ladder import steps, stops
 from kneebench.plan.plan import Ladder
@@ -27,9 +28,10 @@ class Place(NamedTuple):
 def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     """Yield the orders of a climb on one cell, be sent a rung for each, return the climb.
 
-    Scouting rungs from max(first, database_cores) users, each `ladder.step` times the one before, until a stop fires; then one
-    rung between the knee and the one after it; then the first again ("drift"). An invalid rung ends the climb at once: the load
-    generator was measured, not the database. `ladder.users` as one number is one rung of that many users ("fixed").
+    Scouting rungs from the plan's first number of users, or the database's cores where that is 0, each `ladder.step` times the one
+    before, until a stop fires; then one rung between the knee and the one after it; then the first again ("drift"). An invalid rung
+    ends the climb at once: something else than the database was measured, mostly the load generator. `ladder.users` as one
+    number is one rung of that many users ("fixed").
     """
     if isinstance(ladder.users, int):
         return (yield from _fixed(cell, ladder, ladder.users))
@@ -103,12 +105,14 @@ def _refined(scouts: Sequence[Rung], at: int, middle: Rung | None, ladder: Ladde
 
 
 def _ended_invalid(cell: Cell, scouts: Sequence[Rung], invalid: Rung, verdicts: Sequence[Verdict]) -> Climb:
-    """The climb up to the rung whose load generator was the limit; the last valid rung stands in for a knee that was not reached."""
-    said = f"the load generator was the limit at {invalid.users} users: {invalid.invalid}; the climb ended there, and the knee may lie beyond"
-    verdict = Verdict(stop="client", fired=True, seen=invalid.invalid, limit="a valid rung", sentence=said)
+    """The climb up to the invalid rung; the last valid one stands in for a knee that was not reached."""
+    client = (invalid.quantity("client.busy") or 0.0) > CLIENT_BUSY
+    stop, why = ("client", "the load generator was the limit") if client else ("invalid", "the rung was invalid")
+    said = f"{why} at {invalid.users} users: {invalid.invalid}; the climb ended there, and the knee may lie beyond"
+    verdict = Verdict(stop=stop, fired=True, seen=invalid.invalid, limit="a valid rung", sentence=said)
     knee = scouts[-1].users if scouts else None
     bracket = (scouts[max(0, len(scouts) - 2)].users, invalid.users) if scouts else None
-    return Climb(cell=cell, rungs=(*scouts, invalid), verdicts=(verdict, *verdicts), stopped_by="client", knee_users=knee, bracket=bracket)
+    return Climb(cell=cell, rungs=(*scouts, invalid), verdicts=(verdict, *verdicts), stopped_by=stop, knee_users=knee, bracket=bracket)
 
 
 def _fixed(cell: Cell, ladder: Ladder, users: int) -> Climbing:

@@ -19,13 +19,12 @@ from kneebench.measurement.meters import Site, open_meters
 from kneebench.measurement.special import special
 from kneebench.measurement.summaries import series, summaries
 from kneebench.measurement.underway import UnderWay, described, losses_told
+from kneebench.measurement.validity import invalid, refuse_starved
 from kneebench.measurement.warm_up import Held, WarmedUp, hold_window, schedule, warm_up
 from kneebench.plan import Plan
 from kneebench.records import Order, Rung, Second, Series, Summary, Tally, Watch
 from kneebench.workload import crew_order, running
 
-CLIENT_LIMIT = 0.8
-"""Of the virtual users' cores: above it the load generator was measured, not the database."""
 OTHERS_LIMIT = 0.15
 """Of this machine's cores, used by other programs: above it the reader must know. (The kernel's own threads take some per cent.)"""
 
@@ -50,13 +49,15 @@ class Seen(NamedTuple):
 
 
 def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], watch: Watch) -> Measured:
-    """Measure one rung. Raises DatabaseLost when the server goes away, KneebenchError when it does not let the users in."""
+    """Measure one rung. Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
+    connections, KneebenchError when it does not let the users in."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     with losses_told(server, described(order)):
         before = _idle(server)
         crew = server.crew(crew_order(plan, order).model_dump_json())
         _connect(crew, order, server)
         seen = _under_load(crew, order, plan, server, storage_paths, watch)
+        refuse_starved(order, seen.tally)
         after = _idle(server)
         seen.logbook.look()
     tracks, held = seen.logbook.tracks, seen.held
@@ -73,7 +74,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
         quantities=quantities,
         checks=checks(evidence),
         notes=(*_notes(evidence, seen), *_others_note(quantities), *server.notes),
-        invalid=_invalid(seen.tally),
+        invalid=invalid(order, seen.tally, plan.ladder.stops.errors.share),
     )
     return Measured(rung, series(tracks, held.last), seen.seconds)
 
@@ -119,7 +120,8 @@ def _scans(logbook: Logbook) -> dict[str, float] | None:
 def _notes(evidence: Evidence, seen: Seen) -> tuple[str, ...]:
     unsteady = () if seen.warmed.steady else (f"not steady: {seen.warmed.why}",)
     few = warehouses_note(evidence.order, evidence.workload)
-    return (*unsteady, *seen.warmed.notes, *seen.held.notes, *few, *seen.logbook.notes)
+    unseen = ("sequential scans not checked: no meter told of them",) if evidence.scans is None else ()
+    return (*unsteady, *seen.warmed.notes, *seen.held.notes, *few, *unseen, *seen.logbook.notes)
 
 
 def _others_note(quantities: Mapping[str, Summary]) -> tuple[str, ...]:
@@ -128,15 +130,3 @@ def _others_note(quantities: Mapping[str, Summary]) -> tuple[str, ...]:
     if others is None or others.value <= OTHERS_LIMIT:
         return ()
     return (f"other programs used {100 * others.value:.0f} % of this machine's cores: the database had the less",)
-
-
-def _invalid(tally: Tally) -> str:
-    """Why the rung must not be used; empty where it may."""
-    busy = tally.client_cpu_s / (tally.client_workers * tally.window_s)
-    if busy > CLIENT_LIMIT:
-        return f"the load generator was {100 * busy:.0f} % busy (limit {100 * CLIENT_LIMIT:.0f} %): it was measured, not the database"
-    if tally.lost_users:
-        return f"{tally.lost_users} of {tally.users} users lost their connection: the load was not the one ordered"
-    if not tally.window.completed:
-        return "no transaction ended within the window"
-    return ""

@@ -3,8 +3,9 @@
 database.busy                the least busy of the database's cores: all are at least as busy (sources: each core)
 others.busy                  of all cores of this machine, what neither the server nor this process used: the kernel's own threads, other programs
 client.busy                  CPU of the virtual users' threads, of what those threads could have had
-log.write_latency_10s        the log's write and sync time per flush in the last three windows of 10 s (sources 1, 2, 3); the value is their
-                             median, so that "two of three above the limit" is value > limit
+log.write_latency_10s        the log's write and sync time per flush in the last three windows of 10 s, or thirds of a shorter window
+                             (sources 1, 2, 3); the value is their median, so that "two of three above the limit" is value > limit. Below
+                             15 s one mean over the whole window (source 1): a backend reports its counts once a second at most
 server.cpu_per_transaction   CPU of the server's processes, per transaction completed
 client.cpu_per_transaction   CPU of the virtual users' threads, per transaction completed
 """
@@ -22,6 +23,8 @@ from kneebench.records import Summary, Tally
 
 LOG_WINDOW_S = 10
 LOG_WINDOWS = 3
+LOG_SHORTEST_S = 5
+"""Of a window that a mean of the log's times is taken over (summaries.py: what less than 5 s say of them is rough)."""
 
 
 def special(tracks: Sequence[Track], first: int, last: int, tally: Tally, cores: Sequence[int]) -> dict[str, Summary]:
@@ -71,9 +74,10 @@ def client_busy(tally: Tally) -> Summary:
 
 
 def log_write_latency_10s(tracks: Sequence[Track], first: int, last: int) -> Summary | None:
-    """Of the last three 10 s, or of the thirds of a shorter window; None where the log was not measured or never flushed."""
+    """Of the last three 10 s, of the thirds of a shorter window, below 15 s of the whole; None where the log was not measured or never flushed."""
     begin = max(first, last - LOG_WINDOW_S * LOG_WINDOWS)
-    edges = [begin + round(n * (last - begin) / LOG_WINDOWS) for n in range(LOG_WINDOWS + 1)]
+    windows = LOG_WINDOWS if last - begin >= LOG_SHORTEST_S * LOG_WINDOWS else 1
+    edges = [begin + round(n * (last - begin) / windows) for n in range(windows + 1)]
     means = {
         str(n): mean
         for n, (a, b) in enumerate(pairwise(edges), start=1)

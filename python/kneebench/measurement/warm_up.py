@@ -17,6 +17,8 @@ from kneebench.plan.plan import Ladder
 from kneebench.records import Order, Setting
 
 QUOTED = ("report", "latency", "fixed")
+COLD = ("report", "fixed")
+"""Measured first on a restored database."""
 SHORTEST_S, LONG_ENOUGH_S = 3.0, 10.0
 """Bounds of the shortest warm-up: half the window that follows, within these."""
 LATE_S = 30.0
@@ -61,7 +63,8 @@ def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = ()) -> 
     fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
     minimum_s = min(ladder.warm_up_limit, max(SHORTEST_S, min(LONG_ENOUGH_S, window_s / 2)))
     cycle_s = next((_seconds(s.value) for s in settings if s.name == "checkpoint_timeout"), 300.0)
-    return Schedule(window_s, fixed_s, minimum_s, ladder.warm_up_limit, ladder.checkpoints if quoted else 0, cycle_s)
+    limit_s = ladder.cold_warm_up_limit if order.phase in COLD else ladder.warm_up_limit
+    return Schedule(window_s, fixed_s, minimum_s, limit_s, ladder.checkpoints if quoted else 0, cycle_s)
 
 
 def _seconds(text: str) -> float:
@@ -114,7 +117,10 @@ def _until_a_checkpoint(rung: UnderWay, times: Schedule) -> tuple[str, ...]:
 
 
 def hold_window(rung: UnderWay, times: Schedule) -> Held:
-    """The window: the plan's time, and as many whole checkpoint cycles as it wants, ended where one ends."""
+    """The window: the plan's time, and as many whole checkpoint cycles as it wants, ended where one ends.
+
+    A second of load more follows it, the cool-down: what is still under way in the window ends among others, not alone.
+    """
     rung.users.mark("window")
     first, begin_s, begun = rung.logbook.last, rung.now_s, [rung.checkpoints_begun]
     cycles = 0 if begun[0] is None else times.cycles
@@ -126,7 +132,9 @@ def hold_window(rung: UnderWay, times: Schedule) -> Held:
         whole = rung.now_s > begin_s + times.window_s - 0.5 and _at_a_cycles_end(begun, cycles)
         late = rung.now_s > end_s + times.cycle_s + LATE_S
     rung.users.mark("cool_down")
-    return Held(first, rung.logbook.last, () if whole else (f"the window does not hold the {cycles} whole checkpoint cycles wanted",))
+    last = rung.logbook.last
+    rung.second("cooling down", 1.0, 0.0)
+    return Held(first, last, () if whole else (f"the window does not hold the {cycles} whole checkpoint cycles wanted",))
 
 
 def _at_a_cycles_end(begun: Sequence[float | None], cycles: int) -> bool:

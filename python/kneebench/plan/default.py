@@ -33,11 +33,16 @@ def default_plan(host: Host | None, directory: Path, memory: Path = MEMORY) -> P
     """
     cores = host.cores if host else 2
     memory_bytes = host.memory_bytes if host else 4 << 30
+    return sized_plan(directory, _warehouses(cores, memory_bytes, _free(directory), _free(memory)), memory)
+
+
+def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
+    """The default plan with so many warehouses; its question names the directory."""
     return Plan(
         question=f"What would faster storage than the disk under {directory.absolute()} buy this database?",
         baseline="disk",
-        workload=Workload(warehouses=_warehouses(cores, memory_bytes, _free(directory), _free(memory))),
-        ladder=Ladder(step=1.5, warm_up_limit=8.0, window=6.0, report_window=12.0, checkpoints=0, repeats=3, users=(0, 256), budget=600.0),
+        workload=Workload(warehouses=warehouses),
+        ladder=Ladder(step=1.5, warm_up_limit=8.0, window=6.0, report_window=12.0, checkpoints=0, repeats=3, users=(0, 256), budget=600.0, latency_share=0.5),
         storages={"disk": Storage(path=directory), "memory": Storage(path=memory)},
     )
 
@@ -53,7 +58,7 @@ def _warehouses(cores: int, memory_bytes: int, disk_bytes: int, shm_bytes: int) 
     """As many as the knee's users want, and no more than a quarter of the memory, the tmpfs, and half the disk hold.
 
     >>> _warehouses(2, 24 << 30, 80 << 30, 24 << 30), _warehouses(2, 4 << 30, 80 << 30, 24 << 30)
-    (20, 10)
+    (20, 9)
     """
     wanted = min(max(20, _WAREHOUSES_PER_CORE * cores), _MOST_WAREHOUSES)
     in_memory, on_disk = (int((free_bytes - _LOG_BYTES) / _GROWTH) for free_bytes in (shm_bytes, disk_bytes // 2))

@@ -55,7 +55,8 @@ def expected(plan: Plan, host: Host) -> Expected:
     load_s = 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
     restore_s = _START_S + (plan.workload.warehouses * WAREHOUSE_BYTES / _RESTORE_BYTES_PER_S if plan.database.restore == "copy" else 0.0)
     climb_s = min(restore_s + rungs(ladder, cores) * (_warm_up_s(ladder) + ladder.window + _RUNG_S), ladder.budget)
-    visit_s = restore_s + 2 * (_warm_up_s(ladder) + _report_window_s(ladder) + _RUNG_S)
+    warm_ups_s = _warm_up_s(ladder) + _warm_up_s(ladder, cold=True)
+    visit_s = restore_s + warm_ups_s + 2 * (_report_window_s(ladder) + _RUNG_S)
     return Expected(load_s, count * climb_s, count * ladder.repeats * visit_s)
 
 
@@ -68,8 +69,10 @@ def rungs(ladder: Ladder, cores: int) -> int:
     return math.ceil(math.log(max(knee / first, 1)) / math.log(ladder.step)) + 1 + ladder.stops.plateau.steps + 2
 
 
-def _warm_up_s(ladder: Ladder) -> float:
-    return 0.7 * ladder.warm_up_limit if ladder.warm_up == "auto" else ladder.warm_up
+def _warm_up_s(ladder: Ladder, cold: bool = False) -> float:
+    if ladder.warm_up != "auto":
+        return ladder.warm_up
+    return 0.7 * (ladder.cold_warm_up_limit if cold else ladder.warm_up_limit)
 
 
 def _report_window_s(ladder: Ladder) -> float:

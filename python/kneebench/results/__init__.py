@@ -7,6 +7,7 @@
     series/<order key>.parquet at_s, quantity, source, unit, value
     seconds/<order key>.parquet one row a second and transaction, with its histogram
     finished.json              only once everything was measured; the exit state
+    schema/<kind>.json         the JSON Schema of each of these documents
     lock                       held while a kneebench writes here
 """
 
@@ -14,6 +15,7 @@ from kneebench.results.across import Across as Across
 from kneebench.results.across import across as across
 from kneebench.results.compare_plans import comparable as comparable
 from kneebench.results.compare_plans import compare_plans as compare_plans
+from kneebench.results.compare_plans import differences as differences
 from kneebench.results.reading import Listed as Listed
 from kneebench.results.reading import campaigns as campaigns
 from kneebench.results.reading import load as load

@@ -8,16 +8,18 @@ from kneebench.analysis.comparison import NOPM, baseline, ratio_of
 from kneebench.analysis.knee import knee
 from kneebench.records import Climb, Comparison, Knee, Record, Results
 from kneebench.results.compare_plans import comparable
+from kneebench.results.reading import point
 
 
 class Across(Record):
     """One cell of one campaign. `against` is its NOPM at the knee against the first campaign's baseline; None for the baseline
-    itself, and where either has no report. `sentence` says it for people."""
+    itself, and where either has no report. `sentence` says it for people; `point` is what the report measured, "knee" or "fixed load"."""
 
     campaign: str
     cell: str
     storage: str
     constraint: str
+    point: str
     knee: Knee | None
     against: Comparison | None
     sentence: str
@@ -53,12 +55,14 @@ def _row(results: Results, climb: Climb, base: Climb) -> Across:
     named, found = _renamed(results, climb), knee(climb)
     itself = named.cell.id == base.cell.id
     against = None if itself else ratio_of(named, base, NOPM)
-    plain = "the baseline" if itself else "no knee was measured in a report" if found is None else "the baseline has no knee of a report"
+    at = point(results.campaign)
+    plain = "the baseline" if itself else f"no {at} was measured in a report" if found is None else f"the baseline has no {at} of a report"
     return Across(
         campaign=results.campaign.id,
         cell=climb.cell.id,
         storage=climb.cell.storage,
         constraint=climb.cell.constraint,
+        point=at,
         knee=found,
         against=against,
         sentence=against.sentence if against else plain,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
-from kneebench.records import Campaign, Results
+from kneebench.records import Campaign, Host, Results
 from kneebench.secrets import clean
+from kneebench.units import size
 
 MATTERS = (
     "workload",
@@ -63,18 +64,31 @@ def compare_plans(a: Asked, b: Asked) -> list[str]:
 
 
 def comparable(a: Results, b: Results) -> None:
-    """Raise PlanError that names the first field that matters and differs; figures of such campaigns must not stand side by side."""
+    """Raise PlanError that names the first field of the plans that matters and differs, or two servers of different major versions:
+    figures of such campaigns must not stand side by side."""
+    doing = f"comparing {a.campaign.id} with {b.campaign.id}"
     fields = compare_plans(a.campaign.plan, b.campaign.plan)
     if fields:
         one, two = (_shown(campaign, fields[0]) for campaign in (a.campaign, b.campaign))
         more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
-        doing = f"comparing {a.campaign.id} with {b.campaign.id}"
         raise PlanError(doing, seen=f"{fields[0]} is {one} in the first and {two} in the second{more}", do="measure both with the same plan")
+    one, two = (_majors(results.campaign) for results in (a, b))
+    if one and two and one != two:
+        raise PlanError(doing, seen=f"the server is version {one} in the first and {two} in the second", do="measure both with one major version")
+
+
+def differences(a: Results, b: Results) -> list[str]:
+    """What two campaigns differ in besides their storages, in sentences: kneebench, the machine, the server's settings that matter."""
+    left, right = ({"kneebench": one.campaign.kneebench, **_machine(one.campaign.host)} for one in (a, b))
+    return _differing(a, b, left, right) + differing_settings(a, b)
 
 
 def differing_settings(a: Results, b: Results) -> list[str]:
     """Sentences for the server settings that change what storage sees and differ between two campaigns."""
-    left, right = (_settings(results.campaign) for results in (a, b))
+    return _differing(a, b, *(_settings(results.campaign) for results in (a, b)))
+
+
+def _differing(a: Results, b: Results, left: Mapping[str, str], right: Mapping[str, str]) -> list[str]:
     return [
         f"{name} is {left.get(name, 'not known')} in {a.campaign.id} and {right.get(name, 'not known')} in {b.campaign.id}"
         for name in {**left, **right}
@@ -82,14 +96,30 @@ def differing_settings(a: Results, b: Results) -> list[str]:
     ]
 
 
-def resumable(kept: Asked, asked: Asked) -> bool:
-    """True where a campaign of the first plan may be gone on with under the second."""
+def _machine(host: Host) -> dict[str, str]:
+    facts = {"processor": host.cpu, "cores": host.cores, "memory": size(host.memory_bytes), "kernel": host.kernel, "system": host.system}
+    facts |= {"virtualisation": host.virtualisation or "none seen", "governor": host.governor or "not readable", **host.settings}
+    return {name: str(value) for name, value in facts.items()}
+
+
+def _majors(campaign: Campaign) -> str:
+    """The server's major version; more than one where storages have servers of their own."""
+    versions = _settings(campaign).get("server_version", "")
+    return ", ".join(dict.fromkeys(version.partition(".")[0].partition(" ")[0] for version in versions.split(", ") if version))
+
+
+def resumable(kept: Asked, asked: Asked, but: Sequence[str] = RESUME_IGNORES) -> bool:
+    """True where a campaign of the first plan may be gone on with under the second: equal `but` for some fields."""
     left, right = dict(_leaves(plan_document(kept))), dict(_leaves(plan_document(asked)))
-    return all(left.get(name) == right.get(name) for name in {**left, **right} if not _within(name, RESUME_IGNORES))
+    return all(left.get(name) == right.get(name) for name in {**left, **right} if not _within(name, but))
 
 
 def _settings(campaign: Campaign) -> dict[str, str]:
-    return {s.name: s.value for settings in campaign.settings.values() for s in settings if s.matters}
+    """Name to value; to all values where storages of a campaign differ."""
+    found: dict[str, set[str]] = {}
+    for setting in (one for settings in campaign.settings.values() for one in settings if one.matters):
+        found.setdefault(setting.name, set()).add(setting.value)
+    return {name: ", ".join(sorted(values)) for name, values in found.items()}
 
 
 def _shown(campaign: Campaign, field: str) -> object:
@@ -97,7 +127,7 @@ def _shown(campaign: Campaign, field: str) -> object:
     return "not set" if value is None else value
 
 
-def _within(name: str, fields: tuple[str, ...]) -> str:
+def _within(name: str, fields: Sequence[str]) -> str:
     return next((field for field in fields if name == field or name.startswith(f"{field}.")), "")
 
 

@@ -67,6 +67,12 @@ def kept_climbs(folder: Path) -> tuple[Climb, ...]:
     return tuple(read_kept(file, KeptClimb).climb for file in sorted((folder / "climbs").glob("*.json")))
 
 
+def point(campaign: Campaign) -> str:
+    """What a campaign's report measures: a knee that a climb found, or the load that the plan fixed."""
+    ladder = campaign.plan.get("ladder")
+    return "fixed load" if isinstance(ladder, dict) and isinstance(ladder.get("users"), int) else "knee"
+
+
 def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]:
     """What the meters read through a rung, a value a second; nothing where results are in no folder."""
     return read_series(results.folder / "series" / f"{rung.order.key}.parquet", quantities) if results.folder else ()

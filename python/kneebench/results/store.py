@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -15,10 +16,11 @@ from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Campaign, Cell, Climb, Host, Order, Record, Results, Rung, Second, Series, Setting
 from kneebench.results import reading, tables
-from kneebench.results.compare_plans import plan_document, resumable
+from kneebench.results.compare_plans import RESUME_IGNORES, plan_document, resumable
 from kneebench.results.formats import Finished, KeptClimb, KeptRung, read_kept, write_kept
 from kneebench.results.lock import Lock, held
-from kneebench.results.whole import remove_parts
+from kneebench.results.schema import schemas
+from kneebench.results.whole import remove_parts, write_text
 
 
 class Measured(Protocol):
@@ -65,6 +67,8 @@ class Store:
             command=command or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
             notes=tuple(notes),
         )
+        for kind, schema in schemas().items():
+            write_text(folder / "schema" / f"{kind}.json", json.dumps(schema, indent=1) + "\n")
         write_kept(folder / "campaign.json", campaign)
         return cls(folder)
 
@@ -78,6 +82,12 @@ class Store:
         """The unfinished campaign of this plan, to go on with; a new one where there is none, or when `fresh`."""
         found = None if fresh else find_unfinished(root, plan, host)
         return cls.open(found) if found else cls.create(root, plan, host)
+
+    def differing(self, image: Mapping[str, str]) -> str:
+        """What keeps this campaign from being gone on with: another kneebench or another image measured it; empty where both match."""
+        kept = {"kneebench": self._campaign.kneebench, "image": self._campaign.image.get("key", "")}
+        now = {"kneebench": _version(), "image": image.get("key", "")}
+        return " and ".join(f"{name} {kept[name]}, now {now[name]}" for name in kept if kept[name] and kept[name] != now[name])
 
     # --- what is kept -----------------------------------------------------------------------------
 
@@ -107,7 +117,11 @@ class Store:
         write_kept(self._file("climbs", climb.cell.id, "json"), KeptClimb(climb=climb.model_copy(update={"rungs": ()})))
 
     def put_settings(self, cell: Cell, settings: Sequence[Setting]) -> None:
-        """Keep the settings that were in force on a cell."""
+        """Keep the settings that were in force on a cell; one that is not as it was before the campaign was gone on with is noted."""
+        was, now = ({s.name: s.value for s in some} for some in (self._campaign.settings.get(cell.id, ()), settings))
+        for name in sorted({*was, *now}) if was else ():
+            if was.get(name) != now.get(name):
+                self.put_note(f"{name} changed on {cell.storage} while measuring: {was.get(name, 'not set')}, then {now.get(name, 'not set')}")
         self._change(settings={**self._campaign.settings, cell.id: tuple(settings)})
 
     def put_image(self, facts: Mapping[str, str]) -> None:
@@ -154,9 +168,9 @@ class _Waiting(Record):
     folder: Path
 
 
-def find_unfinished(root: Path, plan: Plan, host: Host | None = None) -> Path | None:
+def find_unfinished(root: Path, plan: Plan, host: Host | None = None, but: Sequence[str] = RESUME_IGNORES) -> Path | None:
     """The newest campaign under `root` that this plan could go on with: not finished, nobody writes into it, the same
-    plan but for question and budget, and (where a host is given) the same machine."""
+    plan `but` for some fields (question and budget), and (where a host is given) the same machine."""
     waiting = []
     for file in root.glob("*/campaign.json"):
         if (file.parent / "finished.json").exists() or held(file.parent):
@@ -165,7 +179,7 @@ def find_unfinished(root: Path, plan: Plan, host: Host | None = None) -> Path | 
             campaign = read_kept(file, Campaign)
         except KneebenchError:  # another campaign's damage must not keep this one from starting; `campaigns` lists it with its error
             continue
-        if resumable(campaign.plan, plan_document(plan)) and (host is None or _same_machine(host, campaign.host)):
+        if resumable(campaign.plan, plan_document(plan), but) and (host is None or _same_machine(host, campaign.host)):
             waiting.append(_Waiting(started_at=campaign.started_at, folder=file.parent))
     return max(waiting, key=lambda one: (one.started_at, str(one.folder))).folder if waiting else None
 

@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.estimate import estimate
 from kneebench.analysis.knee import knee, report_rungs
+from kneebench.brief.latencies import at_one_rate
 from kneebench.records import Climb, Estimate, Record, Results
+from kneebench.results.reading import point
 
 
 class Answer(Record):
-    """A storage's knee, its latency at the rate that all storages share, what stopped it; None where not measured.
+    """A storage's knee (or what it did at the load that the plan fixed: `point`), its latency at the rate that all storages share, what stopped it;
+    None where not measured.
 
-    The latencies are open-loop at `rate_per_s`; `log_write_s` is of the knee's rungs of the report.
+    The latencies are open-loop at `rate_per_s`, as in the brief (percentiles from the merged histogram); `log_write_s` is of the knee's rungs of the report.
     """
 
     storage: str
+    point: str
     users: Estimate | None
     nopm: Estimate | None
     tpm: Estimate | None
@@ -30,21 +34,21 @@ class Answer(Record):
 
 def answers(results: Results) -> list[Answer]:
     """One answer a climb, in the order measured."""
-    return [_answer(climb) for climb in results.climbs]
+    return [_answer(climb, point(results.campaign)) for climb in results.climbs]
 
 
-def _answer(climb: Climb) -> Answer:
+def _answer(climb: Climb, at: str) -> Answer:
     found = knee(climb)
-    open_loop = [rung for rung in climb.of("latency") if not rung.invalid]
-    latencies = [rung.tally.latency for rung in open_loop if rung.tally.latency]
+    rate = at_one_rate(climb)
     return Answer(
         storage=climb.cell.storage,
+        point=at,
         users=found.users if found else None,
         nopm=found.nopm if found else None,
         tpm=found.tpm if found else None,
-        rate_per_s=open_loop[0].order.rate_per_s if open_loop else None,
-        mean_s=_estimate([latency.mean_s for latency in latencies]),
-        p999_s=_estimate([latency.p999_s for latency in latencies]),
+        rate_per_s=rate.rate_per_s if rate else None,
+        mean_s=rate.mean_s if rate else None,
+        p999_s=rate.p999_s if rate else None,
         log_write_s=_estimate([value for rung in report_rungs(climb) if (value := rung.quantity("log.write_latency")) is not None]),
         stopped_by=climb.stopped_by or "not stopped yet",
         bottleneck=bottleneck(climb).resource if climb.rungs else "",

@@ -7,9 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from kneebench.lab.host import host
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
+from kneebench.plan.duration import Expected, rungs
 from kneebench.records import Event, Rung, Verdict
+
+_FASTER, _SLOWER = 3.0, 4.0
+"""The pace of what is measured may be so many times off what was expected: a first short rung says little."""
 
 
 class Line(NamedTuple):
@@ -53,12 +58,43 @@ def left(duration_s: float) -> str:
     return f"{math.ceil(duration_s / 60)} min" if duration_s < 5400 else f"{duration_s / 3600:.1f} h"
 
 
+class Work:
+    """What was expected of a campaign, and how much of it is done: loading, each storage's climb, the report's rungs."""
+
+    def __init__(self, plan: Plan, expected: Expected) -> None:
+        self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
+        self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(plan.database.cores) or host().cores)
+        self._report_rung_s = expected.report_s / (2 * plan.ladder.repeats * len(plan.storages))
+        self._climbs_left_s = dict.fromkeys(plan.storages, self._climb_s)
+        self._report_left_s = expected.report_s
+
+    @property
+    def left_s(self) -> float:
+        """As long as what is still to do was expected to take."""
+        return self._load_s + sum(self._climbs_left_s.values()) + self._report_left_s
+
+    def rung(self, storage: str, phase: str) -> float:
+        """Count a rung as done; how long it was expected to take. The last part of a climb is left until its verdicts are known."""
+        self._load_s = 0.0
+        if phase in ("report", "latency"):
+            self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
+            return self._report_rung_s
+        if storage in self._climbs_left_s:
+            self._climbs_left_s[storage] = max(self._climb_rung_s, self._climbs_left_s[storage] - self._climb_rung_s)
+        return self._climb_rung_s
+
+    def climbed(self, storage: str) -> None:
+        """Count a whole climb as done."""
+        self._climbs_left_s[storage] = 0.0
+
+
 class Progress:
     """The state: feed it events, read its fields."""
 
-    def __init__(self, plan: Plan, expected_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, plan: Plan, expected: Expected, clock: Callable[[], float] = time.monotonic) -> None:
         self.storages = {cell.id: cell.storage for cell in cells(plan)}
-        self.expected_s, self._clock, self._began_s = expected_s, clock, clock()
+        self._work, self._clock, self._began_s = Work(plan, expected), clock, clock()
+        self._told_s, self._done_s, self._took_s = 0.0, 0.0, 0.0
         self.doing, self.share, self.step_left_s = "starting", None, None  # type: tuple[str, float | None, float | None]
         self.lines: list[Line] = []
         self.verdicts: list[str] = []
@@ -70,7 +106,9 @@ class Progress:
             self.doing, self.share, self.step_left_s = event.doing, 1.0 if event.kind == "end" else event.share, event.left_s
         elif event.kind == "rung":
             self.lines.append(line(Rung.model_validate(event.data["rung"]), self.storages))
+            self._count(self.lines[-1], kept=bool(event.data.get("kept")))
         elif event.kind == "verdict":
+            self._work.climbed(event.doing)
             verdict = Verdict.model_validate(event.data)
             self.verdicts += [f"{event.doing}: {verdict.sentence}"] if verdict.fired else []
         elif event.kind == "warning":
@@ -83,5 +121,14 @@ class Progress:
 
     @property
     def left_s(self) -> float:
-        """Of the whole campaign, by what was expected beforehand; never below what the step under way still takes."""
-        return max(self.expected_s - self.elapsed_s, self.step_left_s or 0.0)
+        """Of the whole campaign: what was expected of the work still to do, at the pace of the rungs measured so far; never below
+        what the step under way still takes."""
+        pace = min(max(self._took_s / self._done_s, 1 / _FASTER), _SLOWER) if self._done_s else 1.0
+        return max(self._work.left_s * pace - (self.elapsed_s - self._told_s), self.step_left_s or 0.0)
+
+    def _count(self, told: Line, *, kept: bool) -> None:
+        """A rung is done: it sets the pace, unless it was kept, or the first (which the loading may have gone before)."""
+        first, expected_s = len(self.lines) == 1, self._work.rung(told.storage, told.phase)
+        if not kept and not first:
+            self._done_s, self._took_s = self._done_s + expected_s, self._took_s + self.elapsed_s - self._told_s
+        self._told_s = self.elapsed_s

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from kneebench import units
 from kneebench.analysis.words import times_with_interval
@@ -49,24 +50,33 @@ def answers(found: Sequence[Answer]) -> Iterator[Table]:
 def _facts(found: Sequence[Answer]) -> Iterator[tuple[str, list[str]]]:
     rate = next((answer.rate_per_s for answer in found if answer.rate_per_s), None)
     at = f" at {units.count(rate)}/s" if rate else ""
-    yield "knee, users", [_users(answer.users) for answer in found]
+    point = found[0].point
+    yield f"{point}, users", [_users(answer.users) for answer in found]
     yield "NOPM", [_interval(answer.nopm) for answer in found]
     yield "TPM", [_interval(answer.tpm) for answer in found]
     yield f"mean latency{at}", [_times(answer.mean_s) for answer in found]
     yield f"P99.9 latency{at}", [_times(answer.p999_s) for answer in found]
-    yield "log write, at the knee", [_times(answer.log_write_s) for answer in found]
+    yield f"log write, at the {point}", [_times(answer.log_write_s) for answer in found]
     yield "stopped by", [answer.stopped_by for answer in found]
     yield "bottleneck", [answer.bottleneck for answer in found]
 
 
 def across(rows: Iterable[Across]) -> Table:
-    """The knees of two campaigns, against the first one's baseline."""
-    table = _table("campaign", "storage", ">knee, users", ">NOPM (95 % interval)", "NOPM against the first baseline")
+    """The knees (or fixed loads) of two campaigns, against the first one's baseline."""
+    rows = tuple(rows)
+    table = _table("campaign", "storage", f">{rows[0].point}, users", ">NOPM (95 % interval)", "NOPM against the first baseline")
     for row in rows:
         found = row.knee
         knee = (_users(found.users), _interval(found.nopm)) if found else ("none", "none")
         table.add_row(escape(row.campaign), escape(row.storage), *knee, escape(_against(row)))
     return table
+
+
+def differences(sentences: Sequence[str]) -> Iterator[Text]:
+    """What two campaigns differ in besides their storages, a line each; nothing where they are alike."""
+    if sentences:
+        yield Text("\nBesides the storages these differ:", style="yellow")
+    yield from (Text(f"  {sentence}") for sentence in sentences)
 
 
 def _against(row: Across) -> str:

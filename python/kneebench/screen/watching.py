@@ -10,6 +10,7 @@ from typing import TextIO
 
 from kneebench import units
 from kneebench.plan import Plan
+from kneebench.plan.duration import Expected
 from kneebench.records import Event, Rung, Watch
 from kneebench.screen.progress import Line, Progress, left, line
 
@@ -18,9 +19,9 @@ _PLAIN_EVERY_S = 10.0
 
 
 @contextmanager
-def watching(plan: Plan, expected_s: float, *, as_json: bool = False) -> Iterator[Watch]:
+def watching(plan: Plan, expected: Expected, *, as_json: bool = False) -> Iterator[Watch]:
     """The watcher that fits: JSON lines when asked for, else live where stderr is a terminal, else plain lines."""
-    progress = Progress(plan, expected_s)
+    progress = Progress(plan, expected)
     if as_json:
         yield JsonLines(progress, sys.stdout)
     elif sys.stderr.isatty():

@@ -15,5 +15,5 @@ def section(reading: Reading) -> Section | None:
         return None
     rows = tuple(Row(cells=(reading.name(cell), one.resource, one.sentence, "\n".join(one.evidence))) for cell, one in found.items())
     columns = tuple(Column(title=title, number=False) for title in ("Storage", "Short of", "Finding", "Evidence"))
-    caption = "Named from what was measured. What proves it is a change that moves the knee: the log in memory, more cores, more memory."
+    caption = f"Named from what was measured. What proves it is a change that moves the {reading.point}: the log in memory, more cores, more memory."
     return Section(name="bottlenecks", title="What was short", tables=(Table(caption=caption, columns=columns, rows=rows),))

@@ -26,7 +26,7 @@ def _cautions(reading: Reading) -> Iterator[str]:
     if crowded:
         fewest = warehouses / max(users.values())
         yield (
-            f"{fewest:.1f} warehouses a user at the knee ({reading.some(crowded)}); "
+            f"{fewest:.1f} warehouses a user at the {reading.point} ({reading.some(crowded)}); "
             f"below {WAREHOUSES_A_USER} users wait for each other's rows, and storage shows less."
         )
     if ladder.quick:

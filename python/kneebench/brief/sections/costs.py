@@ -6,7 +6,7 @@ from kneebench.analysis.drift import drift
 from kneebench.brief import words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Column, Row, Section, Table
-from kneebench.brief.sections.rungs import PHASES
+from kneebench.brief.sections.rungs import label
 from kneebench.records import Rung
 
 PLACE = 90
@@ -37,12 +37,11 @@ def section(reading: Reading) -> Section | None:
 
 
 def _row(reading: Reading, rung: Rung) -> Row:
-    repeat = f" {rung.order.repeat}" if rung.order.repeat and rung.order.phase != "drift" else ""
     begun = [value for name in ("checkpoints.timed", "checkpoints.requested") if (value := rung.quantity(name)) is not None]
     return Row(
         cells=(
             reading.name(rung.order.cell),
-            PHASES[rung.order.phase] + repeat,
+            label(reading, rung),
             str(rung.users),
             words.size(rung.quantity("log.bytes_per_transaction")),
             words.size(rung.quantity("device.read_bytes_per_transaction")),

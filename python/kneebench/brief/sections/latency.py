@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kneebench.analysis.words import times_with_interval
 from kneebench.brief import words
-from kneebench.brief.bars import Bar, bars
+from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
 from kneebench.brief.latencies import AtOneRate
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
@@ -26,7 +26,8 @@ def _figure(reading: Reading, which: str) -> Figure:
     ratios = [c for c in reading.comparisons if c.quantity == f"latency.{which}"]
     best = min(ratios, key=lambda c: c.ratio.value, default=None)
     title = f"{what}: {reading.name(best.cell)} {times_with_interval(best.ratio)} that of {reading.name(best.baseline)}" if best else what
-    return Figure(name=name, number=number, title=title, caption=_caption(reading, which), alt=f"Bars. {title}.", spec=bars(reading, rows, "milliseconds"))
+    caption = _caption(reading, which) + (BEYOND if cut_off(rows) else "")
+    return Figure(name=name, number=number, title=title, caption=caption, alt=f"Bars. {title}.", spec=bars(reading, rows, "milliseconds"))
 
 
 def _bar(reading: Reading, cell: str, rate: AtOneRate, which: str) -> Bar:
@@ -39,7 +40,7 @@ def _bar(reading: Reading, cell: str, rate: AtOneRate, which: str) -> Bar:
 def _caption(reading: Reading, which: str) -> str:
     first = next(iter(reading.at_one_rate.values()))
     share = words.percent(reading.plan.ladder.latency_share)
-    rate = f"Open loop at {words.count(60 * first.rate_per_s)} transactions a minute on every storage, {share} of the lowest knee's rate"
+    rate = f"Open loop at {words.count(60 * first.rate_per_s)} transactions a minute on every storage, {share} of the lowest {reading.point}'s rate"
     if which == "mean":
         whiskers = f"Whiskers are 95 % intervals over {first.mean_s.n} repeats." if first.mean_s.n > 1 else "One run each: no interval."
         return f"{rate}; from the intended start, so stalls are not hidden. {whiskers}"

@@ -33,7 +33,7 @@ def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
         for climb in reading.climbs
         if (rung := reading.at_the_knee(climb)) and rung.quantity("log.write_latency")
     ]
-    at = f" At the knee: {'; '.join(at_knees)}." if at_knees and reading.direct else ""
+    at = f" At the {reading.point}: {'; '.join(at_knees)}." if at_knees and reading.direct else ""
     caption = f"Mean of write plus sync as the database issues them: not the wait of a commit, which may join another's flush.{at}"
     return Figure(
         name="log-writes",

@@ -31,6 +31,6 @@ def _lacks(reading: Reading, climb: Climb) -> Iterator[str]:
         return
     repeats, wanted = len(climb.of("report", "fixed")), reading.plan.ladder.repeats
     if repeats < wanted:
-        yield f"{name}: the knee was measured again {repeats} of {wanted} times; scouting figures are never quoted in its place."
+        yield f"{name}: the {reading.point} was measured again {repeats} of {wanted} times; scouting figures are never quoted in its place."
     if not climb.of("latency"):
         yield f"{name}: latency at one rate was not measured."

@@ -30,7 +30,7 @@ def section(reading: Reading) -> Section | None:
         return None
     top = 1.08 * max((point["value"] for one in read.values() for point in one.traffic), default=1.0)
     figures = tuple(_figure(reading, cell, one, letter, top) for (cell, one), letter in zip(read.items(), ascii_lowercase, strict=False))
-    return Section(name="over-time", title="The knee, second by second", figures=figures)
+    return Section(name="over-time", title=f"The {reading.point}, second by second", figures=figures)
 
 
 class _Read:

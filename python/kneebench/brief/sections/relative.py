@@ -1,4 +1,4 @@
-"""Fig. 1: how many orders a minute, against the baseline's knee."""
+"""Fig. 1: how many orders a minute, against the baseline's knee (or fixed load)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from kneebench.analysis.words import times, times_with_interval
 from kneebench.brief import look, words
-from kneebench.brief.bars import Bar, bars
+from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
 from kneebench.records import Climb, Estimate
@@ -24,14 +24,15 @@ def section(reading: Reading) -> Section | None:
     whole = len(reading.climbs) <= MOST_PANELS and 0 < scouts <= MOST_BARS
     data = [bar for climb in reading.climbs for bar in _bars(reading, climb)]
     knees = [bar for bar in data if bar["kind"] == "knee"]
-    spec = _panels(reading, data) if whole else bars(reading, [_level(reading, bar) for bar in knees], f"NOPM, baseline's {reading.point} = 1")
+    levels = [_level(reading, bar) for bar in knees]
+    spec = _panels(reading, data) if whole else bars(reading, levels, f"NOPM, baseline's {reading.point} = 1")
+    beyond = any(bar["high"] and bar["high"] > _reach(data) for bar in knees) if whole else cut_off(levels)
+    caption = _caption(reading, knees, whole) + (BEYOND if beyond else "")
     best = max((c for c in reading.comparisons if c.quantity == "nopm"), key=lambda c: c.ratio.value, default=None)
     title = (
         f"{reading.name(best.cell)}: {times_with_interval(best.ratio)} the NOPM of {reading.name(best.baseline)}" if best else f"NOPM at the {reading.point}"
     )
-    figure = Figure(
-        name="relative-nopm", number="Fig. 1", title=title, caption=_caption(reading, knees, whole), alt=f"Bars of relative NOPM. {title}.", spec=spec
-    )
+    figure = Figure(name="relative-nopm", number="Fig. 1", title=title, caption=caption, alt=f"Bars of relative NOPM. {title}.", spec=spec)
     return Section(name="relative", title="Throughput", figures=(figure,))
 
 
@@ -58,7 +59,7 @@ def _bars(reading: Reading, climb: Climb) -> list[dict[str, Any]]:
     if knee := reading.knees.get(climb.cell.id):
         against = reading.compared("nopm", climb.cell.id)
         ratio = against.ratio if against else Estimate(value=knee.nopm.value / one, low=knee.nopm.low / one, high=knee.nopm.high / one, n=knee.nopm.n)
-        interval = {"low": ratio.low, "high": ratio.high, "end": ratio.high} if ratio.n > 1 else {"low": None, "high": None, "end": ratio.value}
+        interval = {"low": ratio.low, "high": ratio.high} if ratio.n > 1 else {"low": None, "high": None}
         said = {"label": times(ratio.value), "latency": words.time(knee.latency_s.value)}
         made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **said})
     return sorted(made, key=lambda bar: int(bar["users"]))
@@ -67,13 +68,18 @@ def _bars(reading: Reading, climb: Climb) -> list[dict[str, Any]]:
 def _panels(reading: Reading, data: list[dict[str, Any]]) -> dict[str, Any]:
     import altair as alt
 
-    top = 1.14 * max(min(bar.get("end", bar["ratio"]), 1.5 * bar["ratio"]) for bar in data)
+    reach = _reach(data)
+    data = [{**bar, **whisker(bar["ratio"], bar.get("high"), reach)._asdict()} for bar in data]
     groups = [(climb, bars) for climb in reading.climbs if (bars := [bar for bar in data if bar["cell"] == climb.cell.id])]
     step = min(64.0, (look.WIDTH - 14 * len(groups)) / len(data))
-    panels = [_panel(bars, look.colour(reading.place(climb.cell.id)), top, step, first=climb is groups[0][0]) for climb, bars in groups]
+    panels = [_panel(bars, look.colour(reading.place(climb.cell.id)), 1.14 * reach, step, first=climb is groups[0][0]) for climb, bars in groups]
     named = [panel.properties(title=alt.Title(reading.name(climb.cell.id), anchor="middle")) for panel, (climb, _) in zip(panels, groups, strict=True)]
     made: dict[str, Any] = alt.hconcat(*named, spacing=14).to_dict()
     return made
+
+
+def _reach(data: list[dict[str, Any]]) -> float:
+    return frame(((bar["ratio"], bar.get("high")) for bar in data), most=1.5)
 
 
 def _panel(bars: list[dict[str, Any]], colour: str, top: float, step: float, first: bool) -> Any:
@@ -88,8 +94,9 @@ def _panel(bars: list[dict[str, Any]], colour: str, top: float, step: float, fir
     known, width = knee.transform_filter("isValid(datum.high)"), min(10, step * 0.4)
     return alt.layer(
         shared.mark_bar(color=colour, cornerRadiusEnd=2).encode(y=alt.Y("ratio:Q", scale=scale, axis=axis), opacity=opacity),
-        known.mark_rule(color=look.INK, strokeWidth=1.5, clip=True).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
-        known.mark_tick(color=look.INK, width=width, clip=True).encode(y=alt.Y("low:Q", scale=scale)),
-        known.mark_tick(color=look.INK, width=width, clip=True).encode(y=alt.Y("high:Q", scale=scale)),
-        knee.mark_text(baseline="bottom", dy=-5, fontWeight="bold", fontSize=13).encode(y=alt.Y("end:Q", scale=scale), text="label:N"),
+        known.mark_rule(color=look.INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=scale), y2="end:Q"),
+        known.mark_tick(color=look.INK, width=width).encode(y=alt.Y("low:Q", scale=scale)),
+        knee.transform_filter("isValid(datum.tip)").mark_tick(color=look.INK, width=width).encode(y=alt.Y("tip:Q", scale=scale)),
+        knee.transform_filter("isValid(datum.beyond)").mark_point(**look.ARROW, shape="triangle-up").encode(y=alt.Y("beyond:Q", scale=scale)),
+        knee.mark_text(baseline="bottom", dy=-7, fontWeight="bold", fontSize=13).encode(y=alt.Y("end:Q", scale=scale), text="label:N"),
     ).properties(width={"step": step}, height=look.HEIGHT)

@@ -10,8 +10,9 @@ from kneebench.records import Phase, Rung
 
 PLACE = 80
 PHASES: dict[Phase, str] = {
-    "scout": "scouting", "bisection": "scouting (bisection)", "drift": "scouting (drift)", "fixed": "fixed load", "report": "knee", "latency": "one rate",
+    "scout": "scouting", "bisection": "scouting (bisection)", "drift": "scouting (drift)", "fixed": "first rung", "latency": "one rate",
 }  # fmt: skip
+"""A rung of the report is called by what it measured: the knee, or a fixed load."""
 COLUMNS = (
     Column(title="Storage", number=False),
     Column(title="Rung", number=False),
@@ -33,22 +34,27 @@ def section(reading: Reading) -> Section | None:
     if not rows:
         return None
     caption = (
-        "Knee: the report's rungs, each from its own restore, closed loop like the climb. One rate: open loop, the same rate on every storage. "
+        f"{reading.point.capitalize()}: the report's rungs, each from its own restore, closed loop. One rate: open loop, the same rate on every storage. "
         "Scouting rungs are one short measurement each and no results; drift is the first of them again, last. "
         "A ? marks a percentile with fewer than 100 samples beyond it. TPM as the database counts it."
     )
     return Section(name="rungs", title=f"All {words.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
 
 
+def label(reading: Reading, rung: Rung) -> str:
+    """What a rung was for, with the number of its repeat."""
+    phase, repeat = rung.order.phase, rung.order.repeat
+    return (reading.point if phase == "report" else PHASES[phase]) + (f" {repeat}" if repeat and phase != "drift" else "")
+
+
 def _row(reading: Reading, rung: Rung) -> Row:
     tally, base = rung.tally, reading.knees.get(reading.base.cell.id)
     closed = rung.order.rate_per_s is None
-    repeat = f" {rung.order.repeat}" if rung.order.repeat and rung.order.phase != "drift" else ""
     tone = "alarm" if rung.invalid or any(not check.passed for check in rung.checks) else "strong" if rung.order.phase in ("report", "fixed") else "light"
     return Row(
         cells=(
             reading.name(rung.order.cell),
-            PHASES[rung.order.phase] + repeat,
+            label(reading, rung),
             str(rung.users),
             words.count(tally.nopm),
             times(tally.nopm / base.nopm.value) if base and closed else words.NOTHING,

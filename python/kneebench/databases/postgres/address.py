@@ -1,44 +1,35 @@
 """From a URL to an address: what libpq understands, of it what both our clients (psycopg, tokio-postgres) understand.
 
 The password comes from the URL, PGPASSWORD or a passfile, in this order. It stays in the address, which is
-never stored; `without_password` is what results and messages may show of a URL.
+never stored; `without_passwords` is what results and messages may show of a URL.
 """
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pydantic import SecretStr, ValidationError
 
-from kneebench.errors import PlanError
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Address
+from kneebench.secrets import without_passwords
 
 UNDERSTOOD = {"host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "passfile", "connect_timeout"}
 
 
-def without_password(url: str) -> str:
-    """The URL fit to be shown.
-
-    >>> without_password("postgresql://me:secret@db/tpcc?password=secret&sslmode=require")
-    'postgresql://me@db/tpcc?sslmode=require'
-    """
-    user, at, _ = urlsplit(url).netloc.rpartition("@")
-    bare = url.replace(f"{user}@", f"{user.partition(':')[0]}@", 1) if at else url
-    return re.sub(r"\?$", "", re.sub(r"(?<=[?&])password=[^&]*&?", "", bare)).rstrip("&")
-
-
 def address_of(url: str) -> Address:
     """The address of a running server; raises PlanError for a URL that we cannot use."""
-    doing = f"reading the URL {without_password(url)}"
+    doing = f"reading the URL {without_passwords(url)}"
     try:
         given: dict[str, Any] = {key: value for key, value in conninfo_to_dict(url).items() if value is not None}
     except psycopg.Error as error:
@@ -73,10 +64,13 @@ def _from_passfile(address: Address, named: str | None) -> str | None:
 
 
 def parameters(address: Address, database: str = "") -> dict[str, str]:
-    """The address as psycopg takes it; `database` in place of the address's own."""
+    """The address as psycopg takes it; `database` in place of the address's own.
+
+    Without a root certificate libpq would look for ~/.postgresql/root.crt, the core for the system's: both are told the system's.
+    """
     given = {"host": address.host, "port": str(address.port), "user": address.user, "dbname": database or address.database, "sslmode": address.sslmode}
-    if address.sslrootcert:
-        given["sslrootcert"] = address.sslrootcert
+    if authorities := address.sslrootcert or ("system" if address.sslmode.startswith("verify") else ""):
+        given["sslrootcert"] = authorities
     if address.password:
         given["password"] = address.password.get_secret_value()
     return given
@@ -93,8 +87,25 @@ def connect(address: Address, database: str = "") -> psycopg.Connection[tuple[An
         return psycopg.connect(
             text, connect_timeout=10, application_name="kneebench", autocommit=True, cursor_factory=psycopg.ClientCursor, prepare_threshold=None
         )
-    except psycopg.OperationalError as error:
+    except psycopg.Error as error:
         raise PlanError(f"connecting to {address.host}:{address.port} as {address.user}", seen=_words(error), do=_advice(str(error))) from None
+
+
+def unhurried(session: psycopg.Connection[tuple[Any, ...]]) -> None:
+    """Lift the server's limits on how long one session's statements may take and how long it may be idle."""
+    for limit in ("statement_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"):
+        session.execute(f"SET {limit} = 0".encode())
+    if session.info.server_version >= 170000:
+        session.execute("SET transaction_timeout = 0")
+
+
+@contextlib.contextmanager
+def explained(doing: str) -> Iterator[None]:
+    """What the server refuses inside is raised as a KneebenchError in its words."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise KneebenchError(doing, seen=f"{_words(error)} (SQLSTATE {error.sqlstate})", do="see the server's words above") from error
 
 
 def answers(address: Address) -> bool:
@@ -113,6 +124,6 @@ def _advice(words: str) -> str:
         return "set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"
     if "refused" in words or "No such file" in words or "resolve" in words or "could not translate" in words:
         return "start the server, or correct host and port of the URL"
-    if "SSL" in words or "certificate" in words:
+    if "ssl" in words.lower() or "certificate" in words:
         return "correct sslmode and sslrootcert of the URL"
     return "see the server's words above"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 
 CRASH = re.compile(r"was terminated by signal|PANIC:|out of memory|No space left on device")
 TAIL_BYTES = 65_536
+LOGS_KEPT = 20
+"""Of lost servers; older ones are removed."""
 
 
 def last_lines(log: Path, lines: int = 5) -> str:
@@ -27,6 +30,19 @@ def reason(exit_code: int | None, log: Path, started_s: float) -> str:
     how = f"exit code {exit_code}" if exit_code >= 0 else f"killed by {signal.Signals(-exit_code).name}"
     said = " / ".join(dict.fromkeys([*crashes[-2:], *_tail(log)[-5:]])) or "nothing"
     return f"the server ended ({how}){_memory_hint(started_s)}; its last lines: {said}"
+
+
+def keep_log(log: Path, folder: Path) -> str:
+    """Copy a lost server's log to where it outlives the server's directory; a word on where it is, empty where that fails."""
+    kept = folder / f"{log.parent.name}.log"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        shutil.copyfile(log, kept)
+        for old in sorted(folder.glob("*.log"), key=lambda file: file.stat().st_mtime)[:-LOGS_KEPT]:
+            old.unlink(missing_ok=True)
+    except OSError:
+        return ""
+    return f"; its log is kept in {kept}"
 
 
 def _tail(log: Path) -> list[str]:

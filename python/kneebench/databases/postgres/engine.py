@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from kneebench.databases.engine import Engine
+from kneebench.databases.engine import Engine, finding_of
 from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.account import Account, server_account
 from kneebench.databases.postgres.builds import Build, find_build
@@ -104,7 +104,7 @@ class OwnPostgres:
         try:
             return list(self._findings())
         except KneebenchError as error:
-            return [Finding(level="error", subject=error.doing, seen=error.seen, do=error.do)]
+            return [finding_of(error)]
 
     def _findings(self) -> Iterator[Finding]:
         yield Finding(level="ok", subject="PostgreSQL", seen=f"version {self.build.version} in {self.build.bin_dir}")

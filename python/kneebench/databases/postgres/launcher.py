@@ -18,7 +18,7 @@ import psutil
 from kneebench.databases.postgres.account import Account, as_account
 from kneebench.databases.postgres.address import answers
 from kneebench.databases.postgres.builds import Build
-from kneebench.databases.postgres.ending import last_lines, reason
+from kneebench.databases.postgres.ending import keep_log, last_lines, reason
 from kneebench.databases.postgres.runtime import PORT, socket_of
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
@@ -26,6 +26,8 @@ from kneebench.records import Address
 
 START_LIMIT_S = 120.0
 USER = "kneebench"
+LOST_LOGS = "lost-servers"
+"""The folder beside the journal with the logs of servers that were lost."""
 
 
 class Launch(NamedTuple):
@@ -52,10 +54,10 @@ class Launch(NamedTuple):
 
 
 class Running:
-    """A server process that we started."""
+    """A server process that we started. `lost_logs` is where its log goes should it be lost."""
 
-    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, data: Path) -> None:
-        self.process, self.launch, self.data, self.started_s = process, launch, data, time.monotonic()
+    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, data: Path, lost_logs: Path) -> None:
+        self.process, self.launch, self.data, self.lost_logs, self.started_s = process, launch, data, lost_logs, time.monotonic()
         self.address = Address(host=str(launch.runtime), port=PORT, user=USER, database="postgres")
 
     def answers(self) -> bool:
@@ -71,8 +73,9 @@ class Running:
             return []
 
     def ending(self) -> str:
-        """What was seen of its end, or of a crash that it recovered from; empty while all is well."""
-        return reason(self.process.poll(), self.launch.log, self.started_s)
+        """What was seen of its end, or of a crash that it recovered from, and where its log is kept; empty while all is well."""
+        seen = reason(self.process.poll(), self.launch.log, self.started_s)
+        return seen and seen + keep_log(self.launch.log, self.lost_logs)
 
     def stop(self, *, keep: bool, limit_s: float = 600.0) -> None:
         """End it: a fast shutdown with its checkpoint where the data is kept, else an immediate one; then SIGKILL.
@@ -104,7 +107,7 @@ def running(launch: Launch, data: Path, journal: Journal, *, reach: Sequence[Pat
     command, more = launch.command("postgres", "-D", data, "-k", launch.runtime, "-p", str(PORT), reach=(data, *reach))
     with launch.log.open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **more)
-    server = Running(process, launch, data)
+    server = Running(process, launch, data, journal.folder.parent / LOST_LOGS)
     with contextlib.ExitStack() as ends:
         ends.callback(server.stop, keep=False)
         ends.enter_context(journal.process(process.pid, f"the PostgreSQL server over {data}"))

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 import psycopg
 
 from kneebench._core import Loading
-from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.address import connect, unhurried
 from kneebench.databases.postgres.schema import (
     LARGEST_FIRST,
     Connection,
@@ -53,6 +53,7 @@ def load(address: Address, workload: Workload, seed: int, watch: Watch) -> dict[
     """
     shape = {"warehouses": str(workload.warehouses), "profile": workload.profile, "seed": str(seed), "rows_format": ROWS_FORMAT}
     with connect(address) as connection:
+        unhurried(connection)
         if found := _whole(connection, shape):
             return {**found, "reused": "yes"}
         drop_ours(connection)
@@ -156,6 +157,7 @@ def _side_by_side(address: Address, groups: Sequence[Sequence[str]]) -> None:
 
 
 def _run(connection: Connection, groups: Iterator[Sequence[str]]) -> None:
+    unhurried(connection)
     connection.execute(f"SET maintenance_work_mem = '{KEYS_MEMORY}'".encode())
     for group in groups:
         for statement in group:

@@ -5,6 +5,8 @@ checkpoints are in pg_stat_bgwriter up to 16, in pg_stat_checkpointer from 17. T
 what it has; its version is not trusted (16 has a pg_stat_io too, without the log). A backend hands its counts over at most once a second
 (pgstat: PGSTAT_MIN_INTERVAL), so log quantities are to be summed over 5 s or more.
 
+Without track_wal_io_timing the views hold zeros in place of times: the times are then left out, not read as 0.
+
 `log_writes` also reads the database's commits and rollbacks, `tables` also its cache hits and reads.
 """
 
@@ -42,6 +44,7 @@ class Readings:
         self._wal = WAL_IN_PG_STAT_WAL if self._has("pg_stat_wal", "wal_sync") else WAL_IN_PG_STAT_IO
         self._checkpoints = CHECKPOINTS_IN_CHECKPOINTER if self._has("pg_stat_checkpointer", "num_timed") else CHECKPOINTS_IN_BGWRITER
         self._each_write_syncs = self._one("SELECT current_setting('wal_sync_method')")[0] in ("open_sync", "open_datasync")
+        self._timed = self._one("SELECT current_setting('track_wal_io_timing')")[0] == "on"
         self._waited: set[str] = set()
 
     def _one(self, query: str, *values: object) -> tuple[Any, ...]:
@@ -60,8 +63,9 @@ class Readings:
         if self._each_write_syncs:  # the server counts no syncs: every write is one
             syncs = writes
         commits, rollbacks, _, _ = self._counts()
-        log = {"bytes": size_bytes, "records": records, "full_page_images": images, "writes": writes, "write_time": write_ms / 1e3}
-        log |= {"flushes": syncs, "flush_time": sync_ms / 1e3}
+        log = {"bytes": size_bytes, "records": records, "full_page_images": images, "writes": writes, "flushes": syncs}
+        if self._timed:
+            log |= {"write_time": write_ms / 1e3, "flush_time": sync_ms / 1e3}
         return {f"log.{name}|database": value for name, value in log.items()} | {"database.commits|database": commits, "database.rollbacks|database": rollbacks}
 
     def _checkpointed(self) -> dict[str, float]:

@@ -12,6 +12,7 @@ Only databases that we made are ever dropped: their comment says so.
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,8 @@ from typing import Any
 
 import psycopg
 
-from kneebench.databases.postgres.address import address_of, connect, without_password
+from kneebench.databases.engine import finding_of
+from kneebench.databases.postgres.address import address_of, connect, explained, parameters
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
@@ -30,8 +32,10 @@ from kneebench.databases.postgres.templates import Template
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan import Plan
 from kneebench.records import Address, Cell, Check, Event, Finding, Watch
+from kneebench.secrets import without_passwords
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE", "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT"}
 START_LIMIT_S = 60.0
 """How long a server may take to answer again after the restore command."""
 
@@ -64,20 +68,22 @@ class RemotePostgres:
         return [finding for name in self.plan.storages for finding in self._findings(name)]
 
     def _findings(self, storage: str) -> Iterator[Finding]:
-        subject = without_password(self._urls[storage])
+        subject = without_passwords(self._urls[storage])
         try:
-            with connect(self._address(storage)) as connection:
+            with explained("asking for the role's rights"), connect(self._address(storage)) as connection:
                 yield Finding(level="ok", subject=subject, seen=f"PostgreSQL {_version(connection)}, restored by {self.how}")
                 yield from _rights(connection, subject, self.how)
         except KneebenchError as error:
-            yield Finding(level="error", subject=subject, seen=error.seen, do=error.do)
+            yield finding_of(error, subject)
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Load the image database (template) or the URL's own where it is empty; facts of the last storage's."""
         facts: dict[str, str] = {}
         for url, storage in {url: name for name, url in self._urls.items()}.items():
-            facts = self._prepared(self._address(storage), watch)
-            watch(Event(kind="end", doing=f"preparing the database at {without_password(url)}", share=1.0))
+            doing = f"preparing the database at {without_passwords(url)}"
+            with explained(doing):
+                facts = self._prepared(self._address(storage), watch)
+            watch(Event(kind="end", doing=doing, share=1.0))
         return facts
 
     def _prepared(self, address: Address, watch: Watch) -> dict[str, str]:
@@ -123,10 +129,11 @@ class RemotePostgres:
                 address = stack.enter_context(self._template(address).work())
             elif self.how == "command":
                 self._run_command(address)
-                with connect(address) as connection:
+                with explained("installing the functions"), connect(address) as connection:
                     install_functions(connection)
             restore_s = time.monotonic() - began
-            server = PostgresServer(address, self.plan.workload.warehouses, restore_s, self._notes(), before=self._before(address, watch))
+            with explained("opening the restored database"):
+                server = PostgresServer(address, self.plan.workload.warehouses, restore_s, self._notes(), before=self._before(address, watch))
             stack.callback(server.close)
             server.checkpoint()
             yield server
@@ -148,7 +155,7 @@ class RemotePostgres:
     def _run_command(self, address: Address) -> None:
         """Run the plan's command, then wait for the server; it is told the address by libpq's variables, not the password."""
         command = self.plan.database.restore_command
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(["sh", "-c", command], env=_told(address), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             words = (done.stderr or done.stdout).strip()[-400:]
             raise KneebenchError("restoring by database.restore_command", seen=f"it ended with {done.returncode}: {words}", do="run it by hand and correct it")
@@ -162,16 +169,26 @@ class RemotePostgres:
                 time.sleep(0.2)
 
 
+def _told(address: Address) -> dict[str, str]:
+    """Our environment with the address in libpq's variables. Of the password a command knows what a passfile tells it."""
+    given = parameters(address)
+    told = {variable: given[name] for name, variable in LIBPQ.items() if name in given}
+    return {name: value for name, value in os.environ.items() if name != "PGPASSWORD"} | told
+
+
 def _version(connection: Connection) -> str:
     return str(connection.info.parameter_status("server_version")).split()[0]
 
 
 def _rights(connection: Connection, subject: str, how: str) -> Iterator[Finding]:
-    query = """SELECT rolsuper OR rolcreatedb, rolsuper OR pg_has_role(current_user, 'pg_monitor', 'usage'), current_setting('track_wal_io_timing') = 'on'
-               FROM pg_roles WHERE rolname = current_user"""
-    may_create, may_monitor, timed = connection.execute(query).fetchone() or (False, False, False)
+    query = """SELECT rolsuper OR rolcreatedb, rolsuper OR pg_has_role(current_user, 'pg_monitor', 'usage'), current_setting('track_wal_io_timing') = 'on',
+               has_database_privilege(current_database(), 'CREATE') FROM pg_roles WHERE rolname = current_user"""
+    may_create, may_monitor, timed, may_add = connection.execute(query).fetchone() or (False, False, False, False)
     if how == "template" and not may_create:
         yield Finding(level="error", subject=subject, seen="the role may not create databases", do='grant CREATEDB, or set restore = "command" or "none"')
+    if how != "template" and not may_add:
+        seen, do = "the role may not create schemas in the database", f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {connection.info.user}"
+        yield Finding(level="error", subject=subject, seen=seen, do=do)
     if not may_monitor:
         yield Finding(level="warning", subject=subject, seen="the role may not see other sessions", do="grant pg_monitor")
     if not timed:

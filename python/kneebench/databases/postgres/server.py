@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import psycopg
 
 from kneebench._core import Crew, postgres_crew
-from kneebench.databases.postgres.address import answers, connect
+from kneebench.databases.postgres.address import answers, connect, explained, unhurried
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.readings import METERS, Readings
-from kneebench.databases.postgres.settings import in_force
-from kneebench.errors import DatabaseLost, PlanError
+from kneebench.databases.postgres.settings import in_force, with_users_session
+from kneebench.errors import DatabaseLost, KneebenchError, PlanError
 from kneebench.records import Address, Check, Setting, Watch
 
 FLUSH_LIMIT_S = 10.0
@@ -57,7 +57,7 @@ class PostgresServer:
         self.cores = self._process.cores
         self._lock = threading.Lock()
         self._session, self._side = connect(address), connect(address)
-        self.settings: Sequence[Setting] = in_force(self._session)
+        self.settings: Sequence[Setting] = with_users_session(in_force(self._session))
         self._readings = Readings(self._session, address.database)
         self._may_checkpoint = _may_checkpoint(self._session)
         self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *([] if self._may_checkpoint else [NO_CHECKPOINTS]))
@@ -71,21 +71,29 @@ class PostgresServer:
 
     @contextlib.contextmanager
     def _asking(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        with self._lock:
-            try:
-                self._session.execute("SELECT pg_stat_clear_snapshot()")
-                yield self._session
-            except psycopg.OperationalError as error:
-                raise DatabaseLost(doing, seen=self.alive() or " ".join(str(error).split()), do=KEPT) from error
+        with self._lock, self._told(doing):
+            self._session.execute("SELECT pg_stat_clear_snapshot()")
+            yield self._session
 
     @contextlib.contextmanager
     def _reaching(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A connection of its own; DatabaseLost where the server went away."""
         try:
-            with connect(self.address) as connection:
+            with self._told(doing), connect(self.address) as connection:
                 yield connection
-        except (PlanError, psycopg.OperationalError) as error:
+        except PlanError as error:
             raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
+
+    @contextlib.contextmanager
+    def _told(self, doing: str) -> Iterator[None]:
+        """DatabaseLost where the server went away; its words in a KneebenchError where it refuses."""
+        try:
+            with explained(doing):
+                yield
+        except KneebenchError as error:
+            if not isinstance(error.__cause__, psycopg.OperationalError):
+                raise
+            raise DatabaseLost(doing, seen=self.alive() or error.seen, do=KEPT) from error
 
     def crew(self, order: str) -> Crew:
         """A crew for this server: the order with the address put in."""
@@ -128,7 +136,8 @@ class PostgresServer:
     def checkpoint(self) -> None:
         """Run a checkpoint; nothing where the role may not (a note says so)."""
         if self._may_checkpoint:
-            self._side.execute("CHECKPOINT")
+            with self._told("waiting for a checkpoint"):
+                self._side.execute("CHECKPOINT")
 
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end."""
@@ -138,9 +147,7 @@ class PostgresServer:
 
 def _settle(session: psycopg.Connection[tuple[Any, ...]]) -> None:
     """Have the counts of the session's own start handed over, then enter the transaction that never ends."""
-    session.execute("SET idle_in_transaction_session_timeout = 0")
-    if session.info.server_version >= 170000:
-        session.execute("SET transaction_timeout = 0")
+    unhurried(session)
     if session.info.server_version >= 150000:
         session.execute("SELECT pg_stat_force_next_flush()")
     else:  # the collector is sent a message every half second

@@ -16,12 +16,13 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 
+from kneebench._core import SESSION_SETTINGS
 from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
@@ -217,6 +218,12 @@ def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, 
     wanted = "SELECT name, current_setting(name), source FROM pg_settings WHERE source NOT IN ('default', 'client', 'session') OR name = ANY(%s) ORDER BY name"
     rows = connection.execute(wanted, [sorted(MATTERS)]).fetchall()
     return tuple(Setting(name=name, value=value, source=source, matters=name in MATTERS) for name, value, source in rows if name not in PATHS)
+
+
+def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
+    """The server's settings with those that each virtual user sets for its session, which win there over the server's own."""
+    users = {name: Setting(name=name, value=value, source="session of the users", matters=True) for name, value in SESSION_SETTINGS}
+    return tuple(sorted((*(s for s in settings if s.name not in users), *users.values()), key=lambda s: s.name))
 
 
 def setting_bytes(value: str) -> int:

@@ -1,6 +1,7 @@
 """The image as a database on a running server, and the work database made from it: CREATE DATABASE ... TEMPLATE.
 
-What is ours says so in its comment; nothing else is dropped, whatever its name.
+What is ours says so in its comment; nothing else is dropped, whatever its name. Two runs that want the same image would drop
+each other's work, so each holds an advisory lock while it builds or measures.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import sql
 
-from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.address import connect, explained, unhurried
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
-from kneebench.errors import PlanError, Refused
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Address, Watch
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 OURS = "made by kneebench: "
+HOLDERS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::int8 << 32) + objid::int8 = %s"
 
 
 class Template(NamedTuple):
@@ -43,7 +45,7 @@ class Template(NamedTuple):
 
     def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
         """Load the image database, or find it whole; its facts."""
-        with connect(self.address) as connection:
+        with self._alone() as connection:
             comment = _comment(connection, self.image)
             if comment and comment.startswith(f"{OURS}image "):
                 return {**json.loads(comment.removeprefix(f"{OURS}image ")), "reused": "yes"}
@@ -63,14 +65,42 @@ class Template(NamedTuple):
     def work(self) -> Iterator[Address]:
         """A fresh copy of the image: its address; dropped at the end."""
         name = f"kneebench_work_{self._digest}"
-        with connect(self.address) as connection:
-            _drop(connection, name)
-            _create(connection, name, "a restored database", self.image)
-        try:
-            yield self.address.model_copy(update={"database": name})
-        finally:
-            with contextlib.suppress(PlanError, psycopg.Error), connect(self.address) as connection:
+        with self._alone() as connection:
+            with explained(f"copying the database {self.image}"):
                 _drop(connection, name)
+                _create(connection, name, "a restored database", self.image)
+            try:
+                yield self.address.model_copy(update={"database": name})
+            finally:
+                with contextlib.suppress(KneebenchError, psycopg.Error):
+                    self._remove(connection, name)
+
+    def _remove(self, connection: Connection, name: str) -> None:
+        try:
+            _drop(connection, name)
+        except psycopg.OperationalError:  # the server was started anew meanwhile
+            with self._alone() as again:
+                _drop(again, name)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[Connection]:
+        """A session beside the workload's that holds the image's lock; raises Refused where another run holds it.
+
+        A lock is its database's, and another run's URL may name another database: hence pg_locks is asked, which knows all.
+        """
+        key = int(self._digest, 16)
+        with connect(self.address) as connection:
+            with explained(f"locking the image {self.image}"):
+                unhurried(connection)
+                mine = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
+                holders = connection.execute(HOLDERS, [key]).fetchone()
+            if (mine, holders) != ((True,), (1,)):
+                raise Refused(f"locking the image {self.image}", seen="another kneebench works with it", do="wait for its end, or use another server")
+            try:
+                yield connection
+            finally:  # at once: a closed session's lock goes a moment later
+                with contextlib.suppress(psycopg.Error):
+                    connection.execute("SELECT pg_advisory_unlock(%s)", [key])
 
 
 def _comment(connection: Connection, database: str) -> str | None:

@@ -1,8 +1,9 @@
 """Log latency: the database waits too long for its log.
 
-A flush is write plus sync as the database issues it. Judged is the middle of three 10 s means, so the limit is exceeded when two
-of three windows exceed it. A limit that the first rung already exceeds says something about the drive and nothing about the
-number of users: a mark, and the climb goes on to its plateau.
+A flush is write plus sync as the database issues it. Judged is the middle of three means, each over 10 s or a third of a window
+shorter than 30 s, so the limit is exceeded when two of three exceed it; below 15 s it is the mean over the whole window. A limit
+that the first rung already exceeds says something about the drive and nothing about the number of users: a mark, and the climb
+goes on to its plateau.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ QUANTITY = "log.write_latency_10s"
 def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     """Fires when the last rung exceeds the limit and the first did not; a mark where the first did."""
     assert isinstance(limits, LogLatency)
-    limit = f"{time(limits.limit)}, mean over 10 s in two of three windows"
+    limit = f"{time(limits.limit)}, {_mean_over(rungs[-1])}"
     seen = rungs[-1].quantity(QUANTITY)
     if seen is None:
         said = "the log's write latency was not measured, so its limit was not judged"
@@ -33,6 +34,14 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     if mark and first is not None:
         said = f"already the first rung ({rungs[0].users} users) exceeded it with {time(first)}, so it marks the climb and did not stop it: {said}"
     return Verdict(stop="log_latency", fired=seen > limits.limit and not mark, seen=time(seen), limit=limit, sentence=said, mark=mark)
+
+
+def _mean_over(rung: Rung) -> str:
+    """What was judged in this rung, as measurement/special.py took it."""
+    window_s, summary = rung.tally.window_s, rung.quantities.get(QUANTITY)
+    if summary and len(summary.sources) == 1:
+        return f"mean over the window of {window_s:.3g} s"
+    return f"mean over {min(10.0, window_s / 3):.3g} s in two of three windows"
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

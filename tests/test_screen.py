@@ -1,0 +1,76 @@
+"""What people see while they wait, and at the end: the time left goes by the work done; the terminal says what the brief says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recorded import make
+
+from kneebench.brief.latencies import at_one_rate
+from kneebench.campaign import run
+from kneebench.plan import Plan
+from kneebench.plan.duration import Expected
+from kneebench.records import Event, Results
+from kneebench.results import load
+from kneebench.screen.answer import answers
+from kneebench.screen.progress import Progress
+from kneebench.screen.tables import answers as tables
+
+EXPECTED = Expected(load_s=100.0, climbs_s=400.0, report_s=600.0)
+
+
+class Clock:
+    """Stands still until it is set."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def results() -> Results:
+    return load(make.HERE / make.NAME)
+
+
+def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(results: Results) -> None:
+    progress = Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock())
+    assert progress.left_s == EXPECTED.total_s
+    for climb in results.climbs:
+        for rung in climb.of("scout", "bisection", "drift"):
+            progress.hear(Event(kind="rung", doing="", data={"rung": rung, "kept": True}))
+        for verdict in climb.verdicts:
+            progress.hear(Event(kind="verdict", doing=climb.cell.storage, data=verdict.model_dump()))
+    assert progress.left_s == pytest.approx(EXPECTED.report_s)
+    progress.hear(Event(kind="rung", doing="", data={"rung": results.climbs[0].of("report")[0], "kept": True}))
+    assert progress.left_s == pytest.approx(EXPECTED.report_s * (1 - 1 / (2 * 3 * 2)))
+
+
+def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -> None:
+    clock = Clock()
+    progress = Progress(Plan.model_validate(make.PLAN), EXPECTED, clock)
+    reported = results.climbs[0].of("report", "latency")
+    for number, rung in enumerate(reported[:3]):
+        clock.now_s = 10.0 + 100.0 * number  # each was expected to take 50 s
+        progress.hear(Event(kind="rung", doing="", data={"rung": rung, "kept": False}))
+    assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.report_s - 3 * 50))
+    clock.now_s += 20
+    assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.report_s - 3 * 50) - 20)
+
+
+def test_the_terminal_has_the_percentile_of_the_brief(results: Results) -> None:
+    for answer, climb in zip(answers(results), results.climbs, strict=True):
+        rate = at_one_rate(climb)
+        assert rate and answer.p999_s == rate.p999_s
+        assert answer.mean_s == rate.mean_s
+
+
+def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> None:
+    (table,) = tables(answers(results))
+    assert "knee, users" in str(list(table.columns[0].cells))
+    ladder = {"users": 24, "window": "10s", "report_window": "10s", "warm_up": "5s", "checkpoints": 0, "repeats": 1}
+    fixed = run(Plan.model_validate({**make.PLAN, "ladder": ladder}), tmp_path)
+    (table,) = tables(answers(fixed))
+    assert "fixed load, users" in str(list(table.columns[0].cells))
+    assert "knee" not in str(list(table.columns[0].cells))
