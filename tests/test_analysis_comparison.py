@@ -144,6 +144,13 @@ def test_the_title_does_not_claim_what_was_not_shown() -> None:
     assert finding(results(DISK, cell("b", [1001.0, 1010.0, 996.0]))).startswith("no difference shown between b and disk: 1.0")
 
 
+def test_the_title_claims_no_latency_that_only_scatters() -> None:
+    scattered = [rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": latency(0.001 * 4**rung.order.repeat, 200_000)})})
+                 if rung.order.phase == "latency" else rung for rung in MEMORY.rungs]  # fmt: skip
+    said = finding(results(DISK, MEMORY.model_copy(update={"rungs": tuple(scattered)})))
+    assert said.endswith("the NOPM of disk, no difference shown in mean latency at one rate")
+
+
 def test_one_cell_alone_gives_its_knee() -> None:
     assert finding(results(DISK)).startswith("disk did 27,0")
     assert finding(results(DISK)).endswith("at 16 users")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
-from kneebench.analysis.comparison import MEAN, NOPM, called, compare, ratio_of
+from kneebench.analysis.comparison import NOPM, called, compare
 from kneebench.analysis.knee import knee, report_rungs
 from kneebench.analysis.words import times, times_with_interval
 from kneebench.records import Climb, Comparison, Knee, Results
@@ -35,21 +35,26 @@ def data_cached(climbs: Sequence[Climb]) -> bool:
 
 
 def _said(results: Results) -> str:
-    ratios = [c for c in compare(results) if c.quantity == "nopm"]
+    compared = compare(results)
+    ratios = [c for c in compared if c.quantity == "nopm"]
     climbs = {climb.cell.id: climb for climb in results.climbs}
     if ratios:
         best = max(ratios, key=lambda c: (c.differs, abs(log(c.ratio.value))))
-        return _compared(best, climbs[best.cell], climbs[best.baseline])
+        latency = next((c for c in compared if c.quantity == "latency.mean" and c.cell == best.cell), None)
+        return _compared(best, latency, climbs[best.cell], climbs[best.baseline])
     knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]
     return _alone(*knees[0]) if knees else "no knee was measured in a report yet"
 
 
-def _compared(best: Comparison, cell: Climb, base: Climb) -> str:
-    latency = ratio_of(cell, base, MEAN)
-    beside = f", at {times(latency.ratio.value)} the mean latency at one rate" if latency else ""
+def _compared(best: Comparison, latency: Comparison | None, cell: Climb, base: Climb) -> str:
+    beside = f", {_beside(latency)} mean latency at one rate" if latency else ""
     if not best.differs:
         return f"no difference shown between {called(cell)} and {called(base)}: {times_with_interval(best.ratio)} the {NOPM.called}{beside}"
     return f"{called(cell)} did {times_with_interval(best.ratio)} the NOPM of {called(base)}{beside}"
+
+
+def _beside(latency: Comparison) -> str:
+    return f"at {times(latency.ratio.value)} the" if latency.differs else "no difference shown in"
 
 
 def _alone(climb: Climb, found: Knee) -> str:
