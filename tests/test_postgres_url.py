@@ -369,6 +369,18 @@ def test_tables_of_another_are_neither_filled_nor_dropped(elsewhere: Elsewhere) 
     elsewhere.execute("DROP DATABASE shop WITH (FORCE)")
 
 
+PARTITIONED = """
+ALTER TABLE order_line RENAME TO ol_before;
+CREATE TABLE order_line (LIKE ol_before) PARTITION BY HASH (ol_w_id);
+CREATE TABLE ol_0 PARTITION OF order_line FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE ol_1 PARTITION OF order_line FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO order_line SELECT * FROM ol_before;
+DROP TABLE ol_before;
+ALTER TABLE order_line ADD CONSTRAINT order_line_i1 PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number);
+ANALYZE order_line"""
+"""As HammerDB makes order_line of 200 warehouses and more."""
+
+
 @pytest.mark.usefixtures("password")
 def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None:
     """The tables of a load are HammerDB's; what marks them as ours is taken off, and the functions."""
@@ -383,11 +395,15 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
         session.execute(
             "UPDATE customer SET c_balance = c_balance + 1 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1"
         )  # as HammerDB's, conditions 10 and 12 fail
+        session.execute(PARTITIONED)
     engine = open_engine(plan, elsewhere.journal)
     assert engine.prepare(unwatched)["schema_from"] == "hammerdb"
     with engine.restored(CELL, unwatched) as server:
         assert server.address.database == "tpcc"
         assert any("not restored" in note for note in server.notes)
+        scanned = {key.partition("|")[2] for key in server.readings("tables") if key.startswith("tables.sequential_scans|")}
+        assert "order_line" in scanned
+        assert not {"ol_0", "ol_1"} & scanned
         assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
     with pytest.raises(PlanError, match="has 1 warehouses"):
         open_engine(plan.model_copy(update={"workload": plan.workload.model_copy(update={"warehouses": 2})}), elsewhere.journal).prepare(unwatched)
