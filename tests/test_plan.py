@@ -14,7 +14,7 @@ from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.default import default_plan
-from kneebench.plan.duration import expected_duration_s, rungs
+from kneebench.plan.duration import expected, rungs
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.lines import Lines
 from kneebench.plan.preset import preset_text, presets
@@ -236,11 +236,11 @@ def test_the_default_plan_says_what_is_too_small_for_it(tmp_path: Path) -> None:
 
 
 def test_the_default_plan_is_expected_to_end_within_ten_minutes_on_two_cores(tmp_path: Path) -> None:
-    assert 120 < expected_duration_s(default_plan(SMALL, tmp_path, memory=tmp_path), SMALL) < 600
+    assert 120 < expected(default_plan(SMALL, tmp_path, memory=tmp_path), SMALL).total_s < 600
 
 
 def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:
     fixed = parse_plan("ladder.users = 601\n" + DISK)
     assert rungs(fixed.ladder, 32) == 1
     longer = parse_plan('ladder.window = "2min"\n' + DISK)
-    assert expected_duration_s(longer, SMALL) > expected_duration_s(parse_plan(DISK), SMALL)
+    assert expected(longer, SMALL).total_s > expected(parse_plan(DISK), SMALL).total_s

@@ -41,13 +41,8 @@ class Expected(NamedTuple):
         return self.load_s + self.climbs_s + self.report_s
 
 
-def expected_duration_s(plan: Plan, host: Host) -> float:
-    """Seconds that the whole campaign will take, within a factor of about two."""
-    return expected(plan, host).total_s
-
-
 def expected(plan: Plan, host: Host) -> Expected:
-    """The parts of the duration: loading (once), the climbs, the report."""
+    """The parts of the duration: loading (once), the climbs, the report; right within a factor of about two."""
     count = len(plan.storages)
     if plan.simulated:
         return Expected(0.0, 1.0 * count, 1.0 * count)
