@@ -11,7 +11,9 @@ export UV_PYTHON_DOWNLOADS := never
 RUST := $(wildcard src/*.rs src/*/*.rs) Cargo.toml Cargo.lock
 PG15 := /usr/lib/postgresql/15/bin/postgres
 
-.PHONY: help demo test test-rust test-python check format lock docs clean ready debian
+BENCH :=
+
+.PHONY: help demo bench test test-rust test-python check format lock docs clean ready debian
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -26,6 +28,9 @@ test-rust: ready
 
 test-python: ready
 	$(BIN)/python -m pytest
+
+bench: ready debian  ## what kneebench itself costs, side by side (make bench BENCH="loading restore" for some)
+	$(BIN)/python -m bench --page $(BENCH)
 
 check: ready  ## format, lint, types, clippy: writes nothing
 	$(BIN)/ruff check .

@@ -1,0 +1,37 @@
+"""The benchmarks run. How fast anything is, no test asks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bench.__main__ import benchmarks, main
+from bench.ratio import Ratio, at_least, at_most, turns
+from bench.table import printed, verdict
+
+
+@pytest.mark.parametrize("name", sorted(benchmarks()))
+def test_every_benchmark_runs_and_gives_rows_with_intervals_and_aims(name, tmp_path, capsys):
+    assert main([name, "--quick", "--json", str(tmp_path / "bench.json")]) == 0
+    rows = json.loads((tmp_path / "bench.json").read_text())["rows"][name]
+    assert rows and all(row["low"] <= row["value"] <= row["high"] for row in rows)
+    assert rows[0]["name"] in capsys.readouterr().out
+
+
+def test_a_row_holds_by_its_value_and_is_doubtful_where_its_interval_holds_the_aim():
+    slow, fast = at_most("cost", turns([1.1, 1.3, 0.9], [1.0, 1.0, 1.0]), 1.0), at_least("speed", turns([2.0, 2.1], [1.0, 1.0]), 0.8)
+    assert (slow.holds, slow.doubtful, verdict(slow)) == (False, True, "not?")
+    assert (fast.holds, fast.doubtful, verdict(fast)) == (True, False, "holds")
+
+
+def test_the_table_names_each_ratio_with_its_interval_and_aim():
+    row = Ratio(name="loading", value=0.9, low=0.85, high=0.95, n=5, aim=0.8, at_most=False, beside={"floor_s": 6.0})
+    table = printed([row])
+    assert all(word in table for word in ("loading", "0.9x", "0.85 to 0.95", "at least 0.8", "holds", "floor s 6"))
+
+
+def test_an_unknown_benchmark_is_refused_with_the_names_there_are(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["nonsense"])
+    assert "nonsense" in capsys.readouterr().err
