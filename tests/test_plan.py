@@ -235,8 +235,8 @@ def test_the_default_plan_says_what_is_too_small_for_it(tmp_path: Path) -> None:
         default_plan(SMALL, tmp_path, memory=tmp_path / "absent")
 
 
-def test_the_default_plan_is_expected_to_end_within_ten_minutes_on_two_cores(tmp_path: Path) -> None:
-    assert 120 < expected(default_plan(SMALL, tmp_path, memory=tmp_path), SMALL).total_s < 600
+def test_the_default_plan_is_expected_to_end_within_twelve_minutes_on_two_cores(tmp_path: Path) -> None:
+    assert 120 < expected(default_plan(SMALL, tmp_path, memory=tmp_path), SMALL).total_s < 720
 
 
 def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:

@@ -146,7 +146,7 @@ class Restored:
 
     def _measured(self, order: Order) -> Rung:
         first = self._server is None
-        measured = measure(order, self.bench.plan, self.server, self._paths(), self.bench.watch)
+        measured = measure(order, self.bench.plan, self.server, self._paths(), self.bench.watch, cold=first)
         rung = measured.rung.model_copy(update={"restore_s": self.server.restore_s}) if first else measured.rung
         self.bench.store.put(measured._replace(rung=rung))
         return rung

@@ -6,26 +6,31 @@ it, and so does throwing good data away. It is applied to means of (at most) fiv
 Spratt, "A comparison of five steady-state truncation heuristics for simulation", WSC 2000).
 
 Two series, because throughput may look flat while a cache is still filling. Two conditions, because MSER alone is content
-with a straight slope: the cut lies in the first half, and the last half does not drift.
+with a straight slope: the cut lies before the last stretch, and the last stretch does not drift. The stretch is as long as the window
+that follows, but no longer than half of what there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
-from math import ceil, sqrt
-from statistics import fmean, linear_regression
+from itertools import accumulate, pairwise
+from math import ceil, inf, sqrt
+from statistics import fmean, linear_regression, stdev
 from typing import NamedTuple
 
 NOPM_DRIFT = 0.02
-"""Of the mean, over the last half."""
+"""Of the mean, over the last stretch."""
 READ_DRIFT = 0.10
 """Device reads scatter more than the orders that cause them: the slope that SNIA's storage test calls steady (PTS 2.0)."""
-HARDLY_ANY_READS = 0.1
-"""Device reads per New-Order below which their course cannot move the throughput."""
+READ_TIME = 0.02
+"""Of the users' time, spent in device reads: below it, their going away altogether moves the throughput by less than its own limit."""
 
 SHORTEST = 10
-"""Values over which a drift can be seen at all beside a scatter of some per cent: a shorter last half is judged with more."""
+"""Values over which a drift can be seen at all beside a scatter of some per cent: a shorter last stretch is judged with more."""
+
+
+MOST_ALIKE = 0.6
+"""Autocorrelation that is believed of a dozen values: beyond it, it may as well be a drift."""
 
 
 class Settled(NamedTuple):
@@ -43,44 +48,51 @@ class Drift(NamedTuple):
     error: float
 
 
-def settled(nopm: Sequence[float], reads: Sequence[float], *, second_s: float = 1.0, minimum_s: float = 10.0) -> Settled:
+def settled(nopm: Sequence[float], reads: Sequence[float], read_time: Sequence[float] = (), *, minimum_s: float = 10.0, stretch_s: float = inf) -> Settled:
     """Judge a warm-up so far by its per-second New-Orders (per minute) and device reads (per second).
 
-    Call it again whenever more seconds are there; a window that starts after `steady` starts in the steady part. Too short
-    a series, one without New-Orders and one whose two series differ in length by more than a second's jitter are "not
+    `read_time` is the share of the users' time that those reads took: where it is hardly any over the last stretch (READ_TIME), their course
+    does not matter. Call it again whenever more seconds are there; a window that starts after `steady` starts in the steady part. Too short
+    a series, one without New-Orders and one whose series differ in length by more than a second's jitter are "not
     steady" or cut to the shorter. An empty `reads` means that no device was measured.
 
     >>> settled([200, 700, 950, 1010, 990, 1000, 1005, 995, 1001, 989, 1004, 1000, 990, 1010], []).cut_s
     4.0
     >>> settled([1000.0 + 2 * s + 20 * (s % 3) for s in range(40)], []).why
-    'New-Orders drift by +3.2 % over the last half (limit 2 %)'
+    'New-Orders drift by +3.2 % over the last 20 s (limit 2 %)'
     >>> settled([1000.0] * 5, []).why
     '5 s are too short to judge (at least 10 s)'
     """
     seconds = min(len(nopm), len(reads)) if reads else len(nopm)
-    if seconds * second_s < minimum_s:
-        return Settled(0.0, False, f"{seconds * second_s:g} s are too short to judge (at least {minimum_s:g} s)")
-    orders = list(nopm[:seconds])
-    if fmean(orders[seconds // 2 :]) <= 0:
-        return Settled(0.0, False, "no New-Orders in the last half")
-    cut, why = _judged(orders, "New-Orders", NOPM_DRIFT)
-    if reads and 60 * fmean(reads[seconds // 2 : seconds]) > HARDLY_ANY_READS * fmean(orders[seconds // 2 :]):
-        read_cut, read_why = _judged(list(reads[:seconds]), "device reads", READ_DRIFT)
+    if seconds < minimum_s:
+        return Settled(0.0, False, f"{seconds} s are too short to judge (at least {minimum_s:g} s)")
+    orders, last = list(nopm[:seconds]), int(min(seconds - seconds // 2, max(stretch_s, SHORTEST)))
+    if fmean(orders[-last:]) <= 0:
+        return Settled(0.0, False, f"no New-Orders in the last {last} s")
+    cut, why = _judged(orders, last, "New-Orders", NOPM_DRIFT)
+    if reads and not (read_time and fmean(read_time[:seconds][-last:]) <= READ_TIME):
+        read_cut, read_why = _judged(list(reads[:seconds]), last, "device reads", READ_DRIFT)
         cut, why = max(cut, read_cut), why or read_why
-    return Settled(cut * second_s, not why, why or "New-Orders and device reads are flat" if reads else why or "New-Orders are flat")
+    return Settled(float(cut), not why, why or ("New-Orders and device reads are flat" if reads else "New-Orders are flat"))
 
 
-def _judged(series: Sequence[float], name: str, limit: float) -> tuple[int, str]:
-    """(the cut, what speaks against steadiness or nothing) of one series."""
-    half = len(series) // 2
-    cut, moved = mser(series), drift(series[-max(half, SHORTEST) :])
-    # in a series with hardly any scatter MSER also cuts the last per mille of a warm-up: harmless, as long as the means agree
-    if cut > half and abs(fmean(series[cut:]) / fmean(series[half:]) - 1) > limit / 2:
+def _judged(series: Sequence[float], last: int, name: str, limit: float) -> tuple[int, str]:
+    """(the cut, what speaks against steadiness or nothing) of one series; its last values so many are the stretch."""
+    before, cut = len(series) - last, mser(series)
+    if cut > before and _differ(series[cut:], series[before:], limit / 2):
         return cut, f"{name} became steady only after {cut} of {len(series)} s"
-    cut = min(cut, half)
+    seen = series[-max(last, SHORTEST) :]
+    cut, moved = min(cut, before), drift(seen)
     if abs(moved.share) > limit and abs(moved.share) > 2 * moved.error:
-        return cut, f"{name} drift by {100 * moved.share:+.1f} % over the last half (limit {100 * limit:.0f} %)"
+        return cut, f"{name} drift by {100 * moved.share:+.1f} % over the last {len(seen)} s (limit {100 * limit:.0f} %)"
     return cut, ""
+
+
+def _differ(steady: Sequence[float], stretch: Sequence[float], limit: float) -> bool:
+    """Two means lie further apart than the limit and than chance: MSER also cuts the last per mille of a warm-up, and a run of low seconds."""
+    apart = abs(fmean(steady) - fmean(stretch))
+    chance = 2 * stdev(steady) / sqrt(len(steady)) if len(steady) > 1 else 0.0
+    return apart > limit * abs(fmean(stretch)) and apart > chance
 
 
 def mser(series: Sequence[float], batch: int | None = None) -> int:
@@ -106,6 +118,13 @@ def mser(series: Sequence[float], batch: int | None = None) -> int:
     return odd + best * size if best else 0
 
 
+def _widened(residuals: Sequence[float], squares: float) -> float:
+    """What the likeness of neighbours (lag 1) does to a standard error: seconds of one load are fewer values than they seem."""
+    alike = sum(a * b for a, b in pairwise(residuals)) / squares if squares else 0.0
+    alike = min(max(alike, 0.0), MOST_ALIKE)
+    return sqrt((1 + alike) / (1 - alike))
+
+
 def _mser_statistics(means: Sequence[float]) -> list[float]:
     """The MSER statistic when cutting 0, 1, 2 ... batches."""
     centre = fmean(means)
@@ -128,7 +147,8 @@ def drift(series: Sequence[float]) -> Drift:
     if n < 3 or centre == 0:
         return Drift(0.0, 0.0)
     line = linear_regression(range(n), series)
-    residual = sum((y - line.intercept - line.slope * x) ** 2 for x, y in enumerate(series))
+    residuals = [y - line.intercept - line.slope * x for x, y in enumerate(series)]
+    squares = sum(r * r for r in residuals)
     # variance of the slope: residual variance / sum (x - mean x)^2, and the latter is n (n^2 - 1) / 12 for x = 0, 1 ... n - 1
-    error = sqrt(residual / (n - 2) / (n * (n * n - 1) / 12))
+    error = sqrt(squares / (n - 2) / (n * (n * n - 1) / 12)) * _widened(residuals, squares)
     return Drift(line.slope * (n - 1) / centre, error * (n - 1) / abs(centre))

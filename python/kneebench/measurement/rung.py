@@ -20,7 +20,7 @@ from kneebench.measurement.special import special
 from kneebench.measurement.summaries import series, summaries
 from kneebench.measurement.underway import UnderWay, described, losses_told
 from kneebench.measurement.validity import invalid, refuse_starved
-from kneebench.measurement.warm_up import Held, WarmedUp, hold_window, schedule, warm_up
+from kneebench.measurement.warm_up import Held, Schedule, WarmedUp, hold_window, schedule, warm_up
 from kneebench.plan import Plan
 from kneebench.records import Order, Rung, Second, Series, Summary, Tally, Watch
 from kneebench.workload import crew_order, running
@@ -48,15 +48,20 @@ class Seen(NamedTuple):
     seconds: tuple[Second, ...]
 
 
-def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], watch: Watch) -> Measured:
-    """Measure one rung. Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
-    connections, KneebenchError when it does not let the users in."""
+def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], watch: Watch, *, cold: bool = False) -> Measured:
+    """Measure one rung; `cold` where it is the first on a restored database, which takes longer to warm.
+
+    Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
+    connections, KneebenchError when it does not let the users in.
+    """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    times = schedule(order, plan.ladder, server.settings, cold=cold)
     with losses_told(server, described(order)):
         before = _idle(server)
         crew = server.crew(crew_order(plan, order).model_dump_json())
         _connect(crew, order, server)
-        seen = _under_load(crew, order, plan, server, storage_paths, watch)
+        logbook = Logbook(open_meters(plan.meters, Site(server, storage_paths), plan.simulated), server.now_s)
+        seen = _under_load(crew, order, times, logbook, server, watch)
         refuse_starved(order, seen.tally)
         after = _idle(server)
         seen.logbook.look()
@@ -94,16 +99,14 @@ def _connect(crew: Crew, order: Order, server: Server) -> None:
         raise KneebenchError(f"connecting {order.users} users", seen=str(error), do=do) from error
 
 
-def _under_load(crew: Crew, order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], watch: Watch) -> Seen:
+def _under_load(crew: Crew, order: Order, times: Schedule, logbook: Logbook, server: Server, watch: Watch) -> Seen:
     """From go to the last answer."""
-    meters = open_meters(plan.meters, Site(server, storage_paths), plan.simulated)
-    times = schedule(order, plan.ladder, server.settings)
     with running(crew) as users:
-        under_way = UnderWay(order, users, Logbook(meters, server.now_s), server, watch)
+        under_way = UnderWay(order, users, logbook, server, watch)
         warmed = warm_up(under_way, times)
         warm_up_s = under_way.now_s
         held = hold_window(under_way, times)
-    return Seen(users.stop(), warmed, held, warm_up_s, under_way.logbook, tuple(under_way.seconds))
+    return Seen(users.stop(), warmed, held, warm_up_s, logbook, tuple(under_way.seconds))
 
 
 def _scans(logbook: Logbook) -> dict[str, float] | None:

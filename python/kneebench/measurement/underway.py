@@ -22,6 +22,8 @@ class UnderWay:
         self.seconds: list[Second] = []
         self.reads_per_s: list[float] = []
         """Device reads in each second since go; empty where no device is measured."""
+        self.read_time: list[float] = []
+        """The share of the users' time that they took."""
         self.now_s = 0.0
 
     def second(self, doing: str, share: float, left_s: float) -> None:
@@ -33,8 +35,10 @@ class UnderWay:
             self.logbook.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
             self._refuse_to_go_on_alone(tick)
             look = self.logbook.look()
-        if (reads := combined(between(self.logbook.tracks, look - 1, look), "device.reads")) is not None:
+        seen = between(self.logbook.tracks, look - 1, look)
+        if (reads := combined(seen, "device.reads")) is not None:
             self.reads_per_s.append(reads)
+            self.read_time.append((combined(seen, "device.read_time") or 0.0) / self.order.users)
         data: dict[str, object] = {"order": self.order.model_dump(), "nopm": self.nopm[-1] if self.seconds else 0.0}
         self._watch(Event(kind="progress", doing=f"{described(self.order)}: {doing}", share=min(1.0, max(0.0, share)), left_s=max(0.0, left_s), data=data))
 

@@ -17,8 +17,6 @@ from kneebench.plan.plan import Ladder
 from kneebench.records import Order, Setting
 
 QUOTED = ("report", "latency", "fixed")
-COLD = ("report", "fixed")
-"""Measured first on a restored database."""
 SHORTEST_S, LONG_ENOUGH_S = 3.0, 10.0
 """Bounds of the shortest warm-up: half the window that follows, within these."""
 LATE_S = 30.0
@@ -52,8 +50,10 @@ class Schedule(NamedTuple):
     cycle_s: float
 
 
-def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = ()) -> Schedule:
+def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = (), *, cold: bool = False) -> Schedule:
     """The times that a plan gives an order; `warm_up_s` is None where the warm-up finds its own end.
+
+    `cold`: it is the first on a restored database.
 
     >>> schedule(Order(cell="disk", phase="scout", users=4), Ladder(window="5s")).minimum_s
     3.0
@@ -63,7 +63,7 @@ def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = ()) -> 
     fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
     minimum_s = min(ladder.warm_up_limit, max(SHORTEST_S, min(LONG_ENOUGH_S, window_s / 2)))
     cycle_s = next((_seconds(s.value) for s in settings if s.name == "checkpoint_timeout"), 300.0)
-    limit_s = ladder.cold_warm_up_limit if order.phase in COLD else ladder.warm_up_limit
+    limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
     return Schedule(window_s, fixed_s, minimum_s, limit_s, ladder.checkpoints if quoted else 0, cycle_s)
 
 
@@ -85,7 +85,7 @@ def warm_up(rung: UnderWay, times: Schedule) -> WarmedUp:
     seen = _until_steady(rung, times)
     notes = _until_a_checkpoint(rung, times) if times.cycles else ()
     if times.cycles and not seen.steady:
-        seen = settled(rung.nopm, rung.reads_per_s, minimum_s=times.minimum_s)
+        seen = _settled(rung, times)
     return WarmedUp(seen.steady, seen.why, notes)
 
 
@@ -99,8 +99,12 @@ def _until_steady(rung: UnderWay, times: Schedule) -> Settled:
     while not seen.steady and rung.now_s < times.limit_s - 0.5:
         left_s = max(times.minimum_s - rung.now_s, 0.0) + times.window_s
         rung.second("warming up", rung.now_s / (rung.now_s + left_s), left_s)
-        seen = settled(rung.nopm, rung.reads_per_s, minimum_s=times.minimum_s)
+        seen = _settled(rung, times)
     return seen
+
+
+def _settled(rung: UnderWay, times: Schedule) -> Settled:
+    return settled(rung.nopm, rung.reads_per_s, rung.read_time, minimum_s=times.minimum_s, stretch_s=times.window_s)
 
 
 def _until_a_checkpoint(rung: UnderWay, times: Schedule) -> tuple[str, ...]:

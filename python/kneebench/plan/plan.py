@@ -173,7 +173,7 @@ class Ladder(Part):
     step: Annotated[Number, Field(gt=1.05, le=4, description="factor from rung to rung; 1.33, or 1.5 in quick plans")] = 1.33
     warm_up: Annotated[Literal["auto"] | Seconds, Field(description='"auto" waits for the steady state; or a time')] = "auto"
     warm_up_limit: Annotated[
-        Seconds, Field(description="longest automatic warm-up of a rung; three times as long for a knee of the report, which starts cold")
+        Seconds, Field(description="longest automatic warm-up of a rung; three times as long for the first one on a restored database, which starts cold")
     ] = 120.0
     window: Annotated[Seconds, Field(gt=0, description="a scouting rung's window")] = 30.0
     report_window: Annotated[Seconds, Field(gt=0, description="the window of a rung of the report")] = 300.0
