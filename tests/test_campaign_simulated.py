@@ -63,6 +63,15 @@ def test_both_storages_are_driven_at_one_rate_for_their_latency(results: Results
             assert rung.tally.throughput_per_s == pytest.approx(rates.copy().pop(), rel=0.1)
 
 
+def test_only_the_first_rung_on_a_restored_database_may_warm_three_times_as_long(tmp_path: Path) -> None:
+    ladder = {"users": [4, 8], "step": 2, "warm_up_limit": "6s", "window": "6s", "report_window": "6s", "checkpoints": 0, "repeats": 1}
+    filling = {**FAST, "read_latency": "1ms", "warm_after": 2_000, "cold_reads_per_transaction": 20.0}
+    climb = run(plan(storages={"slow": {"simulated": filling}}, ladder=ladder), tmp_path).climbs[0]
+    warm_ups_s = {rung.order.key: rung.warm_up_s for rung in climb.rungs}
+    assert 6 < warm_ups_s["slow.scout-4"] <= 18 and 6 < warm_ups_s[climb.of("report")[0].order.key] <= 18
+    assert warm_ups_s["slow.scout-8"] <= 6
+
+
 class Killed(BaseException):
     """Ends a campaign as abruptly as Python can."""
 

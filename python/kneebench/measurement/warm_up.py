@@ -18,7 +18,7 @@ from kneebench.records import Order, Setting
 
 QUOTED = ("report", "latency", "fixed")
 SHORTEST_S, LONG_ENOUGH_S = 3.0, 10.0
-"""Bounds of the shortest warm-up: half the window that follows, within these."""
+"""Bounds of the shortest warm-up: half the window that follows, within these; of a cold start the longer."""
 LATE_S = 30.0
 """How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
 
@@ -61,9 +61,9 @@ def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = (), *, 
     quoted = order.phase in QUOTED
     window_s = ladder.report_window if quoted else ladder.window
     fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
-    minimum_s = min(ladder.warm_up_limit, max(SHORTEST_S, min(LONG_ENOUGH_S, window_s / 2)))
     cycle_s = next((_seconds(s.value) for s in settings if s.name == "checkpoint_timeout"), 300.0)
     limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
+    minimum_s = min(limit_s, LONG_ENOUGH_S if cold else max(SHORTEST_S, min(LONG_ENOUGH_S, window_s / 2)))
     return Schedule(window_s, fixed_s, minimum_s, limit_s, ladder.checkpoints if quoted else 0, cycle_s)
 
 
