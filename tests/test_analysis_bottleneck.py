@@ -75,7 +75,7 @@ def test_what_was_not_measured_is_said_and_speaks_neither_way() -> None:
     found = bottleneck(bare)
     assert found.resource == "unknown"
     assert all(line.startswith("unknown ") for line in found.evidence)
-    assert "not measured: client, cpu, one core, log, data reads, locks" in found.sentence
+    assert "unknown: client, cpu, one core, log, data reads, locks" in found.sentence
 
 
 def test_waits_without_events_by_name_are_not_taken_for_no_waits() -> None:
@@ -85,3 +85,24 @@ def test_waits_without_events_by_name_are_not_taken_for_no_waits() -> None:
 def test_a_climb_without_a_knee_has_no_bottleneck() -> None:
     found = bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=()))
     assert (found.resource, found.evidence) == ("unknown", ())
+
+
+def test_cores_that_other_programs_keep_busy_are_not_the_databases_shortage() -> None:
+    found = judged(database__busy=0.99, database__others=0.6)
+    assert found.resource == "unknown"
+    assert any(line.startswith("unknown cpu: ") and "other programs used 60 % of the database's cores" in line for line in found.evidence)
+    assert judged(database__busy=0.99, database__others=0.1).resource == "cpu"
+
+
+def test_one_core_that_another_program_may_have_filled_is_not_called_short() -> None:
+    cores = {str(n): 0.98 if n == 2 else 0.2 for n in range(8)}
+    busy = Summary(unit="share", value=0.2, high=0.2, sources=cores)
+    one = rung(Order(cell="a", phase="report", users=20, repeat=1), 2000.0, **HEALTHY)
+
+    def with_others(share: float) -> Bottleneck:
+        others = Summary(unit="share", value=share, high=share)
+        seen = one.model_copy(update={"quantities": {**one.quantities, "database.busy": busy, "database.others": others}})
+        return bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=(seen,), knee_users=20))
+
+    assert with_others(0.01).resource == "one core"
+    assert with_others(0.12).resource == "unknown"

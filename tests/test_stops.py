@@ -192,6 +192,22 @@ def test_saturation_fires_at_its_limit_exactly() -> None:
     assert judge("saturation", rungs(*FLAT[:-1], database__busy=0.97), Saturation()).fired
 
 
+def test_cores_that_other_programs_keep_busy_are_not_judged_as_the_databases() -> None:
+    found = judge("saturation", rungs(*FLAT[:-1], database__busy=0.99, database__others=0.4))
+    assert not found.fired
+    assert "could not be judged" in found.sentence
+    assert "other programs used 40 % of the database's cores" in found.sentence
+
+
+def test_a_few_per_cent_of_kernel_threads_do_not_hide_saturation() -> None:
+    assert judge("saturation", rungs(*FLAT[:-1], database__busy=0.99, database__others=0.08)).fired
+
+
+def test_cores_that_are_not_busy_are_judged_whatever_other_programs_use() -> None:
+    found = judge("saturation", rungs(*FLAT, database__busy=0.5, database__others=0.4))
+    assert "not saturated" in found.sentence
+
+
 # --- errors ----------------------------------------------------------------------------------------
 
 

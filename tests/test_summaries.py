@@ -119,11 +119,26 @@ def test_cpu_per_transaction_is_cores_used_over_throughput() -> None:
     assert found["client.busy"].value == pytest.approx(0.05)
 
 
-def test_what_neither_server_nor_client_used_was_others() -> None:
-    busy = track(cores_busy__0=[0, 1, 2, 3, 4], cores_busy__1=[0, 1, 2, 3, 4], processes_cpu__server=[0, 1, 2, 3, 4], processes_cpu__client=[0, 0.5, 1, 1.5, 2])
-    assert special([busy], 0, 4, tally(), cores=[])["others.busy"].value == pytest.approx(0.25)
+def others(cores: list[int], client_cores: list[int]) -> float:
+    """Two cores, of four seconds each: the first 4 s busy, the second 2 s; the server used 2 s, the load generator 1 s."""
+    looks = {"cores_busy__0": 4, "cores_busy__1": 2, "processes_cpu__server": 2, "processes_cpu__client": 1}
+    busy = track(**{name: [end * n / 4 for n in range(5)] for name, end in looks.items()})
+    return special([busy], 0, 4, tally(), cores, client_cores)["database.others"].value
+
+
+def test_what_neither_server_nor_load_generator_used_of_the_databases_cores_was_others() -> None:
+    assert others(cores=[0, 1], client_cores=[]) == pytest.approx((6 - 3) / 8)
+    assert others(cores=[0], client_cores=[0]) == pytest.approx((4 - 3) / 4)
+
+
+def test_a_load_generator_on_cores_of_its_own_uses_none_of_the_databases() -> None:
+    assert others(cores=[0], client_cores=[1]) == pytest.approx((4 - 2) / 4)
+    assert others(cores=[0], client_cores=[]) == pytest.approx((4 - 2.5) / 4), "anywhere: half of its time is taken to be here"
+
+
+def test_a_server_elsewhere_leaves_unknown_what_others_used() -> None:
     elsewhere = track(cores_busy__0=[0, 1, 2, 3, 4], processes_cpu__client=[0, 0, 0, 0, 0])
-    assert "others.busy" not in special([elsewhere], 0, 4, tally(), cores=[])
+    assert "database.others" not in special([elsewhere], 0, 4, tally(), cores=[])
 
 
 def test_every_ratio_is_of_quantities_that_are_read() -> None:

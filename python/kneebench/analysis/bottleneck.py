@@ -16,13 +16,16 @@ from kneebench.records import Bottleneck, Climb, Rung
 from kneebench.units import time
 
 CLIENT_BUSY, CORES_BUSY, ONE_CORE_BUSY, OTHERS_IDLE = 0.80, 0.97, 0.95, 0.60
+OTHERS_BUSY = 0.15
+"""Of the database's cores, used by other programs: above it busy cores say nothing of the database. The kernel's own threads, which work
+for it too, take some per cent."""
 LOG_WAIT_SHARE, LOG_LATENCY_S = 0.50, 0.005
 READ_WAIT_SHARE, LOCK_WAIT_SHARE = 0.50, 0.20
 WORTH_SAYING = 0.25
 
 
 class Evidence(NamedTuple):
-    """What one rule saw: `short` None where it was not measured; `share` of the users' time, where that is what it looks at."""
+    """What one rule saw: `short` None where it was not measured or other programs hide it; `share` of the users' time, where that is what it looks at."""
 
     resource: str
     short: bool | None
@@ -60,7 +63,7 @@ def _sentence(climb: Climb, short: Sequence[Evidence], found: Sequence[Evidence]
     return (
         f"At the knee of {climb.cell.storage} nothing that was measured was short by itself"
         + (f"; most of the users' time went into {spent}" if spent else "")
-        + (f"; not measured: {unmeasured}." if unmeasured else ".")
+        + (f"; unknown: {unmeasured}." if unmeasured else ".")
     )
 
 
@@ -74,19 +77,28 @@ def _client(rungs: Sequence[Rung]) -> Evidence:
 
 
 def _cpu(rungs: Sequence[Rung]) -> Evidence:
-    busy = _value(rungs, "database.busy")
+    """Not judged where other programs kept the cores busy."""
+    busy, others = _value(rungs, "database.busy"), _value(rungs, "database.others") or 0.0
     says = f"the least busy core of the database was {_share(busy)} busy (limit {_share(CORES_BUSY)})"
+    if busy is not None and busy >= CORES_BUSY and others > OTHERS_BUSY:
+        return Evidence("cpu", None, f"{says}, but other programs used {_share(others)} of the database's cores (limit {_share(OTHERS_BUSY)})")
     return Evidence("cpu", None if busy is None else busy >= CORES_BUSY, says)
 
 
 def _one_core(rungs: Sequence[Rung]) -> Evidence:
-    """One core flat out while the others idle: a single thread (software RAID, interrupts) that all the work goes through."""
+    """One core flat out while the others idle: a single thread (software RAID, interrupts) that all the work goes through.
+
+    Not judged where other programs used enough to lift one core from idle to flat out.
+    """
     cores = _sources(rungs, "cores.busy") or _sources(rungs, "database.busy")
     if len(cores) < 2:
         return Evidence("one core", None, "the cores were not measured one by one")
     core, most = max(cores.items(), key=lambda item: item[1])
     others = fmean(busy for name, busy in cores.items() if name != core)
     says = f"core {core} was {_share(most)} busy and the others {_share(others)} (limits {_share(ONE_CORE_BUSY)} and {_share(OTHERS_IDLE)})"
+    foreign = (_value(rungs, "database.others") or 0.0) * len(_sources(rungs, "database.busy"))
+    if most > ONE_CORE_BUSY and others < OTHERS_IDLE and foreign > ONE_CORE_BUSY - OTHERS_IDLE:
+        return Evidence("one core", None, f"{says}, but other programs used as much as {foreign:.1f} cores")
     return Evidence("one core", most > ONE_CORE_BUSY and others < OTHERS_IDLE, says)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench._core import Crew
+from kneebench.analysis.bottleneck import OTHERS_BUSY
 from kneebench.databases.engine import Server
 from kneebench.errors import KneebenchError
 from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_database, warehouses_note
@@ -24,9 +25,6 @@ from kneebench.measurement.warm_up import Held, Schedule, WarmedUp, hold_window,
 from kneebench.plan import Plan
 from kneebench.records import Order, Rung, Second, Series, Summary, Tally, Watch
 from kneebench.workload import crew_order, running
-
-OTHERS_LIMIT = 0.15
-"""Of this machine's cores, used by other programs: above it the reader must know. (The kernel's own threads take some per cent.)"""
 
 
 class Measured(NamedTuple):
@@ -68,7 +66,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
     tracks, held = seen.logbook.tracks, seen.held
     tpm = counted_by_the_database(seen.tally, before, after)
     evidence = Evidence(order, plan.workload, seen.tally, before, after, tpm, _scans(seen.logbook))
-    quantities = summaries(tracks, held.first, held.last) | special(tracks, held.first, held.last, seen.tally, server.cores)
+    quantities = summaries(tracks, held.first, held.last) | special(tracks, held.first, held.last, seen.tally, server.cores, plan.workload.client_cores)
     rung = Rung(
         order=order,
         started_at=started_at,
@@ -129,7 +127,7 @@ def _notes(evidence: Evidence, seen: Seen) -> tuple[str, ...]:
 
 def _others_note(quantities: Mapping[str, Summary]) -> tuple[str, ...]:
     """A machine that is shared makes the database's cores look saturated."""
-    others = quantities.get("others.busy")
-    if others is None or others.value <= OTHERS_LIMIT:
+    others = quantities.get("database.others")
+    if others is None or others.value <= OTHERS_BUSY:
         return ()
-    return (f"other programs used {100 * others.value:.0f} % of this machine's cores: the database had the less",)
+    return (f"other programs used {100 * others.value:.0f} % of the database's cores: the database had the less",)

@@ -1,7 +1,9 @@
 """The quantities that stops and the bottleneck ask for and that no meter reads as such.
 
 database.busy                the least busy of the database's cores: all are at least as busy (sources: each core)
-others.busy                  of all cores of this machine, what neither the server nor this process used: the kernel's own threads, other programs
+database.others              of the database's cores, what neither the server nor the load generator used: the kernel's own threads, other
+                             programs. The kernel tells a process's time, not on which core: the load generator's counts with the
+                             part of its cores that are the database's
 client.busy                  CPU of the virtual users' threads, of what those threads could have had
 log.write_latency_10s        the log's write and sync time per flush in the last three windows of 10 s, or thirds of a shorter window
                              (sources 1, 2, 3); the value is their median, so that "two of three above the limit" is value > limit. Below
@@ -27,11 +29,11 @@ LOG_SHORTEST_S = 5
 """Of a window that a mean of the log's times is taken over (summaries.py: what less than 5 s say of them is rough)."""
 
 
-def special(tracks: Sequence[Track], first: int, last: int, tally: Tally, cores: Sequence[int]) -> dict[str, Summary]:
-    """All of them over the looks of a window, without those whose readings are missing."""
+def special(tracks: Sequence[Track], first: int, last: int, tally: Tally, cores: Sequence[int], client_cores: Sequence[int] = ()) -> dict[str, Summary]:
+    """All of them over the looks of a window, without those whose readings are missing; no `client_cores` are all of the machine's."""
     found = {
         "database.busy": database_busy(tracks, first, last, cores),
-        "others.busy": others_busy(tracks, first, last),
+        "database.others": database_others(tracks, first, last, cores, client_cores),
         "client.busy": client_busy(tally),
         "log.write_latency_10s": log_write_latency_10s(tracks, first, last),
         "server.cpu_per_transaction": server_cpu_per_transaction(tracks, first, last, tally),
@@ -54,12 +56,17 @@ def database_busy(tracks: Sequence[Track], first: int, last: int, cores: Sequenc
     return Summary(unit="share", value=min(window.values()), high=max(seconds), sources=window)
 
 
-def others_busy(tracks: Sequence[Track], first: int, last: int) -> Summary | None:
+def database_others(tracks: Sequence[Track], first: int, last: int, cores: Sequence[int], client_cores: Sequence[int]) -> Summary | None:
     """None where the server's processes are not on this machine: then nobody knows what is whose."""
 
     def left(values: Values) -> float | None:
-        cores, used = values.get("cores.busy", {}), values.get("processes.cpu", {})
-        return max(0.0, (sum(cores.values()) - sum(used.values())) / len(cores)) if cores and "server" in used else None
+        busy, used = values.get("cores.busy", {}), values.get("processes.cpu", {})
+        here = {str(core) for core in cores} & busy.keys()
+        if not here or "server" not in used:
+            return None
+        client = {str(core) for core in client_cores} or busy.keys()
+        own = used["server"] + used.get("client", 0.0) * len(here & client) / len(client)
+        return max(0.0, (sum(busy[core] for core in here) - own) / len(here))
 
     window = left(between(tracks, first, last))
     if window is None:
