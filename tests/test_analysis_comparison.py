@@ -171,7 +171,7 @@ def test_the_title_takes_a_third_as_much_for_a_larger_difference_than_twice_as_m
 
 
 def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
-    assert finding(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "no knee was measured in a report yet"
+    assert finding(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "no report was measured yet"
 
 
 # --- the knee ----------------------------------------------------------------------------------------

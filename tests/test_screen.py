@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from recorded import make
 
+from kneebench.analysis.bottleneck import bottleneck
+from kneebench.analysis.comparison import compare
+from kneebench.analysis.finding import finding
 from kneebench.brief.latencies import at_one_rate
 from kneebench.campaign import run
 from kneebench.plan import Plan
@@ -14,8 +17,9 @@ from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results
 from kneebench.results import load
 from kneebench.screen.answer import answers
-from kneebench.screen.progress import Progress
+from kneebench.screen.progress import Line, Progress
 from kneebench.screen.tables import answers as tables
+from kneebench.screen.watching import plain
 
 EXPECTED = Expected(load_s=100.0, climbs_s=400.0, report_s=600.0)
 
@@ -74,3 +78,25 @@ def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> 
     (table,) = tables(answers(fixed))
     assert "fixed load, users" in str(list(table.columns[0].cells))
     assert "knee" not in str(list(table.columns[0].cells))
+    words = [sentence for said in told(fixed) for sentence in said]
+    assert [one for one in words if "knee" in one.replace("not a knee", "").lower()] == []
+    assert any("NOPM at 24 users " in one for one in words)
+    assert any("fixed load of 24 users, not a knee; control: the least busy core of the database was" in one for one in words)
+    assert finding(fixed).startswith("Simulated: ")
+
+
+def told(results: Results) -> list[list[str]]:
+    """All sentences that terminal, brief and JSON are made of."""
+    verdicts = [verdict.sentence for climb in results.climbs for verdict in climb.verdicts]
+    shorts = [bottleneck(climb).sentence for climb in results.climbs]
+    return [verdicts, shorts, [one.sentence for one in compare(results)], [finding(results)]]
+
+
+def test_sentences_of_a_climb_speak_of_its_knee(results: Results) -> None:
+    _, shorts, compared, _ = told(results)
+    assert all(one.startswith("At the knee of ") for one in shorts)
+    assert any("NOPM at the knee of" in one or "difference shown in NOPM at the knee" in one for one in compared)
+
+
+def test_one_user_is_a_user(results: Results) -> None:
+    assert plain(Line("disk", "scout", 1, 810.0, None, None, None, "")) == "disk: scout, 1 user: 810 NOPM"

@@ -10,6 +10,7 @@ import contextlib
 from pathlib import Path
 
 from kneebench import catalogue
+from kneebench.analysis.words import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.errors import PlanError, Refused
 from kneebench.findings import findings
@@ -103,7 +104,7 @@ class Bench:
 
     def tell(self, rung: Rung, *, kept: bool) -> None:
         """Tell the watcher of a rung: measured now, or kept from before."""
-        self.watch(Event(kind="rung", doing=f"{rung.users} users", data={"rung": rung, "kept": kept}))
+        self.watch(Event(kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept}))
 
     def _cores(self, cell: Cell) -> int:
         """Of the database, as far as the plan or this machine tells; of a server by URL nothing does, so its climb begins at 1 user."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from kneebench.analysis.knee import report_rungs
+from kneebench.analysis.knee import place, report_rungs
 from kneebench.records import Bottleneck, Climb, Rung
 from kneebench.units import time
 
@@ -57,11 +57,11 @@ def _told(found: Sequence[Evidence]) -> Iterator[str]:
 def _sentence(climb: Climb, short: Sequence[Evidence], found: Sequence[Evidence]) -> str:
     if short:
         also = f" (also short: {', '.join(e.resource for e in short[1:])})" if short[1:] else ""
-        return f"At the knee of {climb.cell.storage} the {CALLED[short[0].resource]} was short: {short[0].says}{also}."
+        return f"At {place(climb)} of {climb.cell.storage} the {CALLED[short[0].resource]} was short: {short[0].says}{also}."
     unmeasured = ", ".join(e.resource for e in found if e.short is None)
     spent = " and ".join(f"{e.resource} ({_share(e.share)})" for e in sorted(found, key=lambda e: -e.share) if e.share >= WORTH_SAYING)
     return (
-        f"At the knee of {climb.cell.storage} nothing that was measured was short by itself"
+        f"At {place(climb)} of {climb.cell.storage} nothing that was measured was short by itself"
         + (f"; most of the users' time went into {spent}" if spent else "")
         + (f"; unknown: {unmeasured}." if unmeasured else ".")
     )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import paired_ratio, scatter
+from kneebench.analysis.knee import place
 from kneebench.analysis.words import percent, times, times_with_interval
 from kneebench.records import Climb, Comparison, Phase, Results, Rung
 from kneebench.units import count
@@ -20,7 +21,7 @@ Pick = Callable[[Rung], float]
 
 
 class Quantity(NamedTuple):
-    """What is compared: in which phase's rungs, and how a sentence calls it."""
+    """What is compared: in which phase's rungs, and how a sentence calls it; {} is where: the knee, or a fixed number of users."""
 
     name: str
     phase: Phase
@@ -36,8 +37,8 @@ def _p999_s(rung: Rung) -> float:
     return rung.tally.latency.p999_s if rung.tally.latency else 0.0
 
 
-NOPM = Quantity("nopm", "report", lambda rung: rung.tally.nopm, "NOPM at the knee")
-KNEE_LATENCY = Quantity("latency.knee", "report", _mean_s, "mean latency at the knee")
+NOPM = Quantity("nopm", "report", lambda rung: rung.tally.nopm, "NOPM at {}")
+KNEE_LATENCY = Quantity("latency.knee", "report", _mean_s, "mean latency at {}")
 MEAN = Quantity("latency.mean", "latency", _mean_s, "mean latency at one rate")
 P999 = Quantity("latency.p999", "latency", _p999_s, "P99.9 latency at one rate")
 
@@ -77,14 +78,15 @@ def ratio_of(climb: Climb, against: Climb, quantity: Quantity) -> Comparison | N
     if not pairs:
         return None
     ratio = paired_ratio([a for a, _ in pairs], [b for _, b in pairs])
+    what = quantity.called.format(place(climb))
     floor = noise_floor((climb, against), quantity)
     beyond = abs(log(ratio.value)) > log(1 + floor)
     differs = beyond and not ratio.low <= 1 <= ratio.high
-    said = f"{called(climb)} had {times_with_interval(ratio)} the {quantity.called} of {called(against)}"
+    said = f"{called(climb)} had {times_with_interval(ratio)} the {what} of {called(against)}"
     if not differs:
         scattered = f"within the noise floor of {percent(floor)}" if floor < 1 else "repeats of one storage alone differ more than twofold"
         why = "the interval holds 1" if beyond else scattered
-        said = f"no difference shown in {quantity.called} between {called(climb)} and {called(against)}: {times_with_interval(ratio)}, {why}"
+        said = f"no difference shown in {what} between {called(climb)} and {called(against)}: {times_with_interval(ratio)}, {why}"
     return Comparison(
         quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=said
     )  # fmt: skip
@@ -108,10 +110,10 @@ def _of_cell(climb: Climb, against: Climb) -> Iterator[Comparison]:
 def _latency_beside(climb: Climb, against: Climb, mean: Comparison | None) -> str:
     """A relative NOPM is bought with users: the latency that it cost, and the latency at one rate."""
     at_knee = ratio_of(climb, against, KNEE_LATENCY)
-    parts = [f"at {climb.knee_users} against {against.knee_users} users"]
+    parts = [] if climb.of("fixed") else [f"at {climb.knee_users} against {against.knee_users} users"]
     parts += [f"with {times(at_knee.ratio.value)} the mean latency there"] if at_knee else []
     parts += [f"and {times(mean.ratio.value)} at one rate"] if mean else []
-    return ", " + " ".join(parts)
+    return f", {' '.join(parts)}" if parts else ""
 
 
 def _rate(climb: Climb) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kneebench.analysis.words import percent
+from kneebench.analysis.words import number_of_users, percent
 from kneebench.records import Climb
 
 FLOOR = 0.02
@@ -34,5 +34,5 @@ def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
     share = again.tally.nopm / first.tally.nopm - 1
     matters = abs(share) > max(floor, FLOOR)
     word = "drift" if matters else "no drift beyond the noise"
-    sentence = f"{word}: {first.users} users did {percent(share, signed=True)} NOPM when run again last (noise floor {percent(max(floor, FLOOR))})"
+    sentence = f"{word}: {number_of_users(first.users)} did {percent(share, signed=True)} NOPM when run again last (noise floor {percent(max(floor, FLOOR))})"
     return Drift(first.users, first.tally.nopm, again.tally.nopm, share, matters, sentence)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import log
 
 from kneebench.analysis.comparison import NOPM, called, compare
-from kneebench.analysis.knee import knee, report_rungs
-from kneebench.analysis.words import times, times_with_interval
+from kneebench.analysis.knee import knee, place, report_rungs
+from kneebench.analysis.words import number_of_users, times, times_with_interval
 from kneebench.records import Climb, Comparison, Knee, Results
 from kneebench.units import count
 
@@ -43,13 +43,13 @@ def _said(results: Results) -> str:
         latency = next((c for c in compared if c.quantity == "latency.mean" and c.cell == best.cell), None)
         return _compared(best, latency, climbs[best.cell], climbs[best.baseline])
     knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]
-    return _alone(*knees[0]) if knees else "no knee was measured in a report yet"
+    return _alone(*knees[0]) if knees else "no report was measured yet"
 
 
 def _compared(best: Comparison, latency: Comparison | None, cell: Climb, base: Climb) -> str:
     beside = f", {_beside(latency)} mean latency at one rate" if latency else ""
     if not best.differs:
-        return f"no difference shown between {called(cell)} and {called(base)}: {times_with_interval(best.ratio)} the {NOPM.called}{beside}"
+        return f"no difference shown between {called(cell)} and {called(base)}: {times_with_interval(best.ratio)} the {NOPM.called.format(place(cell))}{beside}"
     return f"{called(cell)} did {times_with_interval(best.ratio)} the NOPM of {called(base)}{beside}"
 
 
@@ -59,4 +59,4 @@ def _beside(latency: Comparison) -> str:
 
 def _alone(climb: Climb, found: Knee) -> str:
     interval = f"{count(found.nopm.low)} to {count(found.nopm.high)}, n={found.nopm.n}"
-    return f"{called(climb)} did {count(found.nopm.value)} NOPM ({interval}) at {found.users.value:.0f} users"
+    return f"{called(climb)} did {count(found.nopm.value)} NOPM ({interval}) at {number_of_users(found.users.value)}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kneebench.analysis.bracket import users_interval
 from kneebench.analysis.estimate import estimate
+from kneebench.analysis.words import number_of_users
 from kneebench.records import Climb, Estimate, Knee, Latency, Rung
 
 PAST_PEAK = 0.02
@@ -40,6 +41,12 @@ def knee(climb: Climb) -> Knee | None:
 def knee_rung(climb: Climb) -> Rung | None:
     """The rung that the climb itself measured at its knee: to plan the report by, never quoted as a result."""
     return next((r for r in climb.of("scout", "bisection", "fixed") if r.users == climb.knee_users and not r.invalid), None)
+
+
+def place(climb: Climb) -> str:
+    """Where a climb's report was measured, for sentences: at a load that the plan fixed nothing is a knee."""
+    fixed = climb.of("fixed")
+    return number_of_users(fixed[0].users) if fixed else "the knee"
 
 
 def report_rungs(climb: Climb) -> tuple[Rung, ...]:

@@ -37,6 +37,15 @@ def times_with_interval(ratio: Estimate) -> str:
     return f"{times(ratio.value, digits)} ({times(ratio.low, digits)} to {times(ratio.high, digits)}, n={ratio.n})"
 
 
+def number_of_users(users: float) -> str:
+    """So many users.
+
+    >>> number_of_users(1), number_of_users(1601)
+    ('1 user', '1,601 users')
+    """
+    return f"{users:,.0f} user{'' if users == 1 else 's'}"
+
+
 def _digits(ratio: float) -> int:
     return 2 if abs(ratio) < 1.995 else 1 if abs(ratio) < 9.95 else 0
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from kneebench.analysis.bottleneck import CLIENT_BUSY
 from kneebench.analysis.elasticity import elasticity
+from kneebench.analysis.words import number_of_users
 from kneebench.ladder import steps, stops
+from kneebench.ladder.stops import saturation
 from kneebench.plan.plan import Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung, Verdict
 
@@ -108,7 +110,8 @@ def _ended_invalid(cell: Cell, scouts: Sequence[Rung], invalid: Rung, verdicts: 
     """The climb up to the invalid rung; the last valid one stands in for a knee that was not reached."""
     client = (invalid.quantity("client.busy") or 0.0) > CLIENT_BUSY
     stop, why = ("client", "the load generator was the limit") if client else ("invalid", "the rung was invalid")
-    said = f"{why} at {invalid.users} users: {invalid.invalid}; the climb ended there, and the knee may lie beyond"
+    after = "the fixed load was not measured" if invalid.order.phase == "fixed" else "the climb ended there, and the knee may lie beyond"
+    said = f"{why} at {number_of_users(invalid.users)}: {invalid.invalid}; {after}"
     verdict = Verdict(stop=stop, fired=True, seen=invalid.invalid, limit="a valid rung", sentence=said)
     knee = scouts[-1].users if scouts else None
     bracket = (scouts[max(0, len(scouts) - 2)].users, invalid.users) if scouts else None
@@ -120,8 +123,9 @@ def _fixed(cell: Cell, ladder: Ladder, users: int) -> Climbing:
     rung = yield _order(cell, "fixed", users)
     if rung.invalid:
         return _ended_invalid(cell, [], rung, ())
-    said = f"fixed load of {users} users, not a knee; control: {stops.find('saturation').judge([rung], ladder.stops.saturation).sentence}"
-    fixed = Verdict(stop="fixed", fired=True, seen=f"{users} users", limit=f"{users} users", sentence=said)
+    load = number_of_users(users)
+    said = f"fixed load of {load}, not a knee; control: {saturation.seen(rung)}"
+    fixed = Verdict(stop="fixed", fired=True, seen=load, limit=load, sentence=said)
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
     failed = any(v.fired and v.stop == "errors" for v in others)
     return Climb(

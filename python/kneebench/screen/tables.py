@@ -114,7 +114,9 @@ def _times(value: Estimate | None) -> str:
 
 
 def _users(users: Estimate | None) -> str:
-    return "none" if users is None else f"{users.value:g} ({users.low:g} to {users.high:g})"
+    if users is None:
+        return "none"
+    return f"{users.value:g}" + (f" ({users.low:g} to {users.high:g})" if users.low < users.high else "")
 
 
 def _range(value: Estimate, written: Callable[[float], str]) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from kneebench import units
+from kneebench.analysis.words import number_of_users
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Rung, Watch
@@ -97,4 +98,4 @@ def plain(rung: Line) -> str:
     """
     times = [("mean", rung.mean_s), ("P99.9", rung.p999_s), ("log write", rung.log_write_s)]
     told = "".join(f", {name} {units.time(value)}" for name, value in times if value is not None)
-    return f"{rung.storage}: {rung.phase}, {rung.users} users: {units.count(rung.nopm)} NOPM{told}" + (f" ({rung.note})" if rung.note else "")
+    return f"{rung.storage}: {rung.phase}, {number_of_users(rung.users)}: {units.count(rung.nopm)} NOPM{told}" + (f" ({rung.note})" if rung.note else "")

@@ -27,7 +27,8 @@ def _lacks(reading: Reading, climb: Climb) -> Iterator[str]:
         yield f"{name}: nothing was measured yet."
         return
     if not climb.stopped_by:
-        yield f"{name}: the climb did not end; {words.plural(len(climb.rungs), 'rung')} up to {max(r.users for r in climb.rungs)} users are there, and no knee."
+        there = f"{words.plural(len(climb.rungs), 'rung')} up to {max(r.users for r in climb.rungs)} users"
+        yield f"{name}: the climb did not end; {there} are there, and no {reading.point}."
         return
     repeats, wanted = len(climb.of("report", "fixed")), reading.plan.ladder.repeats
     if repeats < wanted:

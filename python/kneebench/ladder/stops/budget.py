@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kneebench.analysis.elasticity import elasticity
+from kneebench.analysis.words import number_of_users
 from kneebench.plan.plan import Ladder, Part
 from kneebench.records import Rung, Verdict
 from kneebench.units import time
@@ -20,10 +21,10 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     last = _last_users(limits)
     used_s = sum(r.tally.whole_s for r in rungs)
     needed_s = used_s + STILL_TO_COME * rungs[-1].tally.whole_s
-    seen = f"{rungs[-1].users} users, {time(used_s)}"
-    limit = f"{last} users, {time(limits.budget)}"
+    seen = f"{number_of_users(rungs[-1].users)}, {time(used_s)}"
+    limit = f"{number_of_users(last)}, {time(limits.budget)}"
     if rungs[-1].users >= last:
-        said = f"users used up: {rungs[-1].users} of {last} users without another stop, so the knee may lie beyond"
+        said = f"users used up: {rungs[-1].users} of {number_of_users(last)} without another stop, so the knee may lie beyond"
     elif needed_s > limits.budget:
         said = f"time used up: {seen} of {time(limits.budget)}, too little left for another step, so the knee may lie beyond"
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kneebench.analysis.words import number_of_users
 from kneebench.plan.plan import Errors, Part
 from kneebench.records import Rung, Verdict
 
@@ -19,7 +20,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     limit = f"{100 * limits.share:g} % of all transactions"
     seen = f"{100 * share:.2g} %"
     lost = whole.failed + whole.unknown
-    said = f"{lost:,} of {whole.started:,} transactions failed at {rungs[-1].users} users ({seen}); the limit is {limit}"
+    said = f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)} ({seen}); the limit is {limit}"
     if rungs[-1].tally.errors:
         said += f"; the first: {rungs[-1].tally.errors[0].first}"
     return Verdict(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=said)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.analysis.within import nopm_within
+from kneebench.analysis.words import number_of_users
 from kneebench.plan.plan import LogLatency, Part
 from kneebench.records import Rung, Verdict
 from kneebench.units import count, time
@@ -30,9 +31,9 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     mark = first is not None and first > limits.limit
     within = nopm_within(rungs, QUANTITY, limits.limit)
     best = "none" if within is None else count(within)
-    said = f"a log write took {time(seen)} at {rungs[-1].users} users; the limit is {limit}; NOPM within the limit: {best}"
+    said = f"a log write took {time(seen)} at {number_of_users(rungs[-1].users)}; the limit is {limit}; NOPM within the limit: {best}"
     if mark and first is not None:
-        said = f"already the first rung ({rungs[0].users} users) exceeded it with {time(first)}, so it marks the climb and did not stop it: {said}"
+        said = f"already the first rung ({number_of_users(rungs[0].users)}) exceeded it with {time(first)}, so it marks the climb and did not stop it: {said}"
     return Verdict(stop="log_latency", fired=seen > limits.limit and not mark, seen=time(seen), limit=limit, sentence=said, mark=mark)
 
 

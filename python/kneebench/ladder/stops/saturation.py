@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 from kneebench.analysis.bottleneck import OTHERS_BUSY
 from kneebench.analysis.elasticity import elasticity
+from kneebench.analysis.words import number_of_users
 from kneebench.plan.plan import Part, Saturation
 from kneebench.records import Rung, Verdict
 
 QUANTITY, OTHERS = "database.busy", "database.others"
+WORTH_SAYING = 0.05
 
 
 def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
@@ -22,22 +24,29 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     used more than `OTHERS_BUSY` of these cores."""
     assert isinstance(limits, Saturation)
     limit = f"every core of the database at least {100 * limits.busy:g} % busy, with an elasticity below {limits.elasticity:g}"
-    busy = rungs[-1].quantity(QUANTITY)
+    busy, others = rungs[-1].quantity(QUANTITY), rungs[-1].quantity(OTHERS) or 0.0
     if busy is None:
-        said = "how busy the database's cores were was not measured, so saturation was not judged"
-        return Verdict(stop="saturation", fired=False, seen="not measured", limit=limit, sentence=said)
-    others = rungs[-1].quantity(OTHERS) or 0.0
+        return _verdict(False, "not measured", limit, f"{seen(rungs[-1])}, so saturation was not judged")
+    told = f"{seen(rungs[-1])} at {number_of_users(rungs[-1].users)}"
     if busy >= limits.busy and others > OTHERS_BUSY:
-        seen = f"{100 * busy:.1f} % busy, {100 * others:.0f} % used by other programs"
-        said = (
-            f"saturation could not be judged at {rungs[-1].users} users: the least busy core of the database was {100 * busy:.1f} % busy, but other "
-            f"programs used {100 * others:.0f} % of the database's cores (limit {100 * OTHERS_BUSY:.0f} %); the limit is {limit}"
-        )
-        return Verdict(stop="saturation", fired=False, seen=seen, limit=limit, sentence=said)
+        short = f"{100 * busy:.1f} % busy, {100 * others:.0f} % used by other programs"
+        return _verdict(False, short, limit, f"saturation could not be judged, as other programs used too much: {told}; the limit is {limit}")
     growth = elasticity(rungs[-2], rungs[-1]) if len(rungs) > 1 else None
     fired = busy >= limits.busy and growth is not None and growth < limits.elasticity
-    seen = f"{100 * busy:.1f} % busy, elasticity {'unknown at the first rung' if growth is None else f'{growth:.2f}'}"
-    said = f"{'' if fired else 'not '}saturated: the least busy core of the database was {seen} at {rungs[-1].users} users; the limit is {limit}"
+    grew = f"elasticity {'unknown at the first rung' if growth is None else f'{growth:.2f}'}"
+    return _verdict(fired, f"{100 * busy:.1f} % busy, {grew}", limit, f"{'' if fired else 'not '}saturated: {told}, {grew}; the limit is {limit}")
+
+
+def seen(rung: Rung) -> str:
+    """How busy the database's cores were, in words; and with other programs, where those used a part worth telling."""
+    busy, others = rung.quantity(QUANTITY), rung.quantity(OTHERS) or 0.0
+    if busy is None:
+        return "how busy the database's cores were was not measured"
+    besides = f" (other programs used {100 * others:.0f} % of the database's cores)" if others >= WORTH_SAYING else ""
+    return f"the least busy core of the database was {100 * busy:.1f} % busy{besides}"
+
+
+def _verdict(fired: bool, seen: str, limit: str, said: str) -> Verdict:
     return Verdict(stop="saturation", fired=fired, seen=seen, limit=limit, sentence=said)
 
 
