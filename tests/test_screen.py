@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from recorded import make
+from rich.console import Console, RenderableType
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
@@ -17,9 +20,10 @@ from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results
 from kneebench.results import load
 from kneebench.screen.answer import answers
-from kneebench.screen.progress import Line, Progress
+from kneebench.screen.progress import Line, Progress, line
 from kneebench.screen.tables import answers as tables
-from kneebench.screen.watching import plain
+from kneebench.screen.tables import rungs
+from kneebench.screen.watching import PlainLines, plain
 
 EXPECTED = Expected(load_s=100.0, climbs_s=400.0, report_s=600.0)
 
@@ -100,3 +104,42 @@ def test_sentences_of_a_climb_speak_of_its_knee(results: Results) -> None:
 
 def test_one_user_is_a_user(results: Results) -> None:
     assert plain(Line("disk", "scout", 1, 810.0, None, None, None, "")) == "disk: scout, 1 user: 810 NOPM"
+
+
+def drawn(*parts: RenderableType) -> str:
+    console = Console(width=160, file=StringIO())
+    for part in parts:
+        console.print(part)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_a_percentile_with_too_few_samples_beyond_it_is_marked_and_the_mark_is_explained_once(results: Results) -> None:
+    certain = Line("disk", "report", 8, 810.0, 0.001, 0.0123, None, "")
+    doubtful = certain._replace(p999_certain=False)
+    marked = drawn(rungs([certain, doubtful, doubtful]))
+    assert marked.count("12.3 ms ?") == 2
+    assert marked.count("A ? marks") == 1
+    assert "?" not in drawn(rungs([certain]))
+    answered = [answer.model_copy(update={"p999_certain": False}) for answer in answers(results)]
+    found = drawn(*tables(answered))
+    assert " ms ? (" in found
+    assert found.count("A ? marks") == 1
+
+
+def test_what_the_mark_goes_by_is_the_number_of_samples(results: Results) -> None:
+    for climb in results.climbs:
+        for rung in climb.rungs:
+            assert rung.tally.latency
+            assert line(rung, {}).p999_certain == (rung.tally.latency.n >= 100_000)
+
+
+def test_plain_lines_explain_the_mark_where_it_is_used_first(results: Results) -> None:
+    out = StringIO()
+    watch = PlainLines(Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock()), out)
+    for rung in results.climbs[0].rungs[:4]:
+        assert rung.tally.latency
+        few = rung.tally.model_copy(update={"latency": rung.tally.latency.model_copy(update={"n": 9})})
+        watch(Event(kind="rung", doing="", data={"rung": rung.model_copy(update={"tally": few}), "kept": False}))
+    assert len(re.findall(r"P99.9 [\d.]+ [mu]?s \?", out.getvalue())) == 4
+    assert out.getvalue().count("A ? marks") == 1

@@ -16,7 +16,8 @@ class Answer(Record):
     """A storage's knee (or what it did at the load that the plan fixed: `point`), its latency at the rate that all storages share, what stopped it;
     None where not measured.
 
-    The latencies are open-loop at `rate_per_s`, as in the brief (percentiles from the merged histogram); `log_write_s` is of the knee's rungs of the report.
+    The latencies are open-loop at `rate_per_s`, as in the brief (percentiles from the merged histogram; `p999_certain`: at least
+    100 samples lie beyond it); `log_write_s` is of the knee's rungs of the report.
     """
 
     storage: str
@@ -27,6 +28,7 @@ class Answer(Record):
     rate_per_s: float | None
     mean_s: Estimate | None
     p999_s: Estimate | None
+    p999_certain: bool
     log_write_s: Estimate | None
     stopped_by: str
     bottleneck: str
@@ -49,6 +51,7 @@ def _answer(climb: Climb, at: str) -> Answer:
         rate_per_s=rate.rate_per_s if rate else None,
         mean_s=rate.mean_s if rate else None,
         p999_s=rate.p999_s if rate else None,
+        p999_certain=rate.p999_certain if rate else True,
         log_write_s=_estimate([value for rung in report_rungs(climb) if (value := rung.quantity("log.write_latency")) is not None]),
         stopped_by=climb.stopped_by or "not stopped yet",
         bottleneck=bottleneck(climb).resource if climb.rungs else "",

@@ -16,9 +16,12 @@ from kneebench.records import Event, Rung, Verdict
 _FASTER, _SLOWER = 3.0, 4.0
 """The pace of what is measured may be so many times off what was expected: a first short rung says little."""
 
+UNCERTAIN = " ?"
+MARK = "A ? marks a percentile with fewer than 100 samples beyond it."
+
 
 class Line(NamedTuple):
-    """One rung as the table of rungs shows it; None where it was not measured."""
+    """One rung as the table of rungs shows it; None where it was not measured. `p999_certain`: at least 100 samples lie beyond it."""
 
     storage: str
     phase: str
@@ -28,6 +31,7 @@ class Line(NamedTuple):
     p999_s: float | None
     log_write_s: float | None
     note: str
+    p999_certain: bool = True
 
 
 def line(rung: Rung, storages: Mapping[str, str]) -> Line:
@@ -44,6 +48,7 @@ def line(rung: Rung, storages: Mapping[str, str]) -> Line:
         p999_s=latency.p999_s if latency else None,
         log_write_s=rung.quantity("log.write_latency"),
         note="; ".join(note for note in notes if note),
+        p999_certain=latency is None or latency.p999_is_certain,
     )
 
 

@@ -13,7 +13,7 @@ from kneebench.analysis.words import times_with_interval
 from kneebench.records import Estimate, Finding
 from kneebench.results import Across, Listed
 from kneebench.screen.answer import Answer
-from kneebench.screen.progress import Line
+from kneebench.screen.progress import MARK, UNCERTAIN, Line
 
 _STORAGES_A_TABLE = 3
 _WIDEST = 10.0
@@ -25,8 +25,25 @@ def rungs(lines: Sequence[Line], title: str = "") -> Table:
     """The rungs measured, as they came."""
     table = _table("storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note", title=title)
     for line in lines:
-        table.add_row(escape(line.storage), line.phase, str(line.users), units.count(line.nopm), *map(_time, line[4:7]), f"[yellow]{escape(line.note)}[/]")
+        table.add_row(escape(line.storage), line.phase, str(line.users), units.count(line.nopm), *_times_of(line), f"[yellow]{escape(line.note)}[/]")
+    _explain(table, (line.p999_certain for line in lines))
     return table
+
+
+def _times_of(line: Line) -> Iterator[str]:
+    yield _time(line.mean_s)
+    yield _time(line.p999_s) + _doubt(line.p999_certain)
+    yield _time(line.log_write_s)
+
+
+def _doubt(certain: bool) -> str:
+    return "" if certain else UNCERTAIN
+
+
+def _explain(table: Table, certain: Iterable[bool]) -> None:
+    """Put the mark's meaning below the table, where the mark is in it."""
+    if not all(certain):
+        table.caption, table.caption_justify = MARK, "left"
 
 
 def findings(found: Iterable[Finding]) -> Table:
@@ -44,6 +61,8 @@ def answers(found: Sequence[Answer]) -> Iterator[Table]:
         table = _table("", *(escape(answer.storage) for answer in some))
         for name, cells in _facts(some):
             table.add_row(f"[dim]{name}[/]", *(escape(cell) for cell in cells))
+        if first + _STORAGES_A_TABLE >= len(found):
+            _explain(table, (answer.p999_certain for answer in found))
         yield table
 
 
@@ -55,7 +74,7 @@ def _facts(found: Sequence[Answer]) -> Iterator[tuple[str, list[str]]]:
     yield "NOPM", [_interval(answer.nopm) for answer in found]
     yield "TPM", [_interval(answer.tpm) for answer in found]
     yield f"mean latency{at}", [_times(answer.mean_s) for answer in found]
-    yield f"P99.9 latency{at}", [_times(answer.p999_s) for answer in found]
+    yield f"P99.9 latency{at}", [_times(answer.p999_s, answer.p999_certain) for answer in found]
     yield f"log write, at the {point}", [_times(answer.log_write_s) for answer in found]
     yield "stopped by", [answer.stopped_by for answer in found]
     yield "bottleneck", [answer.bottleneck for answer in found]
@@ -109,8 +128,8 @@ def _time(value_s: float | None) -> str:
     return "not measured" if value_s is None else units.time(value_s)
 
 
-def _times(value: Estimate | None) -> str:
-    return "not measured" if value is None else f"{units.time(value.value)} ({_range(value, units.time)})"
+def _times(value: Estimate | None, certain: bool = True) -> str:
+    return "not measured" if value is None else f"{units.time(value.value)}{_doubt(certain)} ({_range(value, units.time)})"
 
 
 def _users(users: Estimate | None) -> str:

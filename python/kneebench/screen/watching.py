@@ -13,7 +13,7 @@ from kneebench.analysis.words import number_of_users
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Rung, Watch
-from kneebench.screen.progress import Line, Progress, left, line
+from kneebench.screen.progress import MARK, UNCERTAIN, Line, Progress, left, line
 
 _PLAIN_EVERY_S = 10.0
 """Plain lines tell of progress no more often than this."""
@@ -69,13 +69,18 @@ class PlainLines:
             self._out.write(f"{self._stamp()} {text}\n")
             self._out.flush()
 
+    def _explained(self) -> str:
+        """The mark's meaning, where it is used first."""
+        marked = [line.p999_certain for line in self._progress.lines].count(False)
+        return f"\n       {MARK}" if marked == 1 and not self._progress.lines[-1].p999_certain else ""
+
     def _stamp(self) -> str:
         minutes, seconds = divmod(int(self._progress.elapsed_s), 60)
         return f"{minutes:3d}:{seconds:02d}"
 
     def _text(self, event: Event) -> str:
         if event.kind == "rung":
-            return plain(self._progress.lines[-1])
+            return plain(self._progress.lines[-1]) + self._explained()
         if event.kind == "verdict":
             return f"verdict: {event.doing}: {event.data['sentence']}" if event.data.get("fired") else ""
         if event.kind == "warning":
@@ -96,6 +101,7 @@ def plain(rung: Line) -> str:
     >>> plain(Line("disk", "scout", 8, 81234.0, 0.0025, 0.0123, 0.0005, ""))
     'disk: scout, 8 users: 81,234 NOPM, mean 2.5 ms, P99.9 12.3 ms, log write 500 us'
     """
-    times = [("mean", rung.mean_s), ("P99.9", rung.p999_s), ("log write", rung.log_write_s)]
-    told = "".join(f", {name} {units.time(value)}" for name, value in times if value is not None)
+    doubt = "" if rung.p999_certain else UNCERTAIN
+    times = [("mean", rung.mean_s, ""), ("P99.9", rung.p999_s, doubt), ("log write", rung.log_write_s, "")]
+    told = "".join(f", {name} {units.time(value)}{mark}" for name, value, mark in times if value is not None)
     return f"{rung.storage}: {rung.phase}, {number_of_users(rung.users)}: {units.count(rung.nopm)} NOPM{told}" + (f" ({rung.note})" if rung.note else "")
