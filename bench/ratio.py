@@ -10,7 +10,7 @@ from kneebench.records import Estimate, Record
 
 
 class Ratio(Record):
-    """One row of the table. `aim` bounds `value` from above (`at_most`) or from below; `beside` are figures to read it by.
+    """One row of the table. `aim` bounds `value` from above (`at_most`) or from below, None bounds nothing; `beside` are figures to read it by.
 
     `holds`: the value is within its aim. `doubtful`: the interval holds the aim, so that another run may say otherwise.
     """
@@ -20,7 +20,7 @@ class Ratio(Record):
     low: float
     high: float
     n: int
-    aim: float
+    aim: float | None
     at_most: bool
     unit: str = "x"
     note: str = ""
@@ -29,12 +29,14 @@ class Ratio(Record):
     @property
     def holds(self) -> bool:
         """The value is within its aim."""
+        if self.aim is None:
+            return True
         return self.value <= self.aim if self.at_most else self.value >= self.aim
 
     @property
     def doubtful(self) -> bool:
         """The interval reaches to both sides of the aim."""
-        return self.low < self.aim < self.high
+        return self.aim is not None and self.low < self.aim < self.high
 
 
 class Size(Record):
@@ -61,6 +63,11 @@ def at_least(name: str, found: Estimate, aim: float, *, note: str = "", unit: st
     return _row(name, found, aim, False, note, unit, beside)
 
 
+def told(name: str, found: Estimate, *, note: str = "", unit: str = "x", **beside: float) -> Ratio:
+    """A row without an aim: what something costs, whatever it is."""
+    return _row(name, found, None, True, note, unit, beside)
+
+
 def turns(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
     """The ratio of pairs measured in turn, and its interval."""
     return paired_ratio(ours, theirs)
@@ -78,5 +85,5 @@ def alone(values: Sequence[float]) -> Estimate:
     return estimate(values)
 
 
-def _row(name: str, found: Estimate, aim: float, bound: bool, note: str, unit: str, beside: Mapping[str, float]) -> Ratio:
+def _row(name: str, found: Estimate, aim: float | None, bound: bool, note: str, unit: str, beside: Mapping[str, float]) -> Ratio:
     return Ratio(name=name, value=found.value, low=found.low, high=found.high, n=found.n, aim=aim, at_most=bound, note=note, unit=unit, beside=beside)

@@ -33,7 +33,9 @@ def printed(rows: Sequence[Ratio]) -> str:
 
 
 def verdict(row: Ratio) -> str:
-    """holds, or not; "holds?" and "not?" where the interval also allows the other."""
+    """holds, or not; "holds?" and "not?" where the interval also allows the other; "-" without an aim."""
+    if row.aim is None:
+        return "-"
     return ("holds" if row.holds else "not") + ("?" if row.doubtful else "")
 
 
@@ -62,6 +64,8 @@ def _interval(row: Ratio) -> str:
 
 
 def _aim(row: Ratio) -> str:
+    if row.aim is None:
+        return "-"
     return f"at {'most' if row.at_most else 'least'} {row.aim:g}"
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench.__main__ import benchmarks, main
-from bench.ratio import Ratio, at_least, at_most, turns
+from bench.ratio import Ratio, at_least, at_most, told, turns
 from bench.table import printed, verdict
 
 
@@ -23,6 +23,12 @@ def test_a_row_holds_by_its_value_and_is_doubtful_where_its_interval_holds_the_a
     slow, fast = at_most("cost", turns([1.1, 1.3, 0.9], [1.0, 1.0, 1.0]), 1.0), at_least("speed", turns([2.0, 2.1], [1.0, 1.0]), 0.8)
     assert (slow.holds, slow.doubtful, verdict(slow)) == (False, True, "not?")
     assert (fast.holds, fast.doubtful, verdict(fast)) == (True, False, "holds")
+
+
+def test_a_row_without_an_aim_neither_holds_nor_misses():
+    cost = told("cost", turns([0.9, 0.8, 0.7], [1.0, 1.0, 1.0]))
+    assert (cost.doubtful, verdict(cost)) == (False, "-")
+    assert "at most" not in printed([cost])
 
 
 def test_the_table_names_each_ratio_with_its_interval_and_aim():

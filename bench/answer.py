@@ -1,0 +1,125 @@
+"""The time to an answer, on the simulated engine: how long the scout takes to its knee, and whether that knee is the right one.
+
+Twenty models whose cores, drives, contention and noise (1 to 3 %) differ. The scout is the product's own: automatic warm-ups, windows of
+30 s, the stops, the bisection and the drift rung, all counted, on the simulated clock. The fixed ladder measures the scout's range of
+users at the same steps, with 2 minutes of ramp and 5 minutes of window at each. The dense ladder (steps of 1.1) is without noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.ratio import Ratio, Size, alone, at_most, medians
+from kneebench import catalogue
+from kneebench.analysis.elasticity import between
+from kneebench.databases.simulated.truth import rungs, throughput
+from kneebench.lab.journal import Journal
+from kneebench.ladder.climb import climb
+from kneebench.measurement.rung import measure as measure_rung
+from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.plan.plan import Plateau, SimulatedStorage
+from kneebench.records import Climb, Event
+
+NAME = "answer"
+ABOUT = "the scout's time to its knee over a fixed ladder's, and how good that knee is"
+TIME_AIM, THROUGHPUT_AIM = 0.2, 0.03
+RUNG_S = 120 + 300
+"""Of the fixed ladder: ramp and window."""
+DENSE_STEP, DENSE_REACH = 1.1, 3
+CURVES = 20
+
+
+class Answer(NamedTuple):
+    """One model, climbed: the scout's seconds, the fixed ladder's, and how far the throughput at the scout's knee is off."""
+
+    scout_s: float
+    fixed_s: float
+    off: float
+    rungs: int
+
+
+def measure(size: Size) -> list[Ratio]:
+    """Time; then throughput at the knee, in the middle and at worst."""
+    found = [_answer(seed, storage) for seed, storage in enumerate(storages(size.count(CURVES, 2)))]
+    off = sorted(max(one.off, 1e-4) for one in found)
+    time = medians([one.scout_s for one in found], [one.fixed_s for one in found])
+    note = "|true NOPM at the scout's knee / at the dense ladder's knee - 1|"
+    return [
+        at_most(
+            "time to the knee, scout over fixed ladder", time, TIME_AIM, note="simulated seconds; every rung of the climb, at the default windows",
+            scout_s=float(np.median([one.scout_s for one in found])), fixed_s=float(np.median([one.fixed_s for one in found])),
+            worst=max(one.scout_s / one.fixed_s for one in found), rungs=float(np.median([one.rungs for one in found])),
+        ),
+        at_most("throughput at the scout's knee, off by (median)", alone(off), THROUGHPUT_AIM, note=note, median=float(np.median(off))),
+        at_most("throughput at the scout's knee, off by (worst)", alone(off[-1:]), THROUGHPUT_AIM, note=note),
+    ]  # fmt: skip
+
+
+def storages(count: int) -> Iterator[SimulatedStorage]:
+    """Models that end at cores, reads, log or contention."""
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        yield SimulatedStorage(
+            cores=int(rng.choice([2, 4, 8, 16])),
+            cpu_per_transaction=float(rng.uniform(0.3e-3, 1.2e-3)),
+            read_latency=float(10 ** rng.uniform(-4.3, -2.7)),
+            read_channels=int(rng.choice([2, 4, 16, 64])),
+            log_latency=float(10 ** rng.uniform(-4.3, -2.6)),
+            contention=float(rng.choice([0.0, 0.005, 0.02])),
+            noise=float(rng.uniform(0.01, 0.03)),
+        )
+
+
+def _answer(seed: int, storage: SimulatedStorage) -> Answer:
+    plan = Plan.model_validate(
+        {"seed": seed, "database": {"engine": "simulated"}, "workload": {"warehouses": 2000}, "storages": {"drive": {"simulated": storage.model_dump()}}}
+    )
+    climbed, scout_s = _climbed(plan)
+    scouts = climbed.of("scout")
+    off = throughput(storage, climbed.knee_users or 1) / _dense(storage, scouts[0].users, 2 * scouts[-1].users) - 1
+    print(
+        seed,
+        storage.cores,
+        storage.contention,
+        round(storage.noise, 3),
+        climbed.stopped_by,
+        [(r.users, round(r.warm_up_s), r.steady) for r in climbed.rungs],
+        climbed.knee_users,
+        round(scout_s),
+        round(scout_s / (RUNG_S * len(scouts)), 3),
+        round(off, 4),
+        flush=True,
+    )
+    return Answer(scout_s, RUNG_S * len(scouts), abs(off), len(climbed.rungs))
+
+
+def _climbed(plan: Plan) -> tuple[Climb, float]:
+    """The climb, and its seconds on the simulated clock."""
+    (cell,) = cells(plan)
+    storage = plan.storages[cell.storage].simulated
+    with catalogue.engine(plan, Journal()).restored(cell, _unwatched) as server:
+        steps = climb(cell, plan.ladder, storage.cores if storage else 1)
+        order = next(steps)
+        while True:
+            try:
+                order = steps.send(measure_rung(order, plan, server, [Path()], _unwatched).rung)
+            except StopIteration as end:
+                return end.value, server.now_s()
+
+
+def _dense(storage: SimulatedStorage, first: int, last: int) -> float:
+    """Transactions a second at the knee of the dense ladder: its first rung beyond which a third more users no longer gain as much as the plateau rule asks."""
+    users = list(rungs(first, last, DENSE_STEP))
+    for few, more in zip(users, users[DENSE_REACH:], strict=False):
+        if between(few, throughput(storage, few), more, throughput(storage, more)) < Plateau().elasticity:
+            return throughput(storage, few)
+    return throughput(storage, last)
+
+
+def _unwatched(event: Event) -> None:
+    """Nobody looks."""

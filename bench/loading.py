@@ -1,0 +1,166 @@
+"""Loading over its floor: psql's COPY BINARY of the same rows out of files made beforehand, on Debian's PostgreSQL 15, on the disk.
+
+Both sides do the same to the same server: each table made in the transaction that fills it (wal_level = minimal, frozen), over as many
+streams, then the same keys, VACUUM ANALYZE and a checkpoint. The floor's rows cost no time to make, and its files lie in the page cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import psutil
+
+from bench.ratio import Ratio, Size, at_least, turns
+from kneebench.databases.postgres.account import server_account
+from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.builds import find_build
+from kneebench.databases.postgres.cluster import configure
+from kneebench.databases.postgres.launcher import Launch, make_cluster, running
+from kneebench.databases.postgres.loading import KEYS_MEMORY, STREAMS, load
+from kneebench.databases.postgres.runtime import runtime_directory
+from kneebench.databases.postgres.schema import LARGEST_FIRST, keys_of, making
+from kneebench.databases.postgres.settings import GIB, Machine, loading, rules
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.plan.plan import Workload
+from kneebench.records import Address, Event
+
+NAME = "loading"
+ABOUT = "loading speed over psql's COPY BINARY of the same rows from files"
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+AIM = 0.8
+SEED = 42
+
+
+class Seconds(NamedTuple):
+    """How long one load took: its rows, and all of it."""
+
+    rows_s: float
+    whole_s: float
+
+
+def measure(size: Size) -> list[Ratio]:
+    """Two rows for each number of warehouses: the rows alone, and with keys, statistics and checkpoint."""
+    if not (DEBIAN / "psql").exists():
+        print(f"{NAME}: skipped, {DEBIAN} is not there (Debian: postgresql-15)", file=sys.stderr)
+        return []
+    sizes = [(1, 2)] if size.quick else [(10, 5), (50, 3)]
+    return [row for warehouses, pairs in sizes for row in _rows(warehouses, pairs)]
+
+
+def _rows(warehouses: int, pairs: int) -> list[Ratio]:
+    here = Path(".kneebench").absolute()
+    here.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="bench-loading-", dir=here) as folder, _server(Path(folder), warehouses) as server:
+        files = _made(server, Path(folder), warehouses)
+        ours, floor = _in_turn(lambda: _ours(server, warehouses), lambda: _floor(server, files), pairs)
+    name = f"{warehouses} warehouse{'s' if warehouses > 1 else ''}"
+    alone = turns([one.rows_s for one in floor], [one.rows_s for one in ours])
+    whole = turns([one.whole_s for one in floor], [one.whole_s for one in ours])
+    ours_s, floor_s = median([one.whole_s for one in ours]), median([one.whole_s for one in floor])
+    ours_rows_s, floor_rows_s = median([one.rows_s for one in ours]), median([one.rows_s for one in floor])
+    note = f"floor seconds / ours, {STREAMS} streams"
+    return [
+        at_least(f"loading, {name}: rows alone", alone, AIM, note=f"{note}; tables made and filled", ours_s=ours_rows_s, floor_s=floor_rows_s),
+        at_least(
+            f"loading, {name}: all", whole, AIM, note=f"{note}; tables, rows, keys, VACUUM ANALYZE, checkpoint",
+            warehouses_a_minute=60 * warehouses / ours_s, ours_s=ours_s, floor_s=floor_s,
+        ),
+    ]  # fmt: skip
+
+
+def _in_turn(ours: Callable[[], Seconds], floor: Callable[[], Seconds], pairs: int) -> tuple[list[Seconds], list[Seconds]]:
+    """A B B A ..."""
+    found: dict[str, list[Seconds]] = {"ours": [], "floor": []}
+    sides = {"ours": ours, "floor": floor}
+    for pair in range(pairs):
+        for side in sides if pair % 2 == 0 else reversed(sides):
+            found[side].append(sides[side]())
+    return found["ours"], found["floor"]
+
+
+@contextlib.contextmanager
+def _server(folder: Path, warehouses: int) -> Iterator[Address]:
+    """A fresh cluster with the settings that an image is built with."""
+    journal, account = Journal(folder / "journal"), server_account()
+    plan = Plan.model_validate({"workload": {"warehouses": warehouses}, "storages": {"disk": {"path": str(folder)}}})
+    settings = loading(rules(plan, Machine(psutil.cpu_count() or 1, psutil.virtual_memory().total, 64 * GIB)))
+    folder.chmod(0o755)
+    with runtime_directory(journal, account) as runtime, journal.directory(folder / "cluster", "a benchmark's cluster") as cluster:
+        if account:
+            account.owns(cluster)
+        launch = Launch(find_build(DEBIAN), account, runtime)
+        make_cluster(launch, cluster / "data", [])
+        configure(cluster / "data", settings, account)
+        with running(launch, cluster / "data", journal) as server:
+            yield server.address
+
+
+@contextlib.contextmanager
+def _database(server: Address, name: str) -> Iterator[Address]:
+    """An empty database; dropped at the end, and all of it written out, so that the next turn does not pay for this one."""
+    with connect(server) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
+        connection.execute("CHECKPOINT")
+    yield server.model_copy(update={"database": name})
+    with connect(server) as connection:
+        connection.execute(f"DROP DATABASE {name}".encode())
+        connection.execute("CHECKPOINT")
+    subprocess.run(["sync"], check=True)
+
+
+def _unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+def _ours(server: Address, warehouses: int) -> Seconds:
+    with _database(server, "ours") as address:
+        began = time.monotonic()
+        facts = load(address, Workload(warehouses=warehouses), SEED, _unwatched)
+        return Seconds(float(facts["rows_s"]), time.monotonic() - began)
+
+
+def _made(server: Address, folder: Path, warehouses: int) -> dict[str, Path]:
+    """The rows of a load of ours, a file a table."""
+    files = {table: folder / f"{table}.copy" for table in LARGEST_FIRST}
+    with _database(server, "source") as address:
+        load(address, Workload(warehouses=warehouses), SEED, _unwatched)
+        for table, file in files.items():
+            _psql(address, [f"\\copy public.{table} TO '{file}' (FORMAT binary)"])
+    return files
+
+
+def _floor(server: Address, files: dict[str, Path]) -> Seconds:
+    keys = [[f"SET maintenance_work_mem = '{KEYS_MEMORY}'", *keys_of(table)] for table in files]
+    with _database(server, "floor") as address:
+        began = time.monotonic()
+        _streams(
+            address, [["BEGIN", *making(table), f"\\copy public.{table} FROM '{file}' (FORMAT binary, FREEZE)", "COMMIT"] for table, file in files.items()]
+        )
+        rows_s = time.monotonic() - began
+        _streams(address, keys)
+        _streams(address, [[f"VACUUM (ANALYZE) public.{table}"] for table in files])
+        _psql(address, ["CHECKPOINT"])
+        return Seconds(rows_s, time.monotonic() - began)
+
+
+def _streams(address: Address, scripts: Sequence[Sequence[str]]) -> None:
+    """Run the scripts over as many sessions as ours, the next free one taking the next."""
+    with ThreadPoolExecutor(STREAMS) as threads:
+        for _ in threads.map(lambda script: _psql(address, script), scripts):
+            pass
+
+
+def _psql(address: Address, script: Sequence[str]) -> None:
+    text = "".join(f"{line}{'' if line.startswith(chr(92)) else ';'}\n" for line in script)
+    where = ["-h", address.host, "-p", str(address.port), "-U", address.user, "-d", address.database]
+    subprocess.run([DEBIAN / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *where], input=text, text=True, check=True)
