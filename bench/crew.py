@@ -1,0 +1,29 @@
+"""`python -m bench.crew ORDER SECONDS`: our crew alone, as a rung drives it but without meters; prints its sums each second."""
+
+from __future__ import annotations
+
+import sys
+
+from kneebench._core import postgres_crew
+from kneebench.workload import running
+
+
+def main(order: str, seconds: int) -> None:
+    """Ready, go, a tick each second, stop."""
+    crew = postgres_crew(order)
+    crew.ready()
+    completed, new_orders, now_s = 0, 0, 0.0
+    with running(crew) as users:
+        while now_s < seconds - 0.5:
+            tick = users.tick()
+            now_s = tick.now_s
+            completed += sum(second.committed + second.rolled_back for second in tick.seconds)
+            new_orders += sum(second.committed for second in tick.seconds if second.transaction == "new_order")
+            print(f"[{now_s}, {completed}, {new_orders}]", flush=True)
+        print("end", flush=True)
+    if failed := users.stop().whole.failed:
+        sys.exit(f"{failed} transactions failed")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

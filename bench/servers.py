@@ -1,0 +1,138 @@
+"""Servers for benchmarks: one PostgreSQL, loaded, with given settings and cores, in a directory that is gone afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from bench.ratio import Size
+from kneebench.databases.postgres.account import server_account
+from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.builds import Build, find_build
+from kneebench.databases.postgres.cluster import DATABASE, configure, own
+from kneebench.databases.postgres.conditions import conditions
+from kneebench.databases.postgres.launcher import Launch, Running, make_cluster, running
+from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.runtime import runtime_directory
+from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.databases.postgres.settings import LISTENING, loading
+from kneebench.lab.journal import Journal
+from kneebench.measurement.meters.processes import Processes
+from kneebench.plan.plan import Workload
+from kneebench.records import Address, Event
+
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+MEMORY = Path("/dev/shm")
+SEED = 9300
+ALWAYS = {**LISTENING, "wal_level": "minimal", "max_wal_senders": "0", "track_io_timing": "on", "track_wal_io_timing": "on", "max_connections": "250"}
+STAND_INS = """
+DROP SCHEMA IF EXISTS kneebench CASCADE;
+CREATE SCHEMA kneebench;
+CREATE FUNCTION kneebench.new_order(w int4, d int4, c int4, items int4[], suppliers int4[], quantities int4[]) RETURNS numeric LANGUAGE sql AS 'SELECT 1.5';
+CREATE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4) RETURNS int4 LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETURNS TABLE (o int4) LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE sql AS 'SELECT 10';
+CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4) RETURNS int4 LANGUAGE sql AS 'SELECT 0';
+"""
+"""The five functions' signatures, and nothing behind them: calls that cost the server next to nothing."""
+
+
+class Loaded(NamedTuple):
+    """A running server; `address` is that of its loaded database."""
+
+    process: Running
+    build: Build
+    address: Address
+    workload: Workload
+    data: Path
+
+    def cpu_s(self) -> float:
+        """CPU seconds of all of its processes so far, of those that have ended too."""
+        return Processes(self.process.family()).read()["processes.cpu|server"]
+
+    def written_bytes(self) -> int:
+        """Bytes that its processes have sent to the block layer so far (/proc/PID/io; those that ended count in their parent)."""
+        total = 0
+        for pid in self.process.family():
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                total += psutil.Process(pid).io_counters().write_bytes
+        return total
+
+    def log_bytes(self) -> int:
+        """The place in the log that has been written to."""
+        with connect(self.address) as session:
+            return int((session.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone() or (0,))[0])
+
+    def run(self, text: str, database: str = "") -> None:
+        """Run some SQL."""
+        with connect(self.address, database) as session:
+            session.execute(text.encode())
+
+    def empty(self, name: str) -> Address:
+        """Another database, with nothing in it."""
+        self.run(f"CREATE DATABASE {name}")
+        return self.address.model_copy(update={"database": name})
+
+    def stood_in(self) -> Address:
+        """Another database, whose five functions do nothing."""
+        address = self.empty("stand_ins")
+        self.run(STAND_INS, address.database)
+        return address
+
+    def watched(self) -> PostgresServer:
+        """The server as measuring sees it; to be closed."""
+        return PostgresServer(self.address, self.workload.warehouses, 0.0, (), Process(self.process.family, self.process.ending))
+
+    def require_consistent(self) -> None:
+        """Raises where one of the twelve consistency conditions does not hold: what was fast was wrong."""
+        with connect(self.address) as session:
+            broken = [check.sentence for check in conditions(session, self.workload.warehouses) if not check.passed]
+        if broken:
+            raise RuntimeError("the database is not consistent after the run: " + "; ".join(broken))
+
+
+def the_build(size: Size) -> Build:
+    """Debian's PostgreSQL 15; the embedded one where that is not installed, and in quick runs."""
+    if not size.quick and not DEBIAN.exists():
+        print(f"no PostgreSQL 15 in {DEBIAN}: measured on the embedded one", file=sys.stderr)
+    return find_build(None if size.quick or not DEBIAN.exists() else DEBIAN)
+
+
+@contextlib.contextmanager
+def loaded(size: Size, workload: Workload, settings: Mapping[str, str], cores: Sequence[int] = (), place: Path | None = None) -> Iterator[Loaded]:
+    """A server over a freshly loaded database, below `place` (here, unless given), on the cores (all, unless given); removed at the end."""
+    journal, account, build = Journal(), server_account(), the_build(size)
+    folder = (place or Path.cwd()) / f".kneebench-bench-{uuid.uuid4().hex[:8]}"
+    with runtime_directory(journal, account) as runtime, journal.directory(folder, "a benchmark's database"):
+        data = own(folder, account) / "data"
+        filling = Launch(build, account, runtime)
+        make_cluster(filling, data, [])
+        configure(data, loading({**ALWAYS, **settings}), account)
+        with running(filling, data, journal, keep=True) as process:
+            address = _filled(process, workload)
+        configure(data, {**ALWAYS, **settings}, account)
+        with running(Launch(build, account, runtime, usable(cores)), data, journal) as process:
+            yield Loaded(process, build, address, workload, data)
+
+
+def usable(cores: Sequence[int]) -> tuple[int, ...]:
+    """Those of the cores that this machine has; all of them (empty) where it lacks one."""
+    return tuple(cores) if set(cores) <= set(psutil.Process().cpu_affinity() or ()) else ()
+
+
+def _filled(process: Running, workload: Workload) -> Address:
+    with connect(process.address) as session:
+        session.execute(f"CREATE DATABASE {DATABASE}")
+    address = process.address.model_copy(update={"database": DATABASE})
+    load(address, workload, SEED, _unwatched)
+    return address
+
+
+def _unwatched(event: Event) -> None:
+    """Nobody looks."""

@@ -1,0 +1,147 @@
+"""One turn of a load generator in a process of its own: pgbench, or our crew; what it completed and what CPU it took."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from bench.servers import SEED, Loaded, usable
+from kneebench._core import SESSION_SETTINGS
+from kneebench.records import Address
+from kneebench.workload.crew import CrewOrder
+
+SETTLED_S = 1
+"""Seconds at the start that do not count: connecting and preparing are no part of a transaction's cost."""
+PROGRESS = re.compile(r"progress: ([\d.]+) s, ([\d.]+) tps")
+
+
+class Turn(NamedTuple):
+    """What a load generator did between its first second and its last."""
+
+    seconds: float
+    transactions: float
+    new_orders: float
+    cpu_s: float
+
+    @property
+    def per_s(self) -> float:
+        """Transactions a second."""
+        return self.transactions / self.seconds
+
+    @property
+    def nopm(self) -> float:
+        """New-Orders a minute; 0 of pgbench, which does not tell its scripts apart."""
+        return 60 * self.new_orders / self.seconds
+
+    @property
+    def cpu_us(self) -> float:
+        """Microseconds of the client's CPU for each transaction."""
+        return 1e6 * self.cpu_s / self.transactions
+
+
+class Mark(NamedTuple):
+    """The end of a second, as the load generator told it: sums since its start."""
+
+    at_s: float
+    transactions: float
+    new_orders: float
+    cpu_s: float
+
+
+Telling = Callable[[Iterator[str], int], Iterator[Mark]]
+"""From the lines of a load generator, and its process id, to the ends of its seconds."""
+
+
+T = TypeVar("T")
+
+
+def in_turn(pairs: int, ours: Callable[[], T], theirs: Callable[[], T]) -> tuple[list[T], list[T]]:
+    """(ours, theirs), measured A B B A ..., so that what drifts with time falls on both alike."""
+    found: tuple[list[T], list[T]] = ([], [])
+    for number in range(pairs):
+        for side in (0, 1) if number % 2 == 0 else (1, 0):
+            found[side].append((ours, theirs)[side]())
+    return found
+
+
+def process_cpu_s(pid: int) -> float:
+    """User and system time of a running process, to the nanosecond (clock_getcpuclockid(3))."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def crew_order(users: int, warehouses: int, **changes: object) -> CrewOrder:
+    """A closed loop of one worker on the `hammerdb` profile; what differs is given."""
+    known = {"users": users, "warehouses": warehouses, "profile": "hammerdb", "home": "all", "think_times": False, "retries": 10, "seed": SEED}
+    return CrewOrder.model_validate({**known, "stream": 1, "rate_per_s": None, "workers": 1, "cores": (), **changes})
+
+
+def crew_turn(order: CrewOrder, address: Address, seconds: int, cores: Sequence[int] = ()) -> Turn:
+    """A turn of our own crew."""
+    where = address.model_dump() | {"password": None}
+    given = json.dumps({**json.loads(order.model_dump_json()), "address": where})
+    return _turn([sys.executable, "-m", "bench.crew", given, str(seconds + SETTLED_S)], cores, _told_by_us)
+
+
+def pgbench_turn(server: Loaded, address: Address, clients: int, seconds: int, script: Sequence[str], cores: Sequence[int] = (), threads: int = 1) -> Turn:
+    """A turn of pgbench with prepared statements; `script` are its options that say what it runs. Its sessions are set as ours are."""
+    where = ["-h", address.host, "-p", str(address.port), "-U", address.user, address.database]
+    load = ["-n", "-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(seconds + SETTLED_S), "-P", "1", *script]
+    return _turn([str(server.build.bin_dir / "pgbench"), *load, *where], cores, _told_by_pgbench)
+
+
+def sessions_as_ours(server: Loaded, database: str) -> None:
+    """Give every session in a database the settings of the virtual users."""
+    for name, value in SESSION_SETTINGS:
+        server.run(f"ALTER DATABASE {database} SET {name} = '{value}'")
+
+
+def _turn(command: Sequence[str], cores: Sequence[int], told: Telling) -> Turn:
+    pinned = [shutil.which("taskset") or "taskset", "--cpu-list", ",".join(map(str, usable(cores)))] if usable(cores) else []
+    with _started([*pinned, *command]) as (process, lines):
+        marks = list(told(lines, process.pid))
+        left = list(lines)
+    if process.returncode or len(marks) <= SETTLED_S:
+        raise RuntimeError(f"{Path(command[0]).name} ended with {process.returncode} after {len(marks)} s: {' '.join(left)[-600:]}")
+    first, last = marks[SETTLED_S - 1], marks[-1]
+    return Turn(*(b - a for a, b in zip(first, last, strict=True)))
+
+
+@contextlib.contextmanager
+def _started(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
+    """A process and its lines, errors among them; it is ended however the block ends."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield process, iter(process.stdout or ())
+            process.wait()
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def _told_by_us(lines: Iterator[str], pid: int) -> Iterator[Mark]:
+    """bench/crew.py prints its sums each second, as JSON."""
+    for line in lines:
+        if line.startswith("["):
+            at_s, transactions, new_orders = json.loads(line)
+            yield Mark(at_s, transactions, new_orders, process_cpu_s(pid))
+        elif line.startswith("end"):
+            return
+
+
+def _told_by_pgbench(lines: Iterator[str], pid: int) -> Iterator[Mark]:
+    """pgbench prints the rate of each second: rates times seconds are its transactions."""
+    before_s, transactions = 0.0, 0.0
+    for line in lines:
+        if found := PROGRESS.match(line):
+            at_s = float(found[1])
+            transactions += float(found[2]) * (at_s - before_s)
+            before_s = at_s
+            yield Mark(at_s, transactions, 0.0, process_cpu_s(pid))
