@@ -12,14 +12,15 @@ def main(order: str, seconds: int) -> None:
     """Ready, go, a tick each second, stop."""
     crew = postgres_crew(order)
     crew.ready()
-    completed, new_orders, now_s = 0, 0, 0.0
+    committed, rolled_back, new_orders, now_s = 0, 0, 0, 0.0
     with running(crew) as users:
         while now_s < seconds - 0.5:
             tick = users.tick()
             now_s = tick.now_s
-            completed += sum(second.committed + second.rolled_back for second in tick.seconds)
+            committed += sum(second.committed for second in tick.seconds)
+            rolled_back += sum(second.rolled_back for second in tick.seconds)
             new_orders += sum(second.committed for second in tick.seconds if second.transaction == "new_order")
-            print(f"[{now_s}, {completed}, {new_orders}]", flush=True)
+            print(f"[{now_s}, {committed + rolled_back}, {new_orders}, {rolled_back}]", flush=True)
         print("end", flush=True)
     if failed := users.stop().whole.failed:
         sys.exit(f"{failed} transactions failed")

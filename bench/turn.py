@@ -29,7 +29,10 @@ class Turn(NamedTuple):
     seconds: float
     transactions: float
     new_orders: float
+    rolled_back: float
     cpu_s: float
+    in_all: float
+    """Transactions, those before the first second too."""
 
     @property
     def per_s(self) -> float:
@@ -53,6 +56,7 @@ class Mark(NamedTuple):
     at_s: float
     transactions: float
     new_orders: float
+    rolled_back: float
     cpu_s: float
 
 
@@ -63,12 +67,12 @@ Telling = Callable[[Iterator[str], int], Iterator[Mark]]
 T = TypeVar("T")
 
 
-def in_turn(pairs: int, ours: Callable[[], T], theirs: Callable[[], T]) -> tuple[list[T], list[T]]:
-    """(ours, theirs), measured A B B A ..., so that what drifts with time falls on both alike."""
-    found: tuple[list[T], list[T]] = ([], [])
-    for number in range(pairs):
-        for side in (0, 1) if number % 2 == 0 else (1, 0):
-            found[side].append((ours, theirs)[side]())
+def in_turn(rounds: int, *sides: Callable[[], T]) -> list[list[T]]:
+    """What each side gave, measured A B B A ..., so that what drifts with time falls on all alike."""
+    found: list[list[T]] = [[] for _ in sides]
+    for number in range(rounds):
+        for side in range(len(sides)) if number % 2 == 0 else reversed(range(len(sides))):
+            found[side].append(sides[side]())
     return found
 
 
@@ -111,7 +115,8 @@ def _turn(command: Sequence[str], cores: Sequence[int], told: Telling) -> Turn:
     if process.returncode or len(marks) <= SETTLED_S:
         raise RuntimeError(f"{Path(command[0]).name} ended with {process.returncode} after {len(marks)} s: {' '.join(left)[-600:]}")
     first, last = marks[SETTLED_S - 1], marks[-1]
-    return Turn(*(b - a for a, b in zip(first, last, strict=True)))
+    seconds, transactions, new_orders, rolled_back, cpu_s = (b - a for a, b in zip(first, last, strict=True))
+    return Turn(seconds, transactions, new_orders, rolled_back, cpu_s, last.transactions)
 
 
 @contextlib.contextmanager
@@ -130,8 +135,8 @@ def _told_by_us(lines: Iterator[str], pid: int) -> Iterator[Mark]:
     """bench/crew.py prints its sums each second, as JSON."""
     for line in lines:
         if line.startswith("["):
-            at_s, transactions, new_orders = json.loads(line)
-            yield Mark(at_s, transactions, new_orders, process_cpu_s(pid))
+            at_s, transactions, new_orders, rolled_back = json.loads(line)
+            yield Mark(at_s, transactions, new_orders, rolled_back, process_cpu_s(pid))
         elif line.startswith("end"):
             return
 
@@ -144,4 +149,4 @@ def _told_by_pgbench(lines: Iterator[str], pid: int) -> Iterator[Mark]:
             at_s = float(found[1])
             transactions += float(found[2]) * (at_s - before_s)
             before_s = at_s
-            yield Mark(at_s, transactions, 0.0, process_cpu_s(pid))
+            yield Mark(at_s, transactions, 0.0, 0.0, process_cpu_s(pid))
