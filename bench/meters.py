@@ -1,0 +1,90 @@
+"""What looking costs: CPU time of all meters, here and in the database, and what it takes from the throughput."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from bench.ratio import Ratio, Size, alone, at_least, at_most, turns
+from bench.servers import Loaded, loaded
+from bench.turn import crew_order, in_turn, process_cpu_s
+from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.server import PostgresServer
+from kneebench.measurement.logbook import Logbook
+from kneebench.measurement.meters import Site, names, open_meters
+from kneebench.plan.plan import Workload
+from kneebench.workload import running
+
+NAME = "meters"
+ABOUT = "CPU of all meters, and NOPM with them over without"
+AIM_CORE, AIM_NOPM = 0.02, 0.99
+SETTINGS = {"shared_buffers": "2GB", "max_wal_size": "8GB", "checkpoint_timeout": "1h"}
+SESSIONS = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+
+
+class Watched(NamedTuple):
+    """A turn of the load: what it did, and what the meters took of one core."""
+
+    nopm: float
+    here: float
+    in_database: float
+
+
+def measure(size: Size) -> list[Ratio]:
+    """The meters' share of a core, and NOPM in turns with and without them."""
+    warehouses, users, seconds = size.count(10, 1), size.count(8, 2), size.count(12, 2)
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), SETTINGS))
+        watched = stack.enter_context(contextlib.closing(server.watched()))
+        sessions = _sessions(server)
+        if not size.quick:
+            _turn(server, watched, sessions, users, 20, look=True)  # a first turn writes what later ones do not
+        on, off = in_turn(size.count(10, 2), *(lambda look=look: _turn(server, watched, sessions, users, seconds, look=look) for look in (True, False)))
+    return [_core(on, users), _nopm(on, off)]
+
+
+def _core(on: Sequence[Watched], users: int) -> Ratio:
+    here, there = fmean(turn.here for turn in on), fmean(turn.in_database for turn in on)
+    found = alone([turn.here + turn.in_database for turn in on])
+    note = f"under {users} users; the client's thread that reads, and the session that answers"
+    return at_most("CPU of all meters at one reading a second", found, AIM_CORE, unit="core", note=note, here=here, in_the_database=there)
+
+
+def _nopm(on: Sequence[Watched], off: Sequence[Watched]) -> Ratio:
+    with_them, without = [turn.nopm for turn in on], [turn.nopm for turn in off]
+    note = "pairs in turn: the interval tells what the machine lets one see"
+    return at_least("NOPM with meters over without", turns(with_them, without), AIM_NOPM, note=note, NOPM_on=fmean(with_them), NOPM_off=fmean(without))
+
+
+def _sessions(server: Loaded) -> list[int]:
+    """The processes that answer the meters: there is no load yet."""
+    with connect(server.address) as session:
+        return [pid for (pid,) in session.execute(SESSIONS)]
+
+
+def _turn(server: Loaded, watched: PostgresServer, sessions: list[int], users: int, seconds: int, *, look: bool) -> Watched:
+    """A turn of the crew as a rung drives it, with its meters or without."""
+    crew = watched.crew(crew_order(users, server.workload.warehouses).model_dump_json())
+    crew.ready()
+    with running(crew) as load:
+        logbook = Logbook(open_meters(names(), Site(watched, [server.data])), watched.now_s)
+        began_s = load.tick().now_s
+        new_orders, ended_s, here_s, there_s = 0, began_s, 0.0, 0.0
+        while ended_s < began_s + seconds - 0.5:
+            tick = load.tick()
+            ended_s = tick.now_s
+            new_orders += sum(second.committed for second in tick.seconds if second.transaction == "new_order")
+            if look:
+                before = _used_s(sessions)
+                logbook.look()
+                here_s, there_s = (sum_s + now - then for sum_s, now, then in zip((here_s, there_s), _used_s(sessions), before, strict=True))
+    passed_s = ended_s - began_s
+    return Watched(60 * new_orders / passed_s, here_s / passed_s, there_s / passed_s)
+
+
+def _used_s(sessions: list[int]) -> tuple[float, float]:
+    """CPU seconds so far of this thread, and of the sessions that answer it."""
+    return time.thread_time(), sum(map(process_cpu_s, sessions))
