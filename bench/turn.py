@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+import psutil
+
 from bench.servers import SEED, Loaded, usable
 from kneebench._core import SESSION_SETTINGS
 from kneebench.records import Address
@@ -89,9 +91,18 @@ def crew_order(users: int, warehouses: int, **changes: object) -> CrewOrder:
 
 def crew_turn(order: CrewOrder, address: Address, seconds: int, cores: Sequence[int] = ()) -> Turn:
     """A turn of our own crew."""
-    where = address.model_dump() | {"password": None}
-    given = json.dumps({**json.loads(order.model_dump_json()), "address": where})
-    return _turn([sys.executable, "-m", "bench.crew", given, str(seconds + SETTLED_S)], cores, _told_by_us)
+    return _turn(_crew(order, address, seconds + SETTLED_S), cores, _told_by_us)
+
+
+def resident_bytes(order: CrewOrder, address: Address, seconds: int) -> int:
+    """The resident memory of a process with our crew, after some seconds of load."""
+    with _started(_crew(order, address, seconds)) as (process, lines):
+        return max(psutil.Process(process.pid).memory_info().rss for _ in _told_by_us(lines, process.pid))
+
+
+def _crew(order: CrewOrder, address: Address, seconds: int) -> list[str]:
+    given = json.dumps({**json.loads(order.model_dump_json()), "address": address.model_dump() | {"password": None}})
+    return [sys.executable, "-m", "bench.crew", given, str(seconds)]
 
 
 def pgbench_turn(server: Loaded, address: Address, clients: int, seconds: int, script: Sequence[str], cores: Sequence[int] = (), threads: int = 1) -> Turn:
