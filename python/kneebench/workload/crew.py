@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from hashlib import blake2b
+from types import FrameType
 from typing import Literal
 
 from kneebench._core import Crew
@@ -19,6 +22,8 @@ from kneebench.records import Order, Record, Tally, Tick
 CORES_A_WORKER = 8
 """Cores of the machine that one worker keeps busy: a transaction costs the client 20 to 40 us and the database
 400 to 500 us of CPU (pgbench on stored functions, 1 to 16 users), so that a worker is some 40 % busy."""
+
+FAREWELL_S = 5.0
 
 
 class CrewOrder(Record):
@@ -107,14 +112,34 @@ class Running:
 def running(crew: Crew) -> Iterator[Running]:
     """A crew from go to stop: it is stopped however the block ends, so that no user outlives its rung.
 
-    The crew must be ready: what is opened before the clock starts is not measured.
+    The crew must be ready: what is opened before the clock starts is not measured. After an error or Ctrl-C nobody waits for
+    more than `FAREWELL_S` for answers that no longer count.
     """
     crew.go()
     users = Running(crew)
     try:
         yield users
     except BaseException:
-        with contextlib.suppress(Exception):  # the first error is the one to be told
+        with contextlib.suppress(Exception), _at_most(FAREWELL_S):  # the first error is the one to be told
             users.stop()
         raise
     users.stop()
+
+
+@contextlib.contextmanager
+def _at_most(limit_s: float) -> Iterator[None]:
+    """Raises TimeoutError in the block after so long, as a signal does; without effect beside the main thread, which alone hears signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

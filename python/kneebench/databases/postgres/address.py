@@ -20,11 +20,14 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pydantic import SecretStr, ValidationError
 
+from kneebench.databases.postgres.patience import Patient
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Address
 from kneebench.secrets import without_passwords
 
 UNDERSTOOD = {"host", "port", "user", "password", "dbname", "sslmode", "sslrootcert", "passfile", "connect_timeout"}
+KEPT_ALIVE = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3", "tcp_user_timeout": "60000"}
+"""A machine that went away without a word is noticed within a minute, however long an answer may take (libpq; TCP only)."""
 
 
 def address_of(url: str) -> Address:
@@ -76,19 +79,21 @@ def parameters(address: Address, database: str = "") -> dict[str, str]:
     return given
 
 
-def connect(address: Address, database: str = "") -> psycopg.Connection[tuple[Any, ...]]:
-    """A connection in autocommit; raises PlanError with the server's words where it refuses.
+def connect(address: Address, database: str = "", limit_s: float | None = None) -> Patient:
+    """A connection in autocommit whose answers may take `limit_s`; raises PlanError with the server's words where it refuses.
 
     It speaks the simple protocol: the extended one leaves a portal open in a transaction, and with it a snapshot
     that would keep dead rows from being vacuumed.
     """
-    text = make_conninfo("", **parameters(address, database))
+    text = make_conninfo("", **parameters(address, database), **KEPT_ALIVE)
     try:
-        return psycopg.connect(
+        connection = Patient.connect(
             text, connect_timeout=10, application_name="kneebench", autocommit=True, cursor_factory=psycopg.ClientCursor, prepare_threshold=None
         )
     except psycopg.Error as error:
         raise PlanError(f"connecting to {address.host}:{address.port} as {address.user}", seen=_words(error), do=_advice(str(error))) from None
+    connection.limit_s = limit_s
+    return connection
 
 
 def unhurried(session: psycopg.Connection[tuple[Any, ...]]) -> None:
@@ -105,7 +110,8 @@ def explained(doing: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise KneebenchError(doing, seen=f"{_words(error)} (SQLSTATE {error.sqlstate})", do="see the server's words above") from error
+        state = f" (SQLSTATE {error.sqlstate})" if error.sqlstate else ""
+        raise KneebenchError(doing, seen=_words(error) + state, do="see the server's words above") from error
 
 
 def answers(address: Address) -> bool:

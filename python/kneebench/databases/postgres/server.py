@@ -14,11 +14,13 @@ import psycopg
 from kneebench._core import Crew, postgres_crew
 from kneebench.databases.postgres.address import answers, connect, explained, unhurried
 from kneebench.databases.postgres.conditions import conditions
+from kneebench.databases.postgres.patience import Limits
 from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.settings import in_force, with_users_session
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError
 from kneebench.records import Address, Check, Setting, Watch
 
+LIMITS = Limits()
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end and hand over their counts."""
 KEPT = "what was measured before is kept: see the server's log, then run again"
@@ -51,12 +53,14 @@ class PostgresServer:
         notes: Sequence[str] = (),
         process: Process | None = None,
         before: Sequence[Check] | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         self.address, self.warehouses, self.restore_s, self._before = address, warehouses, restore_s, before
         self._process = process or Process()
         self.cores = self._process.cores
         self._lock = threading.Lock()
-        self._session, self._side = connect(address), connect(address)
+        self._limits = limits
+        self._session, self._side = connect(address, limit_s=limits.reading_s), connect(address, limit_s=limits.whole_s)
         self.settings: Sequence[Setting] = with_users_session(in_force(self._session))
         self._readings = Readings(self._session, address.database)
         self._may_checkpoint = _may_checkpoint(self._session)
@@ -70,8 +74,9 @@ class PostgresServer:
         self._side.close()
 
     @contextlib.contextmanager
-    def _asking(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    def _asking(self, doing: str, limit_s: float | None = None) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         with self._lock, self._told(doing):
+            self._session.limit_s = limit_s or self._limits.reading_s
             self._session.execute("SELECT pg_stat_clear_snapshot()")
             yield self._session
 
@@ -79,7 +84,7 @@ class PostgresServer:
     def _reaching(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A connection of its own; DatabaseLost where the server went away."""
         try:
-            with self._told(doing), connect(self.address) as connection:
+            with self._told(doing), connect(self.address, limit_s=self._limits.whole_s) as connection:
                 yield connection
         except PlanError as error:
             raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
@@ -93,7 +98,7 @@ class PostgresServer:
         except KneebenchError as error:
             if not isinstance(error.__cause__, psycopg.OperationalError):
                 raise
-            raise DatabaseLost(doing, seen=self.alive() or error.seen, do=KEPT) from error
+            raise DatabaseLost(doing, seen="; ".join(filter(None, (error.seen, self.alive()))), do=KEPT) from error
 
     def crew(self, order: str) -> Crew:
         """A crew for this server: the order with the address put in."""
@@ -107,7 +112,7 @@ class PostgresServer:
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
-        with self._asking("adding up the orders") as session:
+        with self._asking("adding up the orders", self._limits.idle_s) as session:
             return int((session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone() or (0,))[0])
 
     def transaction_counts(self) -> tuple[int, int]:
@@ -115,7 +120,7 @@ class PostgresServer:
 
         Beside the load's transactions it counts one commit for each session's start and one for each statement it prepares.
         """
-        with self._asking("counting the transactions") as session:
+        with self._asking("counting the transactions", self._limits.idle_s) as session:
             _await_idle(session, [own.info.backend_pid for own in (self._session, self._side)])
         seen = self.readings("log_writes")
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])

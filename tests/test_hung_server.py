@@ -1,0 +1,104 @@
+"""A PostgreSQL that hangs: every process of it frozen, as with a drive that no longer answers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+import psutil
+import pytest
+from loaded import databases
+
+from kneebench.databases.postgres.address import answers, connect
+from kneebench.databases.postgres.patience import Limits
+from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.errors import DatabaseLost
+from kneebench.measurement.rung import measure
+from kneebench.plan import Plan
+from kneebench.records import Event, Order
+
+PLAN = Plan.model_validate(
+    {
+        "meters": ["log_writes"],
+        "workload": {"warehouses": 1, "client_workers": 1},
+        "ladder": {"window": "600s", "warm_up": "1s", "checkpoints": 0},
+        "storages": {"disk": {"path": "."}},
+    }
+)
+SHORT = Limits(reading_s=0.5, idle_s=1.0, whole_s=1.5)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A real server with one warehouse."""
+    with databases(tmp_path_factory.mktemp("hung"), None) as made:
+        address = made.loaded()
+        with connect(address) as session:
+            postmaster = psutil.Process(session.info.backend_pid).parent()
+        assert postmaster
+        yield PostgresServer(address, 1, 0.0, process=Process(lambda: _family(postmaster)), limits=SHORT)
+
+
+def _family(postmaster: psutil.Process) -> list[int]:
+    return [postmaster.pid, *(child.pid for child in postmaster.children())]
+
+
+@contextlib.contextmanager
+def frozen(server: PostgresServer) -> Iterator[None]:
+    """No process of the server runs within; all go on after it."""
+    pids = server.processes()
+    try:
+        _tell(pids, signal.SIGSTOP)
+        yield
+    finally:
+        _tell(pids, signal.SIGCONT)
+
+
+def _tell(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # a session that was just closed
+            os.kill(pid, number)
+
+
+def again(server: PostgresServer) -> PostgresServer:
+    """New sessions to the same server."""
+    return PostgresServer(server.address, 1, 0.0, process=Process(server.processes), limits=SHORT)
+
+
+def test_a_server_that_hangs_is_lost_and_the_words_say_what_was_asked_and_for_how_long(server: PostgresServer) -> None:
+    asked = again(server)
+    with frozen(server), pytest.raises(DatabaseLost, match=r"while reading log_writes: the server gave no answer within 0\.5 s; it takes no connections"):
+        asked.readings("log_writes")
+    asked = again(server)
+    with frozen(server), pytest.raises(DatabaseLost, match=r"while adding up the orders: the server gave no answer within 1 s"):
+        asked.sum_next_order_ids()
+    with frozen(server), pytest.raises(DatabaseLost, match=r"while waiting for a checkpoint: the server gave no answer within 1\.5 s"):
+        asked.checkpoint()
+
+
+def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -> None:
+    measured, frozen_now = again(server), contextlib.ExitStack()
+
+    def freeze(event: Event) -> None:
+        if event.kind == "progress":
+            frozen_now.enter_context(frozen(server))
+
+    with frozen_now, pytest.raises(DatabaseLost, match=r"reading log_writes: the server gave no answer within 0\.5 s"):
+        measure(Order(cell="disk", phase="scout", users=2), PLAN, measured, [], freeze)
+    assert answers(server.address), "and it goes on once it is thawed"
+
+
+def test_ctrl_c_ends_the_wait_for_a_server_that_hangs(server: PostgresServer) -> None:
+    patient = PostgresServer(server.address, 1, 0.0, limits=Limits(reading_s=3600.0))
+    main = threading.main_thread().ident
+    assert main is not None
+    with frozen(server):
+        threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            patient.readings("log_writes")
+        assert time.monotonic() - began < 600, "not after the limit of an hour"
