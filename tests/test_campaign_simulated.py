@@ -97,6 +97,23 @@ def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_b
         assert abs(one.of("report")[0].tally.nopm / other.of("report")[0].tally.nopm - 1) < 0.15
 
 
+def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that_never_was(results: Results, tmp_path: Path) -> None:
+    def stopper(event: Event) -> None:
+        if event.kind == "rung" and event.data["rung"].order.phase == "latency" and not event.data["kept"]:  # type: ignore[attr-defined]
+            raise Killed
+
+    visits = sum(len(climb.of("latency")) for climb in results.climbs)
+    for _ in range(visits):
+        with pytest.raises(Killed):
+            run(plan(), tmp_path, stopper)
+    again = run(plan(), tmp_path, stopper)
+    assert len(list(tmp_path.glob("*/campaign.json"))) == 1
+    for one, other in zip(results.climbs, again.climbs, strict=True):
+        assert [rung.tally.nopm for rung in one.rungs] == [rung.tally.nopm for rung in other.rungs]
+        repeats = [rung.tally.nopm for rung in other.of("report")]
+        assert len(set(repeats)) == len(repeats), "each from a restore of its own"
+
+
 def test_a_fixed_load_is_one_rung_and_its_report(tmp_path: Path) -> None:
     fixed = run(plan(ladder={"users": 24, "window": "10s", "report_window": "10s", "warm_up": "5s", "checkpoints": 0}), tmp_path)
     for climb in fixed.climbs:

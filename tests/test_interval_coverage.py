@@ -37,7 +37,7 @@ def nopms(engine: SimulatedEngine, asked: Plan, cell: Cell) -> list[float]:
     """NOPM of the repeats of one cell."""
     found = []
     for repeat in range(1, REPEATS + 1):
-        with engine.restored(cell, quiet) as server:
+        with engine.restored(cell, quiet, repeat) as server:
             order = Order(cell=cell.id, phase="report", users=USERS, repeat=repeat)
             found.append(measure(order, asked, server, [Path()], quiet).rung.tally.nopm)
     return found

@@ -105,7 +105,7 @@ def test_settings_image_and_notes_are_in_the_head_and_finish_says_the_exit_state
     store.put_settings(Cell(id="disk", storage="disk"), [Setting(name="io_method", value="worker", matters=True)])
     store.put_image({"bytes": "7"})
     store.put_note("as it was")
-    results = store.finish(exit_code=4)
+    results = store.finish(lambda whole: 4)
     assert results.finished
     assert results.campaign.settings["disk"][0].value == "worker"
     assert (results.campaign.image, results.campaign.notes) == ({"bytes": "7"}, ("as it was",))

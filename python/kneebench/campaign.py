@@ -7,6 +7,7 @@ next thing begins, so that a campaign that was killed goes on at the next rung.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from kneebench import catalogue
@@ -22,8 +23,7 @@ from kneebench.measurement.rung import measure
 from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.records import Cell, Climb, Event, Order, Results, Rung, Watch
-from kneebench.results.reading import load
+from kneebench.records import Cell, Climb, Event, Finding, Order, Results, Rung, Watch
 from kneebench.results.store import Store
 
 RESULTS = Path("kneebench-results")
@@ -44,8 +44,8 @@ def run(plan: Plan, folder: Path | None = None, watch: Watch = lambda event: Non
     """
     journal = Journal()
     journal.clean(watch)
-    _refuse(plan)
     engine = catalogue.engine(plan, journal)
+    _refuse(findings(plan, engine, journal))
     root, machine = folder or RESULTS, host(_paths(plan))
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
@@ -58,12 +58,12 @@ def run(plan: Plan, folder: Path | None = None, watch: Watch = lambda event: Non
         climbs = [bench.climb(cell) for cell in cells(plan)]
         for visit in report(climbs, plan.ladder):
             bench.visit(visit)
-        return store.finish(exit_code(load(store.folder)))
+        return store.finish(exit_code)
 
 
-def _refuse(plan: Plan) -> None:
+def _refuse(found: Sequence[Finding]) -> None:
     """Stop before anything is changed when a finding of `check` says so."""
-    for finding in findings(plan):
+    for finding in found:
         if finding.level in ("error", "refused"):
             kind = Refused if finding.level == "refused" else PlanError
             raise kind(f"checking {finding.subject}", seen=finding.seen, do=finding.do)
@@ -98,7 +98,7 @@ class Bench:
 
     def visit(self, visit: Visit) -> None:
         """Measure what the report wants of one cell, on one restore."""
-        with Restored(self, visit.cell) as place:
+        with Restored(self, visit.cell, visit.repeat) as place:
             for order in visit.orders:
                 place.rung(order)
 
@@ -119,8 +119,8 @@ class Bench:
 class Restored:
     """One restored database: made when the first rung really has to be measured, removed at the end."""
 
-    def __init__(self, bench: Bench, cell: Cell) -> None:
-        self.bench, self.cell = bench, cell
+    def __init__(self, bench: Bench, cell: Cell, repeat: int = 0) -> None:
+        self.bench, self.cell, self.repeat = bench, cell, repeat
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
 
@@ -134,7 +134,7 @@ class Restored:
     def server(self) -> Server:
         """The server, restored and started on first use."""
         if self._server is None:
-            self._server = self._stack.enter_context(self.bench.engine.restored(self.cell, self.bench.watch))
+            self._server = self._stack.enter_context(self.bench.engine.restored(self.cell, self.bench.watch, self.repeat))
             self.bench.store.put_settings(self.cell, self._server.settings)
         return self._server
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kneebench import catalogue, units
+from kneebench.databases.engine import Engine
 from kneebench.lab.drives import drive_of
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
@@ -19,11 +20,11 @@ _WAREHOUSES_PER_USER = 4
 """methods: sizing; the SanDisk test had 2,500 for 601 users, 4.16."""
 
 
-def findings(plan: Plan) -> tuple[Finding, ...]:
+def findings(plan: Plan, engine: Engine, journal: Journal) -> tuple[Finding, ...]:
     """Everything worth knowing before the plan is run; changes nothing. The engine's own findings come first."""
-    machine, journal = host(), Journal()
+    machine = host()
     return (
-        *catalogue.engine(plan, journal).findings(),
+        *engine.findings(),
         *_parts(plan),
         *_cores(plan, machine),
         *([] if plan.simulated else [*_data(plan, machine), *_drives(plan)]),

@@ -62,9 +62,12 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
       kneebench check plan.toml
     The exit code is 0 when the plan can be run, 2 when something is wrong, 5 when it would be refused.
     """
+    from kneebench import catalogue
     from kneebench.findings import findings
+    from kneebench.lab.journal import Journal
 
-    found = findings(asked_plan(plan, CAMPAIGNS))
+    asked, journal = asked_plan(plan, CAMPAIGNS), Journal()
+    found = findings(asked, catalogue.engine(asked, journal), journal)
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:

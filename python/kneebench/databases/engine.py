@@ -75,6 +75,7 @@ class Engine(Protocol):
         """Load the database, or find its image; facts about the image (key, bytes, seconds, rows)."""
         ...
 
-    def restored(self, cell: Cell, watch: Watch) -> AbstractContextManager[Server]:
-        """A server on the cell's storage, restored, started and cold; stopped and removed at the end."""
+    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> AbstractContextManager[Server]:
+        """A server on the cell's storage, restored, started and cold; stopped and removed at the end. `repeat` says what for: 0 the climb,
+        or the report's repeat of that number."""
         ...

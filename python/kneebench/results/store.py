@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -133,11 +133,12 @@ class Store:
         if note not in self._campaign.notes:
             self._change(notes=(*self._campaign.notes, note))
 
-    def finish(self, exit_code: int = 0) -> Results:
-        """Say that everything was measured, let others write, and give the whole."""
-        write_kept(self.folder / "finished.json", Finished(at=datetime.now(UTC).isoformat(timespec="seconds"), exit_code=exit_code))
+    def finish(self, exit_code: Callable[[Results], int] = lambda results: 0) -> Results:
+        """Say that everything was measured and what it came to, let others write, and give the whole."""
+        whole = reading.load(self.folder)
+        write_kept(self.folder / "finished.json", Finished(at=datetime.now(UTC).isoformat(timespec="seconds"), exit_code=exit_code(whole)))
         self.close()
-        return reading.load(self.folder)
+        return whole.model_copy(update={"finished": True})
 
     def close(self) -> None:
         """Let others write; the end of the process does it too."""

@@ -167,7 +167,7 @@ class OwnPostgres:
         return dict(self._image.facts)
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch) -> Iterator[PostgresServer]:
+    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[PostgresServer]:
         """A server over a fresh copy of the image on the cell's storage, started cold."""
         storage = self.plan.storages[cell.storage]
         if not hasattr(self, "_image"):

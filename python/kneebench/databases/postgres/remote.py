@@ -119,7 +119,7 @@ class RemotePostgres:
         return Template(address, "" if not self.foreign else address.database, recipe)
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch) -> Iterator[PostgresServer]:
+    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[PostgresServer]:
         """The server with a fresh database; what we made for it is dropped at the end."""
         address = self._address(cell.storage)
         began = time.monotonic()

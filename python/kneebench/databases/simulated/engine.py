@@ -8,7 +8,6 @@ it says "simulated".
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
@@ -35,21 +34,20 @@ def model(storage: SimulatedStorage, workload: Workload, seed: int) -> Model:
     return Model(storage=storage, warehouses=workload.warehouses, profile=workload.profile, seed=seed)
 
 
-def restored_seed(seed: int, cell: str, number: int) -> int:
-    """The seed of one restore: repeats differ like a noisy machine's, and the same campaign run again is the same.
+def restored_seed(seed: int, cell: str, repeat: int) -> int:
+    """The seed of one restore: repeats differ like a noisy machine's, and the same campaign run again, or gone on with, is the same.
 
     >>> restored_seed(1, "disk", 0) == restored_seed(1, "disk", 0), restored_seed(1, "disk", 0) == restored_seed(1, "disk", 1)
     (True, False)
     """
-    return int.from_bytes(blake2b(f"{seed}/{cell}/{number}".encode(), digest_size=8).digest()) >> 1
+    return int.from_bytes(blake2b(f"{seed}/{cell}/{repeat}".encode(), digest_size=8).digest()) >> 1
 
 
 class SimulatedEngine:
-    """Models in place of servers. A restore is a new model, seeded by plan, cell and the number of the cell's restore."""
+    """Models in place of servers. A restore is a new model, seeded by plan, cell and what the restore is for."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._restores: dict[str, itertools.count[int]] = {}
 
     def findings(self) -> Sequence[Finding]:
         """A line for each storage: its model, or that it has none."""
@@ -68,13 +66,12 @@ class SimulatedEngine:
         return {"engine": "simulated", "warehouses": str(self._plan.workload.warehouses)}
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch) -> Iterator[Simulated]:
+    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[Simulated]:
         """A fresh model with a cold cache and its clock at 0. Raises PlanError where the storage has none."""
         storage = self._plan.storages[cell.storage].simulated
         if storage is None:
             raise PlanError(f"restoring {cell.storage} simulated", seen="the storage has no model", do=_table(cell.storage))
-        number = next(self._restores.setdefault(cell.id, itertools.count()))
-        seed = restored_seed(self._plan.seed, cell.id, number)
+        seed = restored_seed(self._plan.seed, cell.id, repeat)
         server = SimulatedServer(model(storage, self._plan.workload, seed).model_dump_json())
         watch(Event(kind="end", doing=f"restoring {cell.storage} (simulated)"))
         yield Simulated(server, storage)
