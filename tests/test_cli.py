@@ -356,3 +356,9 @@ def test_parts_lists_every_shelf() -> None:
 
 def test_the_command_and_the_library_keep_campaigns_in_the_same_place() -> None:
     assert campaign.RESULTS == CAMPAIGNS
+
+
+def test_a_folder_that_is_not_there_is_not_called_empty(place: Path) -> None:
+    (place / "bare").mkdir()
+    assert call("list", "--in", "bare").output == "no campaigns in bare; `kneebench run` makes one\n"
+    assert call("list", "--in", "nowhere").output == "no campaigns in nowhere (there is no such folder); `kneebench run` makes one\n"

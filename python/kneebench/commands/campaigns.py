@@ -33,7 +33,8 @@ def list_campaigns(root: Root = CAMPAIGNS, as_json: Json = False) -> None:
 
         show_parts(tables.campaigns(found))
     else:
-        typer.echo(f"no campaigns in {root}; `kneebench run` makes one")
+        where = f"{root}" if root.is_dir() else f"{root} (there is no such folder)"
+        typer.echo(f"no campaigns in {where}; `kneebench run` makes one")
 
 
 def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) -> None:

@@ -111,7 +111,7 @@ def campaigns(listed: Iterable[Listed]) -> Table:
         state = f"damaged: {one.damaged}" if one.damaged else "finished" if one.finished else "unfinished"
         marks = f"{state}, exit {one.exit_code}" if one.exit_code else state
         simulated = " (simulated)" if one.simulated else ""
-        table.add_row(escape(one.id), one.started_at[:16].replace("T", " "), str(one.rungs), escape(marks + simulated), escape(one.question))
+        table.add_row(escape(one.folder.name), one.started_at[:16].replace("T", " "), str(one.rungs), escape(marks + simulated), escape(one.question))
     return table
 
 
