@@ -16,7 +16,7 @@ use crate::board::{Board, SECOND_NS};
 use crate::clock::{Clock, RealClock};
 use crate::order::Order;
 use crate::random::Stream;
-use crate::session::postgres::Postgres;
+use crate::session::postgres::{Door, Postgres};
 use crate::shift::Shift;
 use crate::tally::Tally;
 use crate::terminal::terminal;
@@ -125,7 +125,8 @@ impl Desk {
     /// Every connection of this worker's users, some at a time.
     async fn open(&self) -> Result<Vec<Postgres>, String> {
         let address = self.order.address.as_ref().ok_or("there is no address")?;
-        let sessions = self.order.share(self.number).map(|_| Postgres::open(address));
+        let door = Door::new(address)?;
+        let sessions = self.order.share(self.number).map(|_| Postgres::open(&door));
         stream::iter(sessions).buffered(OPENING).try_collect().await
     }
 

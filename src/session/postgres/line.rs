@@ -1,0 +1,161 @@
+//! The bytes' way to the server: a socket, with TLS or without.
+//!
+//! tokio-postgres connects over a handle that is shared; when it has authenticated it is dropped without a word to the server, and whoever holds
+//! the other handle owns the stream.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// A socket of either family.
+pub enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+type Rustls = <MakeRustlsConnect as MakeTlsConnect<Shared<Socket>>>::TlsConnect;
+type Encrypted = <Rustls as TlsConnect<Shared<Socket>>>::Stream;
+
+/// A stream that is authenticated and has nobody else.
+pub enum Line {
+    Plain(Socket),
+    Tls(Box<Encrypted>),
+}
+
+/// A handle on a stream; polled by one at a time.
+pub struct Shared<T>(Arc<Mutex<T>>);
+
+/// Encrypts, and keeps a handle on what comes of it.
+pub struct Tap {
+    pub rustls: Rustls,
+    pub encrypted: Arc<Mutex<Option<Shared<Encrypted>>>>,
+}
+
+impl Line {
+    /// Bytes for the server, perhaps not all of them.
+    pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Line::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
+            Line::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    /// A socket sends at once; TLS may hold bytes back.
+    pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Line::Plain(_) => Poll::Ready(Ok(())),
+            Line::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Line::Plain(socket) => Pin::new(socket).poll_read(context, buffer),
+            Line::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+
+    /// Say this if it can be said at once.
+    pub fn say(&mut self, bytes: &[u8]) {
+        let mut context = Context::from_waker(Waker::noop());
+        let _ = self.poll_write(&mut context, bytes).is_ready() && self.poll_flush(&mut context).is_ready();
+    }
+}
+
+impl<T> Shared<T> {
+    pub fn new(stream: T) -> Self {
+        Self(Arc::new(Mutex::new(stream)))
+    }
+
+    /// The stream itself, for the last handle.
+    pub fn into_inner(self) -> Option<T> {
+        Some(Arc::into_inner(self.0)?.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl TlsConnect<Shared<Socket>> for Tap {
+    type Stream = Shared<Encrypted>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Stream>> + Send>>;
+
+    fn connect(self, socket: Shared<Socket>) -> Self::Future {
+        let encrypting = self.rustls.connect(socket);
+        Box::pin(async move {
+            let stream = Shared::new(encrypting.await?);
+            *self.encrypted.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream.clone());
+            Ok(stream)
+        })
+    }
+}
+
+impl TlsStream for Shared<Encrypted> {
+    fn channel_binding(&self) -> ChannelBinding {
+        self.lock().channel_binding()
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Shared<T> {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.lock()).poll_read(context, buffer)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Shared<T> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.lock()).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.lock()).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.lock()).poll_shutdown(context)
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Socket::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Socket::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Socket::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Socket::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Socket::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Socket::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}
