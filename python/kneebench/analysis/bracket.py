@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from math import log, sqrt
 
 from kneebench.analysis.elasticity import elasticity
@@ -46,14 +48,20 @@ def noise(rungs: list[Rung]) -> float:
     The USL bends softly; a closed loop whose one resource fills up bends sharply. What a curve cannot follow is not noise.
     """
     users, throughput = [float(r.users) for r in rungs], [r.tally.throughput_per_s for r in rungs]
-    soft = fit(users, throughput)
-    if soft is None or len(rungs) <= PARAMETERS + 1:
+    return _noise(tuple(users), tuple(throughput))
+
+
+@lru_cache(maxsize=1024)
+def _noise(users: tuple[float, ...], throughput: tuple[float, ...]) -> float:
+    """Kept: a brief asks for each climb's several times, and the fits take a tenth of a second."""
+    soft, n = fit(users, throughput), len(users)
+    if soft is None or n <= PARAMETERS + 1:
         return USUAL_NOISE
     scatter = min(soft.scatter, bend_scatter(users, throughput))
-    return max(LEAST_NOISE, scatter * sqrt(len(rungs) / (len(rungs) - PARAMETERS)))
+    return max(LEAST_NOISE, scatter * sqrt(n / (n - PARAMETERS)))
 
 
-def bend_scatter(users: list[float], throughput_per_s: list[float]) -> float:
+def bend_scatter(users: Sequence[float], throughput_per_s: Sequence[float]) -> float:
     """Root mean square of ln X around X = l N / (1 + (N / B)^p)^(1 / p): up in a line, then flat, the bend at B users as sharp as p.
 
     >>> bend_scatter([2, 4, 8, 16, 32, 64], [200, 400, 800, 1000, 1000, 1000]) < 0.001

@@ -71,8 +71,7 @@ def bars(reading: Reading, rows: list[Bar], title: str) -> dict[str, Any]:
         shared.transform_filter("isValid(datum.beyond)").mark_point(**look.ARROW, shape="triangle-right").encode(x="beyond:Q"),
         shared.mark_text(align="left", dx=9, fontSize=13).encode(x="end:Q", text="label:N"),
     )
-    made: dict[str, Any] = drawn.properties(width=look.WIDTH - 60, height={"step": 54 if len(rows) < 5 else 38}).to_dict()
-    return made
+    return look.specification(drawn.properties(width=look.WIDTH - 60, height={"step": 54 if len(rows) < 5 else 38}))
 
 
 def cut_off(rows: list[Bar]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 """Fonts that are there: a page that is read offline, years later, can load none."""
@@ -50,9 +52,40 @@ def legend(direct: bool) -> Any:
     return None if direct else altair.Legend(columns=2, symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1)
 
 
+@contextlib.contextmanager
+def untested() -> Iterator[None]:
+    """Charts made within are not held against Vega-Lite's schema, again and again as they grow: that took half of a brief's time.
+
+    The tests hold every finished specification against it.
+    """
+    from altair.utils import schemapi
+
+    with schemapi.debug_mode(False):
+        yield
+
+
+def specification(drawn: Any) -> dict[str, Any]:
+    """An Altair chart as a Vega-Lite specification."""
+    made: dict[str, Any] = drawn.to_dict(validate=False)
+    return made
+
+
+class _Rows:
+    """Rows as a part of a chart: Altair copies a chart with every step that makes it, and would copy bare rows one by one."""
+
+    _schema: ClassVar[dict[str, Any]] = {"type": "array"}
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._rows = rows
+
+    def to_dict(self, *given: Any, **more: Any) -> list[dict[str, Any]]:
+        """The rows, as Altair asks for them in the end."""
+        return self._rows
+
+
 def chart(rows: list[dict[str, Any]]) -> Any:
     """An Altair chart of these rows, which then stand in the chart itself."""
     import altair
 
     data: Any = altair.Data
-    return altair.Chart(data(values=rows))
+    return altair.Chart(data(values=_Rows(rows)))

@@ -67,7 +67,8 @@ def read_kept(file: Path, kind: type[Kept]) -> Kept:
     """A document of this kind from its file; a file that is damaged gives an error that names it."""
     doing, do = f"reading {file}", "restore the file from a copy, or remove it: what it held is then measured again"
     try:
-        document = json.loads(file.read_bytes())
+        written = file.read_bytes()
+        document = json.loads(written)
     except OSError as error:
         raise KneebenchError(doing, seen=error.strerror or str(error), do="name a campaign's folder") from error
     except ValueError as error:
@@ -75,7 +76,8 @@ def read_kept(file: Path, kind: type[Kept]) -> Kept:
     if not isinstance(document, dict):
         raise KneebenchError(doing, seen="the file is damaged (no JSON object)", do=do)
     try:
-        return kind.model_validate_json(json.dumps(current(document, file)))
+        upgraded = current(document, file)
+        return kind.model_validate_json(written if upgraded is document else json.dumps(upgraded))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

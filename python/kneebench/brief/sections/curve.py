@@ -90,8 +90,7 @@ def _spec(reading: Reading, points: list[dict[str, Any]], knees: list[dict[str, 
         found.mark_point(size=330, strokeWidth=2.5, shape="circle", opacity=1).encode(**at),
         *(_label(knee, right, reading.direct) for knee in knees),
     )
-    made: dict[str, Any] = drawn.properties(width=look.WIDTH, height=look.HEIGHT + 40).to_dict()
-    return made
+    return look.specification(drawn.properties(width=look.WIDTH, height=look.HEIGHT + 40))
 
 
 def _label(knee: dict[str, Any], right: float, direct: bool) -> Any:

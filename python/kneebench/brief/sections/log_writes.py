@@ -70,5 +70,4 @@ def _spec(reading: Reading, points: list[dict[str, Any]], limit_ms: float) -> di
         lines.mark_point(filled=True, size=42, opacity=1),
         named.encode(x="users:Q", y="ms:Q", text="name:N"),
     )
-    made: dict[str, Any] = drawn.properties(width=look.WIDTH, height=look.HEIGHT + 40).to_dict()
-    return made
+    return look.specification(drawn.properties(width=look.WIDTH, height=look.HEIGHT + 40))

@@ -103,5 +103,4 @@ def _spec(read: _Read, top: float) -> dict[str, Any]:
     busy = alt.Y("value:Q", title="cores busy", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", values=[0, 0.5, 1]))
     cores = look.chart(read.cores).mark_area(color="#9aa5b1", opacity=0.55, line={"color": look.FAINT}).encode(x=alt.X("at:Q", scale=scale), y=busy)
     panels = [panel(traffic, None, 170)] * bool(read.traffic) + [panel(cores, "seconds since the rung began", 80)] * bool(read.cores)
-    made: dict[str, Any] = alt.vconcat(*panels, spacing=10).to_dict()
-    return made
+    return look.specification(alt.vconcat(*panels, spacing=10))

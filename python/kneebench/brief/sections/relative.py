@@ -74,8 +74,7 @@ def _panels(reading: Reading, data: list[dict[str, Any]]) -> dict[str, Any]:
     step = min(64.0, (look.WIDTH - 14 * len(groups)) / len(data))
     panels = [_panel(bars, look.colour(reading.place(climb.cell.id)), 1.14 * reach, step, first=climb is groups[0][0]) for climb, bars in groups]
     named = [panel.properties(title=alt.Title(reading.name(climb.cell.id), anchor="middle")) for panel, (climb, _) in zip(panels, groups, strict=True)]
-    made: dict[str, Any] = alt.hconcat(*named, spacing=14).to_dict()
-    return made
+    return look.specification(alt.hconcat(*named, spacing=14))
 
 
 def _reach(data: list[dict[str, Any]]) -> float:

@@ -1,0 +1,107 @@
+"""The brief of a large campaign: 300 rungs with the series and seconds of 5-minute windows, read and drawn by a process of its own.
+
+The campaign is a simulated one, measured by the product on its simulated clock; its one climb is then kept again under the names of
+further storages, each a thousandth slower than the one before, so that nothing is the same twice. The process finds its modules compiled,
+as an installed kneebench does; its peak memory is the kernel's own figure (wait4).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from bench.ratio import Ratio, Size, alone, at_most
+from kneebench.campaign import run
+from kneebench.plan import Plan
+from kneebench.records import Cell, Climb
+from kneebench.results.formats import KeptClimb, KeptRung, read_kept, write_kept
+from kneebench.results.store import Store
+
+NAME = "brief"
+ABOUT = "the brief of a campaign of 300 rungs: seconds and memory"
+RUNGS = 300
+SECONDS_AIM, MB_AIM = 5.0, 500.0
+LADDER = {"users": [4, 128], "step": 1.15, "window": "30s", "report_window": "300s", "checkpoints": 0, "repeats": 5, "warm_up_limit": "20s"}
+QUICK = {**LADDER, "step": 1.5, "report_window": "30s", "repeats": 2}
+MODEL = {"cores": 8, "cpu_per_transaction": "40ms", "read_latency": "2ms", "log_latency": "5ms"}
+"""Slow, so that a window of 5 minutes is quickly simulated."""
+PAGE = "from pathlib import Path; from kneebench.brief import Brief; from kneebench.results.reading import load; Brief(load(Path({!r}))).write(Path({!r}))"
+
+
+def measure(size: Size) -> list[Ratio]:
+    """Seconds and megabytes, of the brief alone and of the command."""
+    with tempfile.TemporaryDirectory(prefix="bench-brief-") as folder:
+        campaign, rungs = large_campaign(Path(folder), size)
+        page = Path(folder) / "page.html"
+        alone_ = [sys.executable, "-c", PAGE.format(str(campaign), str(page))]
+        command = [sys.executable, "-m", "kneebench", "brief", str(campaign)]
+        turns, modules = size.count(5, 2), Path(folder) / "modules"
+        return [*_rows(f"brief of {rungs} rungs", alone_, modules, turns), *_rows("`kneebench brief`, the same", command, modules, turns)]
+
+
+def _rows(name: str, command: Sequence[str], modules: Path, turns: int) -> list[Ratio]:
+    children = [_child(command, modules) for _ in range(1 + turns)][1:]
+    seconds, megabytes = [s for s, _, _ in children], [mb for _, _, mb in children]
+    cpu_s = median([cpu for _, cpu, _ in children])
+    return [
+        at_most(f"{name}: time", alone(seconds), SECONDS_AIM, unit="s", note="a process from its start to its end", cpu_s=cpu_s),
+        at_most(f"{name}: memory", alone(megabytes), MB_AIM, unit="MB", note="peak resident size of the process"),
+    ]
+
+
+def _child(command: Sequence[str], modules: Path) -> tuple[float, float, float]:
+    """(wall seconds, CPU seconds, peak resident megabytes) of a process."""
+    began = time.monotonic()
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**kept, "PYTHONPYCACHEPREFIX": str(modules)})
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
+
+
+# --- the campaign ----------------------------------------------------------------------------------
+
+
+def large_campaign(root: Path, size: Size) -> tuple[Path, int]:
+    """(folder, rungs) of a finished campaign of at least so many rungs."""
+    ladder = QUICK if size.quick else LADDER
+    one = run(_plan(["storage 1"], ladder), root / "one")
+    (climb,) = one.climbs
+    names = [f"storage {n}" for n in range(1, 1 + math.ceil(size.count(RUNGS, 30) / len(climb.rungs)))]
+    with Store.create(root, _plan(names, ladder), one.campaign.host) as store:
+        store.put_image(one.campaign.image)
+        for place, name in enumerate(names):
+            store.put_settings(Cell(id=name, storage=name), next(iter(one.campaign.settings.values())))
+            _keep_again(one.folder or root, store.folder, climb, name, place)
+        found = store.finish()
+    return store.folder, sum(len(climb.rungs) for climb in found.climbs)
+
+
+def _plan(names: Sequence[str], ladder: dict[str, object]) -> Plan:
+    storages = {name: {"simulated": MODEL} for name in names}
+    return Plan.model_validate({"database": {"engine": "simulated"}, "workload": {"warehouses": 400}, "ladder": ladder, "storages": storages})
+
+
+def _keep_again(source: Path, target: Path, climb: Climb, name: str, place: int) -> None:
+    """A climb's files under another storage's name."""
+    cell = Cell(id=name, storage=name)
+    write_kept(target / "climbs" / f"{cell.id}.json", KeptClimb(climb=climb.model_copy(update={"cell": cell, "rungs": ()})))
+    slower = 1 + place / 1000
+    for rung in climb.rungs:
+        tally = rung.tally.model_copy(update={"window_s": slower * rung.tally.window_s})
+        kept = rung.model_copy(update={"order": rung.order.model_copy(update={"cell": cell.id}), "tally": tally})
+        number = read_kept(source / "rungs" / f"{rung.order.key}.json", KeptRung).number
+        write_kept(target / "rungs" / f"{kept.order.key}.json", KeptRung(number=number + place * len(climb.rungs), rung=kept))
+        for kind in ("series", "seconds"):
+            (target / kind).mkdir(exist_ok=True)
+            shutil.copyfile(source / kind / f"{rung.order.key}.parquet", target / kind / f"{kept.order.key}.parquet")
