@@ -102,19 +102,6 @@ def _answer(seed: int, storage: SimulatedStorage) -> Answer:
     climbed, scout_s = _climbed(plan)
     scouts = climbed.of("scout")
     off = throughput(storage, climbed.knee_users or 1) / _dense(storage, scouts[0].users, 2 * scouts[-1].users) - 1
-    print(
-        seed,
-        storage.cores,
-        storage.contention,
-        round(storage.noise, 3),
-        climbed.stopped_by,
-        [(r.users, round(r.warm_up_s), r.steady) for r in climbed.rungs],
-        climbed.knee_users,
-        round(scout_s),
-        round(scout_s / (RUNG_S * len(scouts)), 3),
-        round(off, 4),
-        flush=True,
-    )
     return Answer(scout_s, RUNG_S * len(scouts), abs(off), len(climbed.rungs))
 
 
