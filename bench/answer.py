@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.ratio import Ratio, Size, at_most, medians
+from bench.ratio import Ratio, Size, at_most, turns
 from kneebench import catalogue
 from kneebench.analysis.elasticity import between
 from kneebench.databases.simulated.truth import alone_s, bound, rungs, throughput
@@ -51,7 +51,7 @@ def measure(size: Size) -> list[Ratio]:
     """Time; then throughput at the knee, in the middle and at worst."""
     found = [_answer(seed, storage) for seed, storage in enumerate(storages(size.count(CURVES, 2)))]
     off = sorted(one.off for one in found)
-    time = medians([one.scout_s for one in found], [one.fixed_s for one in found])
+    time = turns([one.scout_s for one in found], [one.fixed_s for one in found])
     note = "|true NOPM at the scout's knee / at the dense ladder's knee - 1|"
     return [
         at_most(
