@@ -26,7 +26,8 @@ fn default_port() -> u16 {
     5432
 }
 
-/// As libpq names them. `require` encrypts and verifies nothing, or the issuer where `sslrootcert` is given; `verify-full` also wants the certificate to name the host.
+/// As libpq names them. `prefer` encrypts where it can and verifies nothing, also where `sslrootcert` is given; `require` encrypts and
+/// verifies nothing, or the issuer where `sslrootcert` is given; `verify-full` also wants the certificate to name the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {

@@ -120,7 +120,7 @@ impl PostgresCrew {
             whole_s,
             client_cpu_s: state.cpu_s[1] - state.cpu_s[0],
             client_workers: self.order.workers as usize,
-            open: self.order.rate_per_s.is_some(),
+            queued: self.order.queued(),
         }
     }
 }
@@ -141,7 +141,7 @@ impl Crew for PostgresCrew {
                 Err(RecvTimeoutError::Timeout) if go_on() => continue,
                 Err(RecvTimeoutError::Timeout) => Wrong::Interrupted,
                 Err(RecvTimeoutError::Disconnected) => Wrong::Broken("a worker ended before it was ready".into()),
-                Ok(Err(message)) => Wrong::Connection(format!("while opening {} connections: {message}", self.order.users)),
+                Ok(Err(message)) => Wrong::Connection(format!("while opening {} connections: {message}", self.order.connections)),
             };
             self.dismiss(&mut state, Duration::ZERO);
             return Err(refused);

@@ -14,6 +14,7 @@ pub mod histogram;
 pub mod inputs;
 pub mod loading;
 pub mod order;
+pub mod pool;
 #[cfg(feature = "python")]
 pub mod python;
 pub mod random;

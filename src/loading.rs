@@ -16,6 +16,10 @@ use crate::inputs::Profile;
 use crate::rows::{Rows, Table};
 use crate::session::postgres::{connect, words};
 
+/// A server's, role's or database's limits are made for its own work: a table takes as long as it takes. (transaction_timeout is there since 17.)
+const NO_LIMITS: &str = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
+    ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')";
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Order {
@@ -82,7 +86,12 @@ impl Work {
     async fn tables(&self) -> Result<(), Ended> {
         let (client, connection) = connect(&self.order.address).await.map_err(Ended::Failed)?;
         let driven = tokio::spawn(connection);
-        let outcome = self.taken_tables(&client).await;
+        let prepared =
+            client.batch_execute(NO_LIMITS).await.map_err(|wrong| Ended::Failed(format!("the session's settings: {}", words(&wrong))));
+        let outcome = match prepared {
+            Ok(()) => self.taken_tables(&client).await,
+            Err(ended) => Err(ended),
+        };
         drop(client);
         match (outcome, driven.await) {
             (Err(Ended::Failed(message)), Ok(Err(wrong))) => Err(Ended::Failed(format!("{message}: {}", words(&wrong)))),

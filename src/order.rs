@@ -31,6 +31,9 @@ pub struct Order {
     pub rate_per_s: Option<f64>,
     #[serde(default = "ten")]
     pub drain_s: f64,
+    /// Shared by the users; 0: one for each.
+    #[serde(default)]
+    pub connections: u32,
     pub workers: u32,
     /// One worker each, in turn; not pinned when empty.
     #[serde(default)]
@@ -48,7 +51,8 @@ impl Order {
         let mut order: Self =
             serde_json::from_str(json).map_err(|wrong| Wrong::Order(format!("while reading the crew's order: {wrong}")))?;
         order.check()?;
-        order.workers = order.workers.min(order.users);
+        order.connections = if order.connections == 0 { order.users } else { order.connections.min(order.users) };
+        order.workers = order.workers.min(order.connections);
         Ok(order)
     }
 
@@ -62,6 +66,7 @@ impl Order {
         within("first_user", self.first_user, 0, 1_000_000)?;
         within("warehouses", self.warehouses, 1, 100_000)?;
         within("retries", self.retries, 0, 1_000)?;
+        within("connections", self.connections, 0, 100_000)?;
         within("workers", self.workers, 1, 1_024)?;
         if let Some(rate) = self.rate_per_s.filter(|rate| !(*rate > 0.0 && *rate <= 1e7)) {
             return wrong("rate_per_s", rate.to_string(), "above 0, at most 10000000");
@@ -91,8 +96,22 @@ impl Order {
 
     /// The users of one worker, counted from 0: every worker has as many as any other, or one more.
     pub fn share(&self, worker: u32) -> std::ops::Range<u32> {
-        let upto = |worker: u32| (u64::from(self.users) * u64::from(worker) / u64::from(self.workers)) as u32;
+        self.part(self.users, worker)
+    }
+
+    /// How many connections one worker has: at least one, and never more than users.
+    pub fn connections_of(&self, worker: u32) -> u32 {
+        self.part(self.connections, worker).len() as u32
+    }
+
+    fn part(&self, whole: u32, worker: u32) -> std::ops::Range<u32> {
+        let upto = |worker: u32| (u64::from(whole) * u64::from(worker) / u64::from(self.workers)) as u32;
         upto(worker)..upto(worker + 1)
+    }
+
+    /// Whether a start may have to wait: for a user (open loop) or for a connection.
+    pub fn queued(&self) -> bool {
+        self.rate_per_s.is_some() || self.connections < self.users
     }
 }
 
@@ -113,6 +132,17 @@ mod tests {
     #[test]
     fn there_are_never_more_workers_than_users() {
         assert_eq!(Order::parse(&GOOD.replace("\"users\": 10", "\"users\": 3")).unwrap().workers, 3);
+    }
+
+    #[test]
+    fn every_worker_has_its_part_of_the_connections_and_at_least_one() {
+        let with = |more: &str| Order::parse(&GOOD.replace("\"seed\": 1", &format!("\"seed\": 1, {more}"))).unwrap();
+        let parts = |order: &Order| (0..order.workers).map(|worker| order.connections_of(worker)).collect::<Vec<_>>();
+        assert_eq!((parts(&with("\"connections\": 7")), with("\"connections\": 7").queued()), (vec![1, 2, 2, 2], true));
+        assert_eq!(parts(&with("\"connections\": 2")), [1, 1]);
+        for own in ["\"connections\": 0", "\"connections\": 10", "\"connections\": 99"] {
+            assert_eq!((parts(&with(own)), with(own).queued()), (vec![2, 3, 2, 3], false));
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct Shift {
     closed_ns: Cell<Option<u64>>,
     /// Until then starts of the window that are late are still made up for.
     drained_ns: Cell<u64>,
+    /// The last connection of all is lost.
+    deserted: Cell<bool>,
     sleepers: RefCell<Vec<Option<Waker>>>,
 }
 
@@ -50,6 +52,7 @@ impl Shift {
             second: RefCell::default(),
             closed_ns: Cell::new(None),
             drained_ns: Cell::new(0),
+            deserted: Cell::new(false),
             sleepers: RefCell::default(),
         })
     }
@@ -65,6 +68,10 @@ impl Shift {
     pub fn close(&self, now_ns: u64, drain: Duration) {
         self.closed_ns.set(Some(now_ns));
         self.drained_ns.set(now_ns + drain.as_nanos() as u64);
+        self.wake();
+    }
+
+    fn wake(&self) {
         self.sleepers.borrow_mut().iter_mut().filter_map(Option::take).for_each(Waker::wake);
     }
 
@@ -119,30 +126,41 @@ impl Seat {
     /// keying time; in an open loop the next of the schedule, which may be past.
     pub async fn start<C: Clock>(&self, clock: &C, kind: Kind) -> Option<u64> {
         let next = self.shift.arrivals.borrow_mut().as_mut().and_then(Iterator::next);
-        match next {
+        let start_ns = match next {
             Some(at_ns) => self.scheduled(clock, at_ns).await,
             None => {
                 self.pause(clock, kind.keying_s()).await;
-                (!self.shift.closed()).then(|| clock.now_ns())
+                (!self.shift.closed() && !self.shift.deserted.get()).then(|| clock.now_ns())
             }
+        };
+        if start_ns.is_none() && self.shift.deserted.get() {
+            self.stranded();
         }
+        start_ns
+    }
+
+    /// A start that waits for a connection. One that is never granted is unstarted.
+    pub fn wants(&self, intended_ns: u64) -> Wanted<'_> {
+        Wanted { shift: &self.shift, intended_ns, open: true }
+    }
+
+    /// No connection is left for this user.
+    pub fn stranded(&self) {
+        self.shift.tally.borrow_mut().lost_users += 1;
+    }
+
+    /// The last connection is lost: those who sleep need not wake for another.
+    pub fn desert(&self) {
+        self.shift.deserted.set(true);
+        self.shift.wake();
     }
 
     async fn scheduled<C: Clock>(&self, clock: &C, at_ns: u64) -> Option<u64> {
         if at_ns > clock.now_ns() {
             self.sleep_until(clock, at_ns).await;
         }
-        if !self.shift.closed() {
-            return Some(at_ns);
-        }
-        if at_ns >= self.shift.cut_ns() {
-            return None;
-        }
-        if clock.now_ns() < self.shift.drained_ns.get() {
-            return Some(at_ns);
-        }
-        self.shift.tally.borrow_mut().unstarted += u64::from(at_ns >= self.shift.board.window_ns().start);
-        None
+        let wanted = self.wants(at_ns);
+        (!self.shift.deserted.get() && wanted.granted(clock.now_ns())).then_some(at_ns)
     }
 
     /// The think time after a transaction (TPC-C 5.2.5.4: at most ten times its mean).
@@ -180,7 +198,7 @@ impl Seat {
     async fn sleep_until<C: Clock>(&self, clock: &C, at_ns: u64) {
         let mut sleeping = pin!(clock.sleep_until(at_ns));
         poll_fn(|context| {
-            if self.shift.closed() {
+            if self.shift.closed() || self.shift.deserted.get() {
                 return Poll::Ready(());
             }
             let slept = sleeping.as_mut().poll(context);
@@ -188,6 +206,30 @@ impl Seat {
             slept
         })
         .await;
+    }
+}
+
+/// A start that is wanted. Dropped before it is granted it counts as unstarted, if it belongs to the window.
+pub struct Wanted<'a> {
+    shift: &'a Shift,
+    intended_ns: u64,
+    open: bool,
+}
+
+impl Wanted<'_> {
+    /// Whether there is still time for it: until the close; after it, for what was due before, until the drain ends.
+    pub fn granted(mut self, now_ns: u64) -> bool {
+        let due = self.intended_ns < self.shift.cut_ns();
+        self.open = due && self.shift.closed() && now_ns >= self.shift.drained_ns.get();
+        !self.shift.closed() || (due && !self.open)
+    }
+}
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        let window = self.shift.board.window_ns();
+        let counts = self.open && self.intended_ns >= window.start && self.intended_ns < self.shift.cut_ns();
+        self.shift.tally.borrow_mut().unstarted += u64::from(counts);
     }
 }
 

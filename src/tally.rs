@@ -175,7 +175,7 @@ impl Tally {
             all.latency.merge(&line.latency);
             all.wait.merge(&line.wait);
         });
-        let wait = |line: &Line| if rung.open { line.wait.latency() } else { None };
+        let wait = |line: &Line| if rung.queued { line.wait.latency() } else { None };
         let report = |line: &Line| LineReport {
             whole: line.whole,
             window: line.window,
@@ -203,8 +203,9 @@ pub struct Rung {
     pub whole_s: f64,
     pub client_cpu_s: f64,
     pub client_workers: usize,
+    /// Starts may have to wait: for a user (open loop) or for a connection.
     #[serde(skip)]
-    pub open: bool,
+    pub queued: bool,
 }
 
 /// The record `Tally` of Python.

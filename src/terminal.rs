@@ -6,26 +6,53 @@ use std::rc::Rc;
 
 use crate::clock::Clock;
 use crate::inputs::{Transaction, User};
+use crate::pool::{Pool, Way};
 use crate::session::{Outcome, Session};
 use crate::shift::{Seat, Shift};
 use crate::tally::Call;
 
 /// Work until the shift is closed or the connection is lost.
-pub async fn terminal<C: Clock, S: Session>(mut user: User, mut session: S, clock: C, shift: Rc<Shift>) {
+pub async fn terminal<C: Clock, S: Session>(mut user: User, mut way: Way<S>, clock: C, shift: Rc<Shift>) {
     let seat = shift.enter();
     loop {
         let transaction = user.draw();
         let kind = transaction.kind();
         let Some(intended_ns) = seat.start(&clock, kind).await else { break };
-        let started_ns = clock.now_ns();
-        seat.started(kind);
-        let outcome = execute(&mut session, &transaction, &seat).await;
-        seat.ended(&Call { kind, intended_ns, started_ns, ended_ns: clock.now_ns() }, &outcome);
-        if matches!(outcome, Outcome::Lost { .. }) {
+        let goes_on = match &mut way {
+            Way::Own(session) => run(session, &transaction, intended_ns, &clock, &seat).await,
+            Way::Shared(pool) => run_shared(pool, &transaction, intended_ns, &clock, &seat).await,
+        };
+        if !goes_on {
             break;
         }
         seat.think(&clock, kind, &mut user).await;
     }
+}
+
+/// Run it and record it; false when the connection was lost.
+async fn run<C: Clock, S: Session>(session: &mut S, transaction: &Transaction, intended_ns: u64, clock: &C, seat: &Seat) -> bool {
+    let (kind, started_ns) = (transaction.kind(), clock.now_ns());
+    seat.started(kind);
+    let outcome = execute(session, transaction, seat).await;
+    seat.ended(&Call { kind, intended_ns, started_ns, ended_ns: clock.now_ns() }, &outcome);
+    !matches!(outcome, Outcome::Lost { .. })
+}
+
+/// The same on the next connection that is free; false also when there will be none, or no time for it. The wait is the queue's.
+async fn run_shared<C: Clock, S: Session>(pool: &Pool<S>, transaction: &Transaction, intended_ns: u64, clock: &C, seat: &Seat) -> bool {
+    let wanted = seat.wants(intended_ns);
+    let Some(mut session) = pool.take().await else {
+        seat.stranded();
+        return false;
+    };
+    let in_time = wanted.granted(clock.now_ns());
+    let kept = !in_time || run(&mut session, transaction, intended_ns, clock, seat).await;
+    if kept {
+        pool.give_back(session);
+    } else if pool.lose() {
+        seat.desert();
+    }
+    in_time && kept
 }
 
 /// Execute it, and the same again as long as the database asks for another try and there are tries left.

@@ -15,6 +15,7 @@ use crate::arrivals::Arrivals;
 use crate::board::{Board, SECOND_NS};
 use crate::clock::{Clock, RealClock};
 use crate::order::Order;
+use crate::pool::Way;
 use crate::random::Stream;
 use crate::session::postgres::{Door, Postgres};
 use crate::shift::Shift;
@@ -114,19 +115,21 @@ impl Desk {
         let clock = RealClock::new(go).map_err(|wrong| format!("a worker's clock: {wrong}"))?;
         let shift = Shift::new(Arc::clone(&self.board), self.number as usize, self.order.manners(), self.arrivals());
         let mut terminals = JoinSet::new();
-        for (user, session) in self.users().into_iter().zip(sessions) {
-            terminals.spawn_local(terminal(user, session, clock.clone(), Rc::clone(&shift)));
+        let users = self.users();
+        let ways = Way::for_each_of(users.len(), sessions);
+        for (user, way) in users.into_iter().zip(ways) {
+            terminals.spawn_local(terminal(user, way, clock.clone(), Rc::clone(&shift)));
         }
         let answer_limit = self.until_close(&shift, &clock).await;
         finish(&mut terminals, answer_limit, &mut self.signal).await?;
         Ok(shift.end(&format!("no answer within {} s of the end", answer_limit.as_secs())))
     }
 
-    /// Every connection of this worker's users, some at a time.
+    /// Every connection of this worker, some at a time.
     async fn open(&self) -> Result<Vec<Postgres>, String> {
         let address = self.order.address.as_ref().ok_or("there is no address")?;
         let door = Door::new(address)?;
-        let sessions = self.order.share(self.number).map(|_| Postgres::open(&door));
+        let sessions = (0..self.order.connections_of(self.number)).map(|_| Postgres::open(&door));
         stream::iter(sessions).buffered(OPENING).try_collect().await
     }
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from stand_in import BIN, FUNCTIONS, Postgres
 
@@ -52,6 +53,10 @@ def rung(crew: Crew, seconds: int = 2, midway: Callable[[], object] = lambda: No
     ticks += [Tick.model_validate_json(crew.tick()) for _ in range(seconds)]
     crew.mark("cool_down")
     return Tally.model_validate_json(crew.stop()), ticks
+
+
+def resident_bytes() -> int:
+    return psutil.Process().memory_info().rss
 
 
 def adds_up(tally: Tally) -> bool:
@@ -209,6 +214,48 @@ def test_think_times_slow_the_users_down_and_stop_does_not_wait_for_them(fresh: 
     tally = Tally.model_validate_json(crew.stop())
     assert time.monotonic() - before < 1.0
     assert tally.whole.started <= 4 and tally.window_s == 0.0
+
+
+def test_users_share_connections_and_wait_their_turn(fresh: Postgres) -> None:
+    crew = fresh.crew(users=40, connections=5, workers=2)
+    crew.ready()
+    assert fresh.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kneebench'") == "5"
+    crew.go()
+    crew.tick()
+    crew.mark("window")
+    assert Tick.model_validate_json(crew.tick()).alive == 40
+    tally = Tally.model_validate_json(crew.stop())
+    assert tally.whole.started > 500 and adds_up(tally) and tally.lost_users == tally.whole.failed == 0
+    assert tally.latency is not None and tally.wait is not None
+    assert tally.wait.mean_s / tally.latency.mean_s == pytest.approx(7 / 8, abs=0.1), "seven of eight users of a connection wait"
+
+
+def test_five_thousand_thinking_users_need_no_connection_each(fresh: Postgres) -> None:
+    crew = fresh.crew(users=5_000, connections=50, workers=1, think_times=True, warehouses=500)
+    before = resident_bytes()
+    crew.ready()
+    crew.go()
+    ticks = [Tick.model_validate_json(crew.tick()) for _ in range(4)]
+    each = (resident_bytes() - before) / 5_000
+    tally = Tally.model_validate_json(crew.stop())
+    assert ticks[-1].alive == 5_000 and tally.whole.committed > 500 and adds_up(tally)
+    assert each < 64 * 1024, "the histograms of the worker are in it too"
+
+
+def test_a_lost_shared_connection_costs_one_user_and_the_last_one_all(fresh: Postgres) -> None:
+    terminate = "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE application_name = 'kneebench' LIMIT {}) those"
+    tally, ticks = rung(fresh.crew(users=12, connections=3, workers=1), midway=lambda: fresh.sql(terminate.format(1)))
+    assert (tally.lost_users, tally.whole.unknown, ticks[-1].alive) == (1, 1, 11) and adds_up(tally)
+    tally, ticks = rung(fresh.crew(users=12, connections=3, workers=1), midway=lambda: fresh.sql(terminate.format(3)))
+    assert (tally.lost_users, tally.whole.unknown, ticks[-1].alive) == (12, 3, 0) and adds_up(tally)
+    assert "terminating connection due to administrator command" in tally.errors[0].first
+
+
+def test_answers_larger_than_a_read_and_notices_in_between_are_skipped(fresh: Postgres) -> None:
+    fresh.sql("""CREATE OR REPLACE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETURNS TABLE (line int4, what text) LANGUAGE plpgsql
+        AS $$BEGIN RAISE WARNING 'a warning'; RETURN QUERY SELECT n, repeat('Z', 5000) FROM generate_series(1, 40) n; END $$""")
+    tally, _ = rung(fresh.crew(), seconds=1)
+    assert tally.transactions["order_status"].whole.committed > 10 and adds_up(tally) and not tally.errors
 
 
 def test_a_crew_that_is_dropped_without_stop_leaves_no_connection(fresh: Postgres) -> None:

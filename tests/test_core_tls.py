@@ -70,6 +70,7 @@ def server() -> Iterator[tuple[Postgres, int]]:
     ("sslmode", "host", "ca", "refusal"),
     [
         ("prefer", "127.0.0.1", "", ""),
+        ("prefer", "127.0.0.1", "wrong", ""),
         ("require", "127.0.0.1", "", ""),
         ("require", "127.0.0.1", "right", ""),
         ("verify-ca", "127.0.0.1", "right", ""),

@@ -162,7 +162,7 @@ class Latency(Record):
 
 class TransactionTally(Record):
     """One transaction type: `whole` is idle to idle; `window` counts completions in the window;
-    `latency` (from the intended start) and `wait` (queue wait, open loop) are of those that began in it."""
+    `latency` (from the intended start) and `wait` (queue wait: open loop, shared connections) are of those that began in it."""
 
     whole: Counts
     window: Counts

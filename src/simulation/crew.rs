@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::crew::{Crew, GoOn, Wrong, json};
 use crate::executor::SimulatedClock;
 use crate::order::Order;
+use crate::pool::Way;
 use crate::random::Stream;
 use crate::shift::Shift;
 use crate::tally::Rung;
@@ -95,7 +96,7 @@ impl Running {
             whole_s: self.now_s(),
             client_cpu_s: self.cpu_s[1] - self.cpu_s[0],
             client_workers: self.order.workers as usize,
-            open: self.order.rate_per_s.is_some(),
+            queued: self.order.queued(),
         }
     }
 }
@@ -120,8 +121,9 @@ impl World {
         let order = self.waiting.remove(&number).ok_or_else(|| Wrong::Broken("go comes once, after ready".into()))?;
         let (board, clock) = (Arc::new(Board::new(1)), SimulatedClock::starting_now(self.executor.timeline()));
         let shift = Shift::new(Arc::clone(&board), 0, order.manners(), arrivals(&order));
-        for user in users(&order) {
-            self.executor.spawn(terminal(user, self.session(), clock.clone(), Rc::clone(&shift)));
+        let sessions = (0..order.connections).map(|_| self.session()).collect();
+        for (user, way) in users(&order).zip(Way::for_each_of(order.users as usize, sessions)) {
+            self.executor.spawn(terminal(user, way, clock.clone(), Rc::clone(&shift)));
         }
         self.executor.start();
         self.crew = Some(Running { number, order, board, shift, clock, told_s: 0, cpu_s: [0.0; 2] });

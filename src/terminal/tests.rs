@@ -44,6 +44,11 @@ struct Scene {
 
 impl Scene {
     fn new(users: i32, manners: Manners, rate_per_s: Option<f64>, service_ns: u64, answers: &[Outcome]) -> Self {
+        Self::sharing(users as usize, users, manners, rate_per_s, service_ns, answers)
+    }
+
+    /// Users on fewer connections than they are.
+    fn sharing(connections: usize, users: i32, manners: Manners, rate_per_s: Option<f64>, service_ns: u64, answers: &[Outcome]) -> Self {
         let (mut executor, board) = (Executor::default(), Arc::new(Board::new(1)));
         let clock = SimulatedClock::starting_now(executor.timeline());
         let arrivals = rate_per_s.map(|rate| Arrivals::new(rate, Stream::new(9, 9)));
@@ -52,9 +57,10 @@ impl Scene {
         let answers = Rc::new(RefCell::new(answers.iter().cloned().collect()));
         let session = Scripted { clock: clock.clone(), service_ns, answers, asked: Rc::clone(&asked) };
         let workload = Workload { warehouses: 4, users, profile: Profile::Spec, home: Home::All, nurand: constants(1, Profile::Spec).run };
-        for number in 0..users {
+        let ways = Way::for_each_of(users as usize, vec![session; connections]);
+        for (number, way) in (0..users).zip(ways) {
             let user = User::new(workload, number, Stream::new(1, number as u64));
-            executor.spawn(terminal(user, session.clone(), clock.clone(), Rc::clone(&shift)));
+            executor.spawn(terminal(user, way, clock.clone(), Rc::clone(&shift)));
         }
         Self { executor, clock, board, shift, asked }
     }
@@ -70,7 +76,7 @@ impl Scene {
         assert!(self.executor.finish(1_000 * S), "every terminal ends");
         let tally = self.shift.end("no answer");
         tally.identity().unwrap();
-        let rung = Rung { users: 1, window_s: 1.0, whole_s: 1.0, client_cpu_s: 0.0, client_workers: 1, open: true };
+        let rung = Rung { users: 1, window_s: 1.0, whole_s: 1.0, client_cpu_s: 0.0, client_workers: 1, queued: true };
         serde_json::to_value(tally.report(rung)).unwrap()
     }
 }
@@ -207,4 +213,63 @@ fn seconds_are_handed_in_exactly_once_and_forgotten_when_nobody_asks() {
     assert_eq!(seconds.as_array().unwrap().len(), 120 * 5);
     assert!((281..399).all(|at_s| per_second(at_s).abs_diff(10) <= 1));
     assert!(scene.board.take(0..400).iter().all(|second| serde_json::to_value(second).unwrap()["committed"] == 0));
+}
+
+#[test]
+fn the_wait_for_a_connection_counts_in_the_latency_and_is_reported_as_wait() {
+    let mut scene = Scene::sharing(2, 6, manners(false, 0), None, 10 * MS, &[]);
+    scene.mark("window", S);
+    scene.mark("cool_down", 3 * S);
+    let tally = scene.close(S);
+    assert!(sum(&tally, "window", "committed").abs_diff(400) <= 3, "two connections, 10 ms each");
+    let mean_ms = |what: &str| 1e3 * tally[what]["mean_s"].as_f64().unwrap();
+    assert!((mean_ms("wait") - 20.0).abs() < 0.1, "{}", mean_ms("wait"));
+    assert!((mean_ms("latency") - 30.0).abs() < 0.1, "six users, 200 a second: {}", mean_ms("latency"));
+    assert_eq!(tally["unstarted"], 0, "who waited at the end was served");
+}
+
+#[test]
+fn who_thinks_holds_no_connection() {
+    let mut scene = Scene::sharing(20, 2_000, manners(true, 0), None, MS, &[]);
+    scene.mark("window", 100 * S);
+    scene.mark("cool_down", 1_100 * S);
+    let tally = scene.close(S);
+    let per_s = sum(&tally, "window", "committed") as f64 / 1_000.0;
+    assert!((per_s / (2_000.0 / 21.0) - 1.0).abs() < 0.05, "{per_s}");
+    assert!(tally["wait"]["p99_s"].as_f64().unwrap() < 0.001);
+}
+
+#[test]
+fn what_waits_for_a_connection_beyond_the_drain_is_unstarted() {
+    let mut scene = Scene::sharing(1, 5, manners(false, 0), None, 10 * S, &[]);
+    scene.mark("window", 0);
+    scene.mark("cool_down", S);
+    let tally = scene.close(15 * S);
+    assert_eq!((sum(&tally, "whole", "committed"), tally["unstarted"].as_u64()), (2, Some(3)));
+}
+
+#[test]
+fn a_user_whose_shared_connection_is_lost_ends_and_with_the_last_one_all_end() {
+    let lost = || Outcome::Lost { message: "gone".into() };
+    let mut scene = Scene::sharing(2, 5, manners(false, 0), None, MS, &[Outcome::Committed, lost()]);
+    scene.executor.run_until(S);
+    assert_eq!(scene.board.alive.load(std::sync::atomic::Ordering::Relaxed), 4);
+    assert_eq!(scene.close(0)["lost_users"], 1);
+    for (rate_per_s, unstarted) in [(None, 3), (Some(100.0), 100)] {
+        let mut scene = Scene::sharing(2, 5, manners(false, 0), rate_per_s, MS, &[lost(), lost()]);
+        scene.mark("window", 0);
+        scene.mark("cool_down", S);
+        assert_eq!(scene.board.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
+        let tally = scene.close(0);
+        assert_eq!((sum(&tally, "whole", "unknown"), tally["lost_users"].as_u64()), (2, Some(5)));
+        assert!(tally["unstarted"].as_u64().unwrap().abs_diff(unstarted) < 30, "{}", tally["unstarted"]);
+    }
+}
+
+#[test]
+fn with_the_last_connection_those_who_think_end_at_once() {
+    let mut scene = Scene::sharing(1, 5, manners(true, 0), None, MS, &[Outcome::Lost { message: "gone".into() }]);
+    scene.executor.run_until(25 * S);
+    assert_eq!(scene.board.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(scene.close(0)["lost_users"], 5);
 }

@@ -122,6 +122,9 @@ class Workload(Part):
     ] = "spec"
     home: Annotated[Literal["all", "one"], Field(description="all: users spread over all warehouses; one: each user keeps a home warehouse")] = "all"
     think_times: Annotated[Switch, Field(description="keying and think times of the workload")] = False
+    connections: Annotated[
+        Whole, Field(ge=0, le=100_000, description="connections that the users share; the wait for a free one is latency; 0: one for each user")
+    ] = 0
     retries: Annotated[Whole, Field(ge=0, le=100, description="tries again after a serialization failure or deadlock, with the same inputs")] = 10
     client_workers: Annotated[Whole, Field(ge=0, le=256, description="threads of the load generator; 0: by the machine")] = 0
     client_cores: Annotated[tuple[Whole, ...], Field(description="cores that the load generator is pinned to; none when empty")] = ()

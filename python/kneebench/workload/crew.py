@@ -30,7 +30,8 @@ class CrewOrder(Record):
     """What a crew is asked to do; the engine adds the address.
 
     `stream` tells the random streams of one rung from those of another; `seed` is the plan's. `rate_per_s` is
-    None for a closed loop. `drain_s` is how long an open loop's queue may take to empty after the window.
+    None for a closed loop. `drain_s` is how long a queue (of an open loop, or for a connection) may take to empty after the
+    window. `connections` are shared by the users; 0: one for each.
     """
 
     users: int
@@ -44,6 +45,7 @@ class CrewOrder(Record):
     stream: int
     rate_per_s: float | None
     drain_s: float = 10.0
+    connections: int = 0
     workers: int
     cores: tuple[int, ...]
 
@@ -81,6 +83,7 @@ def crew_order(plan: Plan, order: Order) -> CrewOrder:
         seed=plan.seed,
         stream=stream_of(order),
         rate_per_s=order.rate_per_s,
+        connections=workload.connections,
         workers=workload.client_workers or automatic,
         cores=workload.client_cores,
     )

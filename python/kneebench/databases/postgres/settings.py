@@ -137,11 +137,12 @@ def _text(value: str | int | float | bool) -> str:
 def rules(plan: Plan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
     users = plan.ladder.users if isinstance(plan.ladder.users, int) else plan.ladder.users[1]
+    connections = min(users, plan.workload.connections or users)
     timeout_s = checkpoint_timeout_s(plan)
     log_mib = max_wal_bytes(machine, timeout_s) // MIB
     ruled = {
         "shared_buffers": f"{shared_buffers_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB}MB",
-        "max_connections": str(users + 24),
+        "max_connections": str(connections + 24),
         "max_wal_size": f"{log_mib}MB",
         "min_wal_size": f"{log_mib // 2}MB",
         "checkpoint_timeout": f"{timeout_s}s",
