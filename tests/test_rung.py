@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from formula import Formula, FormulaCrew
 
+from kneebench.databases.postgres.settings import GIB, Machine, rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, UnknownPart
 from kneebench.measurement.rung import Measured, measure
 from kneebench.plan import Plan
@@ -208,6 +209,14 @@ def test_progress_is_told_every_second_with_the_time_left() -> None:
     assert lefts == sorted(lefts, reverse=True)
     assert all(event.share is not None and 0 <= event.share <= 1 for event in events)
     assert events[5].data["nopm"] == 60 * 40 * 45 * 0.99
+
+
+def test_a_plan_may_have_users_share_connections() -> None:
+    shared = plan().model_copy(update={"workload": plan().workload.model_copy(update={"connections": 7})})
+    assert (crew_order(plan(), SCOUT).connections, crew_order(shared, SCOUT).connections) == (0, 7)
+    machine = Machine(cores=2, memory_bytes=8 * GIB, log_room_bytes=8 * GIB)
+    assert rules(shared, machine)["max_connections"] == "31"
+    assert int(rules(plan(), machine)["max_connections"]) > 31
 
 
 def test_a_crew_order_follows_from_the_plan_and_the_rungs_name() -> None:
