@@ -111,12 +111,13 @@ def _climbed(plan: Plan) -> tuple[Climb, float]:
     storage = plan.storages[cell.storage].simulated
     with catalogue.engine(plan, Journal()).restored(cell, _unwatched) as server:
         steps = climb(cell, plan.ladder, storage.cores if storage else 1)
-        order = next(steps)
+        order, cold = next(steps), True
         while True:
             try:
-                order = steps.send(measure_rung(order, plan, server, [Path()], _unwatched).rung)
+                order = steps.send(measure_rung(order, plan, server, [Path()], _unwatched, cold=cold).rung)
             except StopIteration as end:
                 return end.value, server.now_s()
+            cold = False
 
 
 def _dense(storage: SimulatedStorage, first: int, last: int) -> float:

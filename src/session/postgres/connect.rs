@@ -81,7 +81,7 @@ impl<'a> Door<'a> {
         let encrypted = encrypted.lock().unwrap_or_else(PoisonError::into_inner).take();
         let line = match encrypted {
             Some(stream) => stream.into_inner().map(|stream| Line::Tls(Box::new(stream))),
-            None => socket.into_inner().map(Line::Plain),
+            None => socket.into_inner().map(Socket::into_ear).transpose().map_err(|wrong| wrong.to_string())?.map(Line::Plain),
         };
         line.ok_or_else(|| "the connection is held by someone else; this is a defect".into())
     }

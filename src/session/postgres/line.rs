@@ -7,12 +7,14 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::ear::Ear;
 
 /// A socket of either family.
 pub enum Socket {
@@ -25,7 +27,7 @@ type Encrypted = <Rustls as TlsConnect<Shared<Socket>>>::Stream;
 
 /// A stream that is authenticated and has nobody else.
 pub enum Line {
-    Plain(Socket),
+    Plain(Ear),
     Tls(Box<Encrypted>),
 }
 
@@ -42,7 +44,7 @@ impl Line {
     /// Bytes for the server, perhaps not all of them.
     pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
-            Line::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
+            Line::Plain(ear) => ear.poll_write(context, bytes),
             Line::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
@@ -55,10 +57,15 @@ impl Line {
         }
     }
 
-    pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    /// Bytes from the server; none are the end.
+    pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         match self {
-            Line::Plain(socket) => Pin::new(socket).poll_read(context, buffer),
-            Line::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+            Line::Plain(ear) => ear.poll_read(context, buffer),
+            Line::Tls(stream) => {
+                let mut buffer = ReadBuf::new(buffer);
+                ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
+                Poll::Ready(Ok(buffer.filled().len()))
+            }
         }
     }
 
@@ -66,6 +73,16 @@ impl Line {
     pub fn say(&mut self, bytes: &[u8]) {
         let mut context = Context::from_waker(Waker::noop());
         let _ = self.poll_write(&mut context, bytes).is_ready() && self.poll_flush(&mut context).is_ready();
+    }
+}
+
+impl Socket {
+    /// Out of tokio's hands.
+    pub fn into_ear(self) -> io::Result<Ear> {
+        Ear::new(match self {
+            Socket::Tcp(stream) => stream.into_std()?.into(),
+            Socket::Unix(stream) => stream.into_std()?.into(),
+        })
     }
 }
 

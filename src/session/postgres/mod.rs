@@ -5,15 +5,13 @@
 
 mod answer;
 mod connect;
+mod ear;
 mod line;
 mod question;
 
 use std::future::poll_fn;
 use std::io;
-use std::mem::MaybeUninit;
 use std::task::{Context, Poll, ready};
-
-use tokio::io::ReadBuf;
 
 pub use self::connect::{Connection, Door, connect, words};
 
@@ -32,8 +30,8 @@ pub const SETTINGS: [(&str, &str); 5] = [
     ("jit", "off"),
 ];
 
-/// Larger than any answer of the five functions, so that one read is enough; where one is larger it is read in pieces.
-const READ_BYTES: usize = 8192;
+/// Larger than nearly any answer of the five functions, so that one read is enough; where one is larger it is read in pieces.
+const READ_BYTES: usize = 2048;
 
 /// One connection with its statements prepared.
 pub struct Postgres {
@@ -93,13 +91,12 @@ impl Postgres {
 
     fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Refusal>>> {
         loop {
-            let mut place = [MaybeUninit::uninit(); READ_BYTES];
-            let mut buffer = ReadBuf::uninit(&mut place);
-            ready!(self.line.poll_read(context, &mut buffer))?;
-            if buffer.filled().is_empty() {
+            let mut buffer = [0; READ_BYTES];
+            let read = ready!(self.line.poll_read(context, &mut buffer))?;
+            if read == 0 {
                 return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
             }
-            self.listener.hear(buffer.filled()).map_err(io::Error::other)?;
+            self.listener.hear(&buffer[..read]).map_err(io::Error::other)?;
             if let Some(answer) = self.listener.answer() {
                 return Poll::Ready(Ok(answer));
             }
