@@ -74,6 +74,15 @@ def test_the_terminal_has_the_percentile_of_the_brief(results: Results) -> None:
         assert answer.mean_s == rate.mean_s
 
 
+def test_the_interval_of_a_percentile_at_one_rate_holds_what_the_repeats_differ_by(results: Results) -> None:
+    climb = results.climbs[0]
+    repeats = [rung.tally.latency for rung in climb.of("latency") if rung.tally.latency]
+    apart = [one.model_copy(update={"p999_s": factor * one.p999_s, "histogram": ""}) for one, factor in zip(repeats, (0.5, 1.0, 2.0), strict=True)]
+    rungs = [r.model_copy(update={"tally": r.tally.model_copy(update={"latency": one})}) for r, one in zip(climb.of("latency"), apart, strict=True)]
+    rate = at_one_rate(climb.model_copy(update={"rungs": tuple(rungs)}))
+    assert rate and rate.p999_s.low < min(one.p999_s for one in apart) < max(one.p999_s for one in apart) < rate.p999_s.high
+
+
 def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> None:
     (table,) = tables(answers(results))
     assert "knee, users" in str(list(table.columns[0].cells))

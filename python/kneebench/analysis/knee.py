@@ -32,7 +32,7 @@ def knee(climb: Climb) -> Knee | None:
         nopm=estimate([r.tally.nopm for r in rungs]),
         tpm=estimate([r.tpm for r in rungs]),
         latency_s=_widened(estimate([one.mean_s for one in latencies]), users),
-        p999_s=_widened(_p999(latencies, merged), users),
+        p999_s=_widened(repeated_p999(latencies, merged), users),
         latency=merged,
         peak=_peaked(climb),
     )
@@ -74,8 +74,8 @@ def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
     return Latency.model_validate({**found, "n": int(found["n"]), "overflow": int(found.get("overflow", 0))})
 
 
-def _p999(latencies: Sequence[Latency], merged: Latency | None) -> Estimate:
-    """P99.9 of the merged histogram (unmerged: of the middle run); the interval of the repeats and of the order statistics together."""
+def repeated_p999(latencies: Sequence[Latency], merged: Latency | None) -> Estimate:
+    """P99.9 of repeats, of the merged histogram (unmerged: of the middle run); the interval of the repeats and of the order statistics together."""
     between = estimate([one.p999_s for one in latencies])
     middle = sorted(latencies, key=lambda one: one.p999_s)[len(latencies) // 2]
     one = merged or middle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kneebench.analysis.estimate import estimate
-from kneebench.analysis.knee import merged_latency
+from kneebench.analysis.knee import merged_latency, repeated_p999
 from kneebench.records import Climb, Estimate
 
 
@@ -26,7 +26,7 @@ def at_one_rate(climb: Climb) -> AtOneRate | None:
     latencies = [rung.tally.latency for rung in rungs if rung.tally.latency]
     if not rungs or not rungs[0].order.rate_per_s:
         return None
-    whole = merged_latency(latencies) or sorted(latencies, key=lambda one: one.p999_s)[len(latencies) // 2]
-    p999_s = Estimate(value=whole.p999_s, low=whole.p999_low_s, high=whole.p999_high_s, n=len(rungs), method="order statistics of the merged histogram")
+    merged = merged_latency(latencies)
+    whole = merged or sorted(latencies, key=lambda one: one.p999_s)[len(latencies) // 2]
     means = estimate([latency.mean_s for latency in latencies])
-    return AtOneRate(rungs[0].order.rate_per_s, means, p999_s, whole.p999_is_certain, whole.n, rungs[0].users)
+    return AtOneRate(rungs[0].order.rate_per_s, means, repeated_p999(latencies, merged), whole.p999_is_certain, whole.n, rungs[0].users)
