@@ -16,8 +16,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::clock::Clock;
 
-/// A timer: when, then who asked first, then whom to poll. Ordered as a tuple.
-type Timer = Reverse<(u64, u32, u32)>;
+/// A timer: when, then who asked first, then whom to poll, from the highest bits down. As one number it is compared at once.
+type Timer = Reverse<u128>;
 
 /// What the clock's owners share: the time, the timers, and which task is being polled.
 #[derive(Default)]
@@ -42,13 +42,15 @@ impl Timeline {
     fn arm(&self, at_ns: u64) {
         let asked = self.asked.get();
         self.asked.set(asked.wrapping_add(1));
-        self.timers.borrow_mut().push(Reverse((at_ns, asked, self.polled.get())));
+        let timer = u128::from(at_ns) << 64 | u128::from(asked) << 32 | u128::from(self.polled.get());
+        self.timers.borrow_mut().push(Reverse(timer));
     }
 
     /// Take the next timer up to `limit_ns`, set the clock to it, and say whose it is.
     fn jump(&self, limit_ns: u64) -> Option<u32> {
         let mut timers = self.timers.borrow_mut();
-        let &Reverse((at_ns, _, task)) = timers.peek()?;
+        let &Reverse(timer) = timers.peek()?;
+        let (at_ns, task) = ((timer >> 64) as u64, timer as u32);
         if at_ns > limit_ns {
             return None;
         }
