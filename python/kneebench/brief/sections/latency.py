@@ -46,4 +46,4 @@ def _caption(reading: Reading, which: str) -> str:
         return f"{rate}; from the intended start, so stalls are not hidden. {whiskers}"
     uncertain = [cell for cell, one in reading.at_one_rate.items() if not one.p999_certain]
     mark = f" Fewer than 100 samples lie beyond it on {reading.some(uncertain)}: uncertain." if uncertain else ""
-    return f"{rate}; histograms of all repeats merged, whiskers from order statistics.{mark}"
+    return f"{rate}; histograms of all repeats merged, whiskers for what the repeats and the percentile itself scatter by.{mark}"
