@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.ratio import Ratio, Size, at_most, turns
+from bench.servers import unwatched
 from kneebench import catalogue
 from kneebench.analysis.elasticity import between
 from kneebench.databases.simulated.truth import alone_s, bound, rungs, throughput
@@ -26,7 +27,7 @@ from kneebench.measurement.rung import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.plan import Plateau, SimulatedStorage
-from kneebench.records import Climb, Estimate, Event
+from kneebench.records import Climb, Estimate
 
 NAME = "answer"
 ABOUT = "the scout's time to its knee over a fixed ladder's, and how good that knee is"
@@ -109,12 +110,12 @@ def _climbed(plan: Plan) -> tuple[Climb, float]:
     """The climb, and its seconds on the simulated clock."""
     (cell,) = cells(plan)
     storage = plan.storages[cell.storage].simulated
-    with catalogue.engine(plan, Journal()).restored(cell, _unwatched) as server:
+    with catalogue.engine(plan, Journal()).restored(cell, unwatched) as server:
         steps = climb(cell, plan.ladder, storage.cores if storage else 1)
         order, cold = next(steps), True
         while True:
             try:
-                order = steps.send(measure_rung(order, plan, server, [Path()], _unwatched, cold=cold).rung)
+                order = steps.send(measure_rung(order, plan, server, [Path()], unwatched, cold=cold).rung)
             except StopIteration as end:
                 return end.value, server.now_s()
             cold = False
@@ -132,7 +133,3 @@ def _dense(storage: SimulatedStorage, first: int, last: int) -> float:
         return between(few, throughput(storage, few), more, throughput(storage, more)) < Plateau().elasticity
 
     return throughput(storage, users[bisect_left(range(len(users) - DENSE_REACH), True, key=flat)])
-
-
-def _unwatched(event: Event) -> None:
-    """Nobody looks."""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
@@ -20,6 +20,8 @@ from typing import NamedTuple
 import psutil
 
 from bench.ratio import Ratio, Size, at_least, turns
+from bench.servers import DEBIAN, unwatched
+from bench.turn import in_turn
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import find_build
@@ -32,11 +34,10 @@ from kneebench.databases.postgres.settings import GIB, Machine, loading, rules
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
-from kneebench.records import Address, Event
+from kneebench.records import Address
 
 NAME = "loading"
 ABOUT = "loading speed over psql's COPY BINARY of the same rows from files"
-DEBIAN = Path("/usr/lib/postgresql/15/bin")
 AIM = 0.8
 SEED = 42
 
@@ -62,7 +63,7 @@ def _rows(warehouses: int, pairs: int) -> list[Ratio]:
     here.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-loading-", dir=here) as folder, _server(Path(folder), warehouses) as server:
         files = _made(server, Path(folder), warehouses)
-        ours, floor = _in_turn(lambda: _ours(server, warehouses), lambda: _floor(server, files), pairs)
+        ours, floor = in_turn(pairs, lambda: _ours(server, warehouses), lambda: _floor(server, files))
     name = f"{warehouses} warehouse{'s' if warehouses > 1 else ''}"
     alone = turns([one.rows_s for one in floor], [one.rows_s for one in ours])
     whole = turns([one.whole_s for one in floor], [one.whole_s for one in ours])
@@ -76,16 +77,6 @@ def _rows(warehouses: int, pairs: int) -> list[Ratio]:
             warehouses_a_minute=60 * warehouses / ours_s, ours_s=ours_s, floor_s=floor_s,
         ),
     ]  # fmt: skip
-
-
-def _in_turn(ours: Callable[[], Seconds], floor: Callable[[], Seconds], pairs: int) -> tuple[list[Seconds], list[Seconds]]:
-    """A B B A ..."""
-    found: dict[str, list[Seconds]] = {"ours": [], "floor": []}
-    sides = {"ours": ours, "floor": floor}
-    for pair in range(pairs):
-        for side in sides if pair % 2 == 0 else reversed(sides):
-            found[side].append(sides[side]())
-    return found["ours"], found["floor"]
 
 
 @contextlib.contextmanager
@@ -118,14 +109,10 @@ def _database(server: Address, name: str) -> Iterator[Address]:
     subprocess.run(["sync"], check=True)
 
 
-def _unwatched(event: Event) -> None:
-    """Nobody looks."""
-
-
 def _ours(server: Address, warehouses: int) -> Seconds:
     with _database(server, "ours") as address:
         began = time.monotonic()
-        facts = load(address, Workload(warehouses=warehouses), SEED, _unwatched)
+        facts = load(address, Workload(warehouses=warehouses), SEED, unwatched)
         return Seconds(float(facts["rows_s"]), time.monotonic() - began)
 
 
@@ -133,7 +120,7 @@ def _made(server: Address, folder: Path, warehouses: int) -> dict[str, Path]:
     """The rows of a load of ours, a file a table."""
     files = {table: folder / f"{table}.copy" for table in LARGEST_FIRST}
     with _database(server, "source") as address:
-        load(address, Workload(warehouses=warehouses), SEED, _unwatched)
+        load(address, Workload(warehouses=warehouses), SEED, unwatched)
         for table, file in files.items():
             _psql(address, [f"\\copy public.{table} TO '{file}' (FORMAT binary)"])
     return files

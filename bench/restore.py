@@ -18,13 +18,15 @@ from pathlib import Path
 from statistics import median
 
 from bench.ratio import Ratio, Size, alone, at_least, at_most, told, turns
+from bench.servers import unwatched
+from bench.turn import in_turn
 from kneebench.databases.postgres.copying import cool, duplicate
 from kneebench.databases.postgres.engine import OwnPostgres
 from kneebench.lab.journal import Journal
 from kneebench.measurement.rung import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.records import Event, Order
+from kneebench.records import Order
 
 NAME = "restore"
 ABOUT = "a plain copy over cp -a, a clone in seconds, and what the clone costs the run"
@@ -60,10 +62,6 @@ def _scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _unwatched(event: Event) -> None:
-    """Nobody looks."""
-
-
 def _plan(images: Path, storage: Path, warehouses: int, how: str = "copy", run: dict[str, object] | None = None) -> Plan:
     database = {"image_path": str(images), "restore": how, "settings": CHECKPOINTS}
     ladder = {"users": USERS, **(run or RUN)}
@@ -78,7 +76,7 @@ def _image(images: Path, warehouses: int) -> Path:
     """The data directory of an image."""
     images.mkdir()
     engine = _engine(_plan(images, images, warehouses), images.parent / "journal")
-    facts = engine.prepare(_unwatched)
+    facts = engine.prepare(unwatched)
     return images / facts["key"] / "data"
 
 
@@ -87,15 +85,11 @@ def _image(images: Path, warehouses: int) -> Path:
 
 def _copied(image: Path, copies: Path, size: Size) -> Ratio:
     copies.mkdir()
-    ours: list[float] = []
-    theirs: list[float] = []
-    for pair in range(size.count(5, 2)):
-        sides: list[tuple[list[float], Callable[[Path], object]]] = [
-            (ours, lambda target: duplicate(image, target, "copy", None, _unwatched)),
-            (theirs, lambda target: subprocess.run(["cp", "-a", image, target], check=True)),
-        ]
-        for kept, copy in sides if pair % 2 == 0 else reversed(sides):
-            kept.append(_timed(image, copies / "copy", copy))
+    ours, theirs = in_turn(
+        size.count(5, 2),
+        lambda: _timed(image, copies / "copy", lambda target: duplicate(image, target, "copy", None, unwatched)),
+        lambda: _timed(image, copies / "copy", lambda target: subprocess.run(["cp", "-a", image, target], check=True)),
+    )
     found = turns(theirs, ours)
     gb = sum(path.stat().st_size for path in image.rglob("*") if path.is_file()) / 1e9
     note = "cp's seconds / ours; cold image, until written out and dropped from the cache"
@@ -147,12 +141,12 @@ def _run(*command: str | Path) -> None:
 
 def _cloned(image: Path, point: Path, size: Size) -> Ratio:
     there = point / "image"
-    duplicate(image, there, "copy", None, _unwatched)
+    duplicate(image, there, "copy", None, unwatched)
     shared: list[float] = []
 
     def clone(target: Path) -> None:
         began = time.monotonic()
-        duplicate(there, target, "clone", None, _unwatched)
+        duplicate(there, target, "clone", None, unwatched)
         shared.append(time.monotonic() - began)
 
     found = alone([_timed(there, point / "clone", clone) for _ in range(size.count(5, 2))])
@@ -171,7 +165,7 @@ def _cost(point: Path, warehouses: int, images: Path, size: Size) -> Ratio:
     (point / "images").mkdir()
     (point / "run").mkdir()
     if size.quick:
-        duplicate(images, point / "images", "copy", None, _unwatched)
+        duplicate(images, point / "images", "copy", None, unwatched)
     engines = {how: _engine(plan, point.parent / "journal") for how, plan in plans.items()}
     nopm: dict[str, list[float]] = {"clone": [], "copy": []}
     for pair in range(size.count(6, 1)):
@@ -189,9 +183,9 @@ def _cost(point: Path, warehouses: int, images: Path, size: Size) -> Ratio:
 
 def _nopm(engine: OwnPostgres, plan: Plan, repeat: int) -> float:
     (cell,) = cells(plan)
-    with engine.restored(cell, _unwatched) as server:
+    with engine.restored(cell, unwatched) as server:
         order = Order(cell=cell.id, phase="fixed", users=USERS, repeat=repeat)
-        rung = measure_rung(order, plan, server, [path for path in [plan.storages[cell.storage].path] if path], _unwatched).rung
+        rung = measure_rung(order, plan, server, [path for path in [plan.storages[cell.storage].path] if path], unwatched).rung
     if rung.invalid:
         print(f"{NAME}: {rung.invalid}", file=sys.stderr)
     return rung.tally.nopm

@@ -133,9 +133,9 @@ def _filled(process: Running, workload: Workload) -> Address:
     with connect(process.address) as session:
         session.execute(f"CREATE DATABASE {DATABASE}")
     address = process.address.model_copy(update={"database": DATABASE})
-    load(address, workload, SEED, _unwatched)
+    load(address, workload, SEED, unwatched)
     return address
 
 
-def _unwatched(event: Event) -> None:
+def unwatched(event: Event) -> None:
     """Nobody looks."""

@@ -14,7 +14,7 @@ use crate::tally::Call;
 
 /// Work until the shift is closed or the connection is lost.
 ///
-/// 856 bytes a user: an async fn would keep its arguments twice (1,056), and each step reads them anew from memory.
+/// A block, because an async fn would keep its arguments twice, and of thousands of users each step reads them anew from memory.
 #[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice")]
 pub fn terminal<C: Clock, S: Session>(mut user: User, mut way: Way<S>, clock: C, shift: Rc<Shift>) -> impl Future<Output = ()> {
     async move {

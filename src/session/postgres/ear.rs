@@ -1,7 +1,7 @@
 //! A socket that wakes its user only when there is something to hear.
 //!
-//! tokio's own sockets also ask to be told when they can be written to: then the server's taking of every question wakes the client, which
-//! sleeps while the server works, once for nothing. Half of what a call costs a client that is not busy is being woken.
+//! tokio's own sockets also ask to be told when they can be written to: then the server's taking of every question may wake the client, which
+//! sleeps while the server works, for nothing (docs/decisions/session-on-the-wire.md).
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
