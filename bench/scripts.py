@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 
 SYLLABLES = ("BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING")
 MIX = {"new_order": 10, "payment": 10, "order_status": 1, "delivery": 1, "stock_level": 1}
 """The cards of the `hammerdb` profile."""
-VARIANTS = {"new_order": 20, "payment": 20, "order_status": 4, "delivery": 4, "stock_level": 4}
-"""Constant scripts of each: so many that not all calls want one row. pgbench takes 128, and each client prepares each once."""
+VARIANTS = {"new_order": 4, "payment": 4, "order_status": 1, "delivery": 1, "stock_level": 1}
+"""Constant scripts of each: few, for each client of pgbench prepares each once."""
+HOME = "(SELECT (c + {w}) % {warehouses} + 1 AS w, (c / {warehouses} + {d}) % 10 + 1 AS d FROM (SELECT :client_id::int4 AS c) AS client) AS home"
+"""A warehouse and a district for each client, the same in all its calls: were they the same for all clients, these would queue for a few rows."""
 LINES = range(5, 16)
 """Of an order."""
 LAST_NAME = " || ".join(f"('{{{','.join(SYLLABLES)}}}'::text[])[:n{digit} + 1]" for digit in (3, 2, 1))
@@ -25,31 +27,32 @@ PICKS = """\\set w random(1, {warehouses})
 
 
 def constant_scripts(folder: Path, warehouses: int, seed: int) -> list[str]:
-    """pgbench's options for scripts of one call each, drawn beforehand."""
-    random, options = Random(seed), []
+    """pgbench's options for scripts of one call each, drawn beforehand; all that a call is sent is the client's number."""
+    random, options, most = Random(seed), [], max(VARIANTS.values())
     for kind, count in VARIANTS.items():
-        weight = MIX[kind] * VARIANTS["stock_level"] // count
-        options += [_kept(folder, f"{kind}_{n}", _constant(random, kind, warehouses), weight) for n in range(count)]
+        options += [_kept(folder, f"{kind}_{n}", _constant(random, kind, warehouses), MIX[kind] * most // count) for n in range(count)]
     return [word for option in options for word in option]
 
 
 def _constant(random: Random, kind: str, warehouses: int) -> str:
-    w, d = random.randint(1, warehouses), random.randint(1, 10)
-    if kind == "new_order":
-        items = random.sample(range(1, 100_001), random.randint(5, 15))
-        suppliers = [random.randint(1, warehouses) if random.random() < 0.01 else w for _ in items]
-        return _new_order(
-            w, d, random.randint(1, 3000), *(f"'{{{','.join(map(str, one))}}}'" for one in (items, suppliers, [random.randint(1, 10) for _ in items]))
-        )
+    home = HOME.format(w=random.randint(1, warehouses), d=random.randint(1, 10), warehouses=warehouses)
     name = "".join(SYLLABLES[random.randint(0, 9)] for _ in range(3))
     customer = f"0, '{name}'" if random.random() < 0.6 else f"{random.randint(1, 3000)}, ''"
-    home = f"{w}, {d}" if random.random() < 0.85 else f"{random.randint(1, warehouses)}, {random.randint(1, 10)}"
-    return {
-        "payment": f"SELECT kneebench.payment({w}, {d}, {home}, {customer}, {random.randint(100, 500_000)});",
-        "order_status": f"SELECT * FROM kneebench.order_status({w}, {d}, {customer});",
-        "delivery": f"SELECT kneebench.delivery({w}, {random.randint(1, 10)});",
-        "stock_level": f"SELECT kneebench.stock_level({w}, {d}, {random.randint(10, 20)});",
-    }[kind]
+    if kind == "order_status":
+        return f"SELECT answer.* FROM {home}, kneebench.order_status(w, d, {customer}) AS answer;"
+    items = random.sample(range(1, 100_001), random.randint(5, 15))
+    calls = {
+        "new_order": f"new_order(w, d, {random.randint(1, 3000)}, '{_array(items)}', array_fill(w, '{{{len(items)}}}'), "
+        f"'{_array(random.randint(1, 10) for _ in items)}')",
+        "payment": f"payment(w, d, w, d, {customer}, {random.randint(100, 500_000)})",
+        "delivery": f"delivery(w, {random.randint(1, 10)})",
+        "stock_level": f"stock_level(w, d, {random.randint(10, 20)})",
+    }
+    return f"SELECT kneebench.{calls[kind]} FROM {home};"
+
+
+def _array(values: Iterable[int]) -> str:
+    return f"{{{','.join(map(str, values))}}}"
 
 
 def random_scripts(folder: Path, warehouses: int) -> list[str]:
