@@ -5,20 +5,20 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
 
 use super::crew::SimulatedCrew;
 use super::{Simulation, World};
 use crate::python::{Crew, raised};
 use crate::session::simulated::ledger::Sums;
 use crate::session::simulated::model::{Model, SECOND_NS};
-use crate::session::simulated::readings::Readings;
 
 /// A database and its drives as a discrete-event model with a clock of its own.
 #[pyclass(frozen)]
 pub struct SimulatedServer {
     simulation: Simulation,
     /// The readings last made, and after how many changes: every meter asks for them in the same second.
-    seen: Mutex<Option<(u64, Readings)>>,
+    seen: Mutex<Option<(u64, Py<PyDict>)>>,
 }
 
 impl SimulatedServer {
@@ -41,15 +41,15 @@ impl SimulatedServer {
         py.detach(|| SimulatedCrew::new(&self.simulation, order)).map(Crew::new).map_err(raised)
     }
 
-    /// Cumulative counters and gauges by "quantity|source", as real meters would give them.
-    fn readings(&self, py: Python<'_>) -> PyResult<Readings> {
+    /// Cumulative counters and gauges by "quantity|source", as real meters would give them; not to be changed.
+    fn readings(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         let changes = self.simulation.changes();
         let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, readings)) = seen().as_ref().filter(|(before, _)| *before == changes) {
-            return Ok(readings.clone());
+            return Ok(readings.clone_ref(py));
         }
-        let readings = self.look(py, |world| world.database.borrow_mut().readings(world.now_ns()))?;
-        *seen() = Some((changes, readings.clone()));
+        let readings = self.look(py, |world| world.database.borrow_mut().readings(world.now_ns()))?.into_py_dict(py)?.unbind();
+        *seen() = Some((changes, readings.clone_ref(py)));
         Ok(readings)
     }
 

@@ -18,7 +18,7 @@ from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_
 from kneebench.measurement.logbook import Logbook
 from kneebench.measurement.meters import Site, open_meters
 from kneebench.measurement.special import special
-from kneebench.measurement.summaries import series, summaries
+from kneebench.measurement.summaries import Values, series, summaries, window
 from kneebench.measurement.underway import UnderWay, described, losses_told
 from kneebench.measurement.validity import invalid, refuse_starved
 from kneebench.measurement.warm_up import Held, Schedule, WarmedUp, hold_window, schedule, warm_up
@@ -43,6 +43,7 @@ class Seen(NamedTuple):
     held: Held
     warm_up_s: float
     logbook: Logbook
+    read: Sequence[Values]
     seconds: tuple[Second, ...]
 
 
@@ -63,10 +64,11 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
         refuse_starved(order, seen.tally)
         after = _idle(server)
         seen.logbook.look()
-    tracks, held = seen.logbook.tracks, seen.held
+    tracks, (first, last, _) = seen.logbook.tracks, seen.held
     tpm = counted_by_the_database(seen.tally, before, after)
     evidence = Evidence(order, plan.workload, seen.tally, before, after, tpm, _scans(seen.logbook))
-    quantities = summaries(tracks, held.first, held.last) | special(tracks, held.first, held.last, seen.tally, server.cores, plan.workload.client_cores)
+    held = window(tracks, first, last, seen.read[first:last])
+    quantities = summaries(held) | special(held, seen.tally, server.cores, plan.workload.client_cores)
     rung = Rung(
         order=order,
         started_at=started_at,
@@ -79,7 +81,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
         notes=(*_notes(evidence, seen), *_others_note(quantities), *server.notes),
         invalid=invalid(order, seen.tally, plan.ladder.stops.errors.share),
     )
-    return Measured(rung, series(tracks, held.last), seen.seconds)
+    return Measured(rung, series(tracks[-1].at_s[1 : last + 1], seen.read[:last]), seen.seconds)
 
 
 def _idle(server: Server) -> Idle:
@@ -104,7 +106,7 @@ def _under_load(crew: Crew, order: Order, times: Schedule, logbook: Logbook, ser
         warmed = warm_up(under_way, times)
         warm_up_s = under_way.now_s
         held = hold_window(under_way, times)
-    return Seen(users.stop(), warmed, held, warm_up_s, logbook, tuple(under_way.seconds))
+    return Seen(users.stop(), warmed, held, warm_up_s, logbook, under_way.read, tuple(under_way.seconds))
 
 
 def _scans(logbook: Logbook) -> dict[str, float] | None:

@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from kneebench.measurement.logbook import Track
 from kneebench.measurement.quantities import RATIOS
-from kneebench.measurement.summaries import Values, between, by_second, quotient
+from kneebench.measurement.summaries import Values, Window, between, quotient
 from kneebench.records import Summary, Tally
 
 LOG_WINDOW_S = 10
@@ -29,34 +28,34 @@ LOG_SHORTEST_S = 5
 """Of a window that a mean of the log's times is taken over (summaries.py: what less than 5 s say of them is rough)."""
 
 
-def special(tracks: Sequence[Track], first: int, last: int, tally: Tally, cores: Sequence[int], client_cores: Sequence[int] = ()) -> dict[str, Summary]:
+def special(window: Window, tally: Tally, cores: Sequence[int], client_cores: Sequence[int] = ()) -> dict[str, Summary]:
     """All of them over the looks of a window, without those whose readings are missing; no `client_cores` are all of the machine's."""
     found = {
-        "database.busy": database_busy(tracks, first, last, cores),
-        "database.others": database_others(tracks, first, last, cores, client_cores),
+        "database.busy": database_busy(window, cores),
+        "database.others": database_others(window, cores, client_cores),
         "client.busy": client_busy(tally),
-        "log.write_latency_10s": log_write_latency_10s(tracks, first, last),
-        "server.cpu_per_transaction": server_cpu_per_transaction(tracks, first, last, tally),
+        "log.write_latency_10s": log_write_latency_10s(window),
+        "server.cpu_per_transaction": server_cpu_per_transaction(window, tally),
         "client.cpu_per_transaction": _per_transaction(tally.client_cpu_s / tally.window_s, tally),
     }
     return {name: summary for name, summary in found.items() if summary}
 
 
-def database_busy(tracks: Sequence[Track], first: int, last: int, cores: Sequence[int]) -> Summary | None:
+def database_busy(window: Window, cores: Sequence[int]) -> Summary | None:
     """The share of the least busy of these cores; None without cores or their readings."""
     wanted = {str(core) for core in cores}
 
     def least(values: Values) -> dict[str, float]:
         return {core: busy for core, busy in values.get("cores.busy", {}).items() if core in wanted}
 
-    window = least(between(tracks, first, last))
-    if not window:
+    whole = least(window.whole)
+    if not whole:
         return None
-    seconds = [min(busy.values()) for values in by_second(tracks, first, last) if (busy := least(values))]
-    return Summary(unit="share", value=min(window.values()), high=max(seconds), sources=window)
+    seconds = [min(busy.values()) for values in window.seconds if (busy := least(values))]
+    return Summary(unit="share", value=min(whole.values()), high=max(seconds), sources=whole)
 
 
-def database_others(tracks: Sequence[Track], first: int, last: int, cores: Sequence[int], client_cores: Sequence[int]) -> Summary | None:
+def database_others(window: Window, cores: Sequence[int], client_cores: Sequence[int]) -> Summary | None:
     """None where the server's processes are not on this machine: then nobody knows what is whose."""
 
     def left(values: Values) -> float | None:
@@ -68,10 +67,10 @@ def database_others(tracks: Sequence[Track], first: int, last: int, cores: Seque
         own = used["server"] + used.get("client", 0.0) * len(here & client) / len(client)
         return max(0.0, (sum(busy[core] for core in here) - own) / len(here))
 
-    window = left(between(tracks, first, last))
-    if window is None:
+    whole = left(window.whole)
+    if whole is None:
         return None
-    return Summary(unit="share", value=window, high=max(share for s in by_second(tracks, first, last) if (share := left(s)) is not None))
+    return Summary(unit="share", value=whole, high=max(share for s in window.seconds if (share := left(s)) is not None))
 
 
 def client_busy(tally: Tally) -> Summary:
@@ -80,22 +79,23 @@ def client_busy(tally: Tally) -> Summary:
     return Summary(unit="share", value=value, high=value)
 
 
-def log_write_latency_10s(tracks: Sequence[Track], first: int, last: int) -> Summary | None:
+def log_write_latency_10s(window: Window) -> Summary | None:
     """Of the last three 10 s, of the thirds of a shorter window, below 15 s of the whole; None where the log was not measured or never flushed."""
-    begin = max(first, last - LOG_WINDOW_S * LOG_WINDOWS)
+    last = window.last
+    begin = max(window.first, last - LOG_WINDOW_S * LOG_WINDOWS)
     windows = LOG_WINDOWS if last - begin >= LOG_SHORTEST_S * LOG_WINDOWS else 1
     edges = [begin + round(n * (last - begin) / windows) for n in range(windows + 1)]
     means = {
         str(n): mean
         for n, (a, b) in enumerate(pairwise(edges), start=1)
-        if b > a and (mean := quotient(between(tracks, a, b), RATIOS["log.write_latency"])) is not None
+        if b > a and (mean := quotient(between(window.tracks, a, b), RATIOS["log.write_latency"])) is not None
     }
     return Summary(unit="s", value=median(means.values()), high=max(means.values()), sources=means) if means else None
 
 
-def server_cpu_per_transaction(tracks: Sequence[Track], first: int, last: int, tally: Tally) -> Summary | None:
+def server_cpu_per_transaction(window: Window, tally: Tally) -> Summary | None:
     """None where the server's processes are not on this machine."""
-    used = between(tracks, first, last).get("processes.cpu", {}).get("server")
+    used = window.whole.get("processes.cpu", {}).get("server")
     return None if used is None else _per_transaction(used, tally)
 
 

@@ -9,7 +9,10 @@ more are good.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import chain
 from statistics import fmean
+from typing import NamedTuple
 
 from kneebench.measurement.logbook import Track
 from kneebench.measurement.quantities import RATIOS, READ, Quantity, Ratio
@@ -18,6 +21,21 @@ from kneebench.records import Series, Summary
 Values = dict[str, dict[str, float]]
 """quantity -> source -> value, between two looks."""
 COMBINED: dict[str, Callable[[Iterable[float]], float]] = {"sum": sum, "mean": fmean, "max": max}
+
+
+class Window(NamedTuple):
+    """The looks from `first` to `last`: what was read over the whole of it, and in each of its seconds."""
+
+    tracks: Sequence[Track]
+    first: int
+    last: int
+    whole: Values
+    seconds: Sequence[Values]
+
+
+def window(tracks: Sequence[Track], first: int, last: int, seconds: Sequence[Values] = ()) -> Window:
+    """A window; `seconds` are the values of its seconds where somebody has worked them out already."""
+    return Window(tracks, first, last, between(tracks, first, last), seconds or by_second(tracks, first, last))
 
 
 def between(tracks: Sequence[Track], first: int, last: int) -> Values:
@@ -30,17 +48,23 @@ def between(tracks: Sequence[Track], first: int, last: int) -> Values:
     found: Values = {}
     for track in tracks:
         looks = track.values[first + 1 : last + 1]
-        for key in dict.fromkeys(key for look in looks for key in look):
-            quantity, _, source = key.partition("|")
-            value = _mean(key, looks) if READ[quantity].kind == "gauge" else _rate(track, key, first, last, READ[quantity])
+        for key in dict.fromkeys(chain.from_iterable(looks)):
+            name, source, quantity = _read(key)
+            value = _mean(key, looks) if quantity.kind == "gauge" else _rate(track, key, first, last, quantity)
             if value is not None:
-                found.setdefault(quantity, {})[source] = value
+                found.setdefault(name, {})[source] = value
     return found
+
+
+@cache
+def _read(key: str) -> tuple[str, str, Quantity]:
+    name, _, source = key.partition("|")
+    return name, source, READ[name]
 
 
 def _mean(key: str, looks: Sequence[dict[str, float]]) -> float:
     """A gauge that a look does not have (a wait event that nobody is in) is 0 in it."""
-    return fmean(look.get(key, 0.0) for look in looks)
+    return sum(look.get(key, 0.0) for look in looks) / len(looks)
 
 
 def _rate(track: Track, key: str, first: int, last: int, quantity: Quantity) -> float | None:
@@ -81,26 +105,24 @@ def by_second(tracks: Sequence[Track], first: int, last: int) -> list[Values]:
     return [between(tracks, look - 1, look) for look in range(first + 1, last + 1)]
 
 
-def summaries(tracks: Sequence[Track], first: int, last: int) -> dict[str, Summary]:
+def summaries(window: Window) -> dict[str, Summary]:
     """Every quantity that was read and every ratio of them, over the looks of a window; `high` is the highest second."""
-    window, seconds = between(tracks, first, last), by_second(tracks, first, last)
     found: dict[str, Summary] = {}
     for name, quantity in READ.items():
-        if (value := combined(window, name)) is not None:
-            high = max((v for s in seconds if (v := combined(s, name)) is not None), default=value)
-            found[name] = Summary(unit=quantity.unit, value=value, high=high, sources=window[name])
+        if (value := combined(window.whole, name)) is not None:
+            high = max((v for s in window.seconds if (v := combined(s, name)) is not None), default=value)
+            found[name] = Summary(unit=quantity.unit, value=value, high=high, sources=window.whole[name])
     for name, ratio in RATIOS.items():
-        if (value := quotient(window, ratio)) is not None:
-            high = max((v for s in seconds if (v := quotient(s, ratio)) is not None), default=value)
-            found[name] = Summary(unit=ratio.unit, value=value, high=high, sources=quotients(window, ratio))
+        if (value := quotient(window.whole, ratio)) is not None:
+            high = max((v for s in window.seconds if (v := quotient(s, ratio)) is not None), default=value)
+            found[name] = Summary(unit=ratio.unit, value=value, high=high, sources=quotients(window.whole, ratio))
     return found
 
 
-def series(tracks: Sequence[Track], last: int) -> tuple[Series, ...]:
-    """One value a second of every quantity by source, and of every ratio over all sources (source ""), from the first look to `last`."""
-    times_s = tracks[-1].at_s[1 : last + 1]
+def series(times_s: Sequence[float], seconds: Sequence[Values]) -> tuple[Series, ...]:
+    """One value a second of every quantity by source, and of every ratio over all sources (source ""); a time for each second."""
     courses: dict[tuple[str, str], dict[float, float]] = {}
-    for at_s, values in zip(times_s, by_second(tracks, 0, len(times_s)), strict=True):
+    for at_s, values in zip(times_s, seconds, strict=True):
         for name, sources in values.items():
             for source, value in sources.items():
                 # a gauge that most looks do not have is 0 in them

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kneebench.analysis.words import number_of_users
 from kneebench.databases.engine import Server
 from kneebench.errors import DatabaseLost, KneebenchError
 from kneebench.measurement.logbook import Logbook
-from kneebench.measurement.summaries import between, combined
+from kneebench.measurement.summaries import Values, between, combined
 from kneebench.records import Event, Order, Second, Tick, Watch
 from kneebench.workload import Running
 
@@ -21,6 +21,10 @@ class UnderWay:
     def __init__(self, order: Order, users: Running, logbook: Logbook, server: Server, watch: Watch) -> None:
         self.order, self.users, self.logbook, self._server, self._watch = order, users, logbook, server, watch
         self.seconds: list[Second] = []
+        self.nopm: list[float] = []
+        """New-Orders per minute in each second since go."""
+        self.read: list[Values] = []
+        """What the meters read in each second since go."""
         self.reads_per_s: list[float] = []
         """Device reads in each second since go; empty where no device is measured."""
         self.read_time: list[float] = []
@@ -32,28 +36,31 @@ class UnderWay:
         with losses_told(self._server, f"{described(self.order)}, {doing} ({self.now_s:.0f} s after the start)"):
             tick = self.users.tick()
             self.now_s = tick.now_s
-            self.seconds += tick.seconds
+            self._count(tick.seconds)
             self.logbook.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
             self._refuse_to_go_on_alone(tick)
             look = self.logbook.look()
         seen = between(self.logbook.tracks, look - 1, look)
+        self.read.append(seen)
         if (reads := combined(seen, "device.reads")) is not None:
             self.reads_per_s.append(reads)
             self.read_time.append((combined(seen, "device.read_time") or 0.0) / self.order.users)
-        data: dict[str, object] = {"order": self.order.model_dump(), "nopm": self.nopm[-1] if self.seconds else 0.0}
+        data: dict[str, object] = {"order": self.order.model_dump(), "nopm": self.nopm[-1] if self.nopm else 0.0}
         self._watch(Event(kind="progress", doing=f"{described(self.order)}: {doing}", share=min(1.0, max(0.0, share)), left_s=max(0.0, left_s), data=data))
+
+    def _count(self, seconds: Sequence[Second]) -> None:
+        """A second without a New-Order counts 0."""
+        self.seconds += seconds
+        self.nopm += [0.0] * (max((s.at_s for s in seconds), default=-1) + 1 - len(self.nopm))
+        for second in seconds:
+            if second.transaction == "new_order":
+                self.nopm[second.at_s] = 60.0 * second.committed
 
     def _refuse_to_go_on_alone(self, tick: Tick) -> None:
         if tick.alive == 0:
             raise ConnectionError(f"all {self.order.users} connections were lost")
         if tick.alive < self.order.users and self._server.alive():
             raise ConnectionError(f"{self.order.users - tick.alive} of {self.order.users} connections were lost")
-
-    @property
-    def nopm(self) -> list[float]:
-        """New-Orders per minute in each second since go."""
-        committed = {s.at_s: 60.0 * s.committed for s in self.seconds if s.transaction == "new_order"}
-        return [committed.get(at, 0.0) for at in range(max((s.at_s for s in self.seconds), default=-1) + 1)]
 
     @property
     def checkpoints_begun(self) -> float | None:
