@@ -12,7 +12,8 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Event, Results
-from kneebench.results import Store
+from kneebench.results import Store, load
+from kneebench.results.reading import kept_rungs
 
 FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
 SLOW = {**FAST, "read_latency": "10ms", "read_channels": 8}
@@ -63,6 +64,16 @@ def test_both_storages_are_driven_at_one_rate_for_their_latency(results: Results
             assert rung.tally.throughput_per_s == pytest.approx(rates.copy().pop(), rel=0.1)
 
 
+def test_a_climb_on_a_database_that_warmed_meanwhile_is_made_again_and_the_results_hold_the_second_only(results: Results) -> None:
+    (climb,) = (climb for climb in results.climbs if any(v.stop == "warming" for v in climb.verdicts))
+    assert {rung.order.repeat for rung in climb.of("scout", "bisection", "drift")} == {1}
+    assert results.folder
+    first = [rung for rung in kept_rungs(results.folder) if rung.order.cell == climb.cell.id and rung.order.phase == "scout" and not rung.order.repeat]
+    assert first, "the first climb is kept"
+    assert climb.of("scout")[0].tally.nopm > 1.25 * first[0].tally.nopm
+    assert load(results.folder).climbs == results.climbs
+
+
 def test_only_the_first_rung_on_a_restored_database_may_warm_three_times_as_long(tmp_path: Path) -> None:
     ladder = {"users": [4, 8], "step": 2, "warm_up_limit": "6s", "window": "6s", "report_window": "6s", "checkpoints": 0, "repeats": 1}
     filling = {**FAST, "read_latency": "1ms", "warm_after": 2_000, "cold_reads_per_transaction": 20.0}
@@ -91,7 +102,8 @@ def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_b
     again = run(plan(), tmp_path, killer)
     assert again.finished
     assert len(list(tmp_path.glob("*/campaign.json"))) == 1
-    assert len(seen) == sum(len(climb.rungs) for climb in again.climbs)
+    assert again.folder
+    assert len(seen) == len(kept_rungs(again.folder))
     for one, other in zip(results.climbs, again.climbs, strict=True):
         assert one.cell == other.cell
         assert abs(one.of("report")[0].tally.nopm / other.of("report")[0].tally.nopm - 1) < 0.15
@@ -147,7 +159,8 @@ def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path)
         run(plan(), tmp_path, killer)
     told: list[Event] = []
     again = run(plan(), tmp_path, told.append)
-    assert sum(event.kind == "rung" for event in told) == sum(len(climb.rungs) for climb in again.climbs)
+    assert again.folder
+    assert sum(event.kind == "rung" for event in told) == len(kept_rungs(again.folder))
     assert any(event.kind == "verdict" and event.doing == "fast" for event in told)
 
 

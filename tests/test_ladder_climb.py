@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import pytest
 from curves import answer, failing, rung, walk
 from hypothesis import given, settings
@@ -56,6 +59,54 @@ def test_without_noise_the_knee_is_where_growth_ends() -> None:
 def test_rungs_rise_by_the_step_and_always_by_one_at_least() -> None:
     _, orders = climbed(answer(ENDLESS), users=(1, 40), step=1.33, cores=1)
     assert [o.users for o in orders if o.phase == "scout"] == [1, 2, 3, 4, 5, 7, 9, 12, 16, 21, 28, 37, 40]
+
+
+def warming(rungs_cold: int) -> Callable[[Order], Rung]:
+    """A drive that does 900/s for each core while the first rungs fill the cache: flat from the first rung on; then the curve."""
+    measured: list[Order] = []
+
+    def measure(order: Order) -> Rung:
+        measured.append(order)
+        return rung(order, 900.0) if len(measured) <= rungs_cold else answer(CURVE)(order)
+
+    return measure
+
+
+def test_a_climb_that_warmed_the_database_is_made_once_more_and_only_the_second_counts() -> None:
+    found, orders = climbed(warming(3), users=(4, 512))
+    again = [o for o in orders if o.repeat]
+    assert phases(orders[: len(orders) - len(again)]) == ["scout"] * 3 + ["drift"]
+    assert phases(again) == ["scout"] * (len(again) - 2) + ["bisection", "drift"]
+    assert [r.order for r in found.rungs] == again
+    assert len({o.key for o in orders}) == len(orders), "every rung has a file of its own"
+    steady, _ = climbed(answer(CURVE), users=(4, 512))
+    assert (found.knee_users, found.bracket, found.stopped_by) == (steady.knee_users, steady.bracket, steady.stopped_by)
+    (why,) = (v for v in found.verdicts if v.stop == "warming")
+    assert why.mark
+    assert re.search(r"4 users did \+[\d.]+ % when run again last .* the 4 rungs of the first climb, ended by plateau", why.sentence)
+
+
+def test_a_database_that_keeps_warming_is_climbed_twice_and_no_more() -> None:
+    measured: list[Order] = []
+
+    def ever_faster(order: Order) -> Rung:
+        measured.append(order)
+        return rung(order, 900.0 * 1.06 ** len(measured))
+
+    _, orders = climbed(ever_faster, users=(4, 12))
+    assert {o.repeat for o in orders} == {0, 1}
+    assert phases(orders).count("drift") == 2
+
+
+@pytest.mark.parametrize("again", [0.5, 1.2], ids=["slower", "a fifth more"])
+def test_a_first_rung_that_does_no_quarter_more_last_is_not_climbed_again(again: float) -> None:
+    _, orders = climbed(lambda o: rung(o, CURVE.throughput_per_s(o.users) * (again if o.phase == "drift" else 1.0)), users=(4, 512))
+    assert {o.repeat for o in orders} == {0}
+
+
+def test_a_plan_may_want_one_climb_only() -> None:
+    _, orders = climbed(warming(3), users=(4, 512), climb_again=False)
+    assert {o.repeat for o in orders} == {0}
 
 
 def test_a_climb_begins_at_the_plan_s_first_number_or_the_database_s_cores_where_that_is_0() -> None:

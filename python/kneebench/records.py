@@ -306,7 +306,7 @@ class Tick(Record):
 
 
 class Verdict(Record):
-    """A stop condition's word on a climb: `mark` is True where the limit was exceeded from the first rung."""
+    """A stop condition's word on a climb: `mark` is True where the limit was exceeded without ending it: the reader must know."""
 
     stop: str
     fired: bool

@@ -14,6 +14,7 @@ from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.words import number_of_users
 from kneebench.ladder import steps, stops
 from kneebench.ladder.stops import saturation
+from kneebench.ladder.warming import warmed
 from kneebench.plan.plan import Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung, Verdict
 
@@ -32,34 +33,46 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
 
     Scouting rungs from the plan's first number of users, or the database's cores where that is 0, each `ladder.step` times the one
     before, until a stop fires; then one rung between the knee and the one after it; then the first again ("drift"). An invalid rung
-    ends the climb at once: something else than the database was measured, mostly the load generator. `ladder.users` as one
-    number is one rung of that many users ("fixed").
+    ends the climb at once: something else than the database was measured, mostly the load generator. A climb that warmed the database
+    as it went is made once more (`ladder.climb_again`). `ladder.users` as one number is one rung of that many users ("fixed").
     """
     if isinstance(ladder.users, int):
         return (yield from _fixed(cell, ladder, ladder.users))
-    scouts, invalid = yield from _scout(cell, ladder, steps.first(ladder.users, database_cores), ladder.users[1])
+    users = steps.first(ladder.users, database_cores), ladder.users[1]
+    climbed = yield from _once(cell, ladder, users, 0)
+    why = warmed(climbed) if ladder.climb_again else None
+    if why is None:
+        return climbed
+    again = yield from _once(cell, ladder, users, 1)
+    return again.model_copy(update={"verdicts": (*again.verdicts, why)})
+
+
+def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:
+    """The climb from its first rung to that rung again."""
+    scouts, invalid = yield from _scout(cell, ladder, users, repeat)
     verdicts = _judged(scouts, ladder) if scouts else ()
     if invalid:
         return _ended_invalid(cell, scouts, invalid, verdicts)
     place = _place(scouts, ladder, verdicts)
     if place.at < 0:
         return Climb(cell=cell, rungs=tuple(scouts), verdicts=verdicts, stopped_by=place.stop)
-    middle = yield from _bisect(cell, scouts, place)
-    again = yield _order(cell, "drift", scouts[0].users)
+    middle = yield from _bisect(cell, scouts, place, repeat)
+    last = yield _order(cell, "drift", scouts[0].users, repeat)
     knee, bracket = _refined(scouts, place.at, middle, ladder)
-    rungs = (*scouts, *([middle] if middle else []), again)
+    rungs = (*scouts, *([middle] if middle else []), last)
     return Climb(cell=cell, rungs=rungs, verdicts=verdicts, stopped_by=place.stop, knee_users=knee, bracket=bracket)
 
 
-def _order(cell: Cell, phase: Phase, users: int) -> Order:
-    return Order(cell=cell.id, phase=phase, users=users)
+def _order(cell: Cell, phase: Phase, users: int, repeat: int = 0) -> Order:
+    return Order(cell=cell.id, phase=phase, users=users, repeat=repeat)
 
 
-def _scout(cell: Cell, ladder: Ladder, users: int, last: int) -> Generator[Order, Rung, tuple[list[Rung], Rung | None]]:
+def _scout(cell: Cell, ladder: Ladder, bounds: tuple[int, int], repeat: int) -> Generator[Order, Rung, tuple[list[Rung], Rung | None]]:
     """The scouting rungs up to the one where a stop fired, and the invalid one that ended them if any."""
     scouts: list[Rung] = []
+    users, last = bounds
     while True:
-        rung = yield _order(cell, "scout", users)
+        rung = yield _order(cell, "scout", users, repeat)
         if rung.invalid:
             return scouts, rung
         scouts.append(rung)
@@ -81,12 +94,12 @@ def _place(scouts: Sequence[Rung], ladder: Ladder, verdicts: Sequence[Verdict]) 
     return min(Place(len(scouts) - 1 - stops.find(name).beyond(scouts, stops.limits(name, ladder)), name) for name in named)
 
 
-def _bisect(cell: Cell, scouts: Sequence[Rung], place: Place) -> Generator[Order, Rung, Rung | None]:
+def _bisect(cell: Cell, scouts: Sequence[Rung], place: Place, repeat: int) -> Generator[Order, Rung, Rung | None]:
     """One more rung between the knee and the rung after it, where there is one and users between them."""
     if place.at + 1 >= len(scouts):
         return None
     users = steps.between(scouts[place.at].users, scouts[place.at + 1].users)
-    return (yield _order(cell, "bisection", users)) if users else None
+    return (yield _order(cell, "bisection", users, repeat)) if users else None
 
 
 def _refined(scouts: Sequence[Rung], at: int, middle: Rung | None, ladder: Ladder) -> tuple[int, tuple[int, int]]:

@@ -10,9 +10,11 @@ from pydantic import ValidationError
 
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
-from kneebench.records import Campaign, Cell, Climb, Record, Results, Rung, Series
+from kneebench.records import Campaign, Cell, Climb, Phase, Record, Results, Rung, Series
 from kneebench.results.formats import Finished, KeptClimb, KeptRung, read_kept
 from kneebench.results.tables import read_series
+
+CLIMBING: tuple[Phase, ...] = ("scout", "bisection", "drift")
 
 
 class Listed(Record):
@@ -41,8 +43,15 @@ def load(folder: Path) -> Results:
 
 
 def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
-    own = tuple(rung for rung in rungs if rung.order.cell == cell.id)
+    own = of_last_climb(rung for rung in rungs if rung.order.cell == cell.id)
     return kept.model_copy(update={"rungs": own}) if kept else Climb(cell=cell, rungs=own)
+
+
+def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
+    """Of the rungs kept on one cell those that count: where it was climbed again, those of the earlier climb do not."""
+    kept = tuple(rungs)
+    last = max((rung.order.repeat for rung in kept if rung.order.phase == "scout"), default=0)
+    return tuple(rung for rung in kept if rung.order.phase not in CLIMBING or rung.order.repeat >= last)
 
 
 def _planned(plan: dict[str, Any], measured: Iterable[str]) -> dict[str, Cell]:

@@ -101,8 +101,8 @@ class Store:
         file = self._file("climbs", cell.id, "json")
         if not file.exists():
             return None
-        own = (r for r in reading.kept_rungs(self.folder) if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
-        return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": tuple(own)})
+        own = reading.of_last_climb(r for r in reading.kept_rungs(self.folder) if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
+        return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": own})
 
     def put(self, measured: Measured) -> None:
         """Keep a rung. Its file is written last: a rung that is there has its series and seconds."""

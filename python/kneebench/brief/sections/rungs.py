@@ -44,7 +44,7 @@ def section(reading: Reading) -> Section | None:
 def label(reading: Reading, rung: Rung) -> str:
     """What a rung was for, with the number of its repeat."""
     phase, repeat = rung.order.phase, rung.order.repeat
-    return (reading.point if phase == "report" else PHASES[phase]) + (f" {repeat}" if repeat and phase != "drift" else "")
+    return (reading.point if phase == "report" else PHASES[phase]) + (f" {repeat}" if repeat and phase in ("report", "latency") else "")
 
 
 def _row(reading: Reading, rung: Rung) -> Row:

@@ -1,0 +1,29 @@
+"""Whether a climb warmed the database as it went: then its first rungs measured a colder database than its last.
+
+Rungs of a database that is still filling its cache may be flat where those of a warm one grow: its drive is busy with reads that soon nobody
+needs. The plateau stop then ends the climb too early, and the report would quote a knee that is none.
+"""
+
+from __future__ import annotations
+
+from kneebench.analysis.words import number_of_users, percent
+from kneebench.records import Climb, Verdict
+
+LIMIT = 0.25
+"""More throughput at the first rung, repeated last: well beyond what two short rungs differ by on a noisy machine."""
+
+
+def warmed(climbed: Climb) -> Verdict | None:
+    """Why a climb is to be made once more; None where its first rung did much the same last, or was not repeated."""
+    first, last = climbed.rungs[0], climbed.rungs[-1]
+    if last.order.phase != "drift" or last.invalid or not first.tally.throughput_per_s:
+        return None
+    more = last.tally.throughput_per_s / first.tally.throughput_per_s - 1
+    if more <= LIMIT:
+        return None
+    seen, limit = percent(more, signed=True), percent(LIMIT)
+    said = (
+        f"climbed twice: {number_of_users(first.users)} did {seen} when run again last (limit {limit}), so the database had warmed while it was climbed; "
+        f"the {len(climbed.rungs)} rungs of the first climb, ended by {climbed.stopped_by}, are in the campaign's folder and not in its results"
+    )
+    return Verdict(stop="warming", fired=False, seen=seen, limit=limit, sentence=said, mark=True)
