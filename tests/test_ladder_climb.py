@@ -26,7 +26,9 @@ ENDLESS = Usl(100.0, 0.0, 0.0)
 
 
 def climbed(measure, *, cores: int = 4, **ladder) -> tuple[Climb, list[Order]]:
-    return walk(climb(CELL, Ladder(**ladder), cores), measure)
+    """Without the rung that warms the database up, which nothing is judged by."""
+    found, orders = walk(climb(CELL, Ladder(**ladder), cores), measure)
+    return found.model_copy(update={"rungs": tuple(r for r in found.rungs if r.order.phase != "warm_up")}), [o for o in orders if o.phase != "warm_up"]
 
 
 def phases(orders: list[Order]) -> list[str]:
@@ -61,12 +63,31 @@ def test_rungs_rise_by_the_step_and_always_by_one_at_least() -> None:
     assert [o.users for o in orders if o.phase == "scout"] == [1, 2, 3, 4, 5, 7, 9, 12, 16, 21, 28, 37, 40]
 
 
+@pytest.mark.parametrize("invalid", ["", "the load generator was 90 % busy"], ids=["valid", "invalid"])
+def test_a_climb_begins_with_a_rung_of_eight_users_a_core_that_warms_the_database_and_is_not_judged(invalid: str) -> None:
+    def warm_up_is_slow(order: Order) -> Rung:
+        return failing(rung(order, 10.0, invalid=invalid), 1000) if order.phase == "warm_up" else answer(CURVE)(order)
+
+    usual, _ = climbed(answer(CURVE), users=(2, 512))
+    found, orders = walk(climb(CELL, Ladder(users=(2, 512)), 4), warm_up_is_slow)
+    assert (orders[0].phase, orders[0].users) == ("warm_up", 32)
+    assert phases(orders).count("warm_up") == 1
+    assert found.rungs[0].order == orders[0]
+    assert (found.knee_users, found.stopped_by, found.verdicts) == (usual.knee_users, usual.stopped_by, usual.verdicts)
+
+
+@pytest.mark.parametrize(("users", "warm_up"), [((4, 20), [20]), ((32, 512), []), (32, [])], ids=["few", "many", "fixed"])
+def test_it_is_within_the_plan_s_users_and_left_out_where_the_climb_begins_with_as_many(users: tuple[int, int] | int, warm_up: list[int]) -> None:
+    _, orders = walk(climb(CELL, Ladder(users=users), 4), answer(CURVE))
+    assert [o.users for o in orders if o.phase == "warm_up"] == warm_up
+
+
 def warming(rungs_cold: int) -> Callable[[Order], Rung]:
     """A drive that does 900/s for each core while the first rungs fill the cache: flat from the first rung on; then the curve."""
     measured: list[Order] = []
 
     def measure(order: Order) -> Rung:
-        measured.append(order)
+        measured.extend([order] if order.phase != "warm_up" else [])
         return rung(order, 900.0) if len(measured) <= rungs_cold else answer(CURVE)(order)
 
     return measure

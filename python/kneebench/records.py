@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
-Phase = Literal["scout", "bisection", "drift", "fixed", "report", "latency"]
+Phase = Literal["warm_up", "scout", "bisection", "drift", "fixed", "report", "latency"]
 
 
 class Record(BaseModel):

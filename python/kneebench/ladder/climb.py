@@ -31,20 +31,27 @@ class Place(NamedTuple):
 def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     """Yield the orders of a climb on one cell, be sent a rung for each, return the climb.
 
-    Scouting rungs from the plan's first number of users, or the database's cores where that is 0, each `ladder.step` times the one
-    before, until a stop fires; then one rung between the knee and the one after it; then the first again ("drift"). An invalid rung
-    ends the climb at once: something else than the database was measured, mostly the load generator. A climb that warmed the database
-    as it went is made once more (`ladder.climb_again`). `ladder.users` as one number is one rung of that many users ("fixed").
+    First a rung with many users, which warms the database and is not judged ("warm_up"). Scouting rungs from the plan's first number of
+    users, or the database's cores where that is 0, each `ladder.step` times the one before, until a stop fires; then one rung between the
+    knee and the one after it; then the first again ("drift"). An invalid rung ends the climb at once: something else than the database was
+    measured, mostly the load generator. A climb that warmed the database as it went is made once more (`ladder.climb_again`).
+    `ladder.users` as one number is one rung of that many users ("fixed").
     """
     if isinstance(ladder.users, int):
         return (yield from _fixed(cell, ladder, ladder.users))
     users = steps.first(ladder.users, database_cores), ladder.users[1]
+    warm_up = yield from _warm_up(cell, steps.warming(users, database_cores))
     climbed = yield from _once(cell, ladder, users, 0)
     why = warmed(climbed) if ladder.climb_again else None
-    if why is None:
-        return climbed
-    again = yield from _once(cell, ladder, users, 1)
-    return again.model_copy(update={"verdicts": (*again.verdicts, why)})
+    if why:
+        again = yield from _once(cell, ladder, users, 1)
+        climbed = again.model_copy(update={"verdicts": (*again.verdicts, why)})
+    return climbed.model_copy(update={"rungs": (*warm_up, *climbed.rungs)})
+
+
+def _warm_up(cell: Cell, users: int | None) -> Generator[Order, Rung, tuple[Rung, ...]]:
+    """The rung that fills the cache; nothing is judged by it."""
+    return ((yield _order(cell, "warm_up", users)),) if users else ()
 
 
 def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from math import floor, sqrt
 
+WARMING = 8
+"""Users a core: past the knee of nearly every database that fits its memory, so that no slower load is waited for."""
+
 
 def first(users: tuple[int, int], database_cores: int) -> int:
     """Where a climb begins: at the plan's first number; with as many users as the database has cores where that is 0.
@@ -12,6 +15,17 @@ def first(users: tuple[int, int], database_cores: int) -> int:
     (8, 16, 4)
     """
     return min(users[0] or max(database_cores, 1), users[1])
+
+
+def warming(bounds: tuple[int, int], database_cores: int) -> int | None:
+    """The users that warm a restored database before its climb: eight for each core, so that its cache fills as fast as its drive can; None where
+    the climb begins with as many.
+
+    >>> warming((2, 512), database_cores=2), warming((2, 10), database_cores=2), warming((64, 512), database_cores=8)
+    (16, 10, None)
+    """
+    users = min(WARMING * max(database_cores, 1), bounds[1])
+    return users if users > bounds[0] else None
 
 
 def following(users: int, step: float, last: int) -> int:

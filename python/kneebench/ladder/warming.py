@@ -15,7 +15,7 @@ LIMIT = 0.25
 
 def warmed(climbed: Climb) -> Verdict | None:
     """Why a climb is to be made once more; None where its first rung did much the same last, or was not repeated."""
-    first, last = climbed.rungs[0], climbed.rungs[-1]
+    first, last = climbed.of("scout")[0], climbed.rungs[-1]
     if last.order.phase != "drift" or last.invalid or not first.tally.throughput_per_s:
         return None
     more = last.tally.throughput_per_s / first.tally.throughput_per_s - 1

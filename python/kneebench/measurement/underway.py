@@ -77,7 +77,7 @@ def described(order: Order) -> str:
     'scout on disk, 16 users'
     """
     rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""
-    return f"{order.phase} on {order.cell}, {number_of_users(order.users)}{rate}"
+    return f"{order.phase.replace('_', '-')} on {order.cell}, {number_of_users(order.users)}{rate}"
 
 
 @contextlib.contextmanager

@@ -20,6 +20,8 @@ QUOTED = ("report", "latency", "fixed")
 SHORTEST_S, LONG_ENOUGH_S, COLD_S = 3.0, 10.0, 30.0
 """Bounds of the shortest warm-up: half the window that follows, within the first two; of a cold start the window, within the last two: a cache
 fills slowly beside the scatter of a few seconds."""
+SHORT_S = 5.0
+"""Of the window of a rung that only warms up: a third of others', but long enough for its checks."""
 LATE_S = 30.0
 """How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
 
@@ -41,9 +43,11 @@ class Held(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """The times of one rung. `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one can take."""
+    """The times of one rung. `stretch_s`: how long the load must have been steady before its window; `cycles`: whole checkpoint cycles that
+    its window holds; `cycle_s`: the longest that one can take."""
 
     window_s: float
+    stretch_s: float
     warm_up_s: float | None
     minimum_s: float
     limit_s: float
@@ -60,13 +64,14 @@ def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = (), *, 
     3.0
     """
     quoted = order.phase in QUOTED
-    window_s = ladder.report_window if quoted else ladder.window
+    stretch_s = ladder.report_window if quoted else ladder.window
+    window_s = max(min(stretch_s, SHORT_S), stretch_s / 3) if order.phase == "warm_up" else stretch_s
     fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
     cycle_s = next((_seconds(s.value) for s in settings if s.name == "checkpoint_timeout"), 300.0)
     limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
-    least_s, most_s, wanted_s = (LONG_ENOUGH_S, COLD_S, window_s) if cold else (SHORTEST_S, LONG_ENOUGH_S, window_s / 2)
+    least_s, most_s, wanted_s = (LONG_ENOUGH_S, COLD_S, stretch_s) if cold else (SHORTEST_S, LONG_ENOUGH_S, stretch_s / 2)
     minimum_s = min(limit_s, max(least_s, min(most_s, wanted_s)))
-    return Schedule(window_s, fixed_s, minimum_s, limit_s, ladder.checkpoints if quoted else 0, cycle_s)
+    return Schedule(window_s, stretch_s, fixed_s, minimum_s, limit_s, ladder.checkpoints if quoted else 0, cycle_s)
 
 
 def _seconds(text: str) -> float:
@@ -106,7 +111,7 @@ def _until_steady(rung: UnderWay, times: Schedule) -> Settled:
 
 
 def _settled(rung: UnderWay, times: Schedule) -> Settled:
-    return settled(rung.nopm, rung.reads_per_s, rung.read_time, minimum_s=times.minimum_s, stretch_s=times.window_s)
+    return settled(rung.nopm, rung.reads_per_s, rung.read_time, minimum_s=times.minimum_s, stretch_s=times.stretch_s)
 
 
 def _until_a_checkpoint(rung: UnderWay, times: Schedule) -> tuple[str, ...]:

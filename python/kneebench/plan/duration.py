@@ -59,12 +59,12 @@ def expected(plan: Plan, host: Host) -> Expected:
 
 
 def rungs(ladder: Ladder, cores: int) -> int:
-    """Rungs of one climb: up to a guessed knee, two flat steps, one bisection, the first rung again."""
+    """Rungs of one climb: one to warm up, up to a guessed knee, two flat steps, one bisection, the first rung again."""
     if isinstance(ladder.users, int):
         return 1
     first, last = max(ladder.users[0] or cores, 1), ladder.users[1]
     knee = min(max(_KNEE_USERS_PER_CORE * cores, 2 * first), last)
-    return math.ceil(math.log(max(knee / first, 1)) / math.log(ladder.step)) + 1 + ladder.stops.plateau.steps + 2
+    return math.ceil(math.log(max(knee / first, 1)) / math.log(ladder.step)) + 1 + ladder.stops.plateau.steps + 3
 
 
 def _warm_up_s(ladder: Ladder, cold: bool = False) -> float:

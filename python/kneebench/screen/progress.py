@@ -41,7 +41,7 @@ def line(rung: Rung, storages: Mapping[str, str]) -> Line:
     notes = [f"invalid: {rung.invalid}" if rung.invalid else "", f"failed: {', '.join(failed)}" if failed else "", "" if rung.steady else "not steady"]
     return Line(
         storage=storages.get(rung.order.cell, rung.order.cell),
-        phase=rung.order.phase,
+        phase=rung.order.phase.replace("_", "-"),
         users=rung.users,
         nopm=rung.tally.nopm,
         mean_s=latency.mean_s if latency else None,

@@ -10,7 +10,8 @@ from kneebench.records import Phase, Rung
 
 PLACE = 80
 PHASES: dict[Phase, str] = {
-    "scout": "scouting", "bisection": "scouting (bisection)", "drift": "scouting (drift)", "fixed": "first rung", "latency": "one rate",
+    "warm_up": "warming up", "scout": "scouting", "bisection": "scouting (bisection)", "drift": "scouting (drift)", "fixed": "first rung",
+    "latency": "one rate",
 }  # fmt: skip
 """A rung of the report is called by what it measured: the knee, or a fixed load."""
 COLUMNS = (
@@ -35,7 +36,8 @@ def section(reading: Reading) -> Section | None:
         return None
     caption = (
         f"{reading.point.capitalize()}: the report's rungs, each from its own restore, closed loop. One rate: open loop, the same rate on every storage. "
-        "Scouting rungs are one short measurement each and no results; drift is the first of them again, last. "
+        "The first rung of a climb only warms the database up. Scouting rungs are one short measurement each and no results; drift is the "
+        "first of them again, last. "
         "A ? marks a percentile with fewer than 100 samples beyond it. TPM as the database counts it."
     )
     return Section(name="rungs", title=f"All {words.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
