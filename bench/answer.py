@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -22,12 +22,12 @@ from kneebench import catalogue
 from kneebench.analysis.elasticity import between
 from kneebench.databases.simulated.truth import alone_s, bound, rungs, throughput
 from kneebench.lab.journal import Journal
-from kneebench.ladder.climb import climb
+from kneebench.ladder.climb import Climbing, climb
 from kneebench.measurement.rung import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.plan import Plateau, SimulatedStorage
-from kneebench.records import Climb, Estimate
+from kneebench.records import Climb, Estimate, Order, Rung
 
 NAME = "answer"
 ABOUT = "the scout's time to its knee over a fixed ladder's, and how good that knee is"
@@ -112,13 +112,19 @@ def _climbed(plan: Plan) -> tuple[Climb, float]:
     storage = plan.storages[cell.storage].simulated
     with catalogue.engine(plan, Journal()).restored(cell, unwatched) as server:
         steps = climb(cell, plan.ladder, storage.cores if storage else 1)
-        order, cold = next(steps), True
-        while True:
-            try:
-                order = steps.send(measure_rung(order, plan, server, [Path()], unwatched, cold=cold).rung)
-            except StopIteration as end:
-                return end.value, server.now_s()
-            cold = False
+        climbed = followed(steps, lambda order, cold: measure_rung(order, plan, server, [Path()], unwatched, cold=cold).rung)
+        return climbed, server.now_s()
+
+
+def followed(steps: Climbing, measured: Callable[[Order, bool], Rung]) -> Climb:
+    """The climb that comes of measuring every order; True goes with the first, which is measured on a cold database."""
+    order, cold = next(steps), True
+    while True:
+        try:
+            order, cold = steps.send(measured(order, cold)), False
+        except StopIteration as end:
+            climbed: Climb = end.value
+            return climbed
 
 
 def _dense(storage: SimulatedStorage, first: int, last: int) -> float:

@@ -1,0 +1,96 @@
+"""The time to an answer once for real: the scout on PostgreSQL in memory, and a dense ladder on the same server.
+
+The scout is the product's own, at its default windows, on a database that is freshly started and cold to it. The dense ladder (steps of 1.1,
+from the scout's first rung to twice its knee) is then measured up and down again, so that what drifts with time falls on all its rungs alike; its
+windows are shorter than a fixed ladder's, whose seconds are those of its definition.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from bench.answer import DENSE_REACH, DENSE_STEP, RUNG_S, THROUGHPUT_AIM, TIME_AIM, followed
+from bench.ratio import Ratio, Size, alone, at_least, at_most, turns
+from bench.servers import MEMORY, Loaded, loaded, unwatched
+from kneebench.analysis.elasticity import between
+from kneebench.databases.postgres.server import PostgresServer
+from kneebench.databases.simulated.truth import rungs
+from kneebench.lab.host import host
+from kneebench.ladder.climb import climb
+from kneebench.measurement.rung import measure as measure_rung
+from kneebench.plan import Plan
+from kneebench.plan.plan import Plateau, Workload
+from kneebench.records import Cell, Climb, Order, Rung
+
+NAME = "real"
+ABOUT = "the scout on a real PostgreSQL: its time, and its knee against a dense ladder's"
+SETTINGS = {"shared_buffers": "4GB", "max_wal_size": "16GB", "checkpoint_timeout": "1h"}
+CELL = Cell(id="memory", storage="memory")
+DENSE = {"warm_up": "5s", "window": "15s"}
+QUICK = {"users": [1, 2], "warm_up": "1s", "window": "2s"}
+PASSES = 4
+
+
+def measure(size: Size) -> list[Ratio]:
+    """Time, and throughput at the knee; both of one climb."""
+    place = MEMORY if MEMORY.is_dir() else None
+    workload = Workload(warehouses=size.count(20, 1))
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(loaded(size, workload, SETTINGS, place=place))
+        watched = stack.enter_context(contextlib.closing(server.watched()))
+        began_s = time.monotonic()
+        climbed = _climbed(server, watched, size)
+        scout_s = time.monotonic() - began_s
+        dense = _dense(server, watched, climbed, size)
+    return [_time(climbed, scout_s), _throughput(climbed, dense)]
+
+
+def _plan(server: Loaded, ladder: Mapping[str, object]) -> Plan:
+    return Plan.model_validate({"workload": server.workload.model_dump(), "ladder": dict(ladder), "storages": {CELL.storage: {"path": str(server.data)}}})
+
+
+def _climbed(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
+    plan = _plan(server, QUICK if size.quick else {})
+    steps = climb(CELL, plan.ladder, len(watched.cores) or host().cores)
+    return followed(steps, lambda order, cold: measure_rung(order, plan, watched, [server.data], unwatched, cold=cold).rung)
+
+
+def _dense(server: Loaded, watched: PostgresServer, climbed: Climb, size: Size) -> dict[int, list[Rung]]:
+    """The rungs of the dense ladder by users, one of each pass."""
+    plan = _plan(server, QUICK if size.quick else DENSE)
+    knee, first = climbed.knee_users or 1, climbed.of("scout")[0].users
+    users = sorted({knee, *rungs(first, max(2 * knee, first + DENSE_REACH), DENSE_STEP)})
+    found: dict[int, list[Rung]] = {number: [] for number in users}
+    for number in range(size.count(PASSES, 2)):
+        for one in users if number % 2 == 0 else reversed(users):
+            order = Order(cell=CELL.id, phase="scout", users=one, repeat=2 + number)
+            found[one].append(measure_rung(order, plan, watched, [server.data], unwatched).rung)
+    return found
+
+
+def _time(climbed: Climb, scout_s: float) -> Ratio:
+    fixed_s = RUNG_S * len(climbed.of("scout"))
+    note = "one climb; the fixed ladder's 7 minutes a rung as defined"
+    return at_most(
+        "the scout on PostgreSQL in memory, time over a fixed ladder's", alone([scout_s / fixed_s]), TIME_AIM, note=note, scout_s=scout_s, fixed_s=fixed_s
+    )
+
+
+def _throughput(climbed: Climb, dense: Mapping[int, Sequence[Rung]]) -> Ratio:
+    nopm = {users: [rung.tally.nopm for rung in passes] for users, passes in dense.items()}
+    knee, there = climbed.knee_users or 1, _knee({users: fmean(passes) for users, passes in nopm.items()})
+    note = "pairs of rungs of one pass of the dense ladder, at the one's knee and at the other's"
+    return at_least(
+        "NOPM at its knee over NOPM at the dense ladder's", turns(nopm[knee], nopm[there]), 1 - THROUGHPUT_AIM, note=note,
+        knee_users=knee, dense_users=there, knee_nopm=fmean(nopm[knee]), dense_nopm=fmean(nopm[there]),
+    )  # fmt: skip
+
+
+def _knee(nopm: Mapping[int, float]) -> int:
+    """The first rung beyond which a third more users no longer gain as much as the plateau rule asks; the last where all do."""
+    users = list(nopm)
+    pairs = zip(users, users[DENSE_REACH:], strict=False)
+    return next((few for few, more in pairs if between(few, nopm[few], more, nopm[more]) < Plateau().elasticity), users[-1])
