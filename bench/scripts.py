@@ -12,7 +12,8 @@ MIX = {"new_order": 10, "payment": 10, "order_status": 1, "delivery": 1, "stock_
 VARIANTS = {"new_order": 4, "payment": 4, "order_status": 1, "delivery": 1, "stock_level": 1}
 """Constant scripts of each: few, for each client of pgbench prepares each once."""
 HOME = "(SELECT (c + {w}) % {warehouses} + 1 AS w, (c / {warehouses} + {d}) % 10 + 1 AS d FROM (SELECT :client_id::int4 AS c) AS client) AS home"
-"""A warehouse and a district for each client, the same in all its calls: were they the same for all clients, these would queue for a few rows."""
+"""A warehouse and a district for each client, in each script others: were they the same for all clients, these would queue for a few rows. Everybody
+orders and pays at home."""
 LINES = range(5, 16)
 """Of an order."""
 LAST_NAME = " || ".join(f"('{{{','.join(SYLLABLES)}}}'::text[])[:n{digit} + 1]" for digit in (3, 2, 1))

@@ -113,6 +113,32 @@ def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_b
         assert abs(one.of("report")[0].tally.nopm / other.of("report")[0].tally.nopm - 1) < 0.15
 
 
+def test_a_climb_that_is_gone_on_with_warms_its_restored_database_again(tmp_path: Path) -> None:
+    filling = {**FAST, "read_latency": "1ms", "warm_after": 3_000, "cold_reads_per_transaction": 20.0}
+    ladder = {
+        "users": [1, 16],
+        "step": 2,
+        "climb_again": False,
+        "warm_up_limit": "30s",
+        "window": "10s",
+        "report_window": "10s",
+        "checkpoints": 0,
+        "repeats": 1,
+    }
+    asked = plan(storages={"slow": {"simulated": filling}}, ladder=ladder)
+
+    def killer(event: Event) -> None:
+        if event.kind == "rung" and event.data["rung"].order.phase == "scout":  # type: ignore[attr-defined]
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(asked, tmp_path, killer)
+    (climb,) = run(asked, tmp_path).climbs
+    assert [rung.order.phase for rung in climb.rungs].count("warm_up") == 1
+    before, after = (rung.quantities["device.reads"].value / rung.tally.throughput_per_s for rung in climb.of("scout")[:2])
+    assert after == pytest.approx(before, rel=0.2), "reads a transaction"
+
+
 def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that_never_was(results: Results, tmp_path: Path) -> None:
     def stopper(event: Event) -> None:
         if event.kind == "rung" and event.data["rung"].order.phase == "latency" and not event.data["kept"]:  # type: ignore[attr-defined]

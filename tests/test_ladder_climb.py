@@ -17,7 +17,7 @@ from kneebench.ladder.climb import climb
 from kneebench.ladder.steps import between as halfway
 from kneebench.ladder.steps import first, following
 from kneebench.plan.plan import Ladder
-from kneebench.records import Cell, Climb, Order, Rung
+from kneebench.records import Cell, Check, Climb, Order, Rung
 
 CELL = Cell(id="disk", storage="disk")
 CURVE = Usl(900.0, 0.02, 0.0004)
@@ -104,7 +104,7 @@ def test_a_climb_that_warmed_the_database_is_made_once_more_and_only_the_second_
     assert (found.knee_users, found.bracket, found.stopped_by) == (steady.knee_users, steady.bracket, steady.stopped_by)
     (why,) = (v for v in found.verdicts if v.stop == "warming")
     assert why.mark
-    assert re.search(r"4 users did \+[\d.]+ % when run again last .* the 4 rungs of the first climb, ended by plateau", why.sentence)
+    assert re.search(r"4 users did [\d.]+ % more when run again last .* the 4 rungs of the first climb, ended by plateau", why.sentence)
 
 
 def test_a_database_that_keeps_warming_is_climbed_twice_and_no_more() -> None:
@@ -123,6 +123,19 @@ def test_a_database_that_keeps_warming_is_climbed_twice_and_no_more() -> None:
 def test_a_first_rung_that_does_no_quarter_more_last_is_not_climbed_again(again: float) -> None:
     _, orders = climbed(lambda o: rung(o, CURVE.throughput_per_s(o.users) * (again if o.phase == "drift" else 1.0)), users=(4, 512))
     assert {o.repeat for o in orders} == {0}
+
+
+def test_two_climbs_that_do_not_fit_the_budget_are_one() -> None:
+    for budget_s, climbs in ((320.0, {0, 1}), (319.0, {0})):
+        _, orders = climbed(warming(3), users=(4, 512), budget=budget_s)
+        assert {o.repeat for o in orders} == climbs, "four rungs of 40 s"
+
+
+def test_a_climb_with_a_failed_check_is_not_made_again_for_it_must_stay_in_the_results() -> None:
+    measured, failed = warming(3), Check(name="new_orders", passed=False, seen="1", limit="0", sentence="one is lost")
+    found, orders = climbed(lambda order: measured(order).model_copy(update={"checks": (failed,)}), users=(4, 512))
+    assert {o.repeat for o in orders} == {0}
+    assert found.rungs[0].checks == (failed,)
 
 
 def test_a_plan_may_want_one_climb_only() -> None:

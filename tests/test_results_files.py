@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,10 +15,11 @@ import pytest
 from recorded import make
 
 from kneebench.errors import KneebenchError
+from kneebench.records import Second, Series
 from kneebench.results import Store, load
 from kneebench.results.formats import FORMAT, current
 from kneebench.results.schema import schemas
-from kneebench.results.tables import read_series
+from kneebench.results.tables import read_seconds, read_series, write_seconds, write_series
 from kneebench.results.whole import write_whole
 
 KILLED_HALFWAY = """
@@ -106,6 +108,26 @@ def test_every_document_of_a_campaign_fits_its_schema(kind: str, pattern: str) -
     schema = schemas()[kind]
     for file in sorted((make.HERE / make.NAME).glob(pattern)):
         jsonschema.validate(json.loads(file.read_text()), schema)
+
+
+def test_series_and_seconds_come_back_as_they_were_written_what_is_no_number_too(tmp_path: Path) -> None:
+    series = (
+        Series(quantity="device.reads", source="sd\u00e4", unit="1/s", at_s=(1.0, 2.0), value=(0.1, math.inf)),
+        Series(quantity="log.write_latency", source="", unit="s", at_s=(2.0,), value=(math.nan,)),
+    )
+    write_series(tmp_path / "series.parquet", series)
+    assert repr(read_series(tmp_path / "series.parquet")) == repr(series)
+    counts = {"committed": 2**40, "rolled_back": 0, "failed": 0, "unknown": 1}
+    second = Second(at_s=3, transaction="payment", **counts, mean_s=math.nan, p50_s=1e-6, p99_s=2.0, p999_s=3.0, max_s=4.0, histogram="HIST")
+    write_seconds(tmp_path / "seconds.parquet", [second])
+    assert repr(read_seconds(tmp_path / "seconds.parquet")) == repr((second,))
+    write_series(tmp_path / "none.parquet", ())
+    assert read_series(tmp_path / "none.parquet") == ()
+
+
+def test_series_of_unequal_times_and_values_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        write_series(tmp_path / "series.parquet", [Series(quantity="q", source="", unit="s", at_s=(1.0, 2.0), value=(1.0,))])
 
 
 def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:

@@ -119,6 +119,11 @@ def test_the_errors_of_a_rung_that_the_stop_judges_leave_it_valid(phase: Phase) 
     assert not measured(Formula(failed=5000), SCOUT.model_copy(update={"phase": phase})).rung.invalid
 
 
+def test_a_rung_that_only_warms_up_is_never_invalid() -> None:
+    order = SCOUT.model_copy(update={"phase": "warm_up"})
+    assert not measured(Formula(failed=5000, client_cpu_share=0.9), order).rung.invalid
+
+
 def test_a_few_failed_transactions_do_not_hide_a_database_that_counts_differently() -> None:
     assert [check.name for check in measured(Formula(failed=10)).rung.checks if not check.passed] == []
     found = measured(Formula(failed=10, extra_rollbacks=20_000)).rung

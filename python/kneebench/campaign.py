@@ -19,7 +19,7 @@ from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import Climbing, climb
 from kneebench.ladder.report import Visit, report
-from kneebench.measurement.rung import measure
+from kneebench.measurement.rung import Measured, measure
 from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
@@ -123,6 +123,7 @@ class Restored:
         self.bench, self.cell, self.repeat = bench, cell, repeat
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
+        self._warm_up: Order | None = None
 
     def __enter__(self) -> Restored:
         return self
@@ -141,16 +142,23 @@ class Restored:
     def rung(self, order: Order) -> Rung:
         """The kept rung of this order, or else a new one, measured and kept."""
         kept = self.bench.store.rung(order)
+        if kept and order.phase == "warm_up":
+            self._warm_up = order
         rung = kept or self._measured(order)
         self.bench.tell(rung, kept=kept is not None)
         return rung
 
     def _measured(self, order: Order) -> Rung:
         first = self._server is None
-        measured = measure(order, self.bench.plan, self.server, self._paths(), self.bench.watch, cold=first)
+        if first and self._warm_up:  # a climb that is gone on with: its database was restored again, and is cold
+            self._measure(self._warm_up, cold=True)
+        measured = self._measure(order, cold=first and not self._warm_up)
         rung = measured.rung.model_copy(update={"restore_s": self.server.restore_s}) if first else measured.rung
         self.bench.store.put(measured._replace(rung=rung))
         return rung
+
+    def _measure(self, order: Order, *, cold: bool) -> Measured:
+        return measure(order, self.bench.plan, self.server, self._paths(), self.bench.watch, cold=cold)
 
     def _paths(self) -> list[Path]:
         storage = self.bench.plan.storages[self.cell.storage]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.words import named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
 from kneebench.records import Results
 
@@ -21,7 +21,7 @@ def failed_checks(results: Results) -> Iterator[str]:
     for climb in results.climbs:
         yield from (f"{climb.cell.storage}: {check.sentence}" for check in climb.checks if not check.passed)
         for rung in climb.rungs:
-            place = f"{climb.cell.storage}, {rung.order.phase} at {number_of_users(rung.users)}"
+            place = f"{climb.cell.storage}, {named(rung.order.phase)} at {number_of_users(rung.users)}"
             yield from (f"{place}: {check.sentence}" for check in rung.checks if not check.passed)
 
 
@@ -30,4 +30,4 @@ def invalid_rungs(results: Results) -> Iterator[str]:
     for climb in results.climbs:
         for rung in climb.rungs:
             if rung.invalid:
-                yield f"{climb.cell.storage}, {rung.order.phase} at {number_of_users(rung.users)}: {rung.invalid}"
+                yield f"{climb.cell.storage}, {named(rung.order.phase)} at {number_of_users(rung.users)}: {rung.invalid}"

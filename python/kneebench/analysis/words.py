@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from kneebench.records import Estimate
+from kneebench.records import Estimate, Phase
 
 KNOWN = 10
 """An interval that reaches beyond so many times the value tells nothing, and is not printed as if it did."""
@@ -35,6 +35,15 @@ def times_with_interval(ratio: Estimate) -> str:
     if times(ratio.low, digits) == times(ratio.value, digits) or times(ratio.high, digits) == times(ratio.value, digits):
         digits += 1
     return f"{times(ratio.value, digits)} ({times(ratio.low, digits)} to {times(ratio.high, digits)}, n={ratio.n})"
+
+
+def named(phase: Phase) -> str:
+    """What a rung is for, as people write it.
+
+    >>> named("warm_up")
+    'warm-up'
+    """
+    return phase.replace("_", "-")
 
 
 def number_of_users(users: float) -> str:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.finding import finding
-from kneebench.analysis.knee import knee
+from kneebench.analysis.knee import knee, knee_rung
+from kneebench.analysis.words import named
 from kneebench.brief import look, words
 from kneebench.brief.latencies import AtOneRate, at_one_rate
 from kneebench.plan import Plan
@@ -134,7 +135,8 @@ class Reading:
     def where(self, rung: Rung) -> str:
         """A rung in a sentence."""
         order = rung.order
-        return f"{self.name(order.cell)}, {order.phase}, {order.users} users" + (f", repeat {order.repeat}" if order.repeat else "")
+        repeat = f", repeat {order.repeat}" if order.repeat and order.phase in ("report", "latency") else ""
+        return f"{self.name(order.cell)}, {named(order.phase)}, {order.users} users{repeat}"
 
     def at_the_knee(self, climb: Climb) -> Rung | None:
         """The rung that stands for the knee: the report's middle one, or the scout's where there is no report."""
@@ -142,7 +144,7 @@ class Reading:
         if valid:
             middle = median(rung.tally.nopm for rung in valid)
             return min(valid, key=lambda rung: abs(rung.tally.nopm - middle))
-        return next((rung for rung in climb.rungs if rung.users == climb.knee_users), None)
+        return knee_rung(climb)
 
     def series(self, rung: Rung, *quantities: str) -> tuple[Series, ...]:
         """What the meters read through a rung."""

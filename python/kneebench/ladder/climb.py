@@ -42,7 +42,7 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     users = steps.first(ladder.users, database_cores), ladder.users[1]
     warm_up = yield from _warm_up(cell, steps.warming(users, database_cores))
     climbed = yield from _once(cell, ladder, users, 0)
-    why = warmed(climbed) if ladder.climb_again else None
+    why = warmed(climbed, ladder.budget) if ladder.climb_again else None
     if why:
         again = yield from _once(cell, ladder, users, 1)
         climbed = again.model_copy(update={"verdicts": (*again.verdicts, why)})

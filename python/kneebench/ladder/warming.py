@@ -13,15 +13,20 @@ LIMIT = 0.25
 """More throughput at the first rung, repeated last: well beyond what two short rungs differ by on a noisy machine."""
 
 
-def warmed(climbed: Climb) -> Verdict | None:
-    """Why a climb is to be made once more; None where its first rung did much the same last, or was not repeated."""
+def warmed(climbed: Climb, budget_s: float) -> Verdict | None:
+    """Why a climb is to be made once more; None where its first rung did much the same last, or was not repeated.
+
+    Nor is it made again where both would take longer than the plan's budget, or a check failed: that must stay in the results.
+    """
     first, last = climbed.of("scout")[0], climbed.rungs[-1]
+    if 2 * sum(rung.tally.whole_s for rung in climbed.rungs) > budget_s or not all(check.passed for rung in climbed.rungs for check in rung.checks):
+        return None
     if last.order.phase != "drift" or last.invalid or not first.tally.throughput_per_s:
         return None
     more = last.tally.throughput_per_s / first.tally.throughput_per_s - 1
     if more <= LIMIT:
         return None
-    seen, limit = percent(more, signed=True), percent(LIMIT)
+    seen, limit = f"{percent(more)} more", f"{percent(LIMIT)} more"
     said = (
         f"climbed twice: {number_of_users(first.users)} did {seen} when run again last (limit {limit}), so the database had warmed while it was climbed; "
         f"the {len(climbed.rungs)} rungs of the first climb, ended by {climbed.stopped_by}, are in the campaign's folder and not in its results"

@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.words import named, number_of_users
 from kneebench.databases.engine import Server
 from kneebench.errors import DatabaseLost, KneebenchError
 from kneebench.measurement.logbook import Logbook
@@ -77,7 +77,7 @@ def described(order: Order) -> str:
     'scout on disk, 16 users'
     """
     rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""
-    return f"{order.phase.replace('_', '-')} on {order.cell}, {number_of_users(order.users)}{rate}"
+    return f"{named(order.phase)} on {order.cell}, {number_of_users(order.users)}{rate}"
 
 
 @contextlib.contextmanager

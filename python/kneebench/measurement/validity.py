@@ -22,7 +22,12 @@ STARVED = {
 
 
 def invalid(order: Order, tally: Tally, most_errors: float) -> str:
-    """Why the rung must not be used; empty where it may. `most_errors` is the limit of the errors stop."""
+    """Why the rung must not be used; empty where it may. `most_errors` is the limit of the errors stop.
+
+    A rung that only warms up is used for nothing, and may have more users than the climb ever reaches.
+    """
+    if order.phase == "warm_up":
+        return ""
     busy = tally.client_cpu_s / (tally.client_workers * tally.window_s)
     if busy > CLIENT_BUSY:
         return f"the load generator was {100 * busy:.0f} % busy (limit {100 * CLIENT_BUSY:.0f} %): it was measured, not the database"

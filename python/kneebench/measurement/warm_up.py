@@ -17,9 +17,9 @@ from kneebench.plan.plan import Ladder
 from kneebench.records import Order, Setting
 
 QUOTED = ("report", "latency", "fixed")
-SHORTEST_S, LONG_ENOUGH_S, COLD_S = 3.0, 10.0, 30.0
-"""Bounds of the shortest warm-up: half the window that follows, within the first two; of a cold start the window, within the last two: a cache
-fills slowly beside the scatter of a few seconds."""
+SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
+"""Bounds of the shortest warm-up: half the window that follows, within the first two; of a cold start the window, within the second and the third, or
+the fourth where it will be quoted: a cache fills slowly beside the scatter of some seconds."""
 SHORT_S = 5.0
 """Of the window of a rung that only warms up: a third of others', but long enough for its checks."""
 LATE_S = 30.0
@@ -69,7 +69,7 @@ def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = (), *, 
     fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
     cycle_s = next((_seconds(s.value) for s in settings if s.name == "checkpoint_timeout"), 300.0)
     limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
-    least_s, most_s, wanted_s = (LONG_ENOUGH_S, COLD_S, stretch_s) if cold else (SHORTEST_S, LONG_ENOUGH_S, stretch_s / 2)
+    least_s, most_s, wanted_s = (LONG_ENOUGH_S, QUOTED_COLD_S if quoted else COLD_S, stretch_s) if cold else (SHORTEST_S, LONG_ENOUGH_S, stretch_s / 2)
     minimum_s = min(limit_s, max(least_s, min(most_s, wanted_s)))
     return Schedule(window_s, stretch_s, fixed_s, minimum_s, limit_s, ladder.checkpoints if quoted else 0, cycle_s)
 

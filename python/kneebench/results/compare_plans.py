@@ -27,6 +27,7 @@ MATTERS = (
     "ladder.warm_up_limit",
     "ladder.users",
     "ladder.step",
+    "ladder.climb_again",
     "ladder.latency_share",
     "ladder.stops",
 )

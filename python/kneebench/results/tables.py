@@ -47,10 +47,15 @@ def _write(file: Path, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...
     import numpy as np
 
     values = {name: np.array([row[at] for row in rows], dtype=object if columns[name] == "VARCHAR" else float) for at, name in enumerate(columns)}
-    cast = ", ".join(f'"{name}"::{kind} AS "{name}"' for name, kind in columns.items())
+    cast = ", ".join(f'{_value(name, kind)}::{kind} AS "{name}"' for name, kind in columns.items())
     with connect() as database:
         database.register("kept", values)
         write_whole(file, lambda part: _copy(database, f"SELECT {cast} FROM kept {order}", part))  # noqa: S608 (our own names)
+
+
+def _value(name: str, kind: str) -> str:
+    """What is no number (NaN) comes out of numpy as NULL."""
+    return f"coalesce(\"{name}\", 'NaN')" if kind == "DOUBLE" else f'"{name}"'
 
 
 def _copy(database: duckdb.DuckDBPyConnection, made: str, part: Path) -> None:

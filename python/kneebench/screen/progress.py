@@ -11,7 +11,7 @@ from kneebench.lab.host import host
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import Expected, rungs
-from kneebench.records import Event, Rung, Verdict
+from kneebench.records import Event, Phase, Rung, Verdict
 
 _FASTER, _SLOWER = 3.0, 4.0
 """The pace of what is measured may be so many times off what was expected: a first short rung says little."""
@@ -24,7 +24,7 @@ class Line(NamedTuple):
     """One rung as the table of rungs shows it; None where it was not measured. `p999_certain`: at least 100 samples lie beyond it."""
 
     storage: str
-    phase: str
+    phase: Phase
     users: int
     nopm: float
     mean_s: float | None
@@ -41,7 +41,7 @@ def line(rung: Rung, storages: Mapping[str, str]) -> Line:
     notes = [f"invalid: {rung.invalid}" if rung.invalid else "", f"failed: {', '.join(failed)}" if failed else "", "" if rung.steady else "not steady"]
     return Line(
         storage=storages.get(rung.order.cell, rung.order.cell),
-        phase=rung.order.phase.replace("_", "-"),
+        phase=rung.order.phase,
         users=rung.users,
         nopm=rung.tally.nopm,
         mean_s=latency.mean_s if latency else None,
@@ -115,7 +115,7 @@ class Progress:
         elif event.kind == "verdict":
             self._work.climbed(event.doing)
             verdict = Verdict.model_validate(event.data)
-            self.verdicts += [f"{event.doing}: {verdict.sentence}"] if verdict.fired else []
+            self.verdicts += [f"{event.doing}: {verdict.sentence}"] if verdict.fired or verdict.mark else []
         elif event.kind == "warning":
             self.warnings.append(event.doing)
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
-from kneebench.analysis.words import times_with_interval
+from kneebench.analysis.words import named, times_with_interval
 from kneebench.records import Estimate, Finding
 from kneebench.results import Across, Listed
 from kneebench.screen.answer import Answer
@@ -25,7 +25,7 @@ def rungs(lines: Sequence[Line], title: str = "") -> Table:
     """The rungs measured, as they came."""
     table = _table("storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note", title=title)
     for line in lines:
-        table.add_row(escape(line.storage), line.phase, str(line.users), units.count(line.nopm), *_times_of(line), f"[yellow]{escape(line.note)}[/]")
+        table.add_row(escape(line.storage), named(line.phase), str(line.users), units.count(line.nopm), *_times_of(line), f"[yellow]{escape(line.note)}[/]")
     _explain(table, (line.p999_certain for line in lines))
     return table
 

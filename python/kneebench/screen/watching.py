@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from kneebench import units
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.words import named, number_of_users
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Rung, Watch
@@ -82,7 +82,7 @@ class PlainLines:
         if event.kind == "rung":
             return plain(self._progress.lines[-1]) + self._explained()
         if event.kind == "verdict":
-            return f"verdict: {event.doing}: {event.data['sentence']}" if event.data.get("fired") else ""
+            return f"verdict: {event.doing}: {event.data['sentence']}" if event.data.get("fired") or event.data.get("mark") else ""
         if event.kind == "warning":
             return f"warning: {event.doing}"
         if event.kind == "progress" and self._progress.elapsed_s - self._told_s < _PLAIN_EVERY_S:
@@ -104,4 +104,4 @@ def plain(rung: Line) -> str:
     doubt = "" if rung.p999_certain else UNCERTAIN
     times = [("mean", rung.mean_s, ""), ("P99.9", rung.p999_s, doubt), ("log write", rung.log_write_s, "")]
     told = "".join(f", {name} {units.time(value)}{mark}" for name, value, mark in times if value is not None)
-    return f"{rung.storage}: {rung.phase}, {number_of_users(rung.users)}: {units.count(rung.nopm)} NOPM{told}" + (f" ({rung.note})" if rung.note else "")
+    return f"{rung.storage}: {named(rung.phase)}, {number_of_users(rung.users)}: {units.count(rung.nopm)} NOPM{told}" + (f" ({rung.note})" if rung.note else "")

@@ -25,7 +25,8 @@ def _method(reading: Reading) -> Iterator[str]:
     yield f"Workload: TPROC-C, {size}, profile {workload.profile} ({profile}); users {home}, {think}. One New-Order in a hundred rolls back by design."
     if isinstance(ladder.users, tuple):
         yield (
-            f"Climb: users multiplied by {ladder.step:g} from rung to rung, windows of {words.time(ladder.window)}, until a stop fired; one bisection. "
+            "Climb: first a rung of many users that only warms the database up; then users multiplied by "
+            f" {ladder.step:g} from rung to rung, windows of {words.time(ladder.window)}, until a stop fired; one bisection. "
             "The stop is the rung where a condition fired, the knee the rung before it."
         )
     warm_up = "found from throughput and device reads" if ladder.warm_up == "auto" else words.time(float(ladder.warm_up))

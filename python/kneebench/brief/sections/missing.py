@@ -27,7 +27,8 @@ def _lacks(reading: Reading, climb: Climb) -> Iterator[str]:
         yield f"{name}: nothing was measured yet."
         return
     if not climb.stopped_by:
-        there = f"{words.plural(len(climb.rungs), 'rung')} up to {max(r.users for r in climb.rungs)} users"
+        climbed = climb.of("scout", "bisection", "fixed")
+        there = f"{words.plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
         yield f"{name}: the climb did not end; {there} are there, and no {reading.point}."
         return
     repeats, wanted = len(climb.of("report", "fixed")), reading.plan.ladder.repeats
