@@ -1,5 +1,7 @@
 //! Latencies in HDR histograms: 1 us to 1 h, three digits. Histograms are merged; percentiles are never averaged.
 
+use std::cell::RefCell;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -11,6 +13,11 @@ const LOW_NS: u64 = 1_000;
 const HIGH_NS: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 const NS: f64 = 1e-9;
+
+thread_local! {
+    /// Its buffers are larger than a histogram: made anew for each, they cost more than the encoding.
+    static SERIALIZER: RefCell<V2DeflateSerializer> = RefCell::new(V2DeflateSerializer::new());
+}
 
 /// A histogram of nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,7 +118,7 @@ impl Latencies {
     /// HdrHistogram's V2 encoding, deflated, in base64: begins with "HISTFAAA", as every HdrHistogram tool reads it.
     pub fn encoded(&self) -> String {
         let mut bytes = Vec::new();
-        match V2DeflateSerializer::new().serialize(&self.0, &mut bytes) {
+        match SERIALIZER.with_borrow_mut(|serializer| serializer.serialize(&self.0, &mut bytes)) {
             Ok(_) => STANDARD.encode(bytes),
             Err(wrong) => unreachable!("writing to memory: {wrong}"),
         }
