@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -23,12 +23,12 @@ from kneebench import catalogue
 from kneebench.analysis.elasticity import between
 from kneebench.databases.simulated.truth import alone_s, bound, rungs, throughput
 from kneebench.lab.journal import Journal
-from kneebench.ladder.climb import Climbing, climb
+from kneebench.ladder.climb import climb, followed
 from kneebench.measurement.rung import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.plan import Plateau, SimulatedStorage
-from kneebench.records import Climb, Estimate, Order, Rung
+from kneebench.records import Climb, Estimate
 
 NAME = "answer"
 ABOUT = "the scout's time to its knee over a fixed ladder's, and how good that knee is"
@@ -113,19 +113,8 @@ def _climbed(plan: Plan) -> tuple[Climb, float]:
     storage = plan.storages[cell.storage].simulated
     with catalogue.engine(plan, Journal()).restored(cell, unwatched) as server:
         steps = climb(cell, plan.ladder, storage.cores if storage else 1)
-        climbed = followed(steps, lambda order, cold: measure_rung(order, plan, server, [Path()], unwatched, cold=cold).rung)
+        climbed = followed(steps, lambda order: measure_rung(order, plan, server, [Path()], unwatched, cold=order.phase == "warm_up").rung)
         return climbed, server.now_s()
-
-
-def followed(steps: Climbing, measured: Callable[[Order, bool], Rung]) -> Climb:
-    """The climb that comes of measuring every order; True goes with the first, which is measured on a cold database."""
-    order, cold = next(steps), True
-    while True:
-        try:
-            order, cold = steps.send(measured(order, cold)), False
-        except StopIteration as end:
-            climbed: Climb = end.value
-            return climbed
 
 
 def _dense(storage: SimulatedStorage, first: int, last: int) -> float:

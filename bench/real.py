@@ -12,14 +12,14 @@ import time
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from bench.answer import DENSE_REACH, DENSE_STEP, RUNG_S, THROUGHPUT_AIM, TIME_AIM, followed
+from bench.answer import DENSE_REACH, DENSE_STEP, RUNG_S, THROUGHPUT_AIM, TIME_AIM
 from bench.ratio import Ratio, Size, alone, at_least, at_most, turns
 from bench.servers import MEMORY, Loaded, loaded, unwatched
 from kneebench.analysis.elasticity import between
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.simulated.truth import rungs
 from kneebench.lab.host import host
-from kneebench.ladder.climb import climb
+from kneebench.ladder.climb import climb, followed
 from kneebench.measurement.rung import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.plan import Plateau, Workload
@@ -55,7 +55,7 @@ def _plan(server: Loaded, ladder: Mapping[str, object]) -> Plan:
 def _climbed(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
     plan = _plan(server, QUICK if size.quick else {})
     steps = climb(CELL, plan.ladder, len(watched.cores) or host().cores)
-    return followed(steps, lambda order, cold: measure_rung(order, plan, watched, [server.data], unwatched, cold=cold).rung)
+    return followed(steps, lambda order: measure_rung(order, plan, watched, [server.data], unwatched, cold=order.phase == "warm_up").rung)
 
 
 def _dense(server: Loaded, watched: PostgresServer, climbed: Climb, size: Size) -> dict[int, list[Rung]]:

@@ -17,7 +17,7 @@ from kneebench.errors import PlanError, Refused
 from kneebench.findings import findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
-from kneebench.ladder.climb import Climbing, climb
+from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.report import Visit, report
 from kneebench.measurement.rung import Measured, measure
 from kneebench.outcome import exit_code
@@ -91,7 +91,7 @@ class Bench:
 
     def _climbed(self, cell: Cell) -> Climb:
         with Restored(self, cell) as place:
-            climbed = _followed(climb(cell, self.plan.ladder, self._cores(cell)), place)
+            climbed = followed(climb(cell, self.plan.ladder, self._cores(cell)), place.rung)
             climbed = climbed.model_copy(update={"checks": tuple(place.server.conditions(self.watch))})
         self.store.put_climb(climbed)
         return climbed
@@ -163,14 +163,3 @@ class Restored:
     def _paths(self) -> list[Path]:
         storage = self.bench.plan.storages[self.cell.storage]
         return [path for path in (storage.path, storage.log_path) if path]
-
-
-def _followed(steps: Climbing, place: Restored) -> Climb:
-    """The climb that comes of measuring every order on one restored database."""
-    try:
-        order = next(steps)
-        while True:
-            order = steps.send(place.rung(order))
-    except StopIteration as end:
-        climbed: Climb = end.value
-        return climbed

@@ -6,7 +6,7 @@ sending it the rungs that are kept. The same rungs always give the same orders.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.bottleneck import CLIENT_BUSY
@@ -47,6 +47,17 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
         again = yield from _once(cell, ladder, users, 1)
         climbed = again.model_copy(update={"verdicts": (*again.verdicts, why)})
     return climbed.model_copy(update={"rungs": (*warm_up, *climbed.rungs)})
+
+
+def followed(steps: Climbing, measured: Callable[[Order], Rung]) -> Climb:
+    """The climb that comes of measuring every order."""
+    try:
+        order = next(steps)
+        while True:
+            order = steps.send(measured(order))
+    except StopIteration as end:
+        climbed: Climb = end.value
+        return climbed
 
 
 def _warm_up(cell: Cell, users: int | None) -> Generator[Order, Rung, tuple[Rung, ...]]:
