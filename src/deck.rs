@@ -4,39 +4,51 @@ use crate::inputs::{Kind, Profile};
 use crate::random::Stream;
 
 /// TPC-C's minimum shares in 100 cards (5.2.3), and HammerDB's 23 cards (pgoltp.tcl:3386-3410), in the order of [`Kind::ALL`].
-pub const SPEC: [usize; 5] = [45, 43, 4, 4, 4];
-pub const HAMMERDB: [usize; 5] = [10, 10, 1, 1, 1];
+pub const SPEC: [u8; 5] = [45, 43, 4, 4, 4];
+pub const HAMMERDB: [u8; 5] = [10, 10, 1, 1, 1];
 
-/// One terminal's cards. `spec` deals a shuffled deck to its end before it shuffles again (TPC-C 5.2.4.2), so that a
-/// terminal's mix is exact every 100 transactions; `hammerdb` puts each card back, as HammerDB does.
+/// One terminal's cards. `spec` draws a deck to its end before it takes the next (TPC-C 5.2.4.2), so that a terminal's mix is
+/// exact every 100 transactions; `hammerdb` puts each card back, as HammerDB does.
+///
+/// How many are left of each kind is all it knows. Drawn one by one they come in every order equally likely, as from a deck
+/// that was shuffled; but a shuffled deck is memory of its own, and with many users none of it is in a cache.
 #[derive(Clone, Debug)]
 pub struct Deck {
-    cards: Vec<Kind>,
-    left: usize,
+    left: [u8; 5],
     put_back: bool,
 }
 
 impl Deck {
     pub fn new(profile: Profile) -> Self {
-        let (shares, put_back) = match profile {
+        let (left, put_back) = match profile {
             Profile::Spec => (SPEC, false),
             Profile::Hammerdb => (HAMMERDB, true),
         };
-        let cards = Kind::ALL.into_iter().zip(shares).flat_map(|(kind, share)| std::iter::repeat_n(kind, share)).collect();
-        Self { cards, left: 0, put_back }
+        Self { left, put_back }
     }
 
     /// The next card.
     pub fn draw(&mut self, random: &mut Stream) -> Kind {
-        if self.put_back {
-            return self.cards[random.below(self.cards.len() as u64) as usize];
+        let kind = self.turn_up(random);
+        if !self.put_back {
+            self.left[kind as usize] -= 1;
+            if self.left == [0; 5] {
+                self.left = SPEC;
+            }
         }
-        if self.left == 0 {
-            random.shuffle(&mut self.cards);
-            self.left = self.cards.len();
+        kind
+    }
+
+    /// One of the cards that are left.
+    fn turn_up(&self, random: &mut Stream) -> Kind {
+        let mut card = random.below(self.left.iter().map(|&n| u64::from(n)).sum()) as u8;
+        for (kind, &of_it) in Kind::ALL.into_iter().zip(&self.left) {
+            if card < of_it {
+                return kind;
+            }
+            card -= of_it;
         }
-        self.left -= 1;
-        self.cards[self.left]
+        unreachable!("a deck is never empty")
     }
 }
 
@@ -53,14 +65,22 @@ mod tests {
 
     #[test]
     fn the_spec_deck_is_exact_every_hundred_cards() {
-        assert_eq!(shares(Profile::Spec, 100), SPEC);
-        assert_eq!(shares(Profile::Spec, 1000), SPEC.map(|n| n * 10));
+        assert_eq!(shares(Profile::Spec, 100), SPEC.map(usize::from));
+        assert_eq!(shares(Profile::Spec, 1000), SPEC.map(|n| 10 * usize::from(n)));
+    }
+
+    #[test]
+    fn every_place_in_a_spec_deck_is_as_likely_an_order() {
+        let (mut deck, mut random) = (Deck::new(Profile::Spec), Stream::new(2, 0));
+        let mut orders = [0; 100];
+        (0..20_000).for_each(|_| orders.iter_mut().for_each(|seen| *seen += u32::from(deck.draw(&mut random) == Kind::NewOrder)));
+        assert!(orders.iter().all(|&seen| (f64::from(seen) / 20_000.0 - 0.45).abs() < 0.018), "{orders:?}");
     }
 
     #[test]
     fn hammerdb_draws_are_independent_with_ten_of_twenty_three_orders() {
         let orders = shares(Profile::Hammerdb, 230_000)[0] as f64;
         assert!((orders / 100_000.0 - 1.0).abs() < 0.01, "{orders}");
-        assert_ne!(shares(Profile::Hammerdb, 23), HAMMERDB);
+        assert_ne!(shares(Profile::Hammerdb, 23), HAMMERDB.map(usize::from));
     }
 }

@@ -57,7 +57,8 @@ impl Model {
             Profile::Spec => SPEC,
             Profile::Hammerdb => HAMMERDB,
         };
-        let mean = cards.iter().zip(DEMAND).map(|(&n, d)| n as f64 * d).sum::<f64>() / cards.iter().sum::<usize>() as f64;
+        let cards = cards.map(f64::from);
+        let mean = cards.iter().zip(DEMAND).map(|(n, d)| n * d).sum::<f64>() / cards.iter().sum::<f64>();
         DEMAND.map(|d| d / mean)
     }
 }
