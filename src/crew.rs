@@ -120,6 +120,7 @@ impl PostgresCrew {
             whole_s,
             client_cpu_s: state.cpu_s[1] - state.cpu_s[0],
             client_workers: self.order.workers as usize,
+            client_cores: self.order.client_cores(),
             queued: self.order.queued(),
         }
     }

@@ -1,5 +1,7 @@
 //! What Python asks of a crew, checked.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use crate::address::Address;
@@ -109,6 +111,14 @@ impl Order {
         upto(worker)..upto(worker + 1)
     }
 
+    /// Cores that the workers may run on: those that they are pinned to, else those of this process.
+    pub fn client_cores(&self) -> Option<usize> {
+        match self.cores.is_empty() {
+            true => std::thread::available_parallelism().ok().map(usize::from),
+            false => Some(self.cores.iter().collect::<BTreeSet<_>>().len()),
+        }
+    }
+
     /// Whether a start may have to wait: for a user (open loop) or for a connection.
     pub fn queued(&self) -> bool {
         self.rate_per_s.is_some() || self.connections < self.users
@@ -143,6 +153,12 @@ mod tests {
         for own in ["\"connections\": 0", "\"connections\": 10", "\"connections\": 99"] {
             assert_eq!((parts(&with(own)), with(own).queued()), (vec![2, 3, 2, 3], false));
         }
+    }
+
+    #[test]
+    fn workers_share_the_distinct_cores_that_they_are_pinned_to() {
+        assert_eq!(Order::parse(&GOOD.replace("\"cores\": []", "\"cores\": [1, 0, 1]")).unwrap().client_cores(), Some(2));
+        assert!(Order::parse(GOOD).unwrap().client_cores() >= Some(1));
     }
 
     #[test]

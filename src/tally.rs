@@ -203,6 +203,8 @@ pub struct Rung {
     pub whole_s: f64,
     pub client_cpu_s: f64,
     pub client_workers: usize,
+    /// That the workers share; None where their time is a model's.
+    pub client_cores: Option<usize>,
     /// Starts may have to wait: for a user (open loop) or for a connection.
     #[serde(skip)]
     pub queued: bool,

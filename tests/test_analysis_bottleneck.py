@@ -94,6 +94,15 @@ def test_cores_that_other_programs_keep_busy_are_not_the_databases_shortage() ->
     assert judged(database__busy=0.99, database__others=0.1).resource == "cpu"
 
 
+def test_a_busy_core_of_the_load_host_is_not_the_shortage_of_a_database_elsewhere() -> None:
+    cores = Summary(unit="share", value=0.3, high=0.3, sources={"0": 0.18, "1": 0.96, "2": 0.2})
+    one = rung(Order(cell="a", phase="report", users=20, repeat=1), 2000.0, **{name: value for name, value in HEALTHY.items() if name != "database__busy"})
+    seen = one.model_copy(update={"quantities": {**one.quantities, "cores.busy": cores}})
+    found = bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=(seen,), knee_users=20))
+    assert found.resource == "unknown"
+    assert "unknown: cpu, one core, locks" in found.sentence
+
+
 def test_one_core_that_another_program_may_have_filled_is_not_called_short() -> None:
     cores = {str(n): 0.98 if n == 2 else 0.2 for n in range(8)}
     busy = Summary(unit="share", value=0.2, high=0.2, sources=cores)

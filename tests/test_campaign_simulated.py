@@ -1,17 +1,19 @@
 """Whole campaigns on the simulated engine: the knee is where the model says, and a killed campaign goes on."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kneebench import catalogue
 from kneebench.campaign import Bench, run
+from kneebench.databases.simulated.server import Simulated
 from kneebench.databases.simulated.truth import bound
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.records import Event, Results
+from kneebench.records import Check, Event, Results, Watch
 from kneebench.results import Store, load
 from kneebench.results.reading import kept_rungs
 
@@ -154,6 +156,39 @@ def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that
         assert [rung.tally.nopm for rung in one.rungs] == [rung.tally.nopm for rung in other.rungs]
         repeats = [rung.tally.nopm for rung in other.of("report")]
         assert len(set(repeats)) == len(repeats), "each from a restore of its own"
+
+
+def test_a_visit_that_was_stopped_after_its_knee_loads_the_restored_database_again_before_its_latency(results: Results, tmp_path: Path) -> None:
+    def stopper(event: Event) -> None:
+        if event.kind == "rung" and event.data["rung"].order.phase == "report" and not event.data["kept"]:  # type: ignore[attr-defined]
+            raise Killed
+
+    for _ in range(sum(len(climb.of("report")) for climb in results.climbs)):
+        with pytest.raises(Killed):
+            run(plan(), tmp_path, stopper)
+    again = run(plan(), tmp_path, stopper)
+    for one, other in zip(results.climbs, again.climbs, strict=True):
+        assert [rung.tally for rung in one.of("latency")] == [rung.tally for rung in other.of("latency")]
+
+
+def test_conditions_are_asked_of_a_database_that_was_under_load_also_when_every_rung_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_of: list[float] = []
+
+    def conditions(server: Simulated, watch: Watch) -> Sequence[Check]:
+        asked_of.append(server.now_s())
+        if len(asked_of) == 1:
+            raise Killed
+        return real(server, watch)
+
+    real = Simulated.conditions
+    monkeypatch.setattr(Simulated, "conditions", conditions)
+    one = plan(storages={"fast": {"simulated": FAST}})
+    with pytest.raises(Killed):
+        run(one, tmp_path)
+    results = run(one, tmp_path)
+    assert asked_of[1] > 0, "a clock that stands at 0 is a database that nobody used"
+    assert all(check.passed for check in results.climbs[0].checks)
+    assert any("gone on with on a database restored again" in note for note in results.campaign.notes)
 
 
 def test_a_fixed_load_is_one_rung_and_its_report(tmp_path: Path) -> None:

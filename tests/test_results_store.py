@@ -11,6 +11,7 @@ import pytest
 from recorded import make
 
 from kneebench.errors import KneebenchError, Refused
+from kneebench.lab.host import host
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Setting
 from kneebench.results import Store, campaigns, load
@@ -82,6 +83,25 @@ def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(store: Store, t
     assert find_unfinished(tmp_path, asked, make.HOST) == store.folder
     assert Store.for_plan(tmp_path, asked, make.HOST).folder == store.folder
     assert Store.for_plan(tmp_path, asked, make.HOST, fresh=True).folder != store.folder
+
+
+def test_another_directory_or_drive_under_the_same_name_is_not_gone_on_with(tmp_path: Path) -> None:
+    there = make.HOST.model_copy(update={"places": {".": "/mnt/a on /dev/sda1 at /mnt/a (ext4)"}})
+    store = Store.create(tmp_path, PLAN, there)
+    store.close()
+    other = there.model_copy(update={"places": {".": "/mnt/a on /dev/sdb1 at /mnt/a (ext4)"}})
+    assert find_unfinished(tmp_path, PLAN, there) == store.folder
+    assert find_unfinished(tmp_path, PLAN, make.HOST) == store.folder, "a campaign that does not tell its places"
+    assert find_unfinished(tmp_path, PLAN, other) is None
+
+
+def test_a_place_is_told_with_its_directory_and_what_is_mounted_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "below").mkdir()
+    here = host([Path()]).places["."]
+    assert here.startswith(f"{tmp_path.resolve()} on ")
+    monkeypatch.chdir(tmp_path / "below")
+    assert host([Path()]).places["."] == here.replace(str(tmp_path.resolve()), str((tmp_path / "below").resolve()), 1)
 
 
 def test_another_plan_another_machine_and_a_finished_campaign_are_not_gone_on_with(store: Store, tmp_path: Path) -> None:

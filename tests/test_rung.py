@@ -10,6 +10,7 @@ from formula import Formula, FormulaCrew
 from kneebench.databases.postgres.settings import GIB, Machine, rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, UnknownPart
 from kneebench.measurement.rung import Measured, measure
+from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
 from kneebench.records import Event, Order, Phase, Watch
 from kneebench.workload import crew_order
@@ -78,6 +79,12 @@ def test_a_rung_that_is_quoted_starts_at_a_checkpoint_and_holds_whole_cycles() -
     assert found.rung.notes == ()
 
 
+def test_a_fixed_warm_up_is_followed_by_the_wait_for_a_checkpoint_too() -> None:
+    found = measured(Formula(checkpoint_every_s=30), REPORT, plan(checkpoints=2, warm_up="7s"))
+    assert (found.rung.warm_up_s, found.rung.tally.window_s) == (25, 60)
+    assert found.rung.notes == ("warm-up fixed at 7 s by the plan, not judged",)
+
+
 def test_a_scouting_rung_does_not_wait_for_checkpoints() -> None:
     assert measured(Formula(checkpoint_every_s=30), SCOUT, plan(checkpoints=2)).rung.tally.window_s == 10
 
@@ -105,6 +112,13 @@ def test_unexplained_rollbacks_and_scans_fail_their_checks() -> None:
 def test_a_busy_client_makes_the_rung_invalid() -> None:
     assert measured(Formula(client_cpu_share=0.81)).rung.invalid == "the load generator was 81 % busy (limit 80 %): it was measured, not the database"
     assert not measured(Formula(client_cpu_share=0.79)).rung.invalid
+
+
+def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
+    tally = measured(Formula(client_cpu_share=0.9)).rung.tally.model_copy(update={"client_workers": 4})
+    busy = [tally.model_copy(update={"client_cores": cores}).client_busy for cores in (None, 8, 4, 2, 1)]
+    assert busy == pytest.approx([0.225, 0.225, 0.225, 0.45, 0.9], rel=0.01)
+    assert "busy" in invalid(Order(cell="disk", phase="report", users=8), tally.model_copy(update={"client_cores": 1}), 0.01)
 
 
 @pytest.mark.parametrize("phase", ["report", "latency", "drift", "bisection"])

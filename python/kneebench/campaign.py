@@ -26,6 +26,7 @@ from kneebench.plan.cells import cells
 from kneebench.records import Cell, Climb, Event, Finding, Order, Results, Rung, Watch
 from kneebench.results.store import Store
 
+GONE_ON = "{}: its climb was gone on with on a database restored again: its consistency conditions and its drift tell of what was measured since"
 RESULTS = Path("kneebench-results")
 """Where campaigns are kept when no other folder is named."""
 
@@ -46,7 +47,7 @@ def run(plan: Plan, folder: Path | None = None, watch: Watch = lambda event: Non
     journal.clean(watch)
     engine = catalogue.engine(plan, journal)
     _refuse(findings(plan, engine, journal))
-    root, machine = folder or RESULTS, host(_paths(plan))
+    root, machine = folder or RESULTS, host(plan.paths)
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
         image = engine.prepare(watch)
@@ -69,10 +70,6 @@ def _refuse(found: Sequence[Finding]) -> None:
             raise kind(f"checking {finding.subject}", seen=finding.seen, do=finding.do)
 
 
-def _paths(plan: Plan) -> list[Path]:
-    return [path for storage in plan.storages.values() for path in (storage.path, storage.log_path) if path]
-
-
 class Bench:
     """One campaign under way: what is measured is kept at once, what was kept is not measured again."""
 
@@ -92,6 +89,7 @@ class Bench:
     def _climbed(self, cell: Cell) -> Climb:
         with Restored(self, cell) as place:
             climbed = followed(climb(cell, self.plan.ladder, self._cores(cell)), place.rung)
+            place.load_again()
             climbed = climbed.model_copy(update={"checks": tuple(place.server.conditions(self.watch))})
         self.store.put_climb(climbed)
         return climbed
@@ -123,7 +121,7 @@ class Restored:
         self.bench, self.cell, self.repeat = bench, cell, repeat
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
-        self._warm_up: Order | None = None
+        self._kept: Order | None = None
 
     def __enter__(self) -> Restored:
         return self
@@ -142,24 +140,30 @@ class Restored:
     def rung(self, order: Order) -> Rung:
         """The kept rung of this order, or else a new one, measured and kept."""
         kept = self.bench.store.rung(order)
-        if kept and order.phase == "warm_up":
-            self._warm_up = order
+        if kept and self._server is None:
+            self._kept = self._kept or order
         rung = kept or self._measured(order)
         self.bench.tell(rung, kept=kept is not None)
         return rung
 
     def _measured(self, order: Order) -> Rung:
         first = self._server is None
-        if first and self._warm_up:  # a climb that is gone on with: its database was restored again, and is cold
-            self._measure(self._warm_up, cold=True)
-        measured = self._measure(order, cold=first and not self._warm_up)
+        measured = self._measure(order, cold=not self.load_again() and first)
         rung = measured.rung.model_copy(update={"restore_s": self.server.restore_s}) if first else measured.rung
         self.bench.store.put(measured._replace(rung=rung))
         return rung
 
-    def _measure(self, order: Order, *, cold: bool) -> Measured:
-        return measure(order, self.bench.plan, self.server, self._paths(), self.bench.watch, cold=cold)
+    def load_again(self) -> bool:
+        """True where this is gone on with: its database is restored again, cold and untouched, and the first rung is measured on it once more, for nothing.
 
-    def _paths(self) -> list[Path]:
-        storage = self.bench.plan.storages[self.cell.storage]
-        return [path for path in (storage.path, storage.log_path) if path]
+        That rung fills the cache as it did before, and leaves the consistency conditions something to find.
+        """
+        if self._server is not None or self._kept is None:
+            return False
+        if not self.repeat:
+            self.bench.store.put_note(GONE_ON.format(self.cell.storage))
+        self._measure(self._kept, cold=True)
+        return True
+
+    def _measure(self, order: Order, *, cold: bool) -> Measured:
+        return measure(order, self.bench.plan, self.server, self.bench.plan.storages[self.cell.storage].paths, self.bench.watch, cold=cold)

@@ -38,7 +38,7 @@ class Drive(Record):
 
 
 class Host(Record):
-    """The machine that was measured."""
+    """The machine that was measured. `places`: what lay under each path as it was named, so that a path is not taken for another of its name."""
 
     cpu: str
     cores: int
@@ -49,6 +49,7 @@ class Host(Record):
     governor: str = ""
     settings: dict[str, str] = Field(default_factory=dict)
     drives: tuple[Drive, ...] = ()
+    places: dict[str, str] = Field(default_factory=dict)
 
 
 class Cell(Record):
@@ -193,6 +194,8 @@ class Tally(Record):
     lost_users: int = 0
     client_cpu_s: float = 0.0
     client_workers: int = 1
+    client_cores: int | None = None
+    """Cores that the workers shared; None: not told."""
 
     def _sum(self, scope: Literal["whole", "window"]) -> Counts:
         return sum((getattr(t, scope) for t in self.transactions.values()), Counts())
@@ -216,6 +219,12 @@ class Tally(Record):
     def throughput_per_s(self) -> float:
         """Transactions completed per second of the window, rolled back ones included."""
         return self.window.completed / self.window_s
+
+    @property
+    def client_busy(self) -> float:
+        """The load generator's share of the time of its cores: workers that share one cannot use more than it has. 0 without a window."""
+        cores = min(self.client_workers, self.client_cores or self.client_workers)
+        return self.client_cpu_s / (cores * self.window_s) if self.window_s > 0 else 0.0
 
 
 class Summary(Record):

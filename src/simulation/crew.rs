@@ -96,6 +96,7 @@ impl Running {
             whole_s: self.now_s(),
             client_cpu_s: self.cpu_s[1] - self.cpu_s[0],
             client_workers: self.order.workers as usize,
+            client_cores: None,
             queued: self.order.queued(),
         }
     }

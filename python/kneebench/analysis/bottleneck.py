@@ -88,8 +88,11 @@ def _cpu(rungs: Sequence[Rung]) -> Evidence:
 def _one_core(rungs: Sequence[Rung]) -> Evidence:
     """One core flat out while the others idle: a single thread (software RAID, interrupts) that all the work goes through.
 
-    Not judged where other programs used enough to lift one core from idle to flat out.
+    Not judged where other programs used enough to lift one core from idle to flat out, nor where it is not known which cores are the
+    database's: those that were read may be another machine's.
     """
+    if _value(rungs, "database.busy") is None:
+        return Evidence("one core", None, "the database's cores were not measured")
     cores = _sources(rungs, "cores.busy") or _sources(rungs, "database.busy")
     if len(cores) < 2:
         return Evidence("one core", None, "the cores were not measured one by one")

@@ -30,5 +30,6 @@ def _begun(campaigns: Path) -> Plan | None:
     from kneebench.results import load
     from kneebench.results.store import find_unfinished
 
-    found = find_unfinished(campaigns, sized_plan(Path(), warehouses=1), host(), but=("workload.warehouses",))
+    asked = sized_plan(Path(), warehouses=1)
+    found = find_unfinished(campaigns, asked, host(asked.paths), but=("workload.warehouses",))
     return Plan.model_validate(load(found).campaign.plan) if found else None

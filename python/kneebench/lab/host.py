@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from kneebench.lab.drives import drive_of
-from kneebench.records import Host
+from kneebench.lab.drives import drive_of, mount_of
+from kneebench.records import Drive, Host
 
 SETTINGS = {
     "transparent_hugepage": "/sys/kernel/mm/transparent_hugepage/enabled",
@@ -49,9 +49,17 @@ def _system() -> str:
     return {key: value.strip('"') for key, _, value in pairs}.get("PRETTY_NAME", platform.system())
 
 
+def _place(path: Path, drive: Drive | None) -> str:
+    """What lies under a path now: the same words after a restart, others when another drive is mounted there."""
+    mount = mount_of(path)
+    kind = f"{drive.model}, {drive.size_bytes} bytes" if drive else mount.type
+    return f"{path.resolve()} on {mount.source} at {mount.point} ({kind})"
+
+
 def host(paths: Iterable[Path] = ()) -> Host:
-    """This machine, with the drives under `paths`; `cores` are those that this process may run on."""
-    drives = {drive.name: drive for path in paths if (drive := drive_of(path))}
+    """This machine, with the drives and places under `paths`; `cores` are those that this process may run on."""
+    found = {path: drive_of(path) for path in paths}
+    drives = {drive.name: drive for drive in found.values() if drive}
     return Host(
         cpu=_cpu(),
         cores=len(os.sched_getaffinity(0)),
@@ -62,4 +70,5 @@ def host(paths: Iterable[Path] = ()) -> Host:
         governor=_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         settings={name: text for name, path in SETTINGS.items() if (text := _line(path))},
         drives=tuple(drives.values()),
+        places={str(path): _place(path, drive) for path, drive in found.items()},
     )

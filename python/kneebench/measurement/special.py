@@ -75,8 +75,7 @@ def database_others(window: Window, cores: Sequence[int], client_cores: Sequence
 
 def client_busy(tally: Tally) -> Summary:
     """Told by the crew for the window as a whole: `high` is the value."""
-    value = tally.client_cpu_s / (tally.client_workers * tally.window_s) if tally.window_s > 0 else 0.0
-    return Summary(unit="share", value=value, high=value)
+    return Summary(unit="share", value=tally.client_busy, high=tally.client_busy)
 
 
 def log_write_latency_10s(window: Window) -> Summary | None:

@@ -28,9 +28,8 @@ def invalid(order: Order, tally: Tally, most_errors: float) -> str:
     """
     if order.phase == "warm_up":
         return ""
-    busy = tally.client_cpu_s / (tally.client_workers * tally.window_s)
-    if busy > CLIENT_BUSY:
-        return f"the load generator was {100 * busy:.0f} % busy (limit {100 * CLIENT_BUSY:.0f} %): it was measured, not the database"
+    if tally.client_busy > CLIENT_BUSY:
+        return f"the load generator was {100 * tally.client_busy:.0f} % busy (limit {100 * CLIENT_BUSY:.0f} %): it was measured, not the database"
     if tally.lost_users:
         return f"{tally.lost_users} of {tally.users} users lost their connection: the load was not the one ordered"
     if not tally.window.completed:

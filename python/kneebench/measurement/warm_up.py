@@ -88,9 +88,10 @@ def warm_up(rung: UnderWay, times: Schedule) -> WarmedUp:
     """Let the load run until the window may start."""
     if times.warm_up_s is not None:
         _pass(rung, times.warm_up_s, times)
-        return WarmedUp(True, "", (f"warm-up fixed at {times.warm_up_s:g} s by the plan, not judged",))
+        fixed = f"warm-up fixed at {times.warm_up_s:g} s by the plan, not judged"
+        return WarmedUp(True, "", (fixed, *_until_a_checkpoint(rung, times)))
     seen = _until_steady(rung, times)
-    notes = _until_a_checkpoint(rung, times) if times.cycles else ()
+    notes = _until_a_checkpoint(rung, times)
     if times.cycles and not seen.steady:
         seen = _settled(rung, times)
     return WarmedUp(seen.steady, seen.why, notes)
@@ -115,7 +116,9 @@ def _settled(rung: UnderWay, times: Schedule) -> Settled:
 
 
 def _until_a_checkpoint(rung: UnderWay, times: Schedule) -> tuple[str, ...]:
-    """Wait for the next checkpoint to begin; a note where none can be seen or none comes."""
+    """Wait for the next checkpoint to begin, where whole cycles are wanted; a note where none can be seen or none comes."""
+    if not times.cycles:
+        return ()
     if rung.checkpoints_begun is None:
         return ("checkpoints are not told by this server: the window is bound by time, not by whole cycles",)
     begun, until_s = rung.checkpoints_begun, rung.now_s + times.cycle_s + LATE_S

@@ -81,6 +81,11 @@ class Storage(Part):
             raise _wrong("log_path", sentence="a log_path together with the path that the data go to")
         return self
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Its directories, the data's first; none of a server by URL."""
+        return tuple(path for path in (self.path, self.log_path) if path)
+
 
 class Database(Part):
     """The engine, and which of its ways: the embedded server, your own build (`bin_dir`), or a running server (`url`)."""
@@ -248,6 +253,11 @@ class Plan(Part):
     def base(self) -> str:
         """The name of the storage that the others are compared with."""
         return self.baseline or next(iter(self.storages))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The directories of all storages."""
+        return tuple(path for storage in self.storages.values() for path in storage.paths)
 
     @property
     def simulated(self) -> bool:

@@ -186,7 +186,9 @@ def find_unfinished(root: Path, plan: Plan, host: Host | None = None, but: Seque
 
 
 def _same_machine(a: Host, b: Host) -> bool:
-    return all(getattr(a, name) == getattr(b, name) for name in ("cpu", "cores", "memory_bytes", "kernel"))
+    """And the same places on it, as far as both tell: the same words of a plan may name another directory, or another drive mounted on it."""
+    places = all(a.places[path] == b.places[path] for path in a.places.keys() & b.places.keys())
+    return places and all(getattr(a, name) == getattr(b, name) for name in ("cpu", "cores", "memory_bytes", "kernel"))
 
 
 def slug(text: str, longest: int = 48) -> str:
