@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,15 @@ def test_a_fixed_warm_up_is_followed_by_the_wait_for_a_checkpoint_too() -> None:
     found = measured(Formula(checkpoint_every_s=30), REPORT, plan(checkpoints=2, warm_up="7s"))
     assert (found.rung.warm_up_s, found.rung.tally.window_s) == (25, 60)
     assert found.rung.notes == ("warm-up fixed at 7 s by the plan, not judged",)
+
+
+def test_what_reads_the_meters_keeps_to_the_load_generators_cores_while_it_measures() -> None:
+    before, seen = os.sched_getaffinity(0), []
+    asked = plan()
+    asked = asked.model_copy(update={"workload": asked.workload.model_copy(update={"client_cores": (min(before),)})})
+    measured(Formula(), asked=asked, watch=lambda event: seen.append(os.sched_getaffinity(0)))
+    assert {frozenset(cores) for cores in seen} == {frozenset({min(before)})}
+    assert os.sched_getaffinity(0) == before
 
 
 def test_a_scouting_rung_does_not_wait_for_checkpoints() -> None:

@@ -5,7 +5,9 @@ Order of things: idle counts; connect; go; warm up; window; cool down; idle coun
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -60,7 +62,8 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
         crew = server.crew(crew_order(plan, order).model_dump_json())
         _connect(crew, order, server)
         logbook = Logbook(open_meters(plan.meters, Site(server, storage_paths), plan.simulated), server.now_s)
-        seen = _under_load(crew, order, times, logbook, server, watch)
+        with _kept_on(() if plan.simulated else plan.workload.client_cores):
+            seen = _under_load(crew, order, times, logbook, server, watch)
         refuse_starved(order, seen.tally)
         after = _idle(server)
         seen.logbook.look()
@@ -97,6 +100,17 @@ def _connect(crew: Crew, order: Order, server: Server) -> None:
             raise
         do = "allow more connections (max_connections), or fewer users in the ladder"
         raise KneebenchError(f"connecting {order.users} users", seen=str(error), do=do) from error
+
+
+@contextlib.contextmanager
+def _kept_on(cores: Sequence[int]) -> Iterator[None]:
+    """This thread, which reads the meters and tells of every second, on the load generator's cores, where the plan names any."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _under_load(crew: Crew, order: Order, times: Schedule, logbook: Logbook, server: Server, watch: Watch) -> Seen:

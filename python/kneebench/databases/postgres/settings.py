@@ -218,7 +218,16 @@ def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, 
     """Every setting that is not the version's default, and all that change what storage sees, as the server reads them back."""
     wanted = "SELECT name, current_setting(name), source FROM pg_settings WHERE source NOT IN ('default', 'client', 'session') OR name = ANY(%s) ORDER BY name"
     rows = connection.execute(wanted, [sorted(MATTERS)]).fetchall()
-    return tuple(Setting(name=name, value=value, source=source, matters=name in MATTERS) for name, value, source in rows if name not in PATHS)
+    return tuple(Setting(name=name, value=_told(name, value), source=source, matters=name in MATTERS) for name, value, source in rows if name not in PATHS)
+
+
+def _told(name: str, value: str) -> str:
+    """A value as it may be kept. Commands and connection strings may hold keys and passwords in any form: that they are set is enough.
+
+    >>> _told("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p"), _told("archive_command", ""), _told("work_mem", "4MB")
+    ('set, not kept: it may hold a secret', '', '4MB')
+    """
+    return "set, not kept: it may hold a secret" if value and name.endswith(("_command", "_conninfo")) else value
 
 
 def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
