@@ -15,6 +15,9 @@ from recorded import make
 from kneebench.brief import Brief
 from kneebench.brief.section import Figure, Section
 from kneebench.catalogue import names, part
+from kneebench.databases.postgres.engine import open_engine
+from kneebench.lab.journal import Journal
+from kneebench.plan.reader import read_plan
 from kneebench.records import Check, Climb, Results, Rung
 from kneebench.results import Store, load
 
@@ -393,3 +396,17 @@ def test_the_machine_is_said_to_be_the_load_generators_where_the_server_ran_else
     (near,) = section(served(results, {"url": "postgresql://localhost/x"}, FILES), "machine").sentences
     assert "reached there too (localhost)" in near
     assert section(served(results, {}, FILES), "machine").sentences == ()
+
+
+@pytest.mark.parametrize("place", ["own", "url", "simulated"])
+def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(results: Results, place: str, tmp_path: Path) -> None:
+    settings = {"settings": {"shared_buffers": "1GB", "jit": False}, "cores": [0, 1], "restore": "clone"}
+    brief = {"own": served(results, settings, FILES), "url": served(results, {}, BY_URL), "simulated": Brief(results)}[place]
+    toml, command = section(brief, "repeat").code
+    (tmp_path / "plan.toml").write_text(toml)
+    again = read_plan(tmp_path / "plan.toml")
+    assert again == make.Plan.model_validate(brief.reading.campaign.plan)
+    assert command == "kneebench run plan.toml"
+    assert ("Relative paths" in " ".join(section(brief, "repeat").sentences)) == (place == "own")
+    if place != "simulated":
+        open_engine(again, Journal(tmp_path))  # refuses what the plan may not say of such a server
