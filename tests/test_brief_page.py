@@ -18,7 +18,7 @@ from kneebench.catalogue import names, part
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.plan.reader import read_plan
-from kneebench.records import Check, Climb, Results, Rung
+from kneebench.records import Check, Climb, Results, Rung, Verdict
 from kneebench.results import Store, load
 
 FOLDER = make.HERE / make.NAME
@@ -410,3 +410,14 @@ def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(re
     assert ("Relative paths" in " ".join(section(brief, "repeat").sentences)) == (place == "own")
     if place != "simulated":
         open_engine(again, Journal(tmp_path))  # refuses what the plan may not say of such a server
+
+
+def test_two_figures_of_the_log_write_latency_are_each_told_for_what_they_are(results: Results) -> None:
+    stop = Verdict(stop="log_latency", fired=True, seen="6.1 ms", limit="5 ms", sentence="a log write took 6.1 ms (10 s median) at 72 users")
+    climbs = (results.climbs[0].model_copy(update={"verdicts": (stop,)}), results.climbs[1])
+    stopped = Brief(results.model_copy(update={"climbs": climbs}))
+    (figure,) = section(stopped, "log-writes").figures
+    assert figure.title == "Log writes: all within the limit of 5 ms, by the mean of the window"
+    assert "The stop judges the median of shorter means (10 s, or a third of the window): that one exceeded the limit on disk." in figure.caption
+    assert "The stop judges" not in section(Brief(results), "log-writes").figures[0].caption
+    assert re.search(r"within 5 ms, by the mean of the window: [\d,]+ \(scouting\)", section(stopped, "glance").verdicts[0].sentence)
