@@ -34,7 +34,7 @@ def _method(reading: Reading) -> Iterator[str]:
     yield f"Workload: TPROC-C, {size}, profile {workload.profile} ({profile}); users {home}, {think}. One New-Order in a hundred rolls back by design."
     if isinstance(ladder.users, tuple):
         yield (
-            "Climb: first a rung of many users that only warms the database up; then users multiplied by "
+            "Climb: first a rung of many users that only warms the database up; then users multiplied by"
             f" {ladder.step:g} from rung to rung, windows of {words.time(ladder.window)}, until a stop fired; one bisection. "
             "The stop is the rung where a condition fired, the knee the rung before it."
         )
