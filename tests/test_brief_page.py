@@ -15,7 +15,10 @@ from recorded import make
 from kneebench.brief import Brief
 from kneebench.brief.section import Figure, Section
 from kneebench.catalogue import names, part
-from kneebench.records import Check, Climb, Results, Rung
+from kneebench.databases.postgres.engine import open_engine
+from kneebench.lab.journal import Journal
+from kneebench.plan.reader import read_plan
+from kneebench.records import Check, Climb, Results, Rung, Verdict
 from kneebench.results import Store, load
 
 FOLDER = make.HERE / make.NAME
@@ -341,3 +344,80 @@ def test_a_fixed_load_is_called_so_wherever_a_knee_would_stand(results: Results)
         assert "knee" not in found.title
         assert not any("knee" in figure.caption for figure in found.figures)
         assert not any("knee" in (table.caption + str(table.rows)).lower() for table in found.tables)
+
+
+def served(results: Results, database: dict[str, object], storages: dict[str, object], **image: str) -> Brief:
+    """The brief of the campaign as if another server had been measured."""
+    plan = make.Plan.model_validate({**results.campaign.plan, "database": {"engine": "postgres", **database}, "storages": storages})
+    campaign = results.campaign.model_copy(update={"plan": plan.model_dump(mode="json"), "simulated": False, "image": image})
+    return Brief(results.model_copy(update={"campaign": campaign}))
+
+
+BY_URL: dict[str, object] = {"disk": {"url": "postgresql://me@db1.example/x"}, "memory": {"url": "postgresql://me@db2.example/x"}}
+FILES: dict[str, object] = {"disk": {"path": "."}, "memory": {"path": "/dev/shm/kb"}}
+
+
+@pytest.mark.parametrize(
+    ("how", "said", "own"),
+    [
+        ({"restored_by": "template"}, "began from a fresh copy of a template database on the server, and was warmed", True),
+        ({"restored_by": "command"}, "began from a database that the plan's command put back, and was warmed", True),
+        ({"restored_by": "none"}, "Nothing was restored: every climb and repeat began with what the last one left", False),
+        ({}, "Every climb and repeat was warmed under load.", False),
+    ],
+)
+def test_of_a_server_by_url_the_brief_says_how_it_was_really_restored(results: Results, how: dict[str, str], said: str, own: bool) -> None:
+    brief = served(results, {}, BY_URL, **how)
+    method = " ".join(section(brief, "method").sentences)
+    assert said in method
+    assert "(copy)" not in method
+    assert "shared" not in method
+    assert "The server ran already, by URL, on whatever cores it has; the load generator was not pinned." in method
+    assert ("each from its own restore" in method, "one restored run" in method) == (own, own)
+    assert ("each from its own restore" in section(brief, "rungs").tables[0].caption) == own
+
+
+def test_a_server_of_ours_and_a_model_are_each_described_as_what_they_are(results: Results) -> None:
+    ours = " ".join(section(served(results, {"restore": "clone"}, FILES), "method").sentences)
+    assert "began from a restored database (clone), and was warmed" in ours
+    assert "load generator and database shared the machine's cores" in ours
+    model = " ".join(section(Brief(results), "method").sentences)
+    assert "began from a fresh model with a cold cache" in model
+    assert "shared the machine's cores" not in model
+
+
+def test_the_machine_is_said_to_be_the_load_generators_where_the_server_ran_elsewhere(results: Results) -> None:
+    machine = section(served(results, {}, BY_URL), "machine")
+    assert machine.sentences == (
+        "Processor, memory, system and drives are of the load generator's machine; the server was reached at db1.example and db2.example, "
+        "and its own machine is not described here.",
+    )
+    assert machine.tables[1].caption.startswith("Drives of the load generator's machine.")
+    (near,) = section(served(results, {"url": "postgresql://localhost/x"}, FILES), "machine").sentences
+    assert "reached there too (localhost)" in near
+    assert section(served(results, {}, FILES), "machine").sentences == ()
+
+
+@pytest.mark.parametrize("place", ["own", "url", "simulated"])
+def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(results: Results, place: str, tmp_path: Path) -> None:
+    settings = {"settings": {"shared_buffers": "1GB", "jit": False}, "cores": [0, 1], "restore": "clone"}
+    brief = {"own": served(results, settings, FILES), "url": served(results, {}, BY_URL), "simulated": Brief(results)}[place]
+    toml, command = section(brief, "repeat").code
+    (tmp_path / "plan.toml").write_text(toml)
+    again = read_plan(tmp_path / "plan.toml")
+    assert again == make.Plan.model_validate(brief.reading.campaign.plan)
+    assert command == "kneebench run plan.toml"
+    assert ("Relative paths" in " ".join(section(brief, "repeat").sentences)) == (place == "own")
+    if place != "simulated":
+        open_engine(again, Journal(tmp_path))  # refuses what the plan may not say of such a server
+
+
+def test_two_figures_of_the_log_write_latency_are_each_told_for_what_they_are(results: Results) -> None:
+    stop = Verdict(stop="log_latency", fired=True, seen="6.1 ms", limit="5 ms", sentence="a log write took 6.1 ms (10 s median) at 72 users")
+    climbs = (results.climbs[0].model_copy(update={"verdicts": (stop,)}), results.climbs[1])
+    stopped = Brief(results.model_copy(update={"climbs": climbs}))
+    (figure,) = section(stopped, "log-writes").figures
+    assert figure.title == "Log writes: all within the limit of 5 ms, by the mean of the window"
+    assert "The stop judges the median of shorter means (10 s, or a third of the window): that one exceeded the limit on disk." in figure.caption
+    assert "The stop judges" not in section(Brief(results), "log-writes").figures[0].caption
+    assert re.search(r"within 5 ms, by the mean of the window: [\d,]+ \(scouting\)", section(stopped, "glance").verdicts[0].sentence)

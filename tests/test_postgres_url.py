@@ -142,7 +142,7 @@ def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     assert [finding for finding in engine.findings() if finding.level != "ok"] == []
     first = engine.prepare(unwatched)
-    assert (first["warehouses"], first["reused"]) == ("1", "no")
+    assert (first["warehouses"], first["reused"], first["restored_by"]) == ("1", "no", "template")
     assert engine.prepare(unwatched)["reused"] == "yes"
     for _ in range(2):
         with engine.restored(CELL, unwatched) as server:

@@ -15,11 +15,13 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.finding import finding
 from kneebench.brief.latencies import at_one_rate
 from kneebench.campaign import run
+from kneebench.databases.postgres.loading import _progress as loading
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results
 from kneebench.results import load
 from kneebench.screen.answer import answers
+from kneebench.screen.live import Picture
 from kneebench.screen.progress import Line, Progress, line
 from kneebench.screen.tables import answers as tables
 from kneebench.screen.tables import rungs
@@ -152,3 +154,17 @@ def test_plain_lines_explain_the_mark_where_it_is_used_first(results: Results) -
         watch(Event(kind="rung", doing="", data={"rung": rung.model_copy(update={"tally": few}), "kept": False}))
     assert len(re.findall(r"P99.9 [\d.]+ [mu]?s \?", out.getvalue())) == 4
     assert out.getvalue().count("A ? marks") == 1
+
+
+def test_loading_is_shown_with_its_rate_beside_the_time_left() -> None:
+    event = loading({"rows": 250, "rows_total": 1000, "bytes": 10}, warehouses=20, elapsed_s=2.0)
+    out, progress = StringIO(), Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock())
+    progress.hear(event)
+    assert "150 warehouses/min, 6 s left" in drawn(Picture(progress, Console(width=160, file=StringIO())))
+    progress.hear(Event(kind="start", doing="restoring"))
+    assert "warehouses/min" not in drawn(Picture(progress, Console(width=160, file=StringIO())))
+    clock = Clock()
+    watch = PlainLines(Progress(Plan.model_validate(make.PLAN), EXPECTED, clock), out)
+    clock.now_s = 11.0
+    watch(event)
+    assert out.getvalue() == "  0:11 loading 20 warehouses 25 %, 150 warehouses/min, 6 s left\n"

@@ -161,6 +161,8 @@ def test_the_log_s_limit_says_how_long_its_means_were(window_s: float, windows: 
     found = judge("log_latency", [one])
     assert found.limit == f"5 ms, {said}"
     assert said in found.sentence
+    which = "mean of the window" if windows == 1 else f"{window_s / 3:.3g} s median"
+    assert f"a log write took 2 ms ({which}) at 2 users" in found.sentence
 
 
 def test_the_limit_of_the_plan_is_the_one_that_counts() -> None:

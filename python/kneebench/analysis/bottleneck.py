@@ -110,7 +110,7 @@ def _log(rungs: Sequence[Rung]) -> Evidence:
     latency_s, waits = _value(rungs, "log.write_latency"), _waiting(rungs, "wal")
     if latency_s is None and waits is None:
         return Evidence("log", None, "neither the log's write time nor waits for it were measured")
-    said = [f"a log write took {time(latency_s)} (limit {time(LOG_LATENCY_S)})"] if latency_s is not None else []
+    said = [f"a log write took {time(latency_s)} (mean of the window, limit {time(LOG_LATENCY_S)})"] if latency_s is not None else []
     said += [f"{_share(waits)} of the users' time went into waits for the log (limit {_share(LOG_WAIT_SHARE)})"] if waits is not None else []
     short = (latency_s or 0.0) > LOG_LATENCY_S or (waits or 0.0) > LOG_WAIT_SHARE
     return Evidence("log", short, ", ".join(said), waits or 0.0)

@@ -13,7 +13,7 @@ from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.finding import finding
 from kneebench.analysis.knee import knee, knee_rung
 from kneebench.analysis.words import named
-from kneebench.brief import look, words
+from kneebench.brief import look, served, words
 from kneebench.brief.latencies import AtOneRate, at_one_rate
 from kneebench.plan import Plan
 from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
@@ -80,6 +80,16 @@ class Reading:
     def point(self) -> str:
         """What the report measured: a knee that a climb found, or the load that the plan fixed."""
         return point(self.campaign)
+
+    @property
+    def restored(self) -> str:
+        """How each climb and repeat got its database; empty where that was not kept."""
+        return served.restored(self.campaign, self.plan)
+
+    @property
+    def own_restore(self) -> str:
+        """What a sentence adds of the report's runs: nothing where they were not restored, or nobody knows."""
+        return "" if self.restored in ("", "none") else ", each from its own restore"
 
     @property
     def base(self) -> Climb:

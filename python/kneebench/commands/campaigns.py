@@ -65,14 +65,14 @@ def compare(a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: J
       kneebench compare before after
     """
     from kneebench.results import across, differences
-    from kneebench.screen import tables
+    from kneebench.screen.compared import document, printed
 
     both = [_load(a, root), _load(b, root)]
     found, differing = across(both), differences(*both)
     if as_json:
-        show_json({"storages": [row.model_dump(mode="json") for row in found], "differences": differing})
+        show_json(document(found, differing))
     else:
-        show_parts(tables.across(found), *tables.differences(differing))
+        show_parts(*printed(found, differing))
 
 
 def write_brief(

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.comparison import NOPM, baseline, ratio_of
+from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ratio_of
+from kneebench.analysis.estimate import estimate
 from kneebench.analysis.knee import knee
-from kneebench.records import Climb, Comparison, Knee, Record, Results
+from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results
 from kneebench.results.compare_plans import comparable
 from kneebench.results.reading import point
+
+SAME_RATE = 0.01
+"""Rates this near each other are one: below the knee a hundredth more load changes the latency by less than the noise floor."""
 
 
 class Across(Record):
     """One cell of one campaign. `against` is its NOPM at the knee against the first campaign's baseline; None for the baseline
-    itself, and where either has no report. `sentence` says it for people; `point` is what the report measured, "knee" or "fixed load"."""
+    itself, and where either has no report. `sentence` says it for people; `point` is what the report measured, "knee" or "fixed load".
+
+    The mean latency stands beside: in open loop at `rate_per_s` where all cells had that one rate, else (`rate_per_s` None) in
+    closed loop at the knee. A campaign sets its rate by its own lowest knee, so two campaigns rarely share one.
+    """
 
     campaign: str
+    simulated: bool
     cell: str
     storage: str
     constraint: str
     point: str
     knee: Knee | None
     against: Comparison | None
+    rate_per_s: float | None
+    mean_s: Estimate | None
+    latency_against: Comparison | None
     sentence: str
 
 
@@ -33,7 +45,19 @@ def across(campaigns: Sequence[Results]) -> tuple[Across, ...]:
     for other in campaigns[1:]:
         comparable(campaigns[0], other)
     base = _base(campaigns[0])
-    return tuple(_row(results, climb, base) for results in campaigns for climb in results.climbs)
+    rate_per_s = _one_rate([climb for results in campaigns for climb in results.climbs])
+    return tuple(_row(results, climb, base, rate_per_s) for results in campaigns for climb in results.climbs)
+
+
+def _one_rate(climbs: Sequence[Climb]) -> float | None:
+    """The rate that every cell with a knee was given; None where they differ, or one was given none."""
+    rates = [_rate(climb) for climb in climbs if knee(climb)]
+    known = [rate for rate in rates if rate is not None]
+    return known[0] if known and len(known) == len(rates) and max(known) <= (1 + SAME_RATE) * min(known) else None
+
+
+def _rate(climb: Climb) -> float | None:
+    return next((rung.order.rate_per_s for rung in climb.of("latency") if rung.tally.latency and not rung.invalid), None)
 
 
 def _base(results: Results) -> Climb:
@@ -51,19 +75,29 @@ def _renamed(results: Results, climb: Climb) -> Climb:
     return climb.model_copy(update={"cell": cell})
 
 
-def _row(results: Results, climb: Climb, base: Climb) -> Across:
+def _mean(climb: Climb, found: Knee | None, rate_per_s: float | None) -> Estimate | None:
+    if rate_per_s is None or found is None:
+        return found.latency_s if found else None
+    return estimate([rung.tally.latency.mean_s for rung in climb.of("latency") if rung.tally.latency and not rung.invalid])
+
+
+def _row(results: Results, climb: Climb, base: Climb, rate_per_s: float | None) -> Across:
     named, found = _renamed(results, climb), knee(climb)
     itself = named.cell.id == base.cell.id
-    against = None if itself else ratio_of(named, base, NOPM)
+    against, latency = (None if itself else ratio_of(named, base, quantity) for quantity in (NOPM, MEAN if rate_per_s else KNEE_LATENCY))
     at = point(results.campaign)
     plain = "the baseline" if itself else f"no {at} was measured in a report" if found is None else f"the baseline has no {at} of a report"
     return Across(
         campaign=results.campaign.id,
+        simulated=results.campaign.simulated,
         cell=climb.cell.id,
         storage=climb.cell.storage,
         constraint=climb.cell.constraint,
         point=at,
         knee=found,
         against=against,
+        rate_per_s=rate_per_s,
+        mean_s=_mean(climb, found, rate_per_s),
+        latency_against=latency,
         sentence=against.sentence if against else plain,
     )

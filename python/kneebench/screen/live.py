@@ -38,7 +38,8 @@ class Picture:
         row = Table.grid(padding=(0, 2))
         share = progress.share
         bar = ProgressBar(total=1.0, completed=share, width=20) if share is not None else Text("")
-        step = f"{left(progress.step_left_s)} left" if progress.step_left_s else ""
+        remaining = f"{left(progress.step_left_s)} left" if progress.step_left_s else ""
+        step = ", ".join(part for part in (progress.rate, remaining) if part)
         whole = f"about {left(progress.left_s)} left in all" if progress.left_s > 0 else "longer than expected"
         row.add_row(bar, step, f"[dim]{_clock(progress.elapsed_s)} gone, {whole}[/]")
         return row

@@ -63,6 +63,18 @@ def left(duration_s: float) -> str:
     return f"{math.ceil(duration_s / 60)} min" if duration_s < 5400 else f"{duration_s / 3600:.1f} h"
 
 
+def rate(event: Event) -> str:
+    """How fast a step goes, where it tells: loading does.
+
+    >>> rate(Event(kind="progress", doing="loading 20 warehouses", data={"warehouses_per_min": 431.8})), rate(Event(kind="start", doing="restoring"))
+    ('432 warehouses/min', '')
+    """
+    found = event.data.get("warehouses_per_min")
+    if not isinstance(found, float):
+        return ""
+    return f"{found:.3g} warehouses/min" if found < 100 else f"{found:,.0f} warehouses/min"
+
+
 class Work:
     """What was expected of a campaign, and how much of it is done: loading, each storage's climb, the report's rungs."""
 
@@ -101,6 +113,7 @@ class Progress:
         self._work, self._clock, self._began_s = Work(plan, expected), clock, clock()
         self._told_s, self._done_s, self._took_s = 0.0, 0.0, 0.0
         self.doing, self.share, self.step_left_s = "starting", None, None  # type: tuple[str, float | None, float | None]
+        self.rate = ""
         self.lines: list[Line] = []
         self.verdicts: list[str] = []
         self.warnings: list[str] = []
@@ -109,6 +122,7 @@ class Progress:
         """Take in what happened."""
         if event.kind in ("start", "progress", "end"):
             self.doing, self.share, self.step_left_s = event.doing, 1.0 if event.kind == "end" else event.share, event.left_s
+            self.rate = rate(event)
         elif event.kind == "rung":
             self.lines.append(line(Rung.model_validate(event.data["rung"]), self.storages))
             self._count(self.lines[-1], kept=bool(event.data.get("kept")))

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kneebench.analysis.comparison import compare
+from kneebench.brief.page import DERIVED
 from kneebench.outcome import exit_code, failed_checks, invalid_rungs
 from kneebench.records import Results
 from kneebench.screen import tables
@@ -31,7 +32,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     if every_rung:
         yield Text()
         yield tables.rungs([line(rung, {climb.cell.id: climb.cell.storage}) for climb in results.climbs for rung in climb.rungs])
-    yield Text("\nDerived from TPC-C, not comparable with TPC results.", style="dim")
+    yield Text(f"\n{DERIVED}", style="dim")
 
 
 def results_json(results: Results) -> dict[str, Any]:

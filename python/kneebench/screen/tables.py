@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kneebench import units
 from kneebench.analysis.words import named, times_with_interval
-from kneebench.records import Estimate, Finding
+from kneebench.records import Comparison, Estimate, Finding
 from kneebench.results import Across, Listed
 from kneebench.screen.answer import Answer
 from kneebench.screen.progress import MARK, UNCERTAIN, Line
@@ -81,13 +81,15 @@ def _facts(found: Sequence[Answer]) -> Iterator[tuple[str, list[str]]]:
 
 
 def across(rows: Iterable[Across]) -> Table:
-    """The knees (or fixed loads) of two campaigns, against the first one's baseline."""
+    """The knees (or fixed loads) of two campaigns, against the first one's baseline; the latency beside."""
     rows = tuple(rows)
-    table = _table("campaign", "storage", f">{rows[0].point}, users", ">NOPM (95 % interval)", "NOPM against the first baseline")
+    rate = rows[0].rate_per_s
+    at = f"at {units.count(rate)}/s" if rate else f"at the {rows[0].point}"
+    table = _table("campaign", "storage", f"{rows[0].point}, users", f"NOPM\nmean latency {at}", "against the first baseline")
     for row in rows:
         found = row.knee
-        knee = (_users(found.users), _interval(found.nopm)) if found else ("none", "none")
-        table.add_row(escape(row.campaign), escape(row.storage), *knee, escape(_against(row)))
+        knee = (_users(found.users), f"{_interval(found.nopm)}\n{_times(row.mean_s)}") if found else ("none", "none")
+        table.add_row(*map(escape, (row.campaign, row.storage, *knee, _against(row))))
     return table
 
 
@@ -101,7 +103,13 @@ def differences(sentences: Sequence[str]) -> Iterator[Text]:
 def _against(row: Across) -> str:
     if row.against is None:
         return row.sentence
-    return times_with_interval(row.against.ratio) + ("" if row.against.differs else ": no difference can be claimed")
+    return f"NOPM {_ratio(row.against)}\nlatency {_ratio(row.latency_against)}"
+
+
+def _ratio(found: Comparison | None) -> str:
+    if found is None:
+        return "not measured"
+    return times_with_interval(found.ratio) + ("" if found.differs else ", no difference shown")
 
 
 def campaigns(listed: Iterable[Listed]) -> Table:

@@ -91,8 +91,9 @@ class PlainLines:
             return ""
         self._doing = event.doing
         share = f" {100 * event.share:.0f} %" if event.share is not None else ""
+        pace = f", {self._progress.rate}" if self._progress.rate else ""
         remaining = f", {left(event.left_s)} left" if event.left_s else ""
-        return f"{event.doing}{share}{remaining}"
+        return f"{event.doing}{share}{pace}{remaining}"
 
 
 def plain(rung: Line) -> str:

@@ -90,7 +90,7 @@ def _within(reading: Reading, climb: Climb) -> str:
     """A limit already exceeded at the first rung is a mark, not a stop: then this reads "none"."""
     limit_s = reading.plan.ladder.stops.log_latency.limit
     most = nopm_within(climb.of("scout", "bisection", "fixed"), "log.write_latency", limit_s)
-    return f"NOPM with log writes within {words.time(limit_s)}: {'none' if most is None else words.significant(most)} (scouting)."
+    return f"NOPM with log writes within {words.time(limit_s)}, by the mean of the window: {'none' if most is None else words.significant(most)} (scouting)."
 
 
 def _row(reading: Reading, climb: Climb) -> Row:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kneebench.brief import words
+from collections.abc import Iterator
+
+from kneebench.brief import served, words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.records import Drive
@@ -26,8 +28,23 @@ def section(reading: Reading) -> Section:
     }
     tables = [_facts(facts)]
     if host.drives:
-        tables.append(_drives(host.drives))
-    return Section(name="machine", title="Machine and drives", tables=tuple(tables))
+        tables.append(_drives(host.drives, "Drives of the load generator's machine. " if served.kind(reading.plan) == "url" else ""))
+    return Section(name="machine", title="Machine and drives", sentences=tuple(_whose(reading)), tables=tuple(tables))
+
+
+def _whose(reading: Reading) -> Iterator[str]:
+    """What the facts are of, where it is not simply the machine that was measured."""
+    kind = served.kind(reading.plan)
+    if kind == "simulated":
+        yield "This is the machine that the simulation ran on; the database, its cores and its drives were a model."
+    if kind != "url":
+        return
+    said = "Processor, memory, system and drives are of the load generator's machine"
+    where = served.hosts(reading.plan)
+    if elsewhere := [host for host in where if host not in served.HERE]:
+        yield f"{said}; the server was reached at {words.listed(elsewhere)}, and its own machine is not described here."
+    else:
+        yield f"{said}; the server was reached there too ({words.listed(where)}), and is on it unless that leads elsewhere."
 
 
 def _facts(facts: dict[str, str]) -> Table:
@@ -35,7 +52,7 @@ def _facts(facts: dict[str, str]) -> Table:
     return Table(columns=columns, rows=tuple(Row(cells=(name, value)) for name, value in facts.items() if value), narrow=True)
 
 
-def _drives(drives: tuple[Drive, ...]) -> Table:
+def _drives(drives: tuple[Drive, ...], whose: str) -> Table:
     columns = (
         Column(title="Drive", number=False),
         Column(title="Model", number=False),
@@ -47,4 +64,4 @@ def _drives(drives: tuple[Drive, ...]) -> Table:
         Row(cells=(d.name, d.model or "not named", words.size(d.size_bytes), " → ".join(d.stack) or words.NOTHING, d.scheduler or words.NOTHING))
         for d in drives
     )
-    return Table(caption="Traffic is counted on the whole devices at the bottom, once.", columns=columns, rows=tuple(rows), narrow=True)
+    return Table(caption=f"{whose}Traffic is counted on the whole devices at the bottom, once.", columns=columns, rows=tuple(rows), narrow=True)

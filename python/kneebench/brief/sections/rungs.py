@@ -35,7 +35,7 @@ def section(reading: Reading) -> Section | None:
     if not rows:
         return None
     caption = (
-        f"{reading.point.capitalize()}: the report's rungs, each from its own restore, closed loop. One rate: open loop, the same rate on every storage. "
+        f"{reading.point.capitalize()}: the report's rungs{reading.own_restore}, closed loop. One rate: open loop, the same rate on every storage. "
         "The first rung of a climb only warms the database up. Scouting rungs are one short measurement each and no results; drift is the "
         "first of them again, last. "
         "A ? marks a percentile with fewer than 100 samples beyond it. TPM as the database counts it."

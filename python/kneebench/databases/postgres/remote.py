@@ -77,14 +77,14 @@ class RemotePostgres:
             yield finding_of(error, subject)
 
     def prepare(self, watch: Watch) -> dict[str, str]:
-        """Load the image database (template) or the URL's own where it is empty; facts of the last storage's."""
+        """Load the image database (template) or the URL's own where it is empty; facts of the last storage's, and how it is restored."""
         facts: dict[str, str] = {}
         for url, storage in {url: name for name, url in self._urls.items()}.items():
             doing = f"preparing the database at {without_passwords(url)}"
             with explained(doing):
                 facts = self._prepared(self._address(storage), watch)
             watch(Event(kind="end", doing=doing, share=1.0))
-        return facts
+        return {**facts, "restored_by": self.how}
 
     def _prepared(self, address: Address, watch: Watch) -> dict[str, str]:
         if self.foreign:

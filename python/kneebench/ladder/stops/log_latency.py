@@ -22,7 +22,7 @@ QUANTITY = "log.write_latency_10s"
 def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     """Fires when the last rung exceeds the limit and the first did not; a mark where the first did."""
     assert isinstance(limits, LogLatency)
-    limit = f"{time(limits.limit)}, {_mean_over(rungs[-1])}"
+    limit, judged = f"{time(limits.limit)}, {_mean_over(rungs[-1])}", _judged(rungs[-1])
     seen = rungs[-1].quantity(QUANTITY)
     if seen is None:
         said = "the log's write latency was not measured, so its limit was not judged"
@@ -31,7 +31,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     mark = first is not None and first > limits.limit
     within = nopm_within(rungs, QUANTITY, limits.limit)
     best = "none" if within is None else count(within)
-    said = f"a log write took {time(seen)} at {number_of_users(rungs[-1].users)}; the limit is {limit}; NOPM within the limit: {best}"
+    said = f"a log write took {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)}; the limit is {limit}; NOPM within the limit: {best}"
     if mark and first is not None:
         said = f"already the first rung ({number_of_users(rungs[0].users)}) exceeded it with {time(first)}, so it marks the climb and did not stop it: {said}"
     return Verdict(stop="log_latency", fired=seen > limits.limit and not mark, seen=time(seen), limit=limit, sentence=said, mark=mark)
@@ -39,10 +39,23 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
 
 def _mean_over(rung: Rung) -> str:
     """What was judged in this rung, as measurement/special.py took it."""
-    window_s, summary = rung.tally.window_s, rung.quantities.get(QUANTITY)
-    if summary and len(summary.sources) == 1:
-        return f"mean over the window of {window_s:.3g} s"
-    return f"mean over {min(10.0, window_s / 3):.3g} s in two of three windows"
+    if _whole(rung):
+        return f"mean over the window of {rung.tally.window_s:.3g} s"
+    return f"mean over {_part_s(rung):.3g} s in two of three windows"
+
+
+def _judged(rung: Rung) -> str:
+    """The same in two words: the mean of the whole window, which the brief prints too, is another figure."""
+    return "mean of the window" if _whole(rung) else f"{_part_s(rung):.3g} s median"
+
+
+def _whole(rung: Rung) -> bool:
+    summary = rung.quantities.get(QUANTITY)
+    return summary is not None and len(summary.sources) == 1
+
+
+def _part_s(rung: Rung) -> float:
+    return min(10.0, rung.tally.window_s / 3)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

@@ -1,0 +1,45 @@
+"""Whose server was measured, where it ran, and how its database was really restored."""
+
+from __future__ import annotations
+
+from typing import Literal
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from kneebench.plan import Plan
+from kneebench.records import Campaign
+
+Kind = Literal["own", "url", "simulated"]
+HERE = frozenset(["localhost", "127.0.0.1", "::1"])
+
+
+def kind(plan: Plan) -> Kind:
+    """A server that kneebench ran, one by URL that ran already, or a model."""
+    if plan.simulated:
+        return "simulated"
+    return "url" if _urls(plan) else "own"
+
+
+def restored(campaign: Campaign, plan: Plan) -> str:
+    """How each climb and repeat got its database: "copy", "clone", "template", "command", "none", "model"; empty where an old campaign did
+    not keep it (its plan has the default of a server of ours, whatever was done to one by URL)."""
+    found = {"simulated": "model", "own": plan.database.restore, "url": campaign.image.get("restored_by", "")}
+    return found[kind(plan)]
+
+
+def hosts(plan: Plan) -> list[str]:
+    """Where the servers by URL were reached, as the URLs name it; a socket's directory is this machine.
+
+    >>> hosts(Plan.model_validate({"database": {"url": "postgresql://me@db1:5433/x"}, "storages": {"a": {}, "b": {"url": "postgresql:///x"}}}))
+    ['db1', 'localhost']
+    """
+    return list(dict.fromkeys(map(_host, _urls(plan))))
+
+
+def _urls(plan: Plan) -> list[str]:
+    return [url for storage in plan.storages.values() if (url := storage.url or plan.database.url)]
+
+
+def _host(url: str) -> str:
+    parts = urlsplit(url)
+    found = unquote(parts.hostname or parse_qs(parts.query).get("host", [""])[0])
+    return "localhost" if not found or found.startswith("/") else found
