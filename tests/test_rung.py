@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from formula import Formula, FormulaCrew
 
-from kneebench.databases.postgres.settings import GIB, Machine, rules
+from kneebench.databases.postgres.settings import Machine, rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, UnknownPart
 from kneebench.measurement.rung import Measured, measure
 from kneebench.plan import Plan
+from kneebench.plan.footprint import GIB
 from kneebench.records import Event, Order, Phase, Watch
 from kneebench.workload import crew_order
 
