@@ -145,3 +145,18 @@ def test_data_and_log_on_one_file_system_need_room_for_both(small: Path, tmp_pat
     assert crowded(plan_of(tmp_path / "images", path=small / "data", log_path=tmp_path), tmp_path) == []
     [error] = crowded(plan_of(tmp_path / "images", path=small / "data", log_path=small / "log"), tmp_path)
     assert "of log" in error.seen
+
+
+def test_the_log_gets_the_same_room_before_and_after_the_image_is_built(machine: Machine, tmp_path: Path) -> None:
+    """On a disk where the log takes what there is."""
+    plan = plan_of(tmp_path / "images", path=tmp_path)
+    plan = plan.model_copy(update={"database": plan.database.model_copy(update={"settings": {}})})
+    machine(24 * GIB, 20 * GIB, disk_bytes=3 * GIB)
+    engine = OwnPostgres(plan, Journal(tmp_path / "journal"))
+    before = engine.settings["max_wal_size"]
+    kept = tmp_path / "images" / engine.recipe.key
+    (kept / "data").mkdir(parents=True)
+    (kept / "facts.json").write_text("{}")
+    machine(24 * GIB, 20 * GIB, disk_bytes=3 * GIB - image_bytes(1))
+    assert OwnPostgres(plan, engine.journal).settings["max_wal_size"] == before
+    assert before == "768MB"

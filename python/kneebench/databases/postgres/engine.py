@@ -80,7 +80,7 @@ class OwnPostgres:
     def settings(self) -> dict[str, str]:
         """Of every server of this plan."""
         memory = psutil.virtual_memory().total
-        room = log_room_bytes(self.plan, memory, shared_buffers_bytes(memory, self.plan.workload.warehouses))
+        room = log_room_bytes(self.plan, memory, shared_buffers_bytes(memory, self.plan.workload.warehouses), self._image_place())
         return rules(self.plan, Machine(len(self._cores()), memory, room))
 
     @cached_property

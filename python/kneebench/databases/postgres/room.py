@@ -51,11 +51,18 @@ def free_bytes(path: Path) -> int:
     return seen.f_bavail * seen.f_frsize
 
 
-def log_room_bytes(plan: Plan, memory_bytes: int, buffers_bytes: int) -> int:
-    """What the smallest place for a log can give it: a third of what is left there beside the data; equal for all storages."""
+def log_room_bytes(plan: Plan, memory_bytes: int, buffers_bytes: int, image: Sequence[Place]) -> int:
+    """What the smallest place for a log can give it: a share of what is left there beside the data; equal for all storages.
+
+    An image that is still to be built counts as built, so that a campaign that is gone on with has the log that it began with.
+    """
     found = [place for storage in plan.storages.values() for place in places(storage, plan.workload.warehouses, 0)]
     most = int(memory_bytes * MEMORY_SHARE) - buffers_bytes
-    return min((share_of_the_log(_left_bytes(place, most)) for place in found if "log" in place.holds), default=0)
+    return min((share_of_the_log(_left_bytes(place, most) - _beside(place, image)) for place in found if "log" in place.holds), default=0)
+
+
+def _beside(place: Place, image: Sequence[Place]) -> int:
+    return sum(other.needs_bytes for other in image if device_of(other.path) == device_of(place.path))
 
 
 def _left_bytes(place: Place, memory_bytes: int) -> int:
