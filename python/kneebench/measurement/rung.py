@@ -5,6 +5,7 @@ Order of things: idle counts; connect; go; warm up; window; cool down; idle coun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import NamedTuple
 from kneebench._core import Crew
 from kneebench.analysis.bottleneck import OTHERS_BUSY
 from kneebench.databases.engine import Server
-from kneebench.errors import KneebenchError
+from kneebench.errors import InvalidMeasurement
 from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_database, warehouses_note
 from kneebench.measurement.logbook import Logbook
 from kneebench.measurement.meters import Site, open_meters
@@ -25,6 +26,8 @@ from kneebench.measurement.warm_up import Held, Schedule, WarmedUp, hold_window,
 from kneebench.plan import Plan
 from kneebench.records import Order, Rung, Second, Series, Summary, Tally, Watch
 from kneebench.workload import crew_order, running
+
+TO_LET_IN = "raise max_connections on the server and run again, or lower the upper end of ladder.users or workload.connections"
 
 
 class Measured(NamedTuple):
@@ -51,7 +54,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
     """Measure one rung; `cold` where it is the first on a restored database, which takes longer to warm.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
-    connections, KneebenchError when it does not let the users in.
+    connections, or does not let the users in.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     times = schedule(order, plan.ladder, server.settings, cold=cold)
@@ -95,8 +98,9 @@ def _connect(crew: Crew, order: Order, server: Server) -> None:
     except ConnectionError as error:
         if server.alive():
             raise
-        do = "allow more connections (max_connections), or fewer users in the ladder"
-        raise KneebenchError(f"connecting {order.users} users", seen=str(error), do=do) from error
+        full = re.search(r"SQLSTATE 53300|too many|connection slots", str(error))
+        do = TO_LET_IN if full else "correct what the server's words name"
+        raise InvalidMeasurement(f"connecting {order.users} users", seen=str(error), do=f"{do}; what was measured before is kept") from error
 
 
 def _under_load(crew: Crew, order: Order, times: Schedule, logbook: Logbook, server: Server, watch: Watch) -> Seen:
