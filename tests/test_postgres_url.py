@@ -342,6 +342,7 @@ def test_fewer_connections_than_the_ladder_has_users_are_found_before_it_climbs(
 @pytest.mark.usefixtures("password")
 def test_each_refusal_gets_the_advice_that_helps(elsewhere: Elsewhere) -> None:
     for url, advice in (
+        (elsewhere.url(user="tester:wrong", sslmode="prefer", sslrootcert=""), "PGPASSWORD"),
         (elsewhere.url("absent"), "create the database"),
         (elsewhere.url(sslmode="disable", sslrootcert=""), "pg_hba.conf"),
     ):

@@ -32,9 +32,9 @@ BY_STATE = {
 }
 """All of them are wrong with what the plan names, and come back until something is changed."""
 PASSING = {"57P01": RUN_AGAIN, "57P02": RUN_AGAIN, "57P03": "wait until the server has started, then run again"}
-BY_WORDS = {
-    "pg_hba|Ident authentication|Peer authentication|peer authentication": HOST_LINE,
+BY_WORDS = {  # the password first: with sslmode=prefer a second try without TLS adds words on pg_hba.conf
     "password|fe_sendauth|role .* does not exist|not permitted to log in": PASSWORD,
+    "pg_hba|Ident authentication|Peer authentication|peer authentication": HOST_LINE,
     "too many (clients|connections)|connection slots": CONNECTIONS,
     "database .* does not exist": DATABASE,
     "permission denied": RIGHTS,
