@@ -30,9 +30,10 @@ from kneebench.databases.postgres.launcher import Launch, make_cluster, running
 from kneebench.databases.postgres.loading import KEYS_MEMORY, STREAMS, load
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.schema import LARGEST_FIRST, keys_of, making
-from kneebench.databases.postgres.settings import GIB, Machine, loading, rules
+from kneebench.databases.postgres.settings import Machine, loading, rules
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.footprint import GIB
 from kneebench.plan.plan import Workload
 from kneebench.records import Address
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.plan.default import default_plan
+from kneebench.plan.default import Free, default_plan, fitting_warehouses, sized_plan
 from kneebench.plan.duration import expected, rungs
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.lines import Lines
@@ -24,6 +24,7 @@ from kneebench.plan.writer import to_toml
 from kneebench.records import Host
 from kneebench.units import TIME, parse_time
 
+PLENTY = Free(memory_bytes=20 << 30, tmpfs_bytes=24 << 30, disk_bytes=80 << 30)
 DISK = '[storages]\ndisk = { path = "." }\n'
 SMALL = Host(cpu="any", cores=2, memory_bytes=24 << 30, kernel="6", system="any")
 
@@ -215,28 +216,34 @@ def test_the_baseline_is_measured_first() -> None:
 
 
 def test_the_default_plan_compares_this_directory_with_memory_and_can_be_written_and_read(tmp_path: Path) -> None:
-    plan = default_plan(SMALL, tmp_path, memory=tmp_path)
+    plan = sized_plan(tmp_path, 20, memory=tmp_path)
     assert list(plan.storages) == ["disk", "memory"]
     assert plan.base == "disk"
     assert plan.ladder.quick
     assert parse_plan(to_toml(plan)) == plan
 
 
-def test_the_default_plan_takes_no_more_than_a_quarter_of_the_memory(tmp_path: Path) -> None:
-    small = SMALL.model_copy(update={"memory_bytes": 2 << 30})
-    assert default_plan(small, tmp_path, memory=tmp_path).workload.warehouses <= 5
+def test_the_default_plan_takes_no_more_than_a_quarter_of_the_memory() -> None:
+    assert fitting_warehouses(2, 2 << 30, PLENTY) <= 5
 
 
 def test_the_default_plan_says_what_is_too_small_for_it(tmp_path: Path) -> None:
-    tiny = SMALL.model_copy(update={"memory_bytes": 64 << 20})
-    with pytest.raises(PlanError, match="a quarter of the memory leaves 16 MiB"):
-        default_plan(tiny, tmp_path, memory=tmp_path)
+    for scarce, words in (
+        (PLENTY._replace(memory_bytes=1 << 30), "1 GiB memory available"),
+        (PLENTY._replace(tmpfs_bytes=64 << 20), "64 MiB free in the tmpfs"),
+        (PLENTY._replace(disk_bytes=0), "0 B free on the disk"),
+    ):
+        with pytest.raises(PlanError, match=f"the machine is too small.*{words}") as caught:
+            fitting_warehouses(2, 24 << 30, scarce)
+        assert "plan preset quick" in caught.value.do
+    with pytest.raises(PlanError, match="a quarter of the memory is 16 MiB"):
+        fitting_warehouses(2, 64 << 20, PLENTY)
     with pytest.raises(PlanError, match="No such file"):
         default_plan(SMALL, tmp_path, memory=tmp_path / "absent")
 
 
 def test_the_default_plan_is_expected_to_end_within_twelve_minutes_on_two_cores(tmp_path: Path) -> None:
-    assert 120 < expected(default_plan(SMALL, tmp_path, memory=tmp_path), SMALL).total_s < 720
+    assert 120 < expected(sized_plan(tmp_path, fitting_warehouses(2, 24 << 30, PLENTY)), SMALL).total_s < 720
 
 
 def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:

@@ -19,11 +19,14 @@ import psycopg
 import pytest
 
 from kneebench.databases.engine import Engine
+from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import find_build
-from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.postgres.cluster import own
+from kneebench.databases.postgres.engine import OwnPostgres, open_engine
+from kneebench.databases.postgres.launcher import make_cluster
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.errors import DatabaseLost, PlanError, Refused
+from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
 from kneebench.lab.journal import MARKER, Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
@@ -275,7 +278,8 @@ def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned
     script = """
 import sys, time
 from pathlib import Path
-from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.postgres.engine import OwnPostgres, open_engine
+from kneebench.databases.postgres.launcher import make_cluster
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell
@@ -421,3 +425,41 @@ def test_binaries_that_are_not_there_are_named(bench: Bench) -> None:
         bench.plan().model_copy(update={"database": bench.plan().database.model_copy(update={"bin_dir": bench.folder})}), bench.journal
     ).findings()
     assert ["there is no postgres and no initdb" in finding.seen for finding in findings if finding.level == "error"] == [True]
+
+
+@pytest.fixture
+def little(tmp_path: Path) -> Iterator[Path]:
+    """A file system that holds an empty cluster and not one warehouse."""
+    folder = tmp_path / "little"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160M", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@needs_root
+def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_small_a_place(bench: Bench, little: Path) -> None:
+    engine = bench.engine(image_path=little)
+    assert isinstance(engine, OwnPostgres)
+    with pytest.raises(PlanError, match=r"SQLSTATE 53100.*free some room"), engine._launch() as launch:
+        images.prepare(little, engine.recipe, launch, engine.settings, bench.journal, unwatched)
+    assert [path for path in little.iterdir() if not path.name.endswith(".lock")] == []
+
+
+@needs_root
+def test_an_initdb_that_fails_says_what_to_change_or_how_to_try_it_by_hand(bench: Bench, little: Path) -> None:
+    engine = bench.engine()
+    assert isinstance(engine, OwnPostgres)
+    for name in ("one", "two", "three"):
+        (little / name).mkdir()
+    with engine._launch() as launch:
+        with pytest.raises(KneebenchError, match=r"not as root: .*/initdb -D .* --no-such-option") as told:
+            make_cluster(launch, own(little / "one", engine.account), ["--no-such-option"])
+        assert told.value.exit_code == 1
+        with pytest.raises(PlanError, match=r"correct database\.settings"):
+            make_cluster(launch, own(little / "two", engine.account), ["--wal-segsize=5"])
+        (little / "filler").write_bytes(bytes(150 << 20))
+        with pytest.raises(PlanError, match=r"(?s)No space left on device.*free some room"):
+            make_cluster(launch, own(little / "three", engine.account), [])

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.address import address_of, connect, parameters
+from kneebench.databases.postgres.address import address_of, connect, explained, parameters
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import own
 from kneebench.databases.postgres.engine import open_engine
@@ -49,7 +49,7 @@ class Elsewhere(NamedTuple):
         return f"postgresql://{user}@localhost:{self.port}/{database}?" + "&".join(f"{key}={value}" for key, value in given.items() if value)
 
     def plan(self, url: str, **database: Any) -> Plan:
-        given = {"database": {"url": url, **database}, "workload": {"warehouses": 1}, "storages": {"there": {}}}
+        given = {"database": {"url": url, **database}, "workload": {"warehouses": 1}, "ladder": {"users": (1, 64)}, "storages": {"there": {}}}
         return Plan.model_validate(given)
 
     def execute(self, *statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
@@ -309,8 +309,62 @@ def test_a_work_database_that_another_run_uses_is_not_dropped(elsewhere: Elsewhe
 def test_what_the_server_refuses_is_told_in_its_words(elsewhere: Elsewhere) -> None:
     engine = open_engine(elsewhere.plan(elsewhere.url(user="poor"), restore="none"), elsewhere.journal)
     assert ["GRANT CREATE" in finding.do for finding in engine.findings() if finding.level == "error"] == [True]
-    with pytest.raises(KneebenchError, match="permission denied"):
+    with pytest.raises(PlanError, match=r"permission denied.*grant the role"):
         engine.prepare(unwatched)
+
+
+def users(plan: Plan, given: int | tuple[int, int], **workload: int) -> Plan:
+    """The plan with other users in its ladder."""
+    changed = plan.model_dump(exclude_unset=True)
+    return Plan.model_validate(changed | {"ladder": {"users": given}, "workload": {**changed["workload"], **workload}})
+
+
+@pytest.mark.usefixtures("password")
+def test_fewer_connections_than_the_ladder_has_users_are_found_before_it_climbs(elsewhere: Elsewhere) -> None:
+    def found(given: int | tuple[int, int], **workload: int) -> list[tuple[str, str]]:
+        findings = open_engine(users(elsewhere.plan(elsewhere.url()), given, **workload), elsewhere.journal).findings()
+        return [(finding.level, f"{finding.seen}; {finding.do}") for finding in findings if finding.level != "ok"]
+
+    assert found((0, 90)) == found((0, 512), connections=90) == []
+    [(level, told)] = found((0, 512))
+    assert level == "warning"
+    assert "max_connections is 100, 3 of them reserved, 0 in use: 93 users at once get in, the plan has up to 512" in told
+    assert "the climb wants 516 free" in told
+    assert "workload.connections to 93" in told
+    assert [level for level, _ in found(601)] == ["error"]
+    elsewhere.execute("ALTER ROLE tester CONNECTION LIMIT 20")
+    try:
+        assert ["16 users at once" in told for _, told in found((0, 90))] == [True]
+    finally:
+        elsewhere.execute("ALTER ROLE tester CONNECTION LIMIT -1")
+
+
+@pytest.mark.usefixtures("password")
+def test_each_refusal_gets_the_advice_that_helps(elsewhere: Elsewhere) -> None:
+    for url, advice in (
+        (elsewhere.url(user="tester:wrong", sslmode="prefer", sslrootcert=""), "PGPASSWORD"),
+        (elsewhere.url("absent"), "create the database"),
+        (elsewhere.url(sslmode="disable", sslrootcert=""), "pg_hba.conf"),
+    ):
+        with pytest.raises(PlanError) as raised:
+            connect(address_of(url))
+        assert advice in raised.value.do, raised.value
+    address = address_of(elsewhere.url())
+    for statement, kind, advice in (
+        ("CREATE DATABASE postgres", KneebenchError, f'psql "postgresql://tester@localhost:{elsewhere.port}/postgres?sslmode=verify-full'),
+        ("CREATE ROLE another", PlanError, "grant the role"),
+        ("CREATE DATABASE theirs TEMPLATE absent", PlanError, "create the database"),
+    ):
+        with pytest.raises(kind) as told, explained("asking", address), connect(address) as session:
+            session.execute(statement.encode())
+        assert advice in told.value.do, told.value
+        assert PASSWORD not in str(told.value)
+    elsewhere.execute("ALTER ROLE tester CONNECTION LIMIT 0")
+    try:
+        with pytest.raises(PlanError, match="max_connections"):
+            connect(address)
+    finally:
+        elsewhere.execute("ALTER ROLE tester CONNECTION LIMIT -1")
 
 
 @pytest.mark.usefixtures("password")

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from formula import Formula, FormulaCrew
 
-from kneebench.databases.postgres.settings import GIB, Machine, rules
-from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, UnknownPart
+from kneebench.databases.postgres.settings import Machine, rules
+from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.rung import Measured, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
+from kneebench.plan.footprint import GIB
 from kneebench.records import Event, Order, Phase, Watch
 from kneebench.workload import crew_order
 
@@ -197,8 +198,11 @@ def test_all_connections_lost_is_a_lost_database_even_if_the_server_is_back() ->
 
 
 def test_a_server_that_lets_nobody_in_is_told_before_the_clock_starts() -> None:
-    with pytest.raises(KneebenchError, match=r"connecting 8 users: too many clients.*max_connections"):
-        measured(Formula(refuses="too many clients already"))
+    with pytest.raises(InvalidMeasurement, match=r"connecting 8 users: FATAL: too many clients.*raise max_connections.*workload.connections"):
+        measured(Formula(refuses="FATAL: too many clients already (SQLSTATE 53300)"))
+    with pytest.raises(InvalidMeasurement, match="connecting 8 users: no such function") as told:
+        measured(Formula(refuses="no such function"))
+    assert "max_connections" not in told.value.do
 
 
 def test_an_unknown_meter_is_refused() -> None:

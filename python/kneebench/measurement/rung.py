@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from kneebench._core import Crew
 from kneebench.analysis.bottleneck import OTHERS_BUSY
 from kneebench.databases.engine import Server
-from kneebench.errors import KneebenchError
+from kneebench.errors import InvalidMeasurement
 from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_database, warehouses_note
 from kneebench.measurement.logbook import Logbook
 from kneebench.measurement.meters import Site, open_meters
@@ -27,6 +28,8 @@ from kneebench.measurement.warm_up import Held, Schedule, WarmedUp, hold_window,
 from kneebench.plan import Plan
 from kneebench.records import Order, Rung, Second, Series, Summary, Tally, Watch
 from kneebench.workload import crew_order, running
+
+TO_LET_IN = "raise max_connections on the server and run again, or lower the upper end of ladder.users or workload.connections"
 
 
 class Measured(NamedTuple):
@@ -53,7 +56,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
     """Measure one rung; `cold` where it is the first on a restored database, which takes longer to warm.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
-    connections, KneebenchError when it does not let the users in.
+    connections, or does not let the users in.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     times = schedule(order, plan.ladder, server.settings, cold=cold)
@@ -98,8 +101,9 @@ def _connect(crew: Crew, order: Order, server: Server) -> None:
     except ConnectionError as error:
         if server.alive():
             raise
-        do = "allow more connections (max_connections), or fewer users in the ladder"
-        raise KneebenchError(f"connecting {order.users} users", seen=str(error), do=do) from error
+        full = re.search(r"SQLSTATE 53300|too many|connection slots", str(error))
+        do = TO_LET_IN if full else "correct what the server's words name"
+        raise InvalidMeasurement(f"connecting {order.users} users", seen=str(error), do=f"{do}; what was measured before is kept") from error
 
 
 @contextlib.contextmanager

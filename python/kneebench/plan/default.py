@@ -7,10 +7,15 @@ bound, for it takes memory and copies on the same cores.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+import psutil
 
 from kneebench.errors import PlanError
 from kneebench.plan.duration import WAREHOUSE_BYTES
+from kneebench.plan.footprint import MEMORY_SHARE, QUICK_CHECKPOINT_S, climb_bytes, image_bytes, log_room_bytes, max_wal_bytes, shared_buffers_bytes
 from kneebench.plan.plan import Ladder, Plan, Storage, Workload
 from kneebench.records import Host
 from kneebench.units import size
@@ -20,20 +25,35 @@ _WAREHOUSES_PER_CORE = 10
 """Four warehouses a user, for about 2.5 users a core at the knee of a database in memory (methods: sizing)."""
 _MOST_WAREHOUSES = 100
 _FEWEST_WAREHOUSES = 2
-_GROWTH = 1.25
-"""What the tables grow to during a climb, at most."""
-_LOG_BYTES = 768 << 20
-"""Room for the log, at least: the engine takes what there is, so that checkpoints come by time."""
+_TAKEN = 0.9
+"""Of what is free when the plan is sized: other programs want some more before the last restore, and so does the load generator."""
+
+
+class Free(NamedTuple):
+    """What of a machine is free: memory that programs can have, the tmpfs, the disk."""
+
+    memory_bytes: int
+    tmpfs_bytes: int
+    disk_bytes: int
 
 
 def default_plan(host: Host | None, directory: Path, memory: Path = MEMORY) -> Plan:
     """The default plan for this machine; `directory` is on the disk to be measured, `memory` is a tmpfs.
 
-    Raises PlanError where the tmpfs or the disk holds too little.
+    Raises PlanError where memory, the tmpfs or the disk has too little free.
     """
     cores = host.cores if host else 2
     memory_bytes = host.memory_bytes if host else 4 << 30
-    return sized_plan(directory, _warehouses(cores, memory_bytes, _free(directory), _free(memory)), memory)
+    free = Free(psutil.virtual_memory().available, _free(memory), _free(directory))
+    return sized_plan(directory, fitting_warehouses(cores, memory_bytes, free), memory)
+
+
+def is_default(plan: Plan) -> bool:
+    """True for the default plan of a directory, however many warehouses it has."""
+    disk, memory = plan.storages.get("disk"), plan.storages.get("memory")
+    if not (disk and disk.path and memory and memory.path):
+        return False
+    return plan == sized_plan(disk.path, plan.workload.warehouses, memory.path)
 
 
 def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
@@ -57,18 +77,40 @@ def _free(path: Path) -> int:
         raise PlanError(f"sizing the default plan by {path}", seen=error.strerror or str(error), do="write a plan that names your own storages") from None
 
 
-def _warehouses(cores: int, memory_bytes: int, disk_bytes: int, shm_bytes: int) -> int:
-    """As many as the knee's users want, and no more than a quarter of the memory, the tmpfs, and half the disk hold.
+def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
+    """As many as the knee's users want, no more than a quarter of the memory holds, and so many that there is room for all of it.
 
-    >>> _warehouses(2, 24 << 30, 80 << 30, 24 << 30), _warehouses(2, 4 << 30, 80 << 30, 24 << 30)
-    (20, 9)
+    Raises PlanError where there is none for the smallest database.
+
+    >>> fitting_warehouses(2, 24 << 30, Free(21 << 30, 24 << 30, 80 << 30)), fitting_warehouses(2, 8 << 30, Free(4 << 30, 4 << 30, 80 << 30))
+    (20, 7)
     """
-    wanted = min(max(20, _WAREHOUSES_PER_CORE * cores), _MOST_WAREHOUSES)
-    in_memory, on_disk = (int((free_bytes - _LOG_BYTES) / _GROWTH) for free_bytes in (shm_bytes, disk_bytes // 2))
-    room = {"a quarter of the memory": memory_bytes // 4, f"{MEMORY}": in_memory, "half of the free disk": on_disk}
-    place, held_bytes = min(room.items(), key=lambda item: item[1])
-    if held_bytes < _FEWEST_WAREHOUSES * WAREHOUSE_BYTES:
-        do = f"free some, make {MEMORY} larger, or write a plan that names your own storages (`kneebench plan preset quick`)"
-        needed = _FEWEST_WAREHOUSES * WAREHOUSE_BYTES
-        raise PlanError("sizing the default plan", seen=f"{place} leaves {size(max(held_bytes, 0))} for a database of at least {size(needed)}", do=do)
-    return min(wanted, held_bytes // WAREHOUSE_BYTES)
+    wanted = min(max(20, _WAREHOUSES_PER_CORE * cores), _MOST_WAREHOUSES, memory_bytes // 4 // WAREHOUSE_BYTES)
+    for warehouses in range(wanted, _FEWEST_WAREHOUSES - 1, -1):
+        if not any(_short(warehouses, cores, memory_bytes, free)):
+            return warehouses
+    raise PlanError(
+        "sizing the default plan",
+        seen=f"the machine is too small for a database of {_FEWEST_WAREHOUSES} warehouses: {_why(cores, memory_bytes, free)}",
+        do="free some, or write a plan that names your own storages (`kneebench plan preset quick`)",
+    )
+
+
+def _why(cores: int, memory_bytes: int, free: Free) -> str:
+    least = _FEWEST_WAREHOUSES * WAREHOUSE_BYTES
+    return "; ".join(_short(_FEWEST_WAREHOUSES, cores, memory_bytes, free)) or f"a quarter of the memory is {size(memory_bytes // 4)}, {size(least)} needed"
+
+
+def _short(warehouses: int, cores: int, memory_bytes: int, free: Free) -> Iterator[str]:
+    """Where so many warehouses find too little room, by what `check` will ask for: data and log on both, the image beside the disk's."""
+    data, buffers = climb_bytes(warehouses), shared_buffers_bytes(memory_bytes, warehouses)
+    in_memory = min(free.tmpfs_bytes, int(memory_bytes * MEMORY_SHARE) - buffers)
+    log = max_wal_bytes(cores, log_room_bytes(min(in_memory, free.disk_bytes - image_bytes(warehouses)) - data), QUICK_CHECKPOINT_S)
+    needed = {
+        "memory available": (free.memory_bytes, data + log + buffers),
+        "free in the tmpfs": (free.tmpfs_bytes, data + log),
+        "free on the disk": (free.disk_bytes, data + log + image_bytes(warehouses)),
+    }
+    for what, (there, needs) in needed.items():
+        if needs > there * _TAKEN:
+            yield f"{size(there)} {what}, {size(int(needs / _TAKEN))} needed"

@@ -20,6 +20,7 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pydantic import SecretStr, ValidationError
 
+from kneebench.databases.postgres.advice import advice, refusal
 from kneebench.databases.postgres.patience import Patient
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Address
@@ -91,7 +92,9 @@ def connect(address: Address, database: str = "", limit_s: float | None = None) 
             text, connect_timeout=10, application_name="kneebench", autocommit=True, cursor_factory=psycopg.ClientCursor, prepare_threshold=None
         )
     except psycopg.Error as error:
-        raise PlanError(f"connecting to {address.host}:{address.port} as {address.user}", seen=_words(error), do=_advice(str(error))) from None
+        raise PlanError(
+            f"connecting to {address.host}:{address.port} as {address.user}", seen=_words(error), do=advice(error.sqlstate or "", str(error), address)
+        ) from None
     connection.limit_s = limit_s
     return connection
 
@@ -105,13 +108,15 @@ def unhurried(session: psycopg.Connection[tuple[Any, ...]]) -> None:
 
 
 @contextlib.contextmanager
-def explained(doing: str) -> Iterator[None]:
-    """What the server refuses inside is raised as a KneebenchError in its words."""
+def explained(doing: str, address: Address | None = None) -> Iterator[None]:
+    """What the server refuses inside is raised as a KneebenchError in its words; with an address, that of the plan's URL, as a
+    PlanError where the plan or the server must be changed first."""
     try:
         yield
     except psycopg.Error as error:
-        state = f" (SQLSTATE {error.sqlstate})" if error.sqlstate else ""
-        raise KneebenchError(doing, seen=_words(error) + state, do="see the server's words above") from error
+        state = error.sqlstate or ""
+        told = refusal(doing, _words(error) + (f" (SQLSTATE {state})" if state else ""), state, address)
+        raise told if address else KneebenchError(doing, seen=told.seen, do=told.do) from error
 
 
 def answers(address: Address) -> bool:
@@ -123,13 +128,3 @@ def answers(address: Address) -> bool:
 
 def _words(error: psycopg.Error) -> str:
     return " ".join(str(error).split())
-
-
-def _advice(words: str) -> str:
-    if "password" in words or "fe_sendauth" in words:
-        return "set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"
-    if "refused" in words or "No such file" in words or "resolve" in words or "could not translate" in words:
-        return "start the server, or correct host and port of the URL"
-    if "ssl" in words.lower() or "certificate" in words:
-        return "correct sslmode and sslrootcert of the URL"
-    return "see the server's words above"

@@ -7,6 +7,7 @@ test, it starts cold, and at the end both are gone. Start reading here.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import time
@@ -25,23 +26,22 @@ from kneebench.databases.postgres.cluster import DATABASE, configure, move_log, 
 from kneebench.databases.postgres.copying import cool, duplicate
 from kneebench.databases.postgres.launcher import Launch, Running, running
 from kneebench.databases.postgres.remote import RemotePostgres
-from kneebench.databases.postgres.room import Place, log_room_bytes, obstacles, places, require
+from kneebench.databases.postgres.room import Place, crowded, device_of, log_room_bytes, obstacles, places, require, to_need_less
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.databases.postgres.settings import (
     Machine,
     check_settings,
     complaint,
-    data_bytes,
     initdb_options,
     rules,
     setting_bytes,
-    shared_buffers_bytes,
 )
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.lab.drives import mount_of
+from kneebench.lab.drives import existing, mount_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.footprint import data_bytes, image_bytes, shared_buffers_bytes
 from kneebench.plan.plan import Storage
 from kneebench.records import Cell, Event, Finding, Watch
 from kneebench.units import size
@@ -80,7 +80,7 @@ class OwnPostgres:
     def settings(self) -> dict[str, str]:
         """Of every server of this plan."""
         memory = psutil.virtual_memory().total
-        room = log_room_bytes(self.plan, memory, shared_buffers_bytes(memory, self.plan.workload.warehouses))
+        room = log_room_bytes(self.plan, memory, shared_buffers_bytes(memory, self.plan.workload.warehouses), self._image_place())
         return rules(self.plan, Machine(len(self._cores()), memory, room))
 
     @cached_property
@@ -122,14 +122,35 @@ class OwnPostgres:
                 yield Finding(level="error", subject="database.settings", seen=words, do="correct the plan's settings")
 
     def _obstacles(self, storage: Storage) -> Iterator[Finding]:
-        buffers = setting_bytes(self.settings["shared_buffers"])
-        for place in self._places(storage):
-            found = list(obstacles(place, self.account, buffers, psutil.virtual_memory().available))
-            yield from found or [
+        """What stands in a storage's way, beside the image where that is still to be built; else what will be written there."""
+        there = self._places(storage)
+        found = [finding for place in there for finding in obstacles(place, self.account)]
+        yield from (
+            found
+            or list(self._crowded(self._with_image(there)))
+            or [
                 Finding(
                     level="ok", subject=str(place.path), seen=f"{place.holds}: up to {size(place.needs_bytes)} would be written, and removed after each climb"
                 )
+                for place in there
             ]
+        )
+
+    def _crowded(self, wanted: Sequence[Place]) -> Iterator[Finding]:
+        buffers = setting_bytes(self.settings["shared_buffers"])
+        return crowded(wanted, buffers, psutil.virtual_memory().available, to_need_less(self.plan))
+
+    def _with_image(self, there: Sequence[Place]) -> list[Place]:
+        """A storage's places, and the image's where it is still to be built on a file system of theirs."""
+        devices = {device_of(place.path) for place in there}
+        return [*there, *(place for place in self._image_place() if device_of(place.path) in devices)]
+
+    def _image_place(self) -> list[Place]:
+        """Where the image will be written and how much; nothing where it is kept already."""
+        folder = self.plan.database.image_path.absolute()
+        if images.find(folder, self.recipe):
+            return []
+        return [Place(existing(folder), "image", image_bytes(self.plan.workload.warehouses))]
 
     def _cores_missing(self) -> Iterator[Finding]:
         missing = sorted(set(self.plan.database.cores) - os.sched_getaffinity(0))
@@ -150,17 +171,18 @@ class OwnPostgres:
         folder = self.plan.database.image_path.absolute()
         if image := images.find(folder, self.recipe):
             return Finding(level="ok", subject=f"image {image.folder}", seen=f"built, {size(image.size_bytes)}: it is used again")
-        needed = data_bytes(self.plan.workload.warehouses)
-        place = Place(next(p for p in (folder, *folder.parents) if p.exists()), "image", needed + needed // 10)
+        [place] = self._image_place()
+        written = f"about {size(data_bytes(self.plan.workload.warehouses))} would be written, and kept"
         return next(
-            obstacles(place, self.account, 0, 2**63),
-            Finding(level="ok", subject=f"image {folder / self.recipe.key}", seen=f"about {size(needed)} would be written, and kept"),
+            itertools.chain(obstacles(place, self.account), self._crowded([place])),
+            Finding(level="ok", subject=f"image {folder / self.recipe.key}", seen=written),
         )
 
     def prepare(self, watch: Watch) -> dict[str, str]:
-        """Build the image, or find it."""
-        finding = self._image_finding()
-        require([finding], "making room for the image")
+        """Build the image, or find it; nothing is loaded that could not be restored for want of room beside it."""
+        require([self._image_finding()], "making room for the image")
+        for name, storage in self.plan.storages.items():
+            require(list(self._crowded(self._with_image(self._places(storage)))), f"making room for the image and a copy of it on {name!r}")
         with self._launch() as launch:
             check_settings(launch, self.settings)
             self._image = images.prepare(self.plan.database.image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)

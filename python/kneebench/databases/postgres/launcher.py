@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -26,6 +28,14 @@ from kneebench.records import Address
 
 START_LIMIT_S = 120.0
 USER = "kneebench"
+TO_CHANGE = {
+    "No space left on device|Disk quota exceeded": "free some room on the file system of that directory, or name another in the plan",
+    "could not (map anonymous|create) shared memory|Cannot allocate memory": "lower shared_buffers or max_connections in database.settings",
+    "configuration|invalid value for parameter|invalid argument|must be (a power|between)": "correct database.settings, whose key its words name",
+    "Permission denied|[Rr]ead-only file system": "let the server's account write to that directory, or name another in the plan",
+    "error while loading shared libraries|could not find|was not found": "install the rest of that PostgreSQL, or correct database.bin_dir",
+}
+"""What to do, by the words of `postgres` and `initdb` where the plan, or what it names, must be changed."""
 LOST_LOGS = "lost-servers"
 """The folder beside the journal with the logs of servers that were lost."""
 
@@ -140,13 +150,18 @@ def _clear_way(data: Path, runtime: Path) -> None:
         raise KneebenchError(f"starting the server in {runtime}", seen=f"the socket {socket_of(runtime)} is there already", do="run kneebench clean")
 
 
+def _not_begun(doing: str, seen: str, words: str, otherwise: str) -> KneebenchError:
+    """A program of the build that ended before it served: a PlanError where its words tell what to change."""
+    told = next((do for pattern, do in TO_CHANGE.items() if re.search(pattern, words)), None)
+    return PlanError(doing, seen=seen, do=told) if told else KneebenchError(doing, seen=seen, do=otherwise)
+
+
 def _await_start(server: Running) -> None:
     began = time.monotonic()
     while not server.answers():
         lines = last_lines(server.launch.log)
         if server.process.poll() is not None:
-            wrong = PlanError if "configuration" in lines or "invalid value for parameter" in lines else KneebenchError
-            raise wrong("starting the server", seen=server.ending(), do="see the server's own words above: correct database.settings, or what they name")
+            raise _not_begun("starting the server", server.ending(), lines, "read the server's log, correct what it names, then run again")
         if time.monotonic() - began > START_LIMIT_S:
             raise KneebenchError(
                 "starting the server", seen=f"it did not answer in {START_LIMIT_S:.0f} s; its last lines: {lines}", do="look at the load of the storage"
@@ -160,4 +175,6 @@ def make_cluster(launch: Launch, data: Path, options: Sequence[str]) -> None:
     command, more = launch.command("initdb", *base, *options, reach=(data.parent,))
     done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     if done.returncode != 0:
-        raise KneebenchError(f"making a database cluster in {data}", seen=(done.stderr or done.stdout).strip()[-600:], do="see the words of initdb above")
+        words = (done.stderr or done.stdout).strip()[-600:]
+        by_hand = shlex.join(map(str, [launch.build.bin_dir / "initdb", *base, *options]))
+        raise _not_begun(f"making a database cluster in {data}", words, words, f"try it by hand, not as root: {by_hand}")

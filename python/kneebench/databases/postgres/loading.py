@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ import psycopg
 
 from kneebench._core import Loading
 from kneebench.databases.postgres.address import connect, unhurried
+from kneebench.databases.postgres.advice import refusal, state_of
 from kneebench.databases.postgres.schema import (
     LARGEST_FIRST,
     Connection,
@@ -173,11 +173,5 @@ def _checkpoint(connection: Connection) -> None:
 
 
 def _explained(doing: str, words: str) -> KneebenchError:
-    """The server's words, with what to do about their SQLSTATE (appendix A of PostgreSQL's manual)."""
-    advice = {
-        "53100": "free some room where the database's files are, or lower workload.warehouses",
-        "42501": "let the role create tables in schema public, and schemas in the database",
-        "57P01": "the server was shut down: start it and run again",
-    }
-    code = re.search(r"SQLSTATE (\w{5})", words)
-    return KneebenchError(doing, seen=words, do=advice.get(code[1] if code else "", "what was loaded so far is dropped when you run again"))
+    """The server's words, with what to do about their SQLSTATE. What was loaded so far is dropped by the next run."""
+    return refusal(doing, words, state_of(words))

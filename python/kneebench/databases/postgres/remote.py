@@ -22,6 +22,7 @@ import psycopg
 
 from kneebench.databases.engine import finding_of
 from kneebench.databases.postgres.address import address_of, connect, explained, parameters
+from kneebench.databases.postgres.allowance import too_few_connections
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
@@ -70,9 +71,11 @@ class RemotePostgres:
     def _findings(self, storage: str) -> Iterator[Finding]:
         subject = without_passwords(self._urls[storage])
         try:
-            with explained("asking for the role's rights"), connect(self._address(storage)) as connection:
+            address = self._address(storage)
+            with explained("asking for the role's rights", address), connect(address) as connection:
                 yield Finding(level="ok", subject=subject, seen=f"PostgreSQL {_version(connection)}, restored by {self.how}")
                 yield from _rights(connection, subject, self.how)
+                yield from too_few_connections(connection, subject, self.plan)
         except KneebenchError as error:
             yield finding_of(error, subject)
 
@@ -81,8 +84,9 @@ class RemotePostgres:
         facts: dict[str, str] = {}
         for url, storage in {url: name for name, url in self._urls.items()}.items():
             doing = f"preparing the database at {without_passwords(url)}"
-            with explained(doing):
-                facts = self._prepared(self._address(storage), watch)
+            address = self._address(storage)
+            with explained(doing, address):
+                facts = self._prepared(address, watch)
             watch(Event(kind="end", doing=doing, share=1.0))
         return {**facts, "restored_by": self.how}
 
@@ -129,10 +133,10 @@ class RemotePostgres:
                 address = stack.enter_context(self._template(address).work())
             elif self.how == "command":
                 self._run_command(address)
-                with explained("installing the functions"), connect(address) as connection:
+                with explained("installing the functions", address), connect(address) as connection:
                     install_functions(connection)
             restore_s = time.monotonic() - began
-            with explained("opening the restored database"):
+            with explained("opening the restored database", address):
                 server = PostgresServer(address, self.plan.workload.warehouses, restore_s, self._notes(), before=self._before(address, watch))
             stack.callback(server.close)
             server.checkpoint()

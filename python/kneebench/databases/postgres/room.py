@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.databases.postgres.account import Account, bar, covers_possible
-from kneebench.databases.postgres.settings import GIB, data_bytes
 from kneebench.errors import PlanError
 from kneebench.lab.drives import existing, file_system_of
 from kneebench.plan import Plan
+from kneebench.plan.default import is_default
+from kneebench.plan.footprint import MEMORY_SHARE, climb_bytes
+from kneebench.plan.footprint import log_room_bytes as share_of_the_log
 from kneebench.plan.plan import Storage
 from kneebench.records import Finding
 from kneebench.units import size
 
 IN_MEMORY = frozenset(["tmpfs", "ramfs"])
-MEMORY_SHARE = 0.85
-"""Of the machine's memory, what database, cache and files in memory may take together."""
-GROWTH_SHARE = 0.25
-"""What a climb may add to the data: orders, their lines, history, and versions not yet vacuumed."""
 
 
 class Place(NamedTuple):
@@ -29,11 +28,6 @@ class Place(NamedTuple):
     path: Path
     holds: str
     needs_bytes: int
-
-
-def climb_bytes(warehouses: int) -> int:
-    """The loaded data and what a climb adds to it."""
-    return round(data_bytes(warehouses) * (1 + GROWTH_SHARE)) + GIB // 4
 
 
 def places(storage: Storage, warehouses: int, log_bytes: int) -> list[Place]:
@@ -46,16 +40,29 @@ def places(storage: Storage, warehouses: int, log_bytes: int) -> list[Place]:
     return [Place(storage.path, "data", data), Place(storage.log_path, "log", log_bytes)]
 
 
+def device_of(path: Path) -> int:
+    """The number of the file system that holds the path, or will."""
+    return existing(path).stat().st_dev
+
+
 def free_bytes(path: Path) -> int:
     """What an ordinary account may still write there."""
     seen = os.statvfs(existing(path))
     return seen.f_bavail * seen.f_frsize
 
 
-def log_room_bytes(plan: Plan, memory_bytes: int, buffers_bytes: int) -> int:
-    """What the smallest place for a log can give it: a third of what is left there beside the data; equal for all storages."""
+def log_room_bytes(plan: Plan, memory_bytes: int, buffers_bytes: int, image: Sequence[Place]) -> int:
+    """What the smallest place for a log can give it: a share of what is left there beside the data; equal for all storages.
+
+    An image that is still to be built counts as built, so that a campaign that is gone on with has the log that it began with.
+    """
     found = [place for storage in plan.storages.values() for place in places(storage, plan.workload.warehouses, 0)]
-    return min((_left_bytes(place, int(memory_bytes * MEMORY_SHARE) - buffers_bytes) // 3 for place in found if "log" in place.holds), default=0)
+    most = int(memory_bytes * MEMORY_SHARE) - buffers_bytes
+    return min((share_of_the_log(_left_bytes(place, most) - _beside(place, image)) for place in found if "log" in place.holds), default=0)
+
+
+def _beside(place: Place, image: Sequence[Place]) -> int:
+    return sum(other.needs_bytes for other in image if device_of(other.path) == device_of(place.path))
 
 
 def _left_bytes(place: Place, memory_bytes: int) -> int:
@@ -63,8 +70,8 @@ def _left_bytes(place: Place, memory_bytes: int) -> int:
     return (min(free, memory_bytes) if file_system_of(place.path) in IN_MEMORY else free) - place.needs_bytes
 
 
-def obstacles(place: Place, account: Account | None, buffers_bytes: int, available_bytes: int) -> Iterator[Finding]:
-    """What stands in the way of using a place; none where it will do."""
+def obstacles(place: Place, account: Account | None) -> Iterator[Finding]:
+    """What stands in the way of using a place, whatever room it has; none where it will do."""
     subject = f"{place.path} ({place.holds})"
     if not place.path.exists():
         yield Finding(level="error", subject=subject, seen="the directory does not exist", do="create it, or correct the plan")
@@ -74,7 +81,6 @@ def obstacles(place: Place, account: Account | None, buffers_bytes: int, availab
         yield Finding(level="error", subject=subject, seen="we may not write there", do="change its owner or use another directory")
     else:
         yield from _barred(place, account, subject)
-        yield from _full(place, subject, buffers_bytes, available_bytes)
 
 
 def _barred(place: Place, account: Account | None, subject: str) -> Iterator[Finding]:
@@ -83,20 +89,31 @@ def _barred(place: Place, account: Account | None, subject: str) -> Iterator[Fin
         yield Finding(level="error", subject=subject, seen=f"the server's account {account.name!r} may not enter {top}", do=f"use a directory outside of {top}")
 
 
-def _full(place: Place, subject: str, buffers_bytes: int, available_bytes: int) -> Iterator[Finding]:
-    free = free_bytes(place.path)
-    if free < place.needs_bytes:
-        yield Finding(
-            level="error",
-            subject=subject,
-            seen=f"{size(free)} free, {size(place.needs_bytes)} needed",
-            do="free some, or lower workload.warehouses or max_wal_size",
-        )
-    elif file_system_of(place.path) in IN_MEMORY and available_bytes < place.needs_bytes + buffers_bytes:
-        needed = f"{size(place.needs_bytes)} of files in memory and {size(buffers_bytes)} of shared_buffers"
-        yield Finding(
-            level="error", subject=subject, seen=f"{size(available_bytes)} of memory available, {needed} needed", do="lower workload.warehouses or max_wal_size"
-        )
+def crowded(wanted: Iterable[Place], buffers_bytes: int, available_bytes: int, do: str) -> Iterator[Finding]:
+    """The file systems that have less room than all that shall lie on them at one time; those in memory leave the cache its own."""
+    by_device: defaultdict[int, list[Place]] = defaultdict(list)
+    for place in wanted:
+        by_device[device_of(place.path)].append(place)
+    for together in by_device.values():
+        yield from _full(together, buffers_bytes, available_bytes, do)
+
+
+def _full(together: Sequence[Place], buffers_bytes: int, available_bytes: int, do: str) -> Iterator[Finding]:
+    subject = ", ".join(f"{place.path} ({place.holds})" for place in together)
+    needs, free = sum(place.needs_bytes for place in together), free_bytes(together[0].path)
+    parts = " + ".join(f"{size(place.needs_bytes)} of {place.holds}" for place in together)
+    if free < needs:
+        one = f" on one file system: {parts}" if len(together) > 1 else ""
+        yield Finding(level="error", subject=subject, seen=f"{size(free)} free, {size(needs)} needed{one}", do=f"free some, or {do}")
+    elif file_system_of(together[0].path) in IN_MEMORY and available_bytes < needs + buffers_bytes:
+        needed = f"{size(needs + buffers_bytes)} needed: {parts} in memory + {size(buffers_bytes)} of shared_buffers"
+        yield Finding(level="error", subject=subject, seen=f"{size(available_bytes)} of memory available, {needed}", do=f"free some, or {do}")
+
+
+def to_need_less(plan: Plan) -> str:
+    """What to change so that less room is needed, and where, for those who never wrote a plan."""
+    where = ", in a plan of your own (`kneebench plan default > plan.toml`)" if is_default(plan) else ""
+    return f"lower workload.warehouses or database.settings.max_wal_size{where}"
 
 
 def require(found: Sequence[Finding], doing: str) -> None:

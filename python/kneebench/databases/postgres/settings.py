@@ -27,12 +27,9 @@ from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
+from kneebench.plan.footprint import GIB, MIB, QUICK_CHECKPOINT_S, max_wal_bytes, shared_buffers_bytes
 from kneebench.records import Setting
 
-MIB, GIB = 2**20, 2**30
-BYTES_PER_WAREHOUSE = 117_000_000
-BYTES_FIXED = 60_000_000
-LOG_BYTES_PER_CORE_S = 10_000_000
 INITDB = frozenset(["data_checksums", "wal_segment_size"])
 """Settings that are fixed when the cluster is made."""
 MATTERS = frozenset(
@@ -104,30 +101,9 @@ class Machine(NamedTuple):
     log_room_bytes: int
 
 
-def data_bytes(warehouses: int) -> int:
-    """About how large the loaded tables and their indexes are (1.21 GB for 10 warehouses)."""
-    return BYTES_FIXED + warehouses * BYTES_PER_WAREHOUSE
-
-
-def shared_buffers_bytes(memory_bytes: int, warehouses: int) -> int:
-    """The database's cache, in whole 16 MiB.
-
-    >>> shared_buffers_bytes(24 * 2**30, 1000) / 2**30, shared_buffers_bytes(256 * 2**30, 1000) / 2**30
-    (6.0, 8.0)
-    """
-    most = min(memory_bytes // 4, 8 * GIB, data_bytes(warehouses) * 3 // 2)
-    return max(128 * MIB, most // (16 * MIB) * 16 * MIB)
-
-
 def checkpoint_timeout_s(plan: Plan) -> int:
     """Seconds from one timed checkpoint to the next."""
-    return 60 if plan.ladder.quick else 300
-
-
-def max_wal_bytes(machine: Machine, timeout_s: int) -> int:
-    """The log's bound, at least 256 MiB. A checkpoint is asked for at max_wal_size / (1 + completion target 0.9)."""
-    wanted = int(machine.cores * LOG_BYTES_PER_CORE_S * timeout_s * 1.9 * 1.5)
-    return max(256 * MIB, min(wanted, machine.log_room_bytes) // (64 * MIB) * 64 * MIB)
+    return QUICK_CHECKPOINT_S if plan.ladder.quick else 300
 
 
 def _text(value: str | int | float | bool) -> str:
@@ -139,7 +115,7 @@ def rules(plan: Plan, machine: Machine) -> dict[str, str]:
     users = plan.ladder.users if isinstance(plan.ladder.users, int) else plan.ladder.users[1]
     connections = min(users, plan.workload.connections or users)
     timeout_s = checkpoint_timeout_s(plan)
-    log_mib = max_wal_bytes(machine, timeout_s) // MIB
+    log_mib = max_wal_bytes(machine.cores, machine.log_room_bytes, timeout_s) // MIB
     ruled = {
         "shared_buffers": f"{shared_buffers_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB}MB",
         "max_connections": str(connections + 24),

@@ -18,7 +18,7 @@ from psycopg import sql
 from kneebench.databases.postgres.address import connect, explained, unhurried
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
-from kneebench.errors import KneebenchError, PlanError, Refused
+from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Address, Watch
 
@@ -50,7 +50,7 @@ class Template(NamedTuple):
             if comment and comment.startswith(f"{OURS}image "):
                 return {**json.loads(comment.removeprefix(f"{OURS}image ")), "reused": "yes"}
             _drop(connection, self.image)
-            _create(connection, self.image, "an image being built")
+            _create(connection, self.address, self.image, "an image being built")
             began = time.monotonic()
             address = self.address.model_copy(update={"database": self.image})
             loaded = load(address, workload, seed, watch)
@@ -66,9 +66,9 @@ class Template(NamedTuple):
         """A fresh copy of the image: its address; dropped at the end."""
         name = f"kneebench_work_{self._digest}"
         with self._alone() as connection:
-            with explained(f"copying the database {self.image}"):
+            with explained(f"copying the database {self.image}", self.address):
                 _drop(connection, name)
-                _create(connection, name, "a restored database", self.image)
+                _create(connection, self.address, name, "a restored database", self.image)
             try:
                 yield self.address.model_copy(update={"database": name})
             finally:
@@ -90,7 +90,7 @@ class Template(NamedTuple):
         """
         key = int(self._digest, 16)
         with connect(self.address) as connection:
-            with explained(f"locking the image {self.image}"):
+            with explained(f"locking the image {self.image}", self.address):
                 unhurried(connection)
                 mine = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
                 holders = connection.execute(HOLDERS, [key]).fetchone()
@@ -113,12 +113,10 @@ def _mark(connection: Connection, database: str, what: str) -> None:
     connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(database), sql.Literal(OURS + what)))
 
 
-def _create(connection: Connection, database: str, what: str, template: str = "template0") -> None:
+def _create(connection: Connection, address: Address, database: str, what: str, template: str = "template0") -> None:
     strategy = " STRATEGY file_copy" if template != "template0" and connection.info.server_version >= 150000 else ""
-    try:
+    with explained(f"creating the database {database}", address):
         connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}" + strategy).format(sql.Identifier(database), sql.Identifier(template)))
-    except psycopg.errors.Error as error:
-        raise PlanError(f"creating the database {database}", seen=" ".join(str(error).split()), do="see the server's words above") from None
     _mark(connection, database, what)
 
 

@@ -1,0 +1,84 @@
+"""What to do about a server's refusal: by its SQLSTATE (appendix A of PostgreSQL's manual), or by its words where it gave none.
+
+libpq hands on no SQLSTATE of a connection that was refused, hence the words (in English, or else the last resort: by hand).
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.records import Address
+
+PASSWORD = "correct the user of the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"  # noqa: S105 (words)
+HOST_LINE = "let the server's pg_hba.conf take this user, database and host, with TLS or without as the URL's sslmode says"
+CONNECTIONS = "raise max_connections on the server, end other sessions, or lower ladder.users' upper end or workload.connections"
+DATABASE = "create the database, or correct the URL's"
+ROOM = "free some room where the server's files are, or lower workload.warehouses"
+RIGHTS = "grant the role what the server's words name (`kneebench check` lists what it needs), or name another role in the URL"
+START = "start the server, or correct host and port of the URL"
+RUN_AGAIN = "see in the server's log why it was shut down or restarted, then run again"
+BY_STATE = {
+    "25006": "name the primary in the URL: a standby takes no writes",
+    "28000": HOST_LINE,
+    "28P01": PASSWORD,
+    "3D000": DATABASE,
+    "42501": RIGHTS,
+    "53100": ROOM,
+    "53200": "give the server more memory, or lower its shared_buffers or maintenance_work_mem",
+    "53300": CONNECTIONS,
+    "55006": "end the other sessions on that database (pg_stat_activity names them)",
+}
+"""All of them are wrong with what the plan names, and come back until something is changed."""
+PASSING = {"57P01": RUN_AGAIN, "57P02": RUN_AGAIN, "57P03": "wait until the server has started, then run again"}
+BY_WORDS = {  # the password first: with sslmode=prefer a second try without TLS adds words on pg_hba.conf
+    "password|fe_sendauth|role .* does not exist|not permitted to log in": PASSWORD,
+    "pg_hba|Ident authentication|Peer authentication|peer authentication": HOST_LINE,
+    "too many (clients|connections)|connection slots": CONNECTIONS,
+    "database .* does not exist": DATABASE,
+    "permission denied": RIGHTS,
+    "refused|No such file|resolve|could not translate|timeout expired|No route|unreachable": START,
+    "starting up|shutting down|recovery": PASSING["57P03"],
+    "(?i:ssl|certificate)": "correct sslmode and sslrootcert of the URL",
+}
+
+
+def state_of(words: str) -> str:
+    """The SQLSTATE that our core writes behind a server's words; empty where there is none.
+
+    >>> state_of("FATAL: too many clients already (SQLSTATE 53300)")
+    '53300'
+    """
+    found = re.search(r"SQLSTATE (\w{5})", words)
+    return found[1] if found else ""
+
+
+def by_hand(address: Address) -> str:
+    """The command that asks the same of the server as we did, the password left out.
+
+    >>> by_hand(Address(host="db", user="me", database="shop", sslmode="require"))
+    'try it by hand: psql "postgresql://me@db:5432/shop?sslmode=require"'
+    """
+    host = f"/{quote(address.database)}?host={quote(address.host, safe='')}&port={address.port}&"
+    there = host if address.host.startswith("/") else f"{address.host}:{address.port}/{quote(address.database)}?"
+    root = f"&sslrootcert={quote(address.sslrootcert)}" if address.sslrootcert else ""
+    return f'try it by hand: psql "postgresql://{quote(address.user, safe="")}@{there}sslmode={address.sslmode}{root}"'
+
+
+def advice(state: str, words: str, address: Address | None) -> str:
+    """What to do; without an address the server is ours, or what it was asked cannot be asked by hand."""
+    known = BY_STATE | PASSING
+    if state in known:
+        return known[state]
+    if not state:
+        for pattern, do in BY_WORDS.items():
+            if re.search(pattern, words):
+                return do
+    return by_hand(address) if address else "see the server's log, and its SQLSTATE in appendix A of PostgreSQL's manual; then run again"
+
+
+def refusal(doing: str, words: str, state: str, address: Address | None = None) -> KneebenchError:
+    """The server's words with what to do: a PlanError where running again would meet the same."""
+    kind = PlanError if state in BY_STATE else KneebenchError
+    return kind(doing, seen=words, do=advice(state, words, address))

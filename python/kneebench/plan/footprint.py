@@ -1,0 +1,53 @@
+"""What a database of so many warehouses takes of a machine: on disk, in memory, for its log. The default plan is sized by these
+formulas, the server's settings are made by them, and the room that is there is judged by them.
+"""
+
+from __future__ import annotations
+
+from kneebench.plan.duration import WAREHOUSE_BYTES
+
+MIB, GIB = 2**20, 2**30
+BYTES_FIXED = 60_000_000
+LOG_BYTES_PER_CORE_S = 10_000_000
+MEMORY_SHARE = 0.85
+"""Of the machine's memory, what database, cache and files in memory may take together."""
+GROWTH_SHARE = 0.25
+"""What a climb may add to the data: orders, their lines, history, and versions not yet vacuumed."""
+QUICK_CHECKPOINT_S = 60
+"""From one timed checkpoint to the next, in plans whose windows hold no whole cycle."""
+
+
+def data_bytes(warehouses: int) -> int:
+    """About how large the loaded tables and their indexes are (1.21 GB for 10 warehouses)."""
+    return BYTES_FIXED + warehouses * WAREHOUSE_BYTES
+
+
+def image_bytes(warehouses: int) -> int:
+    """The loaded data as it is kept, with what the load writes beside it."""
+    return data_bytes(warehouses) * 11 // 10
+
+
+def climb_bytes(warehouses: int) -> int:
+    """The loaded data and what a climb adds to it."""
+    return round(data_bytes(warehouses) * (1 + GROWTH_SHARE)) + GIB // 4
+
+
+def shared_buffers_bytes(memory_bytes: int, warehouses: int) -> int:
+    """The database's cache, in whole 16 MiB.
+
+    >>> shared_buffers_bytes(24 * 2**30, 1000) / 2**30, shared_buffers_bytes(256 * 2**30, 1000) / 2**30
+    (6.0, 8.0)
+    """
+    most = min(memory_bytes // 4, 8 * GIB, data_bytes(warehouses) * 3 // 2)
+    return max(128 * MIB, most // (16 * MIB) * 16 * MIB)
+
+
+def log_room_bytes(left_bytes: int) -> int:
+    """What a log may take of the room that the data leave it."""
+    return left_bytes // 3
+
+
+def max_wal_bytes(cores: int, room_bytes: int, timeout_s: int) -> int:
+    """The log's bound, at least 256 MiB. A checkpoint is asked for at max_wal_size / (1 + completion target 0.9)."""
+    wanted = int(cores * LOG_BYTES_PER_CORE_S * timeout_s * 1.9 * 1.5)
+    return max(256 * MIB, min(wanted, room_bytes) // (64 * MIB) * 64 * MIB)
