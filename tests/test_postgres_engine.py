@@ -24,7 +24,8 @@ from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import DatabaseLost, PlanError, Refused
-from kneebench.lab.journal import MARKER, Journal
+from kneebench.lab.journal import Journal
+from kneebench.lab.removal import MARKER
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event

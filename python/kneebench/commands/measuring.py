@@ -85,10 +85,11 @@ def clean() -> None:
     """
     from kneebench.lab.journal import Journal
 
-    undone = Journal().clean(lambda event: None)
+    journal = Journal()
+    undone = journal.clean(lambda event: typer.echo(event.doing, err=True) if event.kind == "warning" else None)
     for entry in undone:
         typer.echo(f"removed: {entry.what}" + (f" ({entry.path})" if entry.path else f" (process {entry.pid})"))
-    if not undone:
+    if not undone and not journal.leftovers():
         typer.echo("nothing was left over")
 
 
