@@ -82,6 +82,7 @@ def clean() -> None:
     """Undo what a killed run left on this machine.
 
     That is servers, directories, data in memory. Only what kneebench wrote into its journal before it made it is touched; results are not.
+    Of what cannot be removed now it says why and what to do: a drive to be mounted, a database on a server by URL to be dropped.
     """
     from kneebench.lab.journal import Journal
 

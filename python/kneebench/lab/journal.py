@@ -7,6 +7,7 @@ when its change has been undone; those left by a killed run are undone by `kneeb
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shlex
 import uuid
@@ -22,16 +23,18 @@ from kneebench.records import Event, Record, Watch
 
 
 class Entry(Record):
-    """One change: a server process (told from a later one of the same id by its start), or a directory with the ground it lies on
-    (None in entries of old). `owner_*` is the kneebench that made it: while that lives, the entry is nobody else's to undo."""
+    """One change: a server process (told from a later one of the same id by its start), a directory with the ground it lies on (None
+    in entries of old), or a database on a server by URL with the command that drops it by hand. `owner_*` is the kneebench that made
+    it: while that lives, the entry is nobody else's to undo."""
 
     id: str
-    kind: Literal["process", "directory"]
+    kind: Literal["process", "directory", "database"]
     what: str
     pid: int = 0
     pid_started: int = 0
     path: str = ""
     ground: Ground | None = None
+    by_hand: str = ""
     owner: int = 0
     owner_started: int = 0
     boot: str = ""
@@ -50,23 +53,32 @@ class Journal:
         self.folder = folder or default_folder()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    @contextlib.contextmanager
-    def _entry(self, entry: Entry) -> Iterator[None]:
-        file = self.folder / f"{entry.id}.json"
-        draft = file.with_suffix(".draft")
+    def _file(self, entry: Entry) -> Path:
+        return self.folder / f"{entry.id}.json"
+
+    def _write(self, entry: Entry) -> None:
+        draft = self._file(entry).with_suffix(".draft")
         with draft.open("w") as out:
             out.write(entry.model_dump_json())
             out.flush()
             os.fsync(out.fileno())
-        draft.rename(file)
+        draft.rename(self._file(entry))
+
+    def forget(self, entry: Entry) -> None:
+        """Its change is undone."""
+        self._file(entry).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _entry(self, entry: Entry) -> Iterator[None]:
+        self._write(entry)
         try:
             yield
         finally:
             _undo(entry)
             if not (entry.ground and is_away(entry.ground, entry.boot)):
-                file.unlink(missing_ok=True)
+                self.forget(entry)
 
-    def _made(self, kind: Literal["process", "directory"], what: str, **facts: object) -> Entry:
+    def _made(self, kind: Literal["process", "directory", "database"], what: str, **facts: object) -> Entry:
         owner = os.getpid()
         fields = {"id": uuid.uuid4().hex, "kind": kind, "what": what, "owner": owner, "owner_started": started(owner), "boot": boot(), **facts}
         return Entry.model_validate(fields)
@@ -89,6 +101,16 @@ class Journal:
             (path / MARKER).touch()
             yield path
 
+    def database(self, name: str, server: str, by_hand: str) -> Entry:
+        """A database that we make on a server that is not ours. Who makes it drops it, then calls `forget`: here nobody knows the password.
+
+        It has one entry whichever run made it, so the next that makes and drops it takes that of a killed one along.
+        """
+        one = hashlib.sha256(f"{server}/{name}".encode()).hexdigest()[:32]
+        entry = self._made("database", f"the database {name} on {server}", id=one, by_hand=by_hand)
+        self._write(entry)
+        return entry
+
     def leftovers(self) -> list[Entry]:
         """Entries whose maker no longer runs, processes first."""
         entries = list(self._entries())
@@ -105,16 +127,15 @@ class Journal:
         return [entry for entry in self.leftovers() if self._cleaned(entry, watch)]
 
     def _cleaned(self, entry: Entry, watch: Watch) -> bool:
-        file = self.folder / f"{entry.id}.json"
         watch(Event(kind="start", doing=f"undoing what an earlier run left: {entry.what}"))
         try:
             done = _undo(entry)
             if not done:
-                _require_gone(entry, file)
+                _require_gone(entry, f"rm {shlex.quote(str(self._file(entry)))}")
         except OSError as error:
-            watch(Event(kind="warning", doing=f"{entry.what} of an earlier run is still there, the next run tries again: {error}"))
+            watch(Event(kind="warning", doing=f"{entry.what} of an earlier run is still there: {error}"))
             return False
-        file.unlink(missing_ok=True)
+        self.forget(entry)
         return done
 
 
@@ -129,11 +150,13 @@ def _undo(entry: Entry) -> bool:
     return False
 
 
-def _require_gone(entry: Entry, file: Path) -> None:
-    """Raises OSError for a directory that may be on a drive that is not mounted now, or is there without our marker."""
-    if entry.kind != "directory":
+def _require_gone(entry: Entry, forget: str) -> None:
+    """Raises OSError for what is not ours to undo here: a database, a directory without our marker or on a drive that is not mounted now.
+    `forget` is the command that takes the entry out of the journal."""
+    if entry.kind == "database":
+        raise OSError(f"the next run of its plan drops it; by hand: {entry.by_hand} && {forget}")
+    if entry.kind == "process":
         return
-    forget = f"rm {shlex.quote(str(file))}"
     if Path(entry.path).exists():
         raise FileExistsError(f"{entry.path} does not say that kneebench made it: look at it and remove it yourself, then {forget}")
     if entry.ground is None:
