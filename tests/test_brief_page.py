@@ -173,6 +173,25 @@ def test_an_unfinished_campaign_renders_and_says_what_is_missing(results: Result
     assert "Fig. 3" in brief.html()
 
 
+def test_a_fixed_load_that_was_not_repeated_lacks_all_its_repeats(results: Results) -> None:
+    plan = {**results.campaign.plan, "ladder": {**results.campaign.plan["ladder"], "users": 14}}  # type: ignore[dict-item]
+    first = results.climbs[0].of("scout")[0]
+    fixed = first.model_copy(update={"order": first.order.model_copy(update={"phase": "fixed", "users": 14})})
+    climbs = tuple(climb.model_copy(update={"rungs": (fixed,), "stopped_by": "users"}) for climb in results.climbs)
+    campaign = results.campaign.model_copy(update={"plan": plan})
+    said = section(Brief(results.model_copy(update={"campaign": campaign, "climbs": climbs, "finished": False})), "missing").sentences
+    assert any("measured again 0 of 3 times" in sentence for sentence in said), said
+
+
+def test_a_climb_that_a_limit_ended_is_not_called_a_plateau(results: Results) -> None:
+    def sentences(stopped_by: str) -> str:
+        climbs = tuple(climb.model_copy(update={"stopped_by": stopped_by}) for climb in results.climbs)
+        return " ".join(one.sentence for one in section(Brief(results.model_copy(update={"climbs": climbs})), "glance").verdicts)
+
+    assert "a plateau, not a proven peak" in sentences("plateau")
+    assert "a plateau" not in sentences("budget")
+
+
 def test_a_campaign_with_nothing_measured_renders(tmp_path: Path) -> None:
     store = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST)
     brief = Brief(load(store.folder))

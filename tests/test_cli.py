@@ -346,6 +346,15 @@ def test_clean_says_when_nothing_was_left_over() -> None:
     assert call("clean").stdout == "nothing was left over\n"
 
 
+def test_clean_tells_what_it_could_not_remove_and_does_not_say_that_nothing_was_left(place: Path) -> None:
+    code = "import os; from pathlib import Path; from kneebench.lab.journal import Journal\n"
+    code += "with Journal().directory(Path('left').absolute(), 'data'):\n    os.remove('left/.kneebench-made-this'); os.mkdir('left/theirs'); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code], check=False, cwd=place)
+    answer = call("clean")
+    assert (answer.exit_code, answer.stdout) == (0, "")
+    assert "data of an earlier run is still there" in answer.stderr
+
+
 def test_parts_lists_every_shelf() -> None:
     found = json.loads(call("parts", "--json").stdout)
     assert found["engine"] == ["postgres", "simulated"]

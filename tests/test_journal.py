@@ -1,6 +1,8 @@
 """What was changed is written first, and undone after any end."""
 
+import contextlib
 import errno
+import json
 import os
 import shutil
 import signal
@@ -11,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.lab.journal import MARKER, Journal
+from kneebench.lab.journal import Journal
+from kneebench.lab.removal import MARKER, Ground, ground_of
 
 CHILD = """
 import os, subprocess, sys
@@ -25,6 +28,8 @@ with journal.directory(Path(sys.argv[2]), "data") as made:
         print(server.pid, flush=True)
         sys.stdin.read()
 """
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
 
 
 def quiet(event: object) -> None:
@@ -74,8 +79,8 @@ def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
 def test_another_process_that_got_the_same_id_is_not_killed(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     entry = journal._made("process", "server", pid=os.getppid(), pid_started=1).model_copy(update={"owner_started": 1})
-    (journal.folder / "x.json").write_text(entry.model_dump_json())
-    assert len(journal.clean(quiet)) == 1
+    (journal.folder / f"{entry.id}.json").write_text(entry.model_dump_json())
+    assert journal.clean(quiet) == journal.leftovers() == []
     os.kill(os.getppid(), 0)
 
 
@@ -112,9 +117,9 @@ def named(program: Path, where: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([program, "300"], cwd=where)
 
 
-def left_behind(journal: Journal, path: Path) -> None:
-    """The entry of a directory whose maker is gone."""
-    entry = journal._made("directory", path.name, path=str(path)).model_copy(update={"owner_started": 1})
+def left_behind(journal: Journal, path: Path, **facts: object) -> None:
+    """The entry of a directory whose maker is gone; without `facts` as it was written before grounds were."""
+    entry = journal._made("directory", path.name, path=str(path)).model_copy(update={"owner_started": 1, **facts})
     (journal.folder / f"{entry.id}.json").write_text(entry.model_dump_json())
 
 
@@ -123,16 +128,16 @@ def test_what_cannot_be_undone_now_stays_written_down_and_hinders_nothing_else(t
     for path in (tmp_path / "stuck", tmp_path / "data", tmp_path / "unmounted" / "data"):
         left_behind(journal, path)
     for path in (tmp_path / "stuck", tmp_path / "data"):
-        path.mkdir()
+        (path / "data").mkdir(parents=True)
         (path / MARKER).touch()
     remove = shutil.rmtree
 
-    def busy(path: str) -> None:
-        if path.endswith("stuck"):
-            raise OSError(errno.EBUSY, "Device or resource busy", path)
+    def busy(path: Path) -> None:
+        if path.is_relative_to(tmp_path / "stuck"):
+            raise OSError(errno.EBUSY, "Device or resource busy", str(path))
         remove(path)
 
-    monkeypatch.setattr("kneebench.lab.journal.shutil.rmtree", busy)
+    monkeypatch.setattr("kneebench.lab.removal.shutil.rmtree", busy)
     done = journal.clean(lambda event: warned.append(event.doing) if event.kind == "warning" else None)
     assert [entry.path for entry in done] == [str(tmp_path / "data")]
     assert len(warned) == 2
@@ -148,3 +153,107 @@ def test_an_entry_that_its_maker_undid_meanwhile_is_no_error(tmp_path: Path) -> 
     journal = Journal(tmp_path / "journal")
     (journal.folder / "gone.json").symlink_to(tmp_path / "nowhere")  # listed, and not there when it is read
     assert journal.leftovers() == []
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), OSError(errno.EIO, "Input/output error")], ids=["Ctrl-C", "EIO"])
+@pytest.mark.parametrize("removed", range(4))
+def test_a_removal_that_is_interrupted_anywhere_is_finished_by_the_next_clean(
+    stop: BaseException, removed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, data, remove, left = Journal(tmp_path / "journal"), tmp_path / "data", shutil.rmtree, removed
+    for n in range(4):
+        (data / f"{n}").mkdir(parents=True)
+    (data / MARKER).touch()
+    left_behind(journal, data)
+
+    def stopped(path: Path) -> None:
+        nonlocal left
+        if left == 0:
+            raise stop
+        left -= 1
+        remove(path)
+
+    monkeypatch.setattr("kneebench.lab.removal.shutil.rmtree", stopped)
+    with contextlib.suppress(KeyboardInterrupt):
+        assert journal.clean(quiet) == []
+    monkeypatch.undo()
+    assert len([path for path in data.iterdir() if path.is_dir()]) == 4 - removed
+    assert [entry.path for entry in journal.clean(quiet)] == [str(data)]
+    assert not data.exists()
+
+
+def test_a_directory_that_was_not_yet_marked_is_removed_while_it_is_empty(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    (tmp_path / "data").mkdir()
+    left_behind(journal, tmp_path / "data")
+    assert len(journal.clean(quiet)) == 1
+    assert not (tmp_path / "data").exists()
+
+
+def test_what_is_gone_already_is_forgotten_and_not_said_to_be_removed(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    left_behind(journal, tmp_path / "data", ground=ground_of(tmp_path))
+    assert journal.clean(quiet) == journal.leftovers() == []
+
+
+def test_a_directory_of_a_killed_run_that_lost_its_mark_is_told_and_kept(tmp_path: Path) -> None:
+    journal, told = Journal(tmp_path / "journal"), []
+    (tmp_path / "data" / "theirs").mkdir(parents=True)
+    left_behind(journal, tmp_path / "data")
+    assert journal.clean(lambda event: told.append(event.doing)) == []
+    assert "does not say that kneebench made it" in told[-1]
+    assert (tmp_path / "data" / "theirs").exists()
+
+
+def test_an_entry_of_an_earlier_version_is_read_and_undone(tmp_path: Path) -> None:
+    journal, data = Journal(tmp_path / "journal"), tmp_path / "data"
+    data.mkdir()
+    (data / MARKER).touch()
+    old = {"id": "a", "kind": "directory", "what": "data", "pid": 0, "pid_started": 0, "path": str(data), "owner": 1, "owner_started": 1, "boot": "earlier"}
+    (journal.folder / "a.json").write_text(json.dumps(old))
+    assert [entry.path for entry in journal.clean(quiet)] == [str(data)]
+    assert not data.exists()
+
+
+def test_memory_of_an_earlier_boot_is_gone_and_a_drive_of_an_earlier_boot_is_waited_for(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    for kind in ("tmpfs", "ext4"):
+        left_behind(journal, tmp_path / kind, boot="earlier", ground=Ground(str(tmp_path), kind, "/dev/sdz1"))
+    assert journal.clean(quiet) == []
+    assert [entry.what for entry in journal.leftovers()] == ["ext4"]
+
+
+@pytest.mark.root
+@needs_root
+def test_a_directory_on_a_drive_that_is_not_mounted_now_is_waited_for(tmp_path: Path) -> None:
+    point, aside, told = tmp_path / "two", tmp_path / "aside", []
+    point.mkdir()
+    aside.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "kneebench-two", point], check=True)
+    try:
+        leaves = "import os, sys; from pathlib import Path; from kneebench.lab.journal import Journal\n"
+        leaves += "with Journal(Path(sys.argv[1])).directory(Path(sys.argv[2]), 'data'): os._exit(9)"
+        subprocess.run([sys.executable, "-c", leaves, tmp_path / "journal", point / "data"], check=False)
+        journal = Journal(tmp_path / "journal")
+        subprocess.run(["mount", "--move", point, aside], check=True)
+        assert journal.clean(lambda event: told.append(event.doing)) == []
+        assert f"mounted on {point}, and now it is not: mount it" in told[-1]
+        assert [entry.what for entry in journal.leftovers()] == ["data"]
+        subprocess.run(["mount", "--move", aside, point], check=True)
+        assert (point / "data" / MARKER).exists()
+        assert [entry.what for entry in journal.clean(quiet)] == ["data"]
+        assert not (point / "data").exists()
+    finally:
+        for place in (point, aside):
+            subprocess.run(["umount", place], check=False, capture_output=True)
+
+
+@pytest.mark.root
+@needs_root
+def test_a_drive_that_goes_away_in_mid_run_leaves_its_entry(tmp_path: Path) -> None:
+    journal, point = Journal(tmp_path / "journal"), tmp_path / "two"
+    point.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "kneebench-two", point], check=True)
+    with journal.directory(point / "data", "data"):
+        subprocess.run(["umount", point], check=True)
+    assert len(list(journal.folder.glob("*.json"))) == 1

@@ -27,7 +27,8 @@ from kneebench.databases.postgres.engine import OwnPostgres, open_engine
 from kneebench.databases.postgres.launcher import make_cluster
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
-from kneebench.lab.journal import MARKER, Journal
+from kneebench.lab.journal import Journal
+from kneebench.lab.removal import MARKER
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -464,6 +465,56 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
     elsewhere.execute("DROP DATABASE tpcc WITH (FORCE)")
 
 
-def test_nothing_of_a_server_by_url_is_journalled(elsewhere: Elsewhere) -> None:
+@pytest.mark.usefixtures("password")
+def test_a_work_database_that_a_killed_run_left_is_told_with_the_command_that_drops_it(elsewhere: Elsewhere, tmp_path: Path) -> None:
+    journal, told = Journal(tmp_path / "journal"), []
+    plan = elsewhere.plan(elsewhere.url())
+    open_engine(plan, journal).prepare(unwatched)
+    work = left_by_a_killed_run(plan, tmp_path)
+    assert journal.clean(lambda event: told.append(event.doing)) == []
+    assert work in databases(elsewhere)
+    [file] = journal.folder.glob("*.json")
+    assert PASSWORD not in told[-1] + file.read_text()
+    subprocess.run(["sh", "-c", told[-1].partition("by hand: ")[2]], check=True, capture_output=True)
+    assert work not in databases(elsewhere)
+    assert journal.clean(unwatched) == journal.leftovers() == []
+
+
+@pytest.mark.usefixtures("password")
+def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(elsewhere: Elsewhere, tmp_path: Path) -> None:
+    journal, plan = Journal(tmp_path / "journal"), elsewhere.plan(elsewhere.url())
+    engine = open_engine(plan, journal)
+    engine.prepare(unwatched)
+    work = left_by_a_killed_run(plan, tmp_path)
+    assert [work in entry.what for entry in journal.leftovers()] == [True]
+    with engine.restored(CELL, unwatched):
+        assert journal.leftovers() == []
+    assert list(journal.folder.glob("*.json")) == []
+    assert work not in databases(elsewhere)
+
+
+def left_by_a_killed_run(plan: Plan, tmp_path: Path) -> str:
+    """The work database of a process that ended in mid-climb without a word."""
+    (tmp_path / "plan.json").write_text(plan.model_dump_json(exclude_unset=True))
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "plan.json", tmp_path / "journal"], capture_output=True, text=True, check=False)
+    assert done.returncode == 9, done.stderr
+    return done.stdout.strip()
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from kneebench.databases.postgres.engine import open_engine
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.records import Cell
+engine = open_engine(Plan.model_validate_json(Path(sys.argv[1]).read_text()), Journal(Path(sys.argv[2])))
+with engine.restored(Cell(id="there", storage="there"), lambda event: None) as server:
+    print(server.address.database, flush=True)
+    os._exit(9)
+"""
+
+
+def test_nothing_of_a_server_by_url_stays_journalled(elsewhere: Elsewhere) -> None:
     assert [entry.what for entry in elsewhere.journal.leftovers()] == []
     assert os.environ.get("PGPASSWORD") is None

@@ -16,7 +16,7 @@ from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.cluster import move_log
 from kneebench.databases.postgres.copying import cool, duplicate
 from kneebench.errors import PlanError
-from kneebench.lab.journal import MARKER
+from kneebench.lab.removal import MARKER
 from kneebench.records import Event
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")

@@ -110,7 +110,7 @@ def _left(journal: Journal) -> Iterator[Finding]:
     left = journal.leftovers()
     if left:
         seen = f"an earlier run left {', '.join(entry.what for entry in left)}"
-        yield Finding(level="note", subject="left over", seen=seen, do="nothing: the next run removes it, `kneebench clean` does so now")
+        yield Finding(level="note", subject="left over", seen=seen, do="nothing: the next run removes it, `kneebench clean` does so now or says how")
 
 
 def _duration(plan: Plan, machine: Host) -> Finding:

@@ -82,13 +82,15 @@ def clean() -> None:
     """Undo what a killed run left on this machine.
 
     That is servers, directories, data in memory. Only what kneebench wrote into its journal before it made it is touched; results are not.
+    Of what cannot be removed now it says why and what to do: a drive to be mounted, a database on a server by URL to be dropped.
     """
     from kneebench.lab.journal import Journal
 
-    undone = Journal().clean(lambda event: None)
+    journal = Journal()
+    undone = journal.clean(lambda event: typer.echo(event.doing, err=True) if event.kind == "warning" else None)
     for entry in undone:
         typer.echo(f"removed: {entry.what}" + (f" ({entry.path})" if entry.path else f" (process {entry.pid})"))
-    if not undone:
+    if not undone and not journal.leftovers():
         typer.echo("nothing was left over")
 
 

@@ -7,9 +7,9 @@ when its change has been undone; those left by a killed run are undone by `kneeb
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
-import shutil
-import signal
+import shlex
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,44 +17,27 @@ from typing import Literal
 
 import psutil
 
+from kneebench.lab.processes import boot, end, living_in, runs, started
+from kneebench.lab.removal import MARKER, Ground, ground_of, is_away, is_ours, remove
 from kneebench.records import Event, Record, Watch
-
-MARKER = ".kneebench-made-this"
-"""In every directory that we made: nothing without it is ever removed."""
-SERVER = "postgres"
-"""The name of a process that is ended for standing in a directory of ours: PostgreSQL's go to their data directory, what starts them stays at /."""
 
 
 class Entry(Record):
-    """One change: a server process (told from a later one of the same id by its start), or a directory.
-    `owner_*` is the kneebench that made it: while that lives, the entry is nobody else's to undo."""
+    """One change: a server process (told from a later one of the same id by its start), a directory with the ground it lies on (None
+    in entries of old), or a database on a server by URL with the command that drops it by hand. `owner_*` is the kneebench that made
+    it: while that lives, the entry is nobody else's to undo."""
 
     id: str
-    kind: Literal["process", "directory"]
+    kind: Literal["process", "directory", "database"]
     what: str
     pid: int = 0
     pid_started: int = 0
     path: str = ""
+    ground: Ground | None = None
+    by_hand: str = ""
     owner: int = 0
     owner_started: int = 0
     boot: str = ""
-
-
-def _started(pid: int) -> int:
-    """When the process began, in ticks since the boot (proc(5), field 22); 0 for one that is gone."""
-    try:
-        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return 0 if state == "Z" else int(rest[18])
-
-
-def _boot() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
-def _runs(pid: int, started: int) -> bool:
-    return started > 0 and _started(pid) == started
 
 
 def default_folder() -> Path:
@@ -70,29 +53,39 @@ class Journal:
         self.folder = folder or default_folder()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    @contextlib.contextmanager
-    def _entry(self, entry: Entry) -> Iterator[None]:
-        file = self.folder / f"{entry.id}.json"
-        draft = file.with_suffix(".draft")
+    def _file(self, entry: Entry) -> Path:
+        return self.folder / f"{entry.id}.json"
+
+    def _write(self, entry: Entry) -> None:
+        draft = self._file(entry).with_suffix(".draft")
         with draft.open("w") as out:
             out.write(entry.model_dump_json())
             out.flush()
             os.fsync(out.fileno())
-        draft.rename(file)
+        draft.rename(self._file(entry))
+
+    def forget(self, entry: Entry) -> None:
+        """Its change is undone."""
+        self._file(entry).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _entry(self, entry: Entry) -> Iterator[None]:
+        self._write(entry)
         try:
             yield
         finally:
             _undo(entry)
-            file.unlink(missing_ok=True)
+            if not (entry.ground and is_away(entry.ground, entry.boot)):
+                self.forget(entry)
 
-    def _made(self, kind: Literal["process", "directory"], what: str, **facts: object) -> Entry:
+    def _made(self, kind: Literal["process", "directory", "database"], what: str, **facts: object) -> Entry:
         owner = os.getpid()
-        fields = {"id": uuid.uuid4().hex, "kind": kind, "what": what, "owner": owner, "owner_started": _started(owner), "boot": _boot(), **facts}
+        fields = {"id": uuid.uuid4().hex, "kind": kind, "what": what, "owner": owner, "owner_started": started(owner), "boot": boot(), **facts}
         return Entry.model_validate(fields)
 
     def process(self, pid: int, what: str) -> contextlib.AbstractContextManager[None]:
         """A process that we started; killed at the end where it still runs (end it better before)."""
-        return self._entry(self._made("process", what, pid=pid, pid_started=_started(pid)))
+        return self._entry(self._made("process", what, pid=pid, pid_started=started(pid)))
 
     @contextlib.contextmanager
     def directory(self, path: Path, what: str) -> Iterator[Path]:
@@ -103,15 +96,25 @@ class Journal:
         path = path.absolute()
         if path.exists():
             raise FileExistsError(path)
-        with self._entry(self._made("directory", what, path=str(path))):
+        with self._entry(self._made("directory", what, path=str(path), ground=ground_of(path))):
             path.mkdir(parents=True, mode=0o700)
             (path / MARKER).touch()
             yield path
 
+    def database(self, name: str, server: str, by_hand: str) -> Entry:
+        """A database that we make on a server that is not ours. Who makes it drops it, then calls `forget`: here nobody knows the password.
+
+        It has one entry whichever run made it, so the next that makes and drops it takes that of a killed one along.
+        """
+        one = hashlib.sha256(f"{server}/{name}".encode()).hexdigest()[:32]
+        entry = self._made("database", f"the database {name} on {server}", id=one, by_hand=by_hand)
+        self._write(entry)
+        return entry
+
     def leftovers(self) -> list[Entry]:
         """Entries whose maker no longer runs, processes first."""
         entries = list(self._entries())
-        left = [entry for entry in entries if entry.boot != _boot() or not _runs(entry.owner, entry.owner_started)]
+        left = [entry for entry in entries if entry.boot != boot() or not runs(entry.owner, entry.owner_started)]
         return sorted(left, key=lambda entry: entry.kind, reverse=True)
 
     def _entries(self) -> Iterator[Entry]:
@@ -121,48 +124,44 @@ class Journal:
 
     def clean(self, watch: Watch) -> list[Entry]:
         """Undo what killed runs left; what was undone. What cannot be undone now stays written down, and the watcher is warned."""
-        done = []
-        for entry in self.leftovers():
-            watch(Event(kind="start", doing=f"undoing what an earlier run left: {entry.what}"))
-            try:
-                _require_parent(entry)
-                _undo(entry)
-            except OSError as error:
-                watch(Event(kind="warning", doing=f"{entry.what} of an earlier run is still there, the next run tries again: {error}"))
-            else:
-                (self.folder / f"{entry.id}.json").unlink(missing_ok=True)
-                done.append(entry)
+        return [entry for entry in self.leftovers() if self._cleaned(entry, watch)]
+
+    def _cleaned(self, entry: Entry, watch: Watch) -> bool:
+        watch(Event(kind="start", doing=f"undoing what an earlier run left: {entry.what}"))
+        try:
+            done = _undo(entry)
+            if not done:
+                _require_gone(entry, f"rm {shlex.quote(str(self._file(entry)))}")
+        except OSError as error:
+            watch(Event(kind="warning", doing=f"{entry.what} of an earlier run is still there: {error}"))
+            return False
+        self.forget(entry)
         return done
 
 
-def _require_parent(entry: Entry) -> None:
-    """Raises FileNotFoundError for a directory whose parent is away: it may be on a drive that is not mounted now."""
-    if entry.kind == "directory":
+def _undo(entry: Entry) -> bool:
+    """Whether there was something to undo."""
+    if entry.kind == "directory" and is_ours(Path(entry.path)):
+        end(living_in(Path(entry.path)))
+        return remove(Path(entry.path))
+    if entry.kind == "process" and entry.boot == boot() and runs(entry.pid, entry.pid_started):
+        end([psutil.Process(entry.pid)])
+        return True
+    return False
+
+
+def _require_gone(entry: Entry, forget: str) -> None:
+    """Raises OSError for what is not ours to undo here: a database, a directory without our marker or on a drive that is not mounted now.
+    `forget` is the command that takes the entry out of the journal."""
+    if entry.kind == "database":
+        raise OSError(f"the next run of its plan drops it; by hand: {entry.by_hand} && {forget}")
+    if entry.kind == "process":
+        return
+    if Path(entry.path).exists():
+        raise FileExistsError(f"{entry.path} does not say that kneebench made it: look at it and remove it yourself, then {forget}")
+    if entry.ground is None:
         Path(entry.path).parent.stat()
-
-
-def _undo(entry: Entry) -> None:
-    if entry.kind == "process" and entry.boot == _boot() and _runs(entry.pid, entry.pid_started):
-        _end([psutil.Process(entry.pid)])
-    elif entry.kind == "directory" and (Path(entry.path) / MARKER).exists():
-        _end(_living_in(Path(entry.path)))
-        shutil.rmtree(entry.path)
-
-
-def _living_in(path: Path) -> list[psutil.Process]:
-    """Servers that work in a directory of ours: one whose own entry was not yet written. Anybody else who stands there is left alone."""
-    found = psutil.process_iter(["name", "cwd"])
-    return [p for p in found if p.info["name"] == SERVER and p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)]
-
-
-def _end(processes: list[psutil.Process]) -> None:
-    """SIGINT (a PostgreSQL server's fast shutdown), then SIGKILL to them and their children."""
-    family = {member for process in processes for member in (process, *process.children(recursive=True))}
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGINT)
-    _, alive = psutil.wait_procs(family, timeout=10)
-    for member in alive:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            member.kill()
-    psutil.wait_procs(alive, timeout=10)
+    elif is_away(entry.ground, entry.boot):
+        point, kind, source = entry.ground
+        seen = f"{entry.path} was made while {source} ({kind}) was mounted on {point}, and now it is not"
+        raise FileNotFoundError(f"{seen}: mount it and run `kneebench clean` again; where it is gone for good: {forget}")

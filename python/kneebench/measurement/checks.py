@@ -126,7 +126,7 @@ def _retried(tally: Tally) -> int:
 def new_order_scatter(profile: str, transactions: int, users: int) -> float:
     """The relative standard deviation of the New-Orders committed among so many transactions.
 
-    Independent draws (hammerdb): binomial. A shuffled deck: exact but for the decks begun at both edges of the window (hypergeometric, at
+    Independent draws (hammerdb): binomial. A deck dealt to its end: exact but for the decks begun at both edges of the window (hypergeometric, at
     its widest in the middle of a deck) and the 1 % that roll back.
 
     >>> round(new_order_scatter("hammerdb", 18_000, 8), 4), round(new_order_scatter("spec", 18_000, 8), 4)

@@ -123,7 +123,7 @@ class Workload(Part):
 
     warehouses: Annotated[Whole, Field(ge=1, le=100_000, description="about 100 MB each; at least 4 for each user of the knee")] = 20
     profile: Annotated[
-        Literal["spec", "hammerdb"], Field(description="spec: 45/43/4/4/4 in 100 as a shuffled deck, NURand picks; hammerdb: 10/10/1/1/1 in 23, uniform picks")
+        Literal["spec", "hammerdb"], Field(description="spec: 45/43/4/4/4 from a deck of 100, NURand picks; hammerdb: 10/10/1/1/1 in 23, uniform picks")
     ] = "spec"
     home: Annotated[Literal["all", "one"], Field(description="all: users spread over all warehouses; one: each user keeps a home warehouse")] = "all"
     think_times: Annotated[Switch, Field(description="keying and think times of the workload")] = False

@@ -12,6 +12,8 @@ from kneebench.brief.section import Column, Number, Row, Section, Table, Verdict
 from kneebench.records import Climb, Estimate
 
 PLACE = 10
+FLAT = ("plateau", "saturation")
+"""Stops that saw throughput level off; the others end a climb that may still be growing."""
 TITLES = (
     "Storage",
     "Users at the {point}",
@@ -77,7 +79,7 @@ def verdict(reading: Reading, climb: Climb) -> str:
     knee, short = reading.knees.get(climb.cell.id), reading.bottlenecks.get(climb.cell.id)
     parts = []
     if knee:
-        mark = "" if knee.peak or reading.point != "knee" else "; a plateau, not a proven peak"
+        mark = "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
         nopm = f"{words.significant(knee.nopm.value)} NOPM ({words.interval(knee.nopm)})"
         parts.append(f"{nopm} with {words.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
     parts += [words.sentence(v.sentence) for v in climb.verdicts if v.fired or v.mark]

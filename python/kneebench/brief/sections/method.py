@@ -27,7 +27,7 @@ def section(reading: Reading) -> Section:
 
 def _method(reading: Reading) -> Iterator[str]:
     ladder, workload = reading.plan.ladder, reading.plan.workload
-    profile = {"spec": "45/43/4/4/4 as a shuffled deck, NURand picks", "hammerdb": "10/10/1/1/1 of 23 cards, uniform picks"}[workload.profile]
+    profile = {"spec": "45/43/4/4/4 from a deck of 100, NURand picks", "hammerdb": "10/10/1/1/1 of 23 cards, uniform picks"}[workload.profile]
     home = "spread over all warehouses" if workload.home == "all" else "each at home in one warehouse"
     think = "with keying and think times" if workload.think_times else "without keying and think times"
     size = words.plural(workload.warehouses, "warehouse")

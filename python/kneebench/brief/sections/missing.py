@@ -31,7 +31,7 @@ def _lacks(reading: Reading, climb: Climb) -> Iterator[str]:
         there = f"{words.plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
         yield f"{name}: the climb did not end; {there} are there, and no {reading.point}."
         return
-    repeats, wanted = len(climb.of("report", "fixed")), reading.plan.ladder.repeats
+    repeats, wanted = len(climb.of("report")), reading.plan.ladder.repeats
     if repeats < wanted:
         yield f"{name}: the {reading.point} was measured again {repeats} of {wanted} times; scouting figures are never quoted in its place."
     if not climb.of("latency"):

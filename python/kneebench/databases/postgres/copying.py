@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from kneebench.databases.postgres.account import Account
 from kneebench.errors import PlanError
-from kneebench.lab.journal import MARKER
+from kneebench.lab.removal import MARKER
 from kneebench.records import Event, Watch
 
 FICLONE = 0x40049409

@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +24,8 @@ from kneebench.databases.postgres.loading import ROWS_FORMAT, load
 from kneebench.databases.postgres.room import tree_bytes
 from kneebench.databases.postgres.settings import loading
 from kneebench.errors import PlanError, Refused
-from kneebench.lab.journal import MARKER, Journal
+from kneebench.lab.journal import Journal
+from kneebench.lab.removal import remove
 from kneebench.plan.plan import Workload
 from kneebench.records import Event, Watch
 
@@ -115,10 +115,8 @@ def _alone(lock: Path, watch: Watch) -> Iterator[None]:
 
 def _clear(left: Path) -> None:
     """Remove what a killed run left of a build (nobody else builds: we hold the lock)."""
-    if left.exists() and not (left / MARKER).exists():
+    if not remove(left) and left.exists():
         raise Refused(f"building the image in {left}", seen="the directory is there and is not ours", do="move it away, or set database.image_path")
-    if left.exists():
-        shutil.rmtree(left)
 
 
 def _build(building: Path, recipe: Recipe, launch: Launch, settings: Mapping[str, str], journal: Journal, watch: Watch) -> dict[str, str]:

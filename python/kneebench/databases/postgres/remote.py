@@ -31,6 +31,7 @@ from kneebench.databases.postgres.schema import install_functions, tables_there
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.postgres.templates import Template
 from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Address, Cell, Check, Event, Finding, Watch
 from kneebench.secrets import without_passwords
@@ -44,8 +45,8 @@ START_LIMIT_S = 60.0
 class RemotePostgres:
     """Servers that run already, one a storage or one for all."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, journal: Journal) -> None:
+        self.plan, self.journal = plan, journal
         self.foreign = plan.database.schema_from == "hammerdb"
         self.how = plan.database.restore if "restore" in plan.database.model_fields_set else "none" if self.foreign else "template"
         ours = [name for name in ("settings", "cores", "bin_dir") if getattr(plan.database, name)]
@@ -120,7 +121,7 @@ class RemotePostgres:
     def _template(self, address: Address) -> Template:
         with connect(address) as connection:
             recipe = Recipe(_version(connection), (), self.plan.workload, self.plan.seed)
-        return Template(address, "" if not self.foreign else address.database, recipe)
+        return Template(address, "" if not self.foreign else address.database, recipe, self.journal)
 
     @contextlib.contextmanager
     def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[PostgresServer]:

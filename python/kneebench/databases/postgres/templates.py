@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
-from kneebench.databases.postgres.address import connect, explained, unhurried
+from kneebench.databases.postgres.address import connect, explained, parameters, unhurried
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
 from kneebench.errors import KneebenchError, Refused
+from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
 from kneebench.records import Address, Watch
 
@@ -33,6 +36,7 @@ class Template(NamedTuple):
     address: Address
     source: str
     recipe: Recipe
+    journal: Journal
 
     @property
     def image(self) -> str:
@@ -66,14 +70,22 @@ class Template(NamedTuple):
         """A fresh copy of the image: its address; dropped at the end."""
         name = f"kneebench_work_{self._digest}"
         with self._alone() as connection:
-            with explained(f"copying the database {self.image}", self.address):
+            with explained(f"dropping the database {name} of an earlier run", self.address):
                 _drop(connection, name)
-                _create(connection, self.address, name, "a restored database", self.image)
+            noted = self.journal.database(name, f"{self.address.host}:{self.address.port}", self._by_hand(name))
             try:
+                with explained(f"copying the database {self.image}", self.address):
+                    _create(connection, self.address, name, "a restored database", self.image)
                 yield self.address.model_copy(update={"database": name})
             finally:
                 with contextlib.suppress(KneebenchError, psycopg.Error):
                     self._remove(connection, name)
+                    self.journal.forget(noted)
+
+    def _by_hand(self, name: str) -> str:
+        """The command that drops a database; the password is not in it."""
+        address = make_conninfo("", **parameters(self.address.model_copy(update={"password": None})))
+        return f"psql {shlex.quote(address)} -c {shlex.quote(f'DROP DATABASE IF EXISTS {name} WITH (FORCE)')}"
 
     def _remove(self, connection: Connection, name: str) -> None:
         try:

@@ -1,0 +1,50 @@
+"""Processes on this machine: told from later ones of the same id, found by where they work, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from pathlib import Path
+
+import psutil
+
+SERVER = "postgres"
+"""The name of a process that is ended for standing in a directory of ours: PostgreSQL's go to their data directory, what starts them stays at /."""
+
+
+def started(pid: int) -> int:
+    """When the process began, in ticks since the boot (proc(5), field 22); 0 for one that is gone."""
+    try:
+        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return 0 if state == "Z" else int(rest[18])
+
+
+def boot() -> str:
+    """This boot's name: ids and ticks mean something in it only."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def runs(pid: int, since: int) -> bool:
+    """Whether the process that began then is still there."""
+    return since > 0 and started(pid) == since
+
+
+def living_in(path: Path) -> list[psutil.Process]:
+    """Servers that work in a directory of ours: one whose own entry was not yet written. Anybody else who stands there is left alone."""
+    found = psutil.process_iter(["name", "cwd"])
+    return [p for p in found if p.info["name"] == SERVER and p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)]
+
+
+def end(processes: list[psutil.Process]) -> None:
+    """SIGINT (a PostgreSQL server's fast shutdown), then SIGKILL to them and their children."""
+    family = {member for process in processes for member in (process, *process.children(recursive=True))}
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGINT)
+    _, alive = psutil.wait_procs(family, timeout=10)
+    for member in alive:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            member.kill()
+    psutil.wait_procs(alive, timeout=10)
