@@ -81,6 +81,23 @@ def test_a_key_that_may_be_one_thing_or_another_gets_one_error() -> None:
     assert fault.allowed == "two whole numbers in brackets or whole number"
 
 
+@pytest.mark.parametrize(
+    ("database", "storages", "line", "key"),
+    [
+        ('restore = "template"', '{ path = "." }', 2, "database.restore"),
+        ('schema_from = "hammerdb"', '{ path = "." }', 2, "database.schema_from"),
+        ("settings.max_wal_size = 4096", '{ path = "." }', 2, "database.settings.max_wal_size"),
+        ("cores = [0]", '{ url = "postgresql://me@db/x" }', 2, "database.cores"),
+        ('settings.work_mem = "4MB"', '{ url = "postgresql://me@db/x" }', 2, "database.settings"),
+        ("", '{ url = "postgresql://me@db/x" }\nother = { path = "." }', 5, "storages.other"),
+    ],
+)
+def test_what_does_not_fit_the_kind_of_server_is_told_with_its_line(database: str, storages: str, line: int, key: str) -> None:
+    fault = only_fault(f"[database]\n{database}\n[storages]\ndisk = {storages}\n")
+    assert (fault.line, fault.key) == (line, key)
+    assert fault.allowed
+
+
 def test_all_errors_are_told_at_once_in_the_order_of_their_lines() -> None:
     found = faults("seed = -1\n[ladder]\nstep = 9\nrepeats = 99\n[storages]\na = { pth = '.' }\n")
     assert [(fault.line, fault.key) for fault in found] == [(1, "seed"), (3, "ladder.step"), (4, "ladder.repeats"), (6, "storages.a.pth")]

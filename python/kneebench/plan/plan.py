@@ -6,6 +6,7 @@ strict (`true` and `"3"` are no numbers), and a rule that spans fields names the
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +19,11 @@ from kneebench.units import Seconds
 Whole = Annotated[int, Strict()]
 Number = Annotated[float, Strict()]
 Switch = Annotated[bool, Strict()]
+
+
+SIZED = ("shared_buffers", "max_wal_size")
+"""Settings that room on the machine is reckoned by."""
+SIZE = re.compile(r"\s*[\d.]+\s*(B|kB|MB|GB|TB)\s*")
 
 
 def _wrong(*key: str, sentence: str) -> PydanticCustomError:
@@ -115,6 +121,9 @@ class Database(Part):
             raise _wrong("bin_dir", sentence="either bin_dir, where kneebench runs the server, or the url of a running one")
         if (self.restore == "command") != bool(self.restore_command):
             raise _wrong("restore_command", sentence='restore = "command" and a restore_command, both or neither')
+        for name in SIZED:
+            if name in self.settings and not SIZE.fullmatch(str(self.settings[name])):
+                raise _wrong("settings", name, sentence='a size with its unit, as "2GB": a bare number counts blocks or megabytes')
         return self
 
 
@@ -247,6 +256,27 @@ class Plan(Part):
             for name, storage in self.storages.items():
                 if not storage.path and not storage.url:
                     raise _wrong("storages", name, sentence="a path for the database's files, or the url of a server that lives there")
+        return self
+
+    @model_validator(mode="after")
+    def _database_fits_its_servers(self) -> Self:
+        """What only a server that kneebench starts can do, or only one by URL."""
+        urls = {name: storage.url or self.database.url for name, storage in self.storages.items()}
+        if self.simulated:
+            return self
+        if not any(urls.values()):
+            return self._served_by_us()
+        if bare := next((name for name, url in urls.items() if not url), ""):
+            raise _wrong("storages", bare, sentence="a url for every storage, or for none")
+        if ours := next((name for name in ("settings", "cores", "bin_dir") if getattr(self.database, name)), ""):
+            raise _wrong("database", ours, sentence="nothing, beside a url: it is for a server that kneebench starts, a running one keeps its own")
+        return self
+
+    def _served_by_us(self) -> Self:
+        if self.database.restore not in ("copy", "clone"):
+            raise _wrong("database", "restore", sentence=f'"copy" or "clone": "{self.database.restore}" is for a server by url')
+        if self.database.schema_from == "hammerdb":
+            raise _wrong("database", "schema_from", sentence='"kneebench": "hammerdb" is for a server by url')
         return self
 
     @property

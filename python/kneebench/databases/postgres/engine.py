@@ -53,10 +53,6 @@ def open_engine(plan: Plan, journal: Journal) -> Engine:
     """The engine that the plan asks for; changes nothing."""
     if plan.database.url or any(storage.url for storage in plan.storages.values()):
         return RemotePostgres(plan, journal)
-    if plan.database.restore not in ("copy", "clone"):
-        raise PlanError("reading database.restore", seen=f"{plan.database.restore!r} is for a server by URL", do='use "copy" or "clone"')
-    if plan.database.schema_from == "hammerdb":
-        raise PlanError("reading database.schema_from", seen='"hammerdb" is for a server by URL', do="set database.url")
     return OwnPostgres(plan, journal)
 
 

@@ -49,18 +49,9 @@ class RemotePostgres:
         self.plan, self.journal = plan, journal
         self.foreign = plan.database.schema_from == "hammerdb"
         self.how = plan.database.restore if "restore" in plan.database.model_fields_set else "none" if self.foreign else "template"
-        ours = [name for name in ("settings", "cores", "bin_dir") if getattr(plan.database, name)]
-        if ours:
-            raise PlanError(
-                f"reading database.{ours[0]}", seen="it is for a server that we start, and there is a URL", do="leave it out; the server keeps its own"
-            )
         if self.how in ("copy", "clone"):
             raise PlanError("reading database.restore", seen=f"{self.how!r} needs the server's files", do='use "template", "command" or "none" with a URL')
-        if self.how == "command" and not plan.database.restore_command:
-            raise PlanError("reading database.restore_command", seen="it is empty", do="name the command that puts the database back")
         self._urls = {name: storage.url or plan.database.url for name, storage in plan.storages.items()}
-        if bare := [name for name, url in self._urls.items() if not url]:
-            raise PlanError("looking for the storages' servers", seen=f"{', '.join(bare)} has no url and others do", do="give every storage a url, or none")
 
     def _address(self, storage: str) -> Address:
         return address_of(self._urls[storage])
