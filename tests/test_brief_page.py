@@ -18,7 +18,7 @@ from kneebench.catalogue import names, part
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.plan.reader import read_plan
-from kneebench.records import Check, Climb, Results, Rung, Verdict
+from kneebench.records import Cell, Check, Climb, Results, Rung, Verdict
 from kneebench.results import Store, load
 
 FOLDER = make.HERE / make.NAME
@@ -190,6 +190,25 @@ def test_a_climb_that_a_limit_ended_is_not_called_a_plateau(results: Results) ->
 
     assert "a plateau, not a proven peak" in sentences("plateau")
     assert "a plateau" not in sentences("budget")
+
+
+def test_title_big_numbers_and_first_figure_speak_of_the_same_storage(results: Results) -> None:
+    def scaled(climb: Climb, share: float, name: str) -> Climb:
+        def fewer(rung: Rung) -> Rung:
+            orders = rung.tally.transactions["new_order"]
+            window = orders.window.model_copy(update={"committed": int(share * orders.window.committed)})
+            transactions = {**rung.tally.transactions, "new_order": orders.model_copy(update={"window": window})}
+            order = rung.order.model_copy(update={"cell": name})
+            return rung.model_copy(update={"order": order, "tally": rung.tally.model_copy(update={"transactions": transactions})})
+
+        return climb.model_copy(update={"cell": Cell(id=name, storage=name), "rungs": tuple(map(fewer, climb.rungs))})
+
+    disk, memory = results.climbs
+    brief = Brief(results.model_copy(update={"climbs": (disk, memory, scaled(disk, 0.1, "tape"))}))
+    (figure,) = section(brief, "relative").figures
+    assert brief.title.startswith("Simulated: tape did 0.1"), brief.title
+    assert figure.title.startswith("tape: 0.1")
+    assert "tape against disk" in section(brief, "glance").numbers[0].says
 
 
 def test_a_campaign_with_nothing_measured_renders(tmp_path: Path) -> None:

@@ -34,12 +34,16 @@ def data_cached(climbs: Sequence[Climb]) -> bool:
     return bool(measured) and max(measured) < HARDLY_ANY_READS
 
 
+def foremost(compared: Sequence[Comparison]) -> Comparison | None:
+    """The comparison of NOPM that a campaign is about: of those that differ the one farthest from 1; None where nothing is compared."""
+    return max((c for c in compared if c.quantity == "nopm"), key=lambda c: (c.differs, abs(log(c.ratio.value))), default=None)
+
+
 def _said(results: Results) -> str:
     compared = compare(results)
-    ratios = [c for c in compared if c.quantity == "nopm"]
+    best = foremost(compared)
     climbs = {climb.cell.id: climb for climb in results.climbs}
-    if ratios:
-        best = max(ratios, key=lambda c: (c.differs, abs(log(c.ratio.value))))
+    if best:
         latency = next((c for c in compared if c.quantity == "latency.mean" and c.cell == best.cell), None)
         return _compared(best, latency, climbs[best.cell], climbs[best.baseline])
     knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]

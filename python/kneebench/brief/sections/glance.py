@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kneebench.analysis.finding import foremost
 from kneebench.analysis.within import nopm_within
 from kneebench.analysis.words import times, times_with_interval
 from kneebench.brief import look, words
@@ -37,14 +38,9 @@ def section(reading: Reading) -> Section:
     return Section(name="glance", title="At a glance", numbers=numbers, verdicts=tuple(_verdicts(reading)), tables=tables)
 
 
-def _best(reading: Reading) -> str | None:
-    """The cell that gained most on the baseline; None when there is nothing to compare."""
-    ratios = {c.cell: c.ratio.value for c in reading.comparisons if c.quantity == "nopm"}
-    return max(ratios, key=lambda cell: ratios[cell]) if ratios else None
-
-
 def _numbers(reading: Reading) -> Iterator[Number]:
-    best = _best(reading)
+    about = foremost(reading.comparisons)
+    best = about.cell if about else None
     for quantity, what in (
         ("nopm", f"the NOPM at the {reading.point}"),
         ("latency.mean", "the mean latency at one rate"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kneebench.analysis.finding import foremost
 from kneebench.analysis.words import times, times_with_interval
 from kneebench.brief import look, words
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker
@@ -28,7 +29,7 @@ def section(reading: Reading) -> Section | None:
     spec = _panels(reading, data) if whole else bars(reading, levels, f"NOPM, baseline's {reading.point} = 1")
     beyond = any(bar["high"] and bar["high"] > _reach(data) for bar in knees) if whole else cut_off(levels)
     caption = _caption(reading, knees, whole) + (BEYOND if beyond else "")
-    best = max((c for c in reading.comparisons if c.quantity == "nopm"), key=lambda c: c.ratio.value, default=None)
+    best = foremost(reading.comparisons)
     title = (
         f"{reading.name(best.cell)}: {times_with_interval(best.ratio)} the NOPM of {reading.name(best.baseline)}" if best else f"NOPM at the {reading.point}"
     )
