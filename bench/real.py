@@ -30,7 +30,7 @@ ABOUT = "the scout on a real PostgreSQL: its time, and its knee against a dense 
 SETTINGS = {"shared_buffers": "4GB", "max_wal_size": "16GB", "checkpoint_timeout": "1h"}
 CELL = Cell(id="memory", storage="memory")
 DENSE = {"warm_up": "5s", "window": "15s"}
-QUICK = {"users": [1, 2], "warm_up": "1s", "window": "2s"}
+QUICK = {"users": [1, 2], "warm_up": "0s", "window": "1s"}
 PASSES = 4
 
 
