@@ -259,11 +259,6 @@ def test_a_copy_of_files_cannot_be_asked_of_a_server_by_url(elsewhere: Elsewhere
             open_engine(elsewhere.plan(elsewhere.url(), restore=how), elsewhere.journal)
 
 
-def test_settings_of_a_server_by_url_are_its_own(elsewhere: Elsewhere) -> None:
-    with pytest.raises(PlanError, match="is for a server that we start"):
-        open_engine(elsewhere.plan(elsewhere.url(), settings={"fsync": False}), elsewhere.journal)
-
-
 @pytest.mark.usefixtures("password")
 def test_a_database_that_is_not_ours_is_never_dropped_whatever_its_name(elsewhere: Elsewhere) -> None:
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
