@@ -94,6 +94,18 @@ def test_the_first_flat_step_of_a_climb_is_not_a_plateau_yet() -> None:
     assert not judge("plateau", rungs((8, 1000.0), (12, 1000.0))).fired
 
 
+def test_three_rungs_that_do_not_exceed_an_earlier_one_are_a_plateau_though_they_grow_among_themselves() -> None:
+    """As it was seen on a shared machine."""
+    seen = rungs((2, 448.0), (3, 559.0), (5, 496.0), (8, 644.0), (12, 830.0), (18, 605.0), (27, 648.0), (41, 737.0))
+    assert not judge("plateau", seen[:-1]).fired
+    found = judge("plateau", seen)
+    assert found.fired
+    assert found.sentence.startswith("plateau: 12 users did most; of the 3 rungs after it, up to 41 users, the best did -11.2 %; the limit is 3 rungs")
+    assert stops.find("plateau").beyond(seen, Plateau()) == 3
+    assert not judge("plateau", [*seen[:-1], *rungs((41, 840.0))]).fired
+    assert judge("plateau", rungs(*((n, 0.0) for n in (1, 2, 3, 4)))).fired, "nothing at all is no growth"
+
+
 def test_a_flat_step_between_rising_ones_is_no_plateau() -> None:
     assert not judge("plateau", rungs(*RISING, (9, 640.0), (12, 850.0))).fired
 
