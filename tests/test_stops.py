@@ -103,6 +103,7 @@ def test_three_rungs_that_do_not_exceed_an_earlier_one_are_a_plateau_though_they
     assert found.sentence.startswith("plateau: 12 users did most; of the 3 rungs after it, up to 41 users, the best did -11.2 %; the limit is 3 rungs")
     assert stops.find("plateau").beyond(seen, Plateau()) == 3
     assert not judge("plateau", [*seen[:-1], *rungs((41, 840.0))]).fired
+    assert "the climb began there" in judge("plateau", rungs((4, 900.0), (6, 700.0), (9, 760.0), (14, 850.0))).sentence
     assert judge("plateau", rungs(*((n, 0.0) for n in (1, 2, 3, 4)))).fired, "nothing at all is no growth"
 
 

@@ -32,8 +32,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     seen = ", ".join(f"{e:.2f}" for e in found)
     gain = 100 * (last[-1].tally.throughput_per_s / last[0].tally.throughput_per_s - 1) if last[0].tally.throughput_per_s else 0.0
     said = f"from {last[0].users} to {last[-1].users} users throughput changed by {gain:+.1f} % (elasticity {seen})"
-    lower = "; the climb began there, so the knee may lie at fewer users" if fired and len(last) == len(rungs) and last[0].users > 1 else ""
-    return _verdict(fired, f"elasticity {seen}", limits, f"{'plateau' if fired else 'no plateau'}: {said}{lower}")
+    return _verdict(fired, f"elasticity {seen}", limits, f"{'plateau' if fired else 'no plateau'}: {said}{_lower(rungs, last[0]) if fired else ''}")
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
@@ -54,7 +53,12 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> Verdict:
     gain = 100 * (most / top.tally.throughput_per_s - 1) if most else 0.0
     said = f"plateau: {number_of_users(top.users)} did most; of the {len(after)} rungs after it, up to {after[-1].users} users, the best did {gain:+.1f} %"
     limit = f"{limits.steps + 1} rungs running that do not exceed an earlier one"
-    return Verdict(stop="plateau", fired=True, seen=f"{len(after)} rungs", limit=limit, sentence=f"{said}; the limit is {limit}")
+    return Verdict(stop="plateau", fired=True, seen=f"{len(after)} rungs", limit=limit, sentence=f"{said}{_lower(rungs, top)}; the limit is {limit}")
+
+
+def _lower(rungs: Sequence[Rung], knee: Rung) -> str:
+    """What a sentence adds where the climb began at its knee."""
+    return "; the climb began there, so the knee may lie at fewer users" if knee is rungs[0] and knee.users > 1 else ""
 
 
 def _verdict(fired: bool, seen: str, limits: Plateau, said: str) -> Verdict:
