@@ -69,13 +69,14 @@ impl Postgres {
 
     /// Send the question and wait for its answer. The error: the connection is lost.
     async fn ask(&mut self) -> Result<Option<Refusal>, String> {
+        let mut unsent = None;
         let answer = poll_fn(|context| {
-            if let Err(wrong) = ready!(self.poll_send(context)) {
-                // A server that has gone may have said why.
-                let _ = self.poll_answer(context);
-                return Poll::Ready(Err(wrong));
+            if unsent.is_none() {
+                unsent = ready!(self.poll_send(context)).err();
             }
-            self.poll_answer(context)
+            // A server that has gone may have said why: it is heard to its end.
+            let answer = ready!(self.poll_answer(context));
+            Poll::Ready(unsent.take().map_or(answer, Err))
         })
         .await;
         (self.sent, _) = (0, self.question.clear());
