@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import Any
 
 import pytest
 from recorded import make
-from rich.console import Console, RenderableType
 
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
@@ -15,6 +13,7 @@ from kneebench.records import Results, Setting
 from kneebench.results import across, comparable, compare_plans, load
 from kneebench.results.compare_plans import differences, differing_settings
 from kneebench.screen.compared import document, printed
+from terminal import drawn
 
 PLAN = Plan.model_validate(make.PLAN)
 
@@ -99,14 +98,6 @@ def server(version: str) -> dict[str, tuple[Setting, ...]]:
     return {"disk": (Setting(name="server_version", value=version, matters=True),)}
 
 
-def drawn(*parts: RenderableType) -> str:
-    console = Console(width=200, file=StringIO())
-    for part in parts:
-        console.print(part)
-    assert isinstance(console.file, StringIO)
-    return console.file.getvalue()
-
-
 def at_another_rate(results: Results, rate_per_s: float) -> Results:
     climbs = [
         climb.model_copy(
@@ -129,7 +120,7 @@ def test_the_latency_at_one_rate_stands_beside_every_relative_nopm() -> None:
     assert memory.mean_s and memory.rate_per_s == 880
     assert memory.latency_against and memory.latency_against.quantity == "latency.mean"
     assert memory.latency_against.ratio.value == pytest.approx(0.24, abs=0.01)
-    table = drawn(*printed(rows, []))
+    table = drawn(*printed(rows, []), width=200)
     assert "mean latency at 880/s" in table
     assert table.count("latency 0.24x (") == 2  # of the first campaign's memory, and of the second's
     assert document(rows, [])["storages"][3]["latency_against"]["ratio"]["value"] == memory.latency_against.ratio.value
@@ -141,18 +132,18 @@ def test_where_the_rates_differ_the_latency_is_that_at_the_knee_for_every_storag
     assert {row.rate_per_s for row in rows} == {None}
     assert all(row.knee and row.mean_s == row.knee.latency_s for row in rows)
     assert rows[3].latency_against and rows[3].latency_against.quantity == "latency.knee"
-    assert "mean latency at the knee" in drawn(*printed(rows, []))
+    assert "mean latency at the knee" in drawn(*printed(rows, []), width=200)
 
 
 def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> None:
     one = load(make.HERE / make.NAME)
     real = renamed(one, "real", simulated=False)
     rows = across([real, renamed(one, "second")])
-    text, told = drawn(*printed(rows, [])), document(rows, [])
+    text, told = drawn(*printed(rows, []), width=200), document(rows, [])
     assert text.startswith("SIMULATED: second\n")
     assert text.rstrip().endswith("Derived from TPC-C, not comparable with TPC results.")
     assert (told["simulated"], [row["simulated"] for row in told["storages"]]) == (True, [False, False, True, True])
     assert told["derived"] == "Derived from TPC-C, not comparable with TPC results."
     rows = across([real])
-    assert "SIMULATED" not in drawn(*printed(rows, []))
+    assert "SIMULATED" not in drawn(*printed(rows, []), width=200)
     assert document(rows, [])["simulated"] is False

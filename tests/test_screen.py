@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from recorded import make
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.finding import finding
-from kneebench.brief.latencies import at_one_rate
+from kneebench.analysis.latencies import at_one_rate
 from kneebench.campaign import run
 from kneebench.databases.postgres.loading import _progress as loading
 from kneebench.plan import Plan
@@ -26,6 +26,7 @@ from kneebench.screen.progress import Line, Progress, line
 from kneebench.screen.tables import answers as tables
 from kneebench.screen.tables import rungs
 from kneebench.screen.watching import PlainLines, plain
+from terminal import drawn
 
 EXPECTED = Expected(load_s=100.0, climbs_s=400.0, report_s=600.0)
 
@@ -115,14 +116,6 @@ def test_sentences_of_a_climb_speak_of_its_knee(results: Results) -> None:
 
 def test_one_user_is_a_user(results: Results) -> None:
     assert plain(Line("disk", "scout", 1, 810.0, None, None, None, "")) == "disk: scout, 1 user: 810 NOPM"
-
-
-def drawn(*parts: RenderableType) -> str:
-    console = Console(width=160, file=StringIO())
-    for part in parts:
-        console.print(part)
-    assert isinstance(console.file, StringIO)
-    return console.file.getvalue()
 
 
 def test_a_percentile_with_too_few_samples_beyond_it_is_marked_and_the_mark_is_explained_once(results: Results) -> None:

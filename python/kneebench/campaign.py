@@ -107,7 +107,7 @@ class Bench:
     def _cores(self, cell: Cell) -> int:
         """Of the database, as far as the plan or this machine tells; of a server by URL nothing does, so its climb begins at 1 user."""
         storage = self.plan.storages[cell.storage]
-        if storage.url or self.plan.database.url:
+        if self.plan.urls[cell.storage]:
             if isinstance(self.plan.ladder.users, tuple) and not self.plan.ladder.users[0]:
                 self.store.put_note("the climb began at 1 user: how many cores a server by URL has is not known")
             return 1

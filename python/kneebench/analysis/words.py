@@ -6,6 +6,8 @@ from math import isfinite
 
 from kneebench.records import Estimate, Phase
 
+DERIVED = "Derived from TPC-C, not comparable with TPC results."
+"""The fair-use line, under everything that people are shown."""
 KNOWN = 10
 """An interval that reaches beyond so many times the value tells nothing, and is not printed as if it did."""
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from kneebench.analysis.words import DERIVED
 from kneebench.brief import drawing, look, sections
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
@@ -19,7 +20,6 @@ from kneebench.results.whole import write_text, write_whole
 
 FORMAT = 1
 """Of the brief's JSON."""
-DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """On every brief: the workload's fair-use condition (methods: the workload)."""
 
 

@@ -12,9 +12,9 @@ from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.finding import finding
 from kneebench.analysis.knee import knee, knee_rung
+from kneebench.analysis.latencies import AtOneRate, at_one_rate
 from kneebench.analysis.words import named
 from kneebench.brief import look, served, words
-from kneebench.brief.latencies import AtOneRate, at_one_rate
 from kneebench.plan import Plan
 from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
 from kneebench.results.reading import point, series
@@ -163,7 +163,7 @@ class Reading:
     def memory_backed(self, climb: Climb) -> bool:
         """True where the cell's files lay in memory: a path on tmpfs, or a note that says so."""
         storage = self.plan.storages.get(climb.cell.storage)
-        paths = [path for path in (storage.path, storage.log_path) if path] if storage else []
+        paths = storage.paths if storage else ()
         notes = " ".join(note for rung in climb.rungs for note in rung.notes).lower()
         return any(Path("/dev/shm") in (path, *path.parents) for path in paths) or "tmpfs" in notes or "memory-backed" in notes  # noqa: S108
 

@@ -16,7 +16,7 @@ def kind(plan: Plan) -> Kind:
     """A server that kneebench ran, one by URL that ran already, or a model."""
     if plan.simulated:
         return "simulated"
-    return "url" if _urls(plan) else "own"
+    return "url" if any(plan.urls.values()) else "own"
 
 
 def restored(campaign: Campaign, plan: Plan) -> str:
@@ -32,11 +32,7 @@ def hosts(plan: Plan) -> list[str]:
     >>> hosts(Plan.model_validate({"database": {"url": "postgresql://me@db1:5433/x"}, "storages": {"a": {}, "b": {"url": "postgresql:///x"}}}))
     ['db1', 'localhost']
     """
-    return list(dict.fromkeys(map(_host, _urls(plan))))
-
-
-def _urls(plan: Plan) -> list[str]:
-    return [url for storage in plan.storages.values() if (url := storage.url or plan.database.url)]
+    return list(dict.fromkeys(map(_host, filter(None, plan.urls.values()))))
 
 
 def _host(url: str) -> str:

@@ -23,7 +23,8 @@ Switch = Annotated[bool, Strict()]
 
 SIZED = ("shared_buffers", "max_wal_size")
 """Settings that room on the machine is reckoned by."""
-SIZE = re.compile(r"\s*[\d.]+\s*(B|kB|MB|GB|TB)\s*")
+SIZE = re.compile(r"\s*([\d.]+)\s*(B|kB|MB|GB|TB)\s*")
+"""A memory setting as PostgreSQL writes it: a number and its unit."""
 
 
 def _wrong(*key: str, sentence: str) -> PydanticCustomError:
@@ -261,12 +262,11 @@ class Plan(Part):
     @model_validator(mode="after")
     def _database_fits_its_servers(self) -> Self:
         """What only a server that kneebench starts can do, or only one by URL."""
-        urls = {name: storage.url or self.database.url for name, storage in self.storages.items()}
         if self.simulated:
             return self
-        if not any(urls.values()):
+        if not any(self.urls.values()):
             return self._served_by_us()
-        if bare := next((name for name, url in urls.items() if not url), ""):
+        if bare := next((name for name, url in self.urls.items() if not url), ""):
             raise _wrong("storages", bare, sentence="a url for every storage, or for none")
         if ours := next((name for name in ("settings", "cores", "bin_dir") if getattr(self.database, name)), ""):
             raise _wrong("database", ours, sentence="nothing, beside a url: it is for a server that kneebench starts, a running one keeps its own")
@@ -283,6 +283,11 @@ class Plan(Part):
     def base(self) -> str:
         """The name of the storage that the others are compared with."""
         return self.baseline or next(iter(self.storages))
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The server's URL by storage; empty where kneebench starts the server."""
+        return {name: storage.url or self.database.url for name, storage in self.storages.items()}
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ratio_of
-from kneebench.analysis.estimate import estimate
 from kneebench.analysis.knee import knee
+from kneebench.analysis.latencies import at_one_rate
 from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results
 from kneebench.results.compare_plans import comparable
 from kneebench.results.reading import point
@@ -51,13 +51,9 @@ def across(campaigns: Sequence[Results]) -> tuple[Across, ...]:
 
 def _one_rate(climbs: Sequence[Climb]) -> float | None:
     """The rate that every cell with a knee was given; None where they differ, or one was given none."""
-    rates = [_rate(climb) for climb in climbs if knee(climb)]
-    known = [rate for rate in rates if rate is not None]
-    return known[0] if known and len(known) == len(rates) and max(known) <= (1 + SAME_RATE) * min(known) else None
-
-
-def _rate(climb: Climb) -> float | None:
-    return next((rung.order.rate_per_s for rung in climb.of("latency") if rung.tally.latency and not rung.invalid), None)
+    found = [at_one_rate(climb) for climb in climbs if knee(climb)]
+    rates = [one.rate_per_s for one in found if one]
+    return rates[0] if rates and len(rates) == len(found) and max(rates) <= (1 + SAME_RATE) * min(rates) else None
 
 
 def _base(results: Results) -> Climb:
@@ -78,7 +74,8 @@ def _renamed(results: Results, climb: Climb) -> Climb:
 def _mean(climb: Climb, found: Knee | None, rate_per_s: float | None) -> Estimate | None:
     if rate_per_s is None or found is None:
         return found.latency_s if found else None
-    return estimate([rung.tally.latency.mean_s for rung in climb.of("latency") if rung.tally.latency and not rung.invalid])
+    there = at_one_rate(climb)
+    return there.mean_s if there else None
 
 
 def _row(results: Results, climb: Climb, base: Climb, rate_per_s: float | None) -> Across:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.estimate import estimate
 from kneebench.analysis.knee import knee, report_rungs
-from kneebench.brief.latencies import at_one_rate
+from kneebench.analysis.latencies import at_one_rate
 from kneebench.records import Climb, Estimate, Record, Results
 from kneebench.results.reading import point
 

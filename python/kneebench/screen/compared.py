@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from kneebench.brief.page import DERIVED
+from kneebench.analysis.words import DERIVED
 from kneebench.results import Across
 from kneebench.screen import tables
 

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kneebench.analysis.comparison import compare
-from kneebench.brief.page import DERIVED
+from kneebench.analysis.words import DERIVED
 from kneebench.outcome import exit_code, failed_checks, invalid_rungs
 from kneebench.records import Results
 from kneebench.screen import tables

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kneebench.analysis.latencies import AtOneRate
 from kneebench.analysis.words import times_with_interval
 from kneebench.brief import words
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
-from kneebench.brief.latencies import AtOneRate
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
 from kneebench.records import Estimate

@@ -31,5 +31,5 @@ def _relative(plan: Plan) -> bool:
     """Whether a path that is used begins where kneebench is run."""
     if served.kind(plan) != "own":
         return False
-    paths = [plan.database.image_path, plan.database.bin_dir, *(path for one in plan.storages.values() for path in (one.path, one.log_path))]
+    paths = [plan.database.image_path, plan.database.bin_dir, *plan.paths]
     return any(path and not path.is_absolute() for path in paths)

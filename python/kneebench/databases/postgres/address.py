@@ -115,8 +115,10 @@ def explained(doing: str, address: Address | None = None) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         state = error.sqlstate or ""
-        told = refusal(doing, _words(error) + (f" (SQLSTATE {state})" if state else ""), state, address)
-        raise told if address else KneebenchError(doing, seen=told.seen, do=told.do) from error
+        words = _words(error) + (f" (SQLSTATE {state})" if state else "")
+        if address:
+            raise refusal(doing, words, state, address) from error
+        raise KneebenchError(doing, seen=words, do=advice(state, words, None)) from error
 
 
 def answers(address: Address) -> bool:

@@ -51,7 +51,7 @@ REFLINKING = frozenset(["btrfs", "xfs", "bcachefs"])
 
 def open_engine(plan: Plan, journal: Journal) -> Engine:
     """The engine that the plan asks for; changes nothing."""
-    if plan.database.url or any(storage.url for storage in plan.storages.values()):
+    if any(plan.urls.values()):
         return RemotePostgres(plan, journal)
     return OwnPostgres(plan, journal)
 

@@ -51,17 +51,16 @@ class RemotePostgres:
         self.how = plan.database.restore if "restore" in plan.database.model_fields_set else "none" if self.foreign else "template"
         if self.how in ("copy", "clone"):
             raise PlanError("reading database.restore", seen=f"{self.how!r} needs the server's files", do='use "template", "command" or "none" with a URL')
-        self._urls = {name: storage.url or plan.database.url for name, storage in plan.storages.items()}
 
     def _address(self, storage: str) -> Address:
-        return address_of(self._urls[storage])
+        return address_of(self.plan.urls[storage])
 
     def findings(self) -> Sequence[Finding]:
         """Whether the servers answer, and what the role may do there; changes nothing."""
         return [finding for name in self.plan.storages for finding in self._findings(name)]
 
     def _findings(self, storage: str) -> Iterator[Finding]:
-        subject = without_passwords(self._urls[storage])
+        subject = without_passwords(self.plan.urls[storage])
         try:
             address = self._address(storage)
             with explained("asking for the role's rights", address), connect(address) as connection:
@@ -74,7 +73,7 @@ class RemotePostgres:
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Load the image database (template) or the URL's own where it is empty; facts of the last storage's, and how it is restored."""
         facts: dict[str, str] = {}
-        for url, storage in {url: name for name, url in self._urls.items()}.items():
+        for url, storage in {url: name for name, url in self.plan.urls.items()}.items():
             doing = f"preparing the database at {without_passwords(url)}"
             address = self._address(storage)
             with explained(doing, address):

@@ -13,7 +13,6 @@ The rules are the same for all storages of a plan, so that nothing but the stora
 
 from __future__ import annotations
 
-import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -28,6 +27,7 @@ from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.footprint import GIB, MIB, QUICK_CHECKPOINT_S, max_wal_bytes, shared_buffers_bytes
+from kneebench.plan.plan import SIZE
 from kneebench.records import Setting
 
 INITDB = frozenset(["data_checksums", "wal_segment_size"])
@@ -218,7 +218,7 @@ def setting_bytes(value: str) -> int:
     >>> setting_bytes("128MB"), setting_bytes("2GB")
     (134217728, 2147483648)
     """
-    found = re.fullmatch(r"\s*([\d.]+)\s*(B|kB|MB|GB|TB)\s*", value)
+    found = SIZE.fullmatch(value)
     if not found:
         raise PlanError("reading database.settings", seen=f"the size {value!r} has no unit", do='write it as "2GB"')
     return int(float(found[1]) * {"B": 1, "kB": 2**10, "MB": MIB, "GB": GIB, "TB": 2**40}[found[2]])
