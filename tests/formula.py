@@ -90,6 +90,9 @@ class Formula:
     def checkpoint(self) -> None:
         """Nothing to write."""
 
+    def to_be_let_in(self, words: str) -> str:
+        return f"what helps against {words!r}"
+
     def alive(self) -> str:
         return "the server's log ends with: out of memory" if self.clock_s - 5.0 >= self.dies_at_s else ""
 

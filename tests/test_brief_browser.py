@@ -15,7 +15,13 @@ from kneebench.results import load
 BROWSER = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), "")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not BROWSER, reason="Chromium is not installed")]
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
-WIDTHS = "<script>document.title = [document.documentElement.scrollWidth, innerWidth, document.querySelectorAll('svg').length].join(' ')</script>"
+MEASURE = """<script>
+const beyond = [...document.querySelectorAll("svg text")].filter(text => {
+  const [drawn, frame] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
+  return drawn.left < frame.left - 1 || drawn.right > frame.right + 1;
+});
+document.title = [document.documentElement.scrollWidth, innerWidth, document.querySelectorAll("svg").length, beyond.length].join(" ");
+</script>"""
 
 
 def browse(tmp_path: Path, page: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -36,12 +42,12 @@ def test_the_page_renders_without_a_word_on_the_console(tmp_path: Path, page: Pa
 
 
 @pytest.mark.parametrize("width", [1280, 600])
-def test_nothing_is_wider_than_the_window(tmp_path: Path, page: Path, width: int) -> None:
-    page.write_text(page.read_text().replace("</body>", f"{WIDTHS}</body>"))
+def test_nothing_is_wider_than_the_window_and_no_text_leaves_its_figure(tmp_path: Path, page: Path, width: int) -> None:
+    page.write_text(page.read_text().replace("</body>", f"{MEASURE}</body>"))
     seen = browse(tmp_path, page, "--dump-dom", f"--window-size={width},1000")
-    whole, window, drawn = map(int, seen.stdout.partition("<title>")[2].partition("</title>")[0].split())
+    whole, window, drawn, beyond = map(int, seen.stdout.partition("<title>")[2].partition("</title>")[0].split())
     assert whole <= window
-    assert drawn == 7
+    assert (drawn, beyond) == (7, 0)
 
 
 def test_the_page_prints(tmp_path: Path, page: Path) -> None:

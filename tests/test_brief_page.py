@@ -223,6 +223,7 @@ def test_one_run_of_each_knee_claims_no_difference_and_draws_no_whisker(results:
         results = with_rungs(results, place, tuple(rung for rung in climb.rungs if rung.order.repeat < 2))
     brief = Brief(results)
     assert "no difference shown" in brief.title
+    assert section(brief, "glance").numbers[0].sure == "interval unknown: n=1 is too few; no difference shown"
     (figure,) = section(brief, "relative").figures
     assert "one run each, no interval" in figure.caption
     assert '"high": null' in json.dumps(figure.spec)

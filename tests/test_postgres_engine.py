@@ -32,14 +32,8 @@ from kneebench.lab.removal import MARKER
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
+from tests.loaded import BUILDS
 
-DEBIAN = Path("/usr/lib/postgresql/15/bin")
-BUILDS = [
-    pytest.param(None, id="embedded-18"),
-    pytest.param(
-        DEBIAN, id="debian-15", marks=[pytest.mark.postgres15, pytest.mark.skipif(not DEBIAN.exists(), reason="Debian's PostgreSQL 15 is not installed")]
-    ),
-]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes accounts: needs root")
 
 
@@ -75,6 +69,10 @@ class Bench:
 
     def left(self) -> list[Path]:
         return [path for name in ("disk", "log", "journal") for path in (self.folder / name).iterdir()]
+
+
+ORDER = {"users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 10}
+ORDER |= {"seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers": 1, "cores": []}
 
 
 @pytest.fixture(scope="module", params=BUILDS)
@@ -231,10 +229,8 @@ def test_a_climb_never_sees_what_the_last_one_did(bench: Bench) -> None:
 
 
 def test_virtual_users_run_and_the_books_agree(server: PostgresServer) -> None:
-    order = {"users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 10}
-    order |= {"seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers": 1, "cores": []}
     orders, (_, rollbacks) = server.sum_next_order_ids(), server.transaction_counts()
-    crew = server.crew(json.dumps(order))
+    crew = server.crew(json.dumps(ORDER))
     crew.ready()
     crew.go()
     crew.mark("window")
@@ -248,6 +244,13 @@ def test_virtual_users_run_and_the_books_agree(server: PostgresServer) -> None:
     checks = server.conditions(unwatched)
     assert len(checks) == 12
     assert [check.sentence for check in checks if not check.passed] == []
+
+
+def test_a_server_that_is_full_tells_what_to_raise_or_lower(server: PostgresServer) -> None:
+    with pytest.raises(ConnectionError) as full:
+        server.crew(json.dumps(ORDER | {"users": 300})).ready()
+    assert server.to_be_let_in(str(full.value)).startswith("raise max_connections on the server")
+    assert "max_connections" not in server.to_be_let_in("no such function")
 
 
 def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Bench) -> None:

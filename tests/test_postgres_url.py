@@ -26,9 +26,9 @@ from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
+from tests.loaded import DEBIAN, WITHOUT_DEBIAN
 
-DEBIAN = Path("/usr/lib/postgresql/15/bin")
-pytestmark = [pytest.mark.postgres15, pytest.mark.skipif(not DEBIAN.exists(), reason="Debian's PostgreSQL 15 (which has TLS) is not installed")]
+pytestmark = [pytest.mark.postgres15, WITHOUT_DEBIAN]
 PASSWORD = "correct:horse@battery"
 CELL = Cell(id="there", storage="there")
 

@@ -31,12 +31,22 @@ def times_with_interval(ratio: Estimate) -> str:
     >>> times_with_interval(Estimate(value=2.5, low=0.0, high=912063.0, n=2))
     '2.5x (interval unknown: n=2 is too few)'
     """
+    value, sure = times_and_interval(ratio)
+    return f"{value} ({sure})"
+
+
+def times_and_interval(ratio: Estimate) -> tuple[str, str]:
+    """The same in two, for where they stand apart.
+
+    >>> times_and_interval(Estimate(value=2.5, low=2.31, high=2.7, n=3))
+    ('2.5x', '2.3x to 2.7x, n=3')
+    """
     if not ratio.high <= KNOWN * ratio.value:
-        return f"{times(ratio.value)} (interval unknown: n={ratio.n} is too few)"
+        return times(ratio.value), f"interval unknown: n={ratio.n} is too few"
     digits = _digits(ratio.value)
     if times(ratio.low, digits) == times(ratio.value, digits) or times(ratio.high, digits) == times(ratio.value, digits):
         digits += 1
-    return f"{times(ratio.value, digits)} ({times(ratio.low, digits)} to {times(ratio.high, digits)}, n={ratio.n})"
+    return times(ratio.value, digits), f"{times(ratio.low, digits)} to {times(ratio.high, digits)}, n={ratio.n}"
 
 
 def named(phase: Phase) -> str:

@@ -54,6 +54,10 @@ class Server(Protocol):
         """Start a checkpoint and wait for its end."""
         ...
 
+    def to_be_let_in(self, words: str) -> str:
+        """What to do about the words by which it refused its users' connections."""
+        ...
+
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end (log lines, OOM)."""
         ...

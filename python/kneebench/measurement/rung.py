@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,8 +27,6 @@ from kneebench.measurement.warm_up import Held, Schedule, WarmedUp, hold_window,
 from kneebench.plan import Plan
 from kneebench.records import Order, Rung, Second, Series, Summary, Tally, Watch
 from kneebench.workload import crew_order, running
-
-TO_LET_IN = "raise max_connections on the server and run again, or lower the upper end of ladder.users or workload.connections"
 
 
 class Measured(NamedTuple):
@@ -101,9 +98,8 @@ def _connect(crew: Crew, order: Order, server: Server) -> None:
     except ConnectionError as error:
         if server.alive():
             raise
-        full = re.search(r"SQLSTATE 53300|too many|connection slots", str(error))
-        do = TO_LET_IN if full else "correct what the server's words name"
-        raise InvalidMeasurement(f"connecting {order.users} users", seen=str(error), do=f"{do}; what was measured before is kept") from error
+        do = f"{server.to_be_let_in(str(error))}; what was measured before is kept"
+        raise InvalidMeasurement(f"connecting {order.users} users", seen=str(error), do=do) from error
 
 
 @contextlib.contextmanager

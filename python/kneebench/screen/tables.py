@@ -9,15 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
-from kneebench.analysis.words import named, times_with_interval
+from kneebench.analysis.words import KNOWN, named, times_with_interval
 from kneebench.records import Comparison, Estimate, Finding
 from kneebench.results import Across, Listed
 from kneebench.screen.answer import Answer
 from kneebench.screen.progress import MARK, UNCERTAIN, Line
 
 _STORAGES_A_TABLE = 3
-_WIDEST = 10.0
-"""An interval that goes further beyond its value than so many times is not printed in a table."""
 LEVELS = {"ok": "[green]ok[/]", "note": "[cyan]note[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]", "refused": "[red]refused[/]"}
 
 
@@ -148,7 +146,7 @@ def _users(users: Estimate | None) -> str:
 
 def _range(value: Estimate, written: Callable[[float], str]) -> str:
     """The interval; one or two runs that scatter allow none that says anything."""
-    return "interval unknown" if value.high > _WIDEST * value.value else f"{written(value.low)} to {written(value.high)}"
+    return "interval unknown" if value.high > KNOWN * value.value else f"{written(value.low)} to {written(value.high)}"
 
 
 def _interval(value: Estimate | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kneebench.analysis.finding import foremost
 from kneebench.analysis.within import nopm_within
-from kneebench.analysis.words import times, times_with_interval
+from kneebench.analysis.words import times_and_interval, times_with_interval
 from kneebench.brief import look, words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Column, Number, Row, Section, Table, Verdict
@@ -48,8 +48,9 @@ def _numbers(reading: Reading) -> Iterator[Number]:
     ):
         found = reading.compared(quantity, best) if best else None
         if found and best:
-            sure = f"{times(found.ratio.low)} to {times(found.ratio.high)}, n = {found.ratio.n}" + ("" if found.differs else ": no difference shown")
-            yield Number(value=times(found.ratio.value), says=f"{what}, {reading.name(best)} against {reading.name(found.baseline)}", sure=sure)
+            value, sure = times_and_interval(found.ratio)
+            shown = "" if found.differs else "; no difference shown"
+            yield Number(value=value, says=f"{what}, {reading.name(best)} against {reading.name(found.baseline)}", sure=sure + shown)
     alone = reading.at_one_rate.get(reading.base.cell.id)
     if alone and not best:
         uncertain = "" if alone.p999_certain else f"uncertain, n = {alone.n:,}"

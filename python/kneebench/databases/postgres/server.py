@@ -13,6 +13,7 @@ import psycopg
 
 from kneebench._core import Crew, postgres_crew
 from kneebench.databases.postgres.address import answers, connect, explained, unhurried
+from kneebench.databases.postgres.advice import advice, state_of
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.patience import Limits
 from kneebench.databases.postgres.readings import METERS, Readings
@@ -143,6 +144,10 @@ class PostgresServer:
         if self._may_checkpoint:
             with self._told("waiting for a checkpoint"):
                 self._side.execute("CHECKPOINT")
+
+    def to_be_let_in(self, words: str) -> str:
+        """By the SQLSTATE that our core writes behind the server's words."""
+        return advice(state_of(words), words, None)
 
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end."""

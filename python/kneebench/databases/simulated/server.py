@@ -67,6 +67,10 @@ class Simulated:
         """Start a checkpoint; its pages are written as time goes on."""
         self._server.checkpoint()
 
+    def to_be_let_in(self, words: str) -> str:
+        """The model lets everyone in, so the words are those of its core."""
+        return "correct what the words name"
+
     def alive(self) -> str:
         """Empty, unless the model's time to die has come."""
         return self._server.ended()
