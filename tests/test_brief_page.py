@@ -460,3 +460,14 @@ def test_two_figures_of_the_log_write_latency_are_each_told_for_what_they_are(re
     assert "The stop judges the median of shorter means (10 s, or a third of the window): that one exceeded the limit on disk." in figure.caption
     assert "The stop judges" not in section(Brief(results), "log-writes").figures[0].caption
     assert re.search(r"within 5 ms, by the mean of the window: [\d,]+ \(scouting\)", section(stopped, "glance").verdicts[0].sentence)
+
+
+def test_a_note_that_all_rungs_of_a_storage_have_is_told_once_with_its_name(results: Results) -> None:
+    (_, memory) = results.climbs
+    noted = tuple(rung.model_copy(update={"notes": (*rung.notes, "no device under it")}) for rung in memory.rungs)
+    brief = Brief(with_rungs(results, 1, noted))
+    assert "On memory: no device under it." in section(brief, "method").sentences
+    (table,) = section(brief, "rungs").tables
+    assert not any("no device under it" in cell for row in table.rows for cell in row.cells)
+    some = Brief(with_rungs(results, 1, (*noted[1:], memory.rungs[0])))
+    assert sum("no device under it" in cell for row in section(some, "rungs").tables[0].rows for cell in row.cells) == len(noted) - 1

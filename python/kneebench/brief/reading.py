@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -137,10 +137,15 @@ class Reading:
         return [look.colour(place) for place in range(len(self.climbs))]
 
     @cached_property
+    def shared(self) -> dict[str, tuple[str, ...]]:
+        """By cell the notes that all of its rungs have: they are said once, by `notes`."""
+        return {climb.cell.id: _common(climb.rungs) for climb in self.climbs if climb.rungs}
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that every rung has: they are said once, of the campaign."""
-        rungs = [rung for climb in self.climbs for rung in climb.rungs]
-        return tuple(note for note in (rungs[0].notes if rungs else ()) if all(note in rung.notes for rung in rungs))
+        """Notes on all rungs of a cell, with its name where the others have none of them."""
+        found = {note: [cell for cell, notes in self.shared.items() if note in notes] for notes in self.shared.values() for note in notes}
+        return tuple(note if len(cells) == len(self.shared) else f"on {self.some(cells)}: {note}" for note, cells in found.items())
 
     def where(self, rung: Rung) -> str:
         """A rung in a sentence."""
@@ -172,3 +177,7 @@ class Reading:
             for rung in climb.rungs:
                 yield from ((self.where(rung), check) for check in rung.checks)
             yield from ((f"{self.name(climb.cell.id)}, after the climb", check) for check in climb.checks)
+
+
+def _common(rungs: Sequence[Rung]) -> tuple[str, ...]:
+    return tuple(note for note in rungs[0].notes if all(note in rung.notes for rung in rungs))

@@ -192,4 +192,4 @@ def warehouses_note(order: Order, workload: Workload) -> tuple[str, ...]:
     """Below four warehouses a user, users meet at the same rows: a note, not a check."""
     if workload.warehouses >= WAREHOUSES_A_USER * order.users:
         return ()
-    return (f"{workload.warehouses / order.users:.1f} warehouses a user (at least {WAREHOUSES_A_USER} are advised): users may wait for one another's rows",)
+    return (f"{workload.warehouses / order.users:.1f} warehouses a user; at least {WAREHOUSES_A_USER} are advised",)

@@ -97,4 +97,7 @@ def _label(knee: dict[str, Any], right: float, direct: bool) -> Any:
     """A knee's name on the side where there is room; a bare number of users above its circle."""
     beside = {"align": "right", "dx": -15, "dy": -12} if knee["nopm"] > 0.55 * right else {"align": "left", "dx": 15, "dy": 12}
     placed = beside if direct else {"align": "center", "dy": -18}
-    return look.chart([knee]).mark_text(fontWeight="bold", fontSize=13, color=look.INK, **placed).encode(x="nopm:Q", y="ms:Q", text="label:N")
+    text = {"fontWeight": "bold", "fontSize": 13, **placed}
+    halo = {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round"}
+    named = look.chart([knee]).encode(x="nopm:Q", y="ms:Q", text="label:N")
+    return named.mark_text(**text, **halo) + named.mark_text(**text, color=look.INK)

@@ -65,17 +65,17 @@ def _row(reading: Reading, rung: Rung) -> Row:
             words.time(tally.latency.mean_s if tally.latency else None),
             words.p999(tally.latency),
             words.time(rung.quantity("log.write_latency")),
-            "; ".join(_notes(rung, reading.notes)),
+            "; ".join(_notes(rung, reading.shared[rung.order.cell])),
         ),
         tone=tone,
     )
 
 
-def _notes(rung: Rung, common: tuple[str, ...]) -> list[str]:
+def _notes(rung: Rung, shared: tuple[str, ...]) -> list[str]:
     failed = [f"failed: {check.name}" for check in rung.checks if not check.passed]
     return [
         *([f"invalid: {rung.invalid}"] if rung.invalid else []),
         *failed,
         *([] if rung.steady else ["not steady"]),
-        *(note for note in rung.notes if note not in common),
+        *(note for note in rung.notes if note not in shared),
     ]
