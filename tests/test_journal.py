@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.lab import journal as journal_room
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER, Ground, ground_of
 
@@ -257,3 +258,14 @@ def test_a_drive_that_goes_away_in_mid_run_leaves_its_entry(tmp_path: Path) -> N
     with journal.directory(point / "data", "data"):
         subprocess.run(["umount", point], check=True)
     assert len(list(journal.folder.glob("*.json"))) == 1
+
+
+def test_what_runs_on_another_host_with_the_same_home_is_not_taken_for_left_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(journal_room, "boot", lambda: "there")
+    monkeypatch.setattr("platform.node", lambda: "there")
+    with Journal().directory(tmp_path / "data", "data") as made:
+        monkeypatch.undo()
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        assert Journal().clean(quiet) == []
+        assert made.is_dir()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import platform
 import shlex
 import uuid
 from collections.abc import Iterator
@@ -41,9 +42,12 @@ class Entry(Record):
 
 
 def default_folder() -> Path:
-    """XDG_STATE_HOME or ~/.local/state, as the desktop rules say."""
+    """Below XDG_STATE_HOME or ~/.local/state, as the desktop rules say; a machine's own, by its name.
+
+    A home may be shared by hosts and containers, where what runs on one of them would look left over to the next.
+    """
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "kneebench" / "journal"
+    return Path(state) / "kneebench" / "journal" / (platform.node() or "localhost")
 
 
 class Journal:
