@@ -232,7 +232,7 @@ def test_one_run_of_each_knee_claims_no_difference_and_draws_no_whisker(results:
 def test_few_warehouses_and_quick_windows_are_to_be_read_with_care(results: Results) -> None:
     crowded, quick = section(Brief(results), "cautions").sentences
     assert crowded == "2.3 warehouses a user at the knee (all storages); below 4 users wait for each other's rows, and storage shows less."
-    assert "cannot show the storm of full-page images" in quick
+    assert "storm of full-page images after it, is chance. They cannot show how vacuum keeps up" in quick
 
 
 def test_clones_and_memory_backed_storage_are_to_be_read_with_care(results: Results) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from kneebench.analysis.knee import place, report_rungs
+from kneebench.analysis.knee import at_the_knee, place, report_rungs
 from kneebench.records import Bottleneck, Climb, Rung
 from kneebench.units import time
 
@@ -98,7 +98,8 @@ def _one_core(rungs: Sequence[Rung]) -> Evidence:
         return Evidence("one core", None, "the cores were not measured one by one")
     core, most = max(cores.items(), key=lambda item: item[1])
     others = fmean(busy for name, busy in cores.items() if name != core)
-    says = f"core {core} was {_share(most)} busy and the others {_share(others)} (limits {_share(ONE_CORE_BUSY)} and {_share(OTHERS_IDLE)})"
+    rest = "others" if len(cores) > 2 else "other"
+    says = f"core {core} was {_share(most)} busy and the {rest} {_share(others)} (limits {_share(ONE_CORE_BUSY)} and {_share(OTHERS_IDLE)})"
     foreign = (_value(rungs, "database.others") or 0.0) * len(_sources(rungs, "database.busy"))
     if most > ONE_CORE_BUSY and others < OTHERS_IDLE and foreign > ONE_CORE_BUSY - OTHERS_IDLE:
         return Evidence("one core", None, f"{says}, but other programs used as much as {foreign:.1f} cores")
@@ -107,12 +108,12 @@ def _one_core(rungs: Sequence[Rung]) -> Evidence:
 
 def _log(rungs: Sequence[Rung]) -> Evidence:
     """More than 5 ms a write, or more than half of the users' time spent in waits for the log."""
-    latency_s, waits = _value(rungs, "log.write_latency"), _waiting(rungs, "wal")
-    if latency_s is None and waits is None:
+    latency, waits = at_the_knee(rungs, "log.write_latency"), _waiting(rungs, "wal")
+    if latency is None and waits is None:
         return Evidence("log", None, "neither the log's write time nor waits for it were measured")
-    said = [f"a log write took {time(latency_s)} (mean of the window, limit {time(LOG_LATENCY_S)})"] if latency_s is not None else []
+    said = [f"a log write took {time(latency.value)} (mean of the window, limit {time(LOG_LATENCY_S)})"] if latency is not None else []
     said += [f"{_share(waits)} of the users' time went into waits for the log (limit {_share(LOG_WAIT_SHARE)})"] if waits is not None else []
-    short = (latency_s or 0.0) > LOG_LATENCY_S or (waits or 0.0) > LOG_WAIT_SHARE
+    short = (latency is not None and latency.value > LOG_LATENCY_S) or (waits or 0.0) > LOG_WAIT_SHARE
     return Evidence("log", short, ", ".join(said), waits or 0.0)
 
 
@@ -125,7 +126,7 @@ def _reads(rungs: Sequence[Rung]) -> Evidence:
     if share is None:
         return Evidence("data reads", None, "neither device reads nor waits for them were measured")
     each = f", {reads:.2g} device reads a transaction" if reads is not None else ""
-    each += f" of {time(await_s)}" if reads is not None and await_s is not None else ""
+    each += f", each of {time(await_s)}" if reads is not None and await_s is not None else ""
     return Evidence("data reads", share > READ_WAIT_SHARE, f"{_share(share)} of the users' time went into reads (limit {_share(READ_WAIT_SHARE)}){each}", share)
 
 

@@ -56,6 +56,12 @@ def report_rungs(climb: Climb) -> tuple[Rung, ...]:
     return found or ((own,) if own else ())
 
 
+def at_the_knee(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
+    """A metered quantity over the knee's runs (`report_rungs`), as throughput is told; None where none of them measured it."""
+    values = [value for rung in rungs if (value := rung.quantity(quantity)) is not None]
+    return estimate(values) if values else None
+
+
 def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
     """One latency of several, from their merged histograms: percentiles are never averaged.
 

@@ -8,8 +8,13 @@ from kneebench.records import Estimate, Phase
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """The fair-use line, under everything that people are shown."""
-KNOWN = 10
-"""An interval that reaches beyond so many times the value tells nothing, and is not printed as if it did."""
+WIDEST = 10
+"""An interval of one run or two that reaches beyond so many times the value tells nothing, and is not printed as if it did."""
+
+
+def known(of: Estimate) -> bool:
+    """False for an interval that only says that there were too few runs."""
+    return of.n > 2 or of.high <= WIDEST * of.value
 
 
 def times(ratio: float, digits: int | None = None) -> str:
@@ -41,7 +46,7 @@ def times_and_interval(ratio: Estimate) -> tuple[str, str]:
     >>> times_and_interval(Estimate(value=2.5, low=2.31, high=2.7, n=3))
     ('2.5x', '2.3x to 2.7x, n=3')
     """
-    if not ratio.high <= KNOWN * ratio.value:
+    if not known(ratio):
         return times(ratio.value), f"interval unknown: n={ratio.n} is too few"
     digits = _digits(ratio.value)
     if times(ratio.low, digits) == times(ratio.value, digits) or times(ratio.high, digits) == times(ratio.value, digits):

@@ -27,7 +27,7 @@ class Whisker(NamedTuple):
     beyond: float | None
 
 
-BEYOND = " An arrow: the interval goes on beyond the frame."
+BEYOND = " An arrow: the interval goes on, further than is drawn."
 """In the caption of a figure where a whisker is cut off."""
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
+from kneebench.analysis.drift import Drift, drift
 from kneebench.analysis.finding import finding
 from kneebench.analysis.knee import knee, knee_rung
 from kneebench.analysis.latencies import AtOneRate, at_one_rate
@@ -103,6 +104,11 @@ class Reading:
     def noise_floor(self, climb: Climb) -> float:
         """By how much two runs of one thing differ here: no smaller difference is claimed."""
         return noise_floor((climb,), NOPM)
+
+    @cached_property
+    def drifts(self) -> tuple[tuple[Climb, Drift], ...]:
+        """The climbs whose first rung was measured again last, and what that showed."""
+        return tuple((climb, found) for climb in self.climbs if (found := drift(climb, self.noise_floor(climb))))
 
     def compared(self, quantity: str, cell: str) -> Comparison | None:
         """The comparison of a cell with the baseline."""

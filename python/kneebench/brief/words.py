@@ -54,9 +54,9 @@ def time(value_s: float | None) -> str:
     """A time with three digits.
 
     >>> time(0.0202), time(0.00002), time(None)
-    ('20.2 ms', '20 µs', '–')
+    ('20.2 ms', '20 us', '–')
     """
-    return NOTHING if value_s is None else units.time(value_s).replace(" us", " µs")
+    return NOTHING if value_s is None else units.time(value_s)
 
 
 def size(value_bytes: float | None) -> str:

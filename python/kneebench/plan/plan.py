@@ -197,7 +197,7 @@ class Ladder(Part):
     report_window: Annotated[Seconds, Field(gt=0, description="the window of a rung of the report")] = 300.0
     checkpoints: Annotated[Whole, Field(ge=0, le=10, description="whole checkpoint cycles that a window of the report must hold; 0: none")] = 2
     repeats: Annotated[Whole, Field(ge=1, le=50, description="times the knee is measured, each from its own restore")] = 3
-    latency_share: Annotated[Number, Field(gt=0, lt=1, description="of the lowest knee's rate, for the latency at one rate")] = 0.7
+    latency_share: Annotated[Number, Field(gt=0, lt=1, description="of the lowest knee's rate as its climb saw it, for the latency at one rate")] = 0.7
     budget: Annotated[Seconds, Field(gt=0, description="longest time of one climb, its warm-up rung not counted")] = 14_400.0
     climb_again: Annotated[
         Switch, Field(description="climb once more where the first rung, repeated last, does a quarter more than at first: the database was still warming")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kneebench.analysis.bottleneck import bottleneck
-from kneebench.analysis.estimate import estimate
-from kneebench.analysis.knee import knee, report_rungs
+from kneebench.analysis.knee import at_the_knee, knee, report_rungs
 from kneebench.analysis.latencies import at_one_rate
 from kneebench.records import Climb, Estimate, Record, Results
 from kneebench.results.reading import point
@@ -52,11 +49,7 @@ def _answer(climb: Climb, at: str) -> Answer:
         mean_s=rate.mean_s if rate else None,
         p999_s=rate.p999_s if rate else None,
         p999_certain=rate.p999_certain if rate else True,
-        log_write_s=_estimate([value for rung in report_rungs(climb) if (value := rung.quantity("log.write_latency")) is not None]),
+        log_write_s=at_the_knee(report_rungs(climb), "log.write_latency"),
         stopped_by=climb.stopped_by or "not stopped yet",
         bottleneck=bottleneck(climb).resource if climb.rungs else "",
     )
-
-
-def _estimate(values: Sequence[float]) -> Estimate | None:
-    return estimate(values) if values else None

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
-from kneebench.analysis.words import KNOWN, named, times_with_interval
+from kneebench.analysis.words import known, named, times_with_interval
 from kneebench.records import Comparison, Estimate, Finding
 from kneebench.results import Across, Listed
 from kneebench.screen.answer import Answer
@@ -146,7 +146,7 @@ def _users(users: Estimate | None) -> str:
 
 def _range(value: Estimate, written: Callable[[float], str]) -> str:
     """The interval; one or two runs that scatter allow none that says anything."""
-    return "interval unknown" if value.high > KNOWN * value.value else f"{written(value.low)} to {written(value.high)}"
+    return f"{written(value.low)} to {written(value.high)}" if known(value) else "interval unknown"
 
 
 def _interval(value: Estimate | None) -> str:

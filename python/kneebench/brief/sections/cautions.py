@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kneebench.analysis.knee import knee_rung
+from kneebench.analysis.words import number_of_users, percent
 from kneebench.brief import words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Section
+from kneebench.records import Climb, Phase
 
 PLACE = 15
 WAREHOUSES_A_USER = 4
@@ -17,6 +20,40 @@ def section(reading: Reading) -> Section | None:
     """Warnings; nothing where there are none."""
     sentences = tuple(_cautions(reading))
     return Section(name="cautions", title="To be read with care", sentences=sentences, tone="note") if sentences else None
+
+
+BEHIND: tuple[tuple[Phase, str, tuple[str, ...]], ...] = (
+    ("report", "a checkpoint began", ("checkpoints.timed", "checkpoints.requested")),
+    ("report", "autovacuum ended on a table", ("tables.autovacuums",)),
+    ("latency", "a checkpoint began", ("checkpoints.timed", "checkpoints.requested")),
+    ("latency", "autovacuum ended on a table", ("tables.autovacuums",)),
+)
+"""What a database does behind its users, by phase, and the counters that tell of it."""
+
+
+def _unequal(reading: Reading, phase: Phase, what: str, counters: tuple[str, ...]) -> str:
+    """In how many windows it happened, where that differs between storages."""
+    windows = {climb.cell.id: [rung for rung in climb.of(phase) if not rung.invalid] for climb in reading.climbs}
+    held = {cell: sum(any((rung.quantity(name) or 0.0) > 0 for name in counters) for rung in rungs) for cell, rungs in windows.items() if rungs}
+    shares = {held[cell] / len(windows[cell]) for cell in held}
+    if len(shares) < 2:
+        return ""
+    where = f"at the {reading.point}" if phase == "report" else "at one rate"
+    return f"{where} {what} in " + words.listed([f"{number} of {len(windows[cell])} on {reading.name(cell)}" for cell, number in held.items()])
+
+
+def _elsewhere(reading: Reading, climb: Climb) -> str:
+    """Where the report did not find again what the climb had seen at its knee."""
+    knee, scout = reading.knees.get(climb.cell.id), knee_rung(climb)
+    if not knee or not scout or not climb.of("scout") or knee.nopm.low <= scout.tally.nopm <= knee.nopm.high:
+        return ""
+    share = knee.nopm.value / scout.tally.nopm - 1
+    if abs(share) <= reading.noise_floor(climb):
+        return ""
+    return (
+        f"{reading.name(climb.cell.id)}: the report measured {percent(share, signed=True)} NOPM against the climb's {words.significant(scout.tally.nopm)} "
+        f"at {number_of_users(scout.users)}: the figures quoted are the report's, but which number of users is the {reading.point} rests on the climb."
+    )
 
 
 def _cautions(reading: Reading) -> Iterator[str]:
@@ -31,10 +68,14 @@ def _cautions(reading: Reading) -> Iterator[str]:
         )
     if ladder.quick:
         yield (
-            f"Quick plan: windows of {words.time(ladder.report_window)} need not hold a whole checkpoint cycle. "
-            "They cannot show the storm of full-page images after a checkpoint, how vacuum keeps up, "
+            f"Quick plan: windows of {words.time(ladder.report_window)} need not hold a whole checkpoint cycle: whether they hold a checkpoint, and the "
+            "storm of full-page images after it, is chance. They cannot show how vacuum keeps up, "
             "a drive's steady state after its cache is full, or how a figure holds over hours."
         )
+    yield from filter(None, (_elsewhere(reading, climb) for climb in reading.climbs))
+    yield from (f"{reading.name(climb.cell.id)}: {found.sentence}." for climb, found in reading.drifts if found.matters)
+    if unequal := list(filter(None, (_unequal(reading, *what) for what in BEHIND))):
+        yield f"What a database does behind its users fell unequally into the windows, and its cost is in the comparisons: {'; '.join(unequal)}."
     if reading.plan.database.restore == "clone":
         yield "Restored by reflink clones: copy-on-write of shared blocks is charged to the runs, on the log as well."
     memory = [reading.name(climb.cell.id) for climb in reading.climbs if reading.memory_backed(climb)]

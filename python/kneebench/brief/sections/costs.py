@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kneebench.analysis.drift import drift
 from kneebench.brief import words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Column, Row, Section, Table
@@ -61,5 +60,4 @@ def _row(reading: Reading, rung: Rung) -> Row:
 
 def _drifts(reading: Reading) -> tuple[str, ...]:
     """The first rung against itself, measured again last: data grows, bloats and is vacuumed during a climb."""
-    found = ((climb, drift(climb, reading.noise_floor(climb))) for climb in reading.climbs)
-    return tuple(f"{reading.name(climb.cell.id)}: {one.sentence}." for climb, one in found if one)
+    return tuple(f"{reading.name(climb.cell.id)}: {found.sentence}." for climb, found in reading.drifts)

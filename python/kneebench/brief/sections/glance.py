@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench.analysis.finding import foremost
+from kneebench.analysis.knee import at_the_knee, report_rungs
 from kneebench.analysis.within import nopm_within
 from kneebench.analysis.words import times_and_interval, times_with_interval
 from kneebench.brief import look, words
@@ -94,7 +95,7 @@ def _within(reading: Reading, climb: Climb) -> str:
 
 def _row(reading: Reading, climb: Climb) -> Row:
     id_ = climb.cell.id
-    knee, rate, rung = reading.knees.get(id_), reading.at_one_rate.get(id_), reading.at_the_knee(climb)
+    knee, rate, log_write = reading.knees.get(id_), reading.at_one_rate.get(id_), at_the_knee(report_rungs(climb), "log.write_latency")
     against = reading.compared("nopm", id_)
     return Row(
         cells=(
@@ -103,10 +104,10 @@ def _row(reading: Reading, climb: Climb) -> Row:
             f"{words.significant(knee.nopm.value)} ({words.interval(knee.nopm)})" if knee else words.NOTHING,
             "baseline" if reading.is_base(climb) else times_with_interval(against.ratio) if against else words.NOTHING,
             words.time(knee.latency_s.value) if knee else words.NOTHING,
-            words.time(knee.p999_s.value) if knee else words.NOTHING,
+            words.time(knee.p999_s.value) + ("" if knee.latency and knee.latency.p999_is_certain else " ?") if knee else words.NOTHING,
             words.time(rate.mean_s.value) if rate else words.NOTHING,
             words.time(rate.p999_s.value) + ("" if rate.p999_certain else " ?") if rate else words.NOTHING,
-            words.time(rung.quantity("log.write_latency")) if rung else words.NOTHING,
+            words.time(log_write.value) if log_write else words.NOTHING,
             climb.stopped_by or words.NOTHING,
         ),
         tone="strong" if against and against.differs else "plain",

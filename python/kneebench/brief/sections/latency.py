@@ -39,11 +39,19 @@ def _bar(reading: Reading, cell: str, rate: AtOneRate, which: str) -> Bar:
 
 def _caption(reading: Reading, which: str) -> str:
     first = next(iter(reading.at_one_rate.values()))
-    share = words.percent(reading.plan.ladder.latency_share)
-    rate = f"Open loop at {words.count(60 * first.rate_per_s)} transactions a minute on every storage, {share} of the lowest {reading.point}'s rate"
+    rate = f"Open loop at {words.count(60 * first.rate_per_s)} transactions a minute on every storage{_share(reading, first.rate_per_s)}"
     if which == "mean":
         whiskers = f"Whiskers are 95 % intervals over {first.mean_s.n} repeats." if first.mean_s.n > 1 else "One run each: no interval."
         return f"{rate}; from the intended start, so stalls are not hidden. {whiskers}"
     uncertain = [cell for cell, one in reading.at_one_rate.items() if not one.p999_certain]
     mark = f" Fewer than 100 samples lie beyond it on {reading.some(uncertain)}: uncertain." if uncertain else ""
-    return f"{rate}; histograms of all repeats merged, whiskers for what the repeats and the percentile itself scatter by.{mark}"
+    title = " The title's ratio is the mean over pairs of repeats." if reading.comparisons else ""
+    return f"{rate}; histograms of all repeats merged, whiskers for what the repeats and the percentile itself scatter by.{title}{mark}"
+
+
+def _share(reading: Reading, rate_per_s: float) -> str:
+    """How hard that rate is: it was chosen by what the climb had seen of the slowest, which its report may not confirm."""
+    if not reading.knees:
+        return ""
+    cell, slowest = min(reading.knees.items(), key=lambda one: one[1].tpm.value)
+    return f", {words.percent(round(60 * rate_per_s / slowest.tpm.value, 2))} of what {reading.name(cell)} did at its {reading.point}"

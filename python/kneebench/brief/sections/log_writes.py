@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from kneebench.analysis.knee import at_the_knee, report_rungs
 from kneebench.brief import look, words
 from kneebench.brief.reading import Reading
 from kneebench.brief.scales import latency_scale, round_numbers
@@ -28,14 +30,13 @@ def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
     limit_s = reading.plan.ladder.stops.log_latency.limit
     above = sorted({point["name"] for point in points if point["ms"] > limit_s * 1e3})
     title = f"Log writes: {words.listed(above) + ' above' if above else 'all within'} the limit of {words.time(limit_s)}, by the mean of the window"
-    at_knees = [
-        f"{reading.name(climb.cell.id)} {words.time(rung.quantity('log.write_latency'))}, {words.count(rung.quantity('log.commits_per_flush'))} commits a flush"
-        for climb in reading.climbs
-        if (rung := reading.at_the_knee(climb)) and rung.quantity("log.write_latency")
-    ]
-    at = f" At the {reading.point}: {'; '.join(at_knees)}." if at_knees and reading.direct else ""
+    at_knees = list(filter(None, map(partial(_at_the_knee, reading), reading.climbs)))
+    at = f" At the {reading.point}, as the report measured it: {'; '.join(at_knees)}." if at_knees and reading.direct else ""
     judged = _judged(reading, above)
-    caption = f"Mean over the window of write plus sync as the database issues them: not the wait of a commit, which may join another's flush.{judged}{at}"
+    caption = (
+        "Each point is the mean over a scouting rung's window of write plus sync as the database issues them: "
+        f"not the wait of a commit, which may join another's flush.{judged}{at}"
+    )
     return Figure(
         name="log-writes",
         number="Fig. 4",
@@ -44,6 +45,13 @@ def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
         alt=f"Log write latency against users. {title}.",
         spec=_spec(reading, points, limit_s * 1e3),
     )
+
+
+def _at_the_knee(reading: Reading, climb: Climb) -> str:
+    rungs = report_rungs(climb)
+    took, commits = at_the_knee(rungs, "log.write_latency"), at_the_knee(rungs, "log.commits_per_flush")
+    shared = f", {words.count(commits.value)} commits a flush" if commits else ""
+    return f"{reading.name(climb.cell.id)} {words.time(took.value)}{shared}" if took else ""
 
 
 def _judged(reading: Reading, above: list[str]) -> str:

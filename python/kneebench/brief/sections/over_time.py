@@ -17,14 +17,17 @@ MOST_CELLS = 6
 MOST_POINTS = 300
 """Of one line: more are averaged, or a long rung would make a heavy page."""
 TRAFFIC = {"device.read_bytes": "read", "device.write_bytes": "written", "log.bytes": "log"}
+STYLES: dict[str, tuple[str, list[int]]] = {"read": (look.READ, [1, 0]), "written": (look.WRITTEN, [1, 0]), "log": (look.LOG, [5, 3])}
+"""Colour and dashes of each kind of traffic."""
 CHECKPOINTS = ("checkpoints.timed", "checkpoints.requested")
+COUNTS = ("load.transactions", "database.commits")
 Point = dict[str, Any]
 
 
 def section(reading: Reading) -> Section | None:
     """One figure for each storage, all on the same scales."""
     shown = [(climb.cell.id, rung) for climb in reading.climbs if (rung := reading.at_the_knee(climb))][:MOST_CELLS]
-    read = {cell: _Read(rung, reading.series(rung, *TRAFFIC, *CHECKPOINTS, "cores.busy")) for cell, rung in shown}
+    read = {cell: _Read(rung, reading.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, "cores.busy")) for cell, rung in shown}
     read = {cell: one for cell, one in read.items() if one.traffic or one.cores}
     if not read:
         return None
@@ -40,9 +43,17 @@ class _Read:
         self.rung = rung
         kept = list(series)
         traffic = {kind: _combined([s for s in kept if s.quantity == quantity], sum) for quantity, kind in TRAFFIC.items()}
+        unheard = _unheard(kept)
+        traffic["log"] = [(at, value) for at, value in traffic["log"] if at not in unheard]
         self.traffic: list[Point] = [{"at": at, "value": value / 1e6, "kind": kind} for kind, points in traffic.items() for at, value in _thinned(points)]
         self.cores: list[Point] = [{"at": at, "value": value} for at, value in _thinned(_combined([s for s in kept if s.quantity == "cores.busy"], _mean))]
         self.checkpoints: list[Point] = [{"at": at} for s in kept if s.quantity in CHECKPOINTS for at, value in zip(s.at_s, s.value, strict=True) if value > 0]
+
+
+def _unheard(series: list[Series]) -> set[float]:
+    """Seconds in which the users completed transactions and the database told of none: its counters lag, so its zeros are no zeros."""
+    done, told = (dict(_combined([s for s in series if s.quantity == quantity], sum)) for quantity in COUNTS)
+    return {at for at, value in done.items() if value and not told.get(at)}
 
 
 def _mean(values: list[float]) -> float:
@@ -66,11 +77,11 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _figure(reading: Reading, cell: str, read: _Read, letter: str, top: float) -> Figure:
     rung = read.rung
-    means = [f"{words.rate(value)} {kind}" for quantity, kind in TRAFFIC.items() if (value := rung.quantity(quantity)) is not None]
-    begun = words.plural(len(read.checkpoints), "checkpoint")
+    means = [f"{words.rate(value)} {kind}" for quantity, kind in TRAFFIC.items() if (value := _traffic(rung, quantity)) is not None]
+    dashed = f" Dashed: {words.plural(len(read.checkpoints), 'checkpoint')} counted." if read.checkpoints else ""
     title = f"{reading.name(cell)} at {rung.users} users: {words.listed(means)}" if means else f"{reading.name(cell)} at {rung.users} users"
     window = f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded: the window)."
-    caption = f"{window} Dashed: {begun} counted. All of Fig. 5 has the same scales."
+    caption = f"{window}{dashed} All of Fig. 5 has the same scales."
     return Figure(
         name=f"over-time-{letter}",
         number=f"Fig. 5{letter}",
@@ -79,6 +90,12 @@ def _figure(reading: Reading, cell: str, read: _Read, letter: str, top: float) -
         alt=f"Traffic and busy cores over time. {title}.",
         spec=_spec(read, top),
     )
+
+
+def _traffic(rung: Rung, quantity: str) -> float | None:
+    """Bytes a second through the window. The log's by what a transaction cost: the database's counters lag by up to a second, bytes and transactions alike."""
+    each = rung.quantity("log.bytes_per_transaction") if quantity == "log.bytes" else None
+    return rung.quantity(quantity) if each is None else each * rung.tally.throughput_per_s
 
 
 def _spec(read: _Read, top: float) -> dict[str, Any]:
@@ -94,8 +111,10 @@ def _spec(read: _Read, top: float) -> dict[str, Any]:
         dashed = marks.mark_rule(color=look.FAINT, strokeDash=[3, 3], strokeWidth=1).encode(x=alt.X("at:Q", scale=scale, title=title))
         return alt.layer(shaded, dashed, lines).properties(width=look.WIDTH, height=height)
 
-    kinds = alt.Scale(domain=list(TRAFFIC.values()), range=[look.READ, look.WRITTEN, look.LOG])
-    dashes = alt.Scale(domain=list(TRAFFIC.values()), range=[[1, 0], [1, 0], [5, 3]])
+    drawn = {point["kind"] for point in read.traffic}
+    styles = {kind: style for kind, style in STYLES.items() if kind in drawn}
+    kinds = alt.Scale(domain=list(styles), range=[colour for colour, _ in styles.values()])
+    dashes = alt.Scale(domain=list(styles), range=[dash for _, dash in styles.values()])
     traffic = look.chart(read.traffic).mark_line(strokeWidth=1.8).encode(
         x=alt.X("at:Q", scale=scale, title=None), y=alt.Y("value:Q", title="MB/s", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=5)),
         color=alt.Color("kind:N", scale=kinds), strokeDash=alt.StrokeDash("kind:N", scale=dashes),

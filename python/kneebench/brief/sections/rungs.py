@@ -38,7 +38,8 @@ def section(reading: Reading) -> Section | None:
         f"{reading.point.capitalize()}: the report's rungs{reading.own_restore}, closed loop. One rate: open loop, the same rate on every storage. "
         "The first rung of a climb only warms the database up. Scouting rungs are one short measurement each and no results; drift is the "
         "first of them again, last. "
-        "A ? marks a percentile with fewer than 100 samples beyond it. TPM as the database counts it."
+        "A ? marks a percentile with fewer than 100 samples beyond it. TPM is the window's, in the database's count from idle to idle: "
+        "within a window its counters lag."
     )
     return Section(name="rungs", title=f"All {words.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
 
