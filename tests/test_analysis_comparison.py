@@ -83,6 +83,7 @@ def test_an_interval_that_holds_one_is_no_difference() -> None:
 
 def test_one_pair_alone_never_differs() -> None:
     found = compare(results(cell("a", [1000.0]), cell("b", [9000.0])))[0]
+    assert "one pair of runs is too few to say" in found.sentence
     assert (found.differs, found.ratio.n) == (False, 1)
 
 

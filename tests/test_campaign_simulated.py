@@ -135,7 +135,9 @@ def test_a_climb_that_is_gone_on_with_warms_its_restored_database_again(tmp_path
 
     with pytest.raises(Killed):
         run(asked, tmp_path, killer)
-    (climb,) = run(asked, tmp_path).climbs
+    told: list[str] = []
+    (climb,) = run(asked, tmp_path, lambda event: told.append(event.doing)).climbs
+    assert [one for one in told if one.startswith("going on with")] == [f"going on with {next(tmp_path.iterdir()).name}: rungs kept: 2"]
     assert [rung.order.phase for rung in climb.rungs].count("warm_up") == 1
     before, after = (rung.quantities["device.reads"].value / rung.tally.throughput_per_s for rung in climb.of("scout")[:2])
     assert after == pytest.approx(before, rel=0.2), "reads a transaction"

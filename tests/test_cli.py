@@ -262,6 +262,26 @@ def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(place: P
     assert "undoing what an earlier run left: data in memory" in answer.stderr
 
 
+def test_an_answer_does_not_fail_at_a_terminal_that_lacks_its_characters(campaigns: Path, place: Path) -> None:
+    folder = place / "copied"
+    shutil.copytree(campaigns / name_in(campaigns), folder)
+    head = folder / "campaign.json"
+    head.write_text(head.read_text().replace("What would", "Caf\u00e9 \u6f22: what would"))
+    shown = started("show", str(folder), env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    said, wrong = shown.communicate(timeout=60)
+    assert (shown.returncode, wrong) == (0, "")
+    assert "Caf\\xe9" in said
+
+
+def test_a_brief_is_written_to_a_page_or_a_document_in_a_directory_that_is_there(campaigns: Path, place: Path) -> None:
+    folder = str(campaigns / name_in(campaigns))
+    for out, said in (("brief.pdf", "ends in .html or .json"), ("nowhere/brief.html", "there is no directory nowhere")):
+        answer = call("brief", folder, "--out", out)
+        assert answer.exit_code == 2
+        assert said in answer.stderr
+    assert not (place / "nowhere").exists()
+
+
 # --- check ----------------------------------------------------------------------------------------------
 
 
@@ -270,6 +290,21 @@ def test_check_says_what_would_be_done_and_changes_nothing(place: Path) -> None:
     assert answer.exit_code == 0, answer.output
     assert "duration" in answer.stdout
     assert sorted(path.name for path in place.iterdir() if path.name != "state") == ["plan.toml"]
+
+
+def test_check_refuses_to_measure_beside_another_and_warns_of_one_place_for_two(place: Path) -> None:
+    (place / "plan.toml").write_text('[storages]\na = { path = "/dev/shm" }\nb = { path = "/dev/shm" }')
+    code = "import sys; from pathlib import Path; from kneebench.lab.journal import Journal\n"
+    code += "with Journal().directory(Path(sys.argv[1]), 'data'):\n    print('ready', flush=True); sys.stdin.read()"
+    other = subprocess.Popen([sys.executable, "-c", code, str(place / "data")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout
+    other.stdout.readline()
+    found = json.loads(call("check", "plan.toml", "--json").stdout)
+    other.communicate("", timeout=60)
+    (beside,) = [one for one in found if one["level"] == "refused"]
+    assert f"another kneebench is at work on this machine (process {other.pid})" in beside["seen"]
+    assert [one["seen"] for one in found if one["subject"] == "a, b"] == ["they lie on the same file system, /dev/shm"]
+    assert not [one for one in json.loads(call("check", "plan.toml", "--json").stdout) if one["level"] == "refused"]
 
 
 def test_check_warns_of_fewer_than_four_warehouses_a_user(place: Path) -> None:

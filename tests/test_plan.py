@@ -128,7 +128,8 @@ def test_a_rule_over_several_keys_points_at_the_key_it_is_about() -> None:
 
 
 def test_a_password_in_a_plan_is_refused_and_not_repeated() -> None:
-    for url in ("postgresql://me:hush@db/x", "postgresql://me@db/x?password=hush"):
+    odd = ("postgresql://me:h#hush@db/x", "postgresql://me:h?hush@db/x", "postgresql://me:h/hush@db:5432/x", "postgresql://me:hush/x")
+    for url in (*odd, "postgresql://me:hush@db/x", "postgresql://me@db/x?password=hush"):
         with pytest.raises(PlanFaults, match="PGPASSWORD") as caught:
             parse_plan(f'[storages]\na = {{ url = "{url}" }}\n')
         assert "hush" not in str(caught.value)
@@ -268,3 +269,16 @@ def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:
     assert rungs(fixed.ladder, 32) == 1
     longer = parse_plan('ladder.window = "2min"\n' + DISK)
     assert expected(longer, SMALL).total_s > expected(parse_plan(DISK), SMALL).total_s
+
+
+def test_a_plan_cannot_say_where_the_servers_files_lie_or_where_it_listens() -> None:
+    for name in ("data_directory", "Listen_Addresses", "port", "hba_file"):
+        with pytest.raises(PlanFaults, match=name):
+            parse_plan(f'database.settings.{name} = "x"\nstorages.disk.path = "."')
+
+
+def test_a_byte_order_mark_is_passed_over_and_endless_nesting_is_told(tmp_path: Path) -> None:
+    (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf" + b'storages.disk.path = "."')
+    assert read_plan(tmp_path / "bom.toml").storages["disk"].path == Path()
+    with pytest.raises(PlanError, match="without end"):
+        parse_plan("a = " + 5_000 * "[")

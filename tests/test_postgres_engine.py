@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,11 +21,11 @@ import pytest
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.postgres import image as images
-from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.address import connect, explained
 from kneebench.databases.postgres.builds import find_build
-from kneebench.databases.postgres.cluster import own
+from kneebench.databases.postgres.cluster import configure, own
 from kneebench.databases.postgres.engine import OwnPostgres, open_engine
-from kneebench.databases.postgres.launcher import make_cluster
+from kneebench.databases.postgres.launcher import make_cluster, running
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
@@ -447,9 +448,35 @@ def little(tmp_path: Path) -> Iterator[Path]:
 def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_small_a_place(bench: Bench, little: Path) -> None:
     engine = bench.engine(image_path=little)
     assert isinstance(engine, OwnPostgres)
-    with pytest.raises(PlanError, match=r"SQLSTATE 53100.*free some room"), engine._launch() as launch:
+    with pytest.raises(PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free some room"), engine._launch() as launch:
         images.prepare(little, engine.recipe, launch, engine.settings, bench.journal, unwatched)
     assert [path for path in little.iterdir() if not path.name.endswith(".lock")] == []
+
+
+def emptied(session: psycopg.Connection[Any]) -> None:
+    with pytest.raises(psycopg.Error, match="No space left"):
+        session.execute("DELETE FROM large")
+
+
+@needs_root
+def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of_its_log(bench: Bench, little: Path) -> None:
+    engine = bench.engine()
+    assert isinstance(engine, OwnPostgres)
+    (little / "data").mkdir()
+    with engine._launch() as launch:
+        data = own(little / "data", engine.account)
+        make_cluster(launch, data, [])
+        configure(data, {"listen_addresses": "", "wal_recycle": "off", "min_wal_size": "32MB", "max_wal_size": "32MB"}, engine.account)
+        full = pytest.raises(PlanError, match=r"(?s)closed the connection.*PANIC:.*No space left on device.*free some room")
+        with running(launch, data, bench.journal) as server, connect(server.address) as other, connect(server.address) as session:
+            other.execute("CREATE TABLE large AS SELECT repeat('x', 500) FROM generate_series(1, 60000)")
+            other.execute("CHECKPOINT")
+            (little / "filler").write_bytes(bytes(shutil.disk_usage(little).free))
+            panic = threading.Timer(1.0, emptied, [other])
+            panic.start()
+            with full, server.heard(), explained("waiting"):
+                session.execute("SELECT pg_sleep(60)")
+            panic.join()
 
 
 @needs_root

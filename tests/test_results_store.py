@@ -214,3 +214,21 @@ def test_a_setting_that_changed_before_a_campaign_was_gone_on_with_is_noted(stor
 def test_a_campaign_has_the_schema_of_its_own_documents(store: Store) -> None:
     assert {file.stem for file in (store.folder / "schema").glob("*.json")} == {"campaign", "rung", "climb", "finished"}
     assert "rung" in json.loads((store.folder / "schema" / "rung.json").read_text())["required"]
+
+
+def test_a_finished_campaign_that_lost_a_rung_or_has_one_twice_is_damaged(store: Store, tmp_path: Path) -> None:
+    store.put(make.Bench().rung("disk", "scout", 4))
+    store.put(make.Bench().rung("disk", "scout", 6))
+    store.finish()
+    rungs = store.folder / "rungs"
+    assert load(store.folder).finished
+    twice = rungs / "again.json"
+    twice.write_bytes((rungs / "disk.scout-4.json").read_bytes())
+    with pytest.raises(KneebenchError, match="3 files in rungs/, where 2 were measured"):
+        load(store.folder)
+    (rungs / "disk.scout-6.json").unlink()
+    with pytest.raises(KneebenchError, match=r"again\.json.*it holds the rung disk\.scout-4"):
+        load(store.folder)
+    twice.unlink()
+    (listed,) = campaigns(tmp_path)
+    assert "1 files in rungs/" in listed.damaged

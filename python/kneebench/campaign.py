@@ -54,6 +54,8 @@ def run(plan: Plan, folder: Path | None = None, watch: Watch = lambda event: Non
         if differing := store.differing(image):
             watch(Event(kind="warning", doing=f"{store.folder} is not gone on with ({differing}): a fresh campaign begins"))
             store = stack.enter_context(Store.create(root, plan, machine))
+        if store.rungs:
+            watch(Event(kind="start", doing=f"going on with {store.folder.name}: rungs kept: {store.rungs}"))
         store.put_image(image)
         bench = Bench(plan, engine, store, watch)
         climbs = [bench.climb(cell) for cell in cells(plan)]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kneebench.commands import campaigns, measuring, plans
-from kneebench.ending import Commands, stop_at_sigterm
+from kneebench.ending import Commands, print_anything, stop_at_sigterm
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -75,4 +75,5 @@ app.command("parts")(measuring.parts)
 def main() -> None:
     """The command `kneebench`."""
     stop_at_sigterm()
+    print_anything()
     app(prog_name="kneebench")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -50,6 +51,13 @@ def stop_at_sigterm() -> None:
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
+
+
+def print_anything() -> None:
+    """A character that the terminal's encoding lacks is printed by its number: no answer shall fail at one."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _told(error: Exception) -> int | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kneebench import catalogue, units
 from kneebench.databases.engine import Engine
-from kneebench.lab.drives import drive_of
+from kneebench.lab.drives import drive_of, mount_of
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan, reader
@@ -29,6 +29,7 @@ def findings(plan: Plan, engine: Engine, journal: Journal) -> tuple[Finding, ...
         *_cores(plan, machine),
         *([] if plan.simulated else [*_data(plan, machine), *_drives(plan)]),
         *_users(plan, machine),
+        *([] if plan.simulated else _others(journal)),
         *_left(journal),
         _duration(plan, machine),
     )
@@ -83,14 +84,17 @@ def _drives(plan: Plan) -> Iterator[Finding]:
     """Two storages on one drive compare nothing, unless that is meant (a setting, a file system)."""
     on: dict[str, list[str]] = {}
     for name, storage in plan.storages.items():
-        drive = drive_of(storage.path) if storage.path else None
-        if drive:
-            on.setdefault(", ".join(drive.real) or drive.name, []).append(name)
-    for drive_name, names in on.items():
+        if storage.path:
+            on.setdefault(_place(storage.path), []).append(name)
+    for place, names in on.items():
         if len(names) > 1:
-            yield Finding(
-                level="warning", subject=", ".join(names), seen=f"they lie on the same drive, {drive_name}", do="name paths on the drives to be compared"
-            )
+            yield Finding(level="warning", subject=", ".join(names), seen=f"they lie on the same {place}", do="name paths on the drives to be compared")
+
+
+def _place(path: Path) -> str:
+    """A drive by its name, whatever path on it; where there is none (tmpfs, a network file system) the file system."""
+    drive = drive_of(path)
+    return f"drive, {', '.join(drive.real) or drive.name}" if drive else f"file system, {mount_of(path).point}"
 
 
 def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
@@ -104,6 +108,14 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)
+
+
+def _others(journal: Journal) -> Iterator[Finding]:
+    """Two campaigns at once on one machine measure each other."""
+    if others := journal.others():
+        pids = ", ".join(map(str, sorted({entry.owner for entry in others})))
+        seen = f"another kneebench is at work on this machine (process {pids}): each would measure the other"
+        yield Finding(level="refused", subject="machine", seen=seen, do="wait for its end, or stop it; `kneebench list` shows what it measures")
 
 
 def _left(journal: Journal) -> Iterator[Finding]:

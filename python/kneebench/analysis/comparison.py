@@ -85,7 +85,8 @@ def ratio_of(climb: Climb, against: Climb, quantity: Quantity) -> Comparison | N
     said = f"{called(climb)} had {times_with_interval(ratio)} the {what} of {called(against)}"
     if not differs:
         scattered = f"within the noise floor of {percent(floor)}" if floor < 1 else "repeats of one storage alone differ more than twofold"
-        why = "the interval holds 1" if beyond else scattered
+        unsure = "the interval holds 1" if ratio.n > 1 else "one pair of runs is too few to say"
+        why = unsure if beyond else scattered
         said = f"no difference shown in {what} between {called(climb)} and {called(against)}: {times_with_interval(ratio)}, {why}"
     return Comparison(
         quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=said

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kneebench.errors import PlanError
+
 if TYPE_CHECKING:
     from kneebench.records import Results
 
@@ -13,9 +15,17 @@ def write(results: Results, out: Path | None = None) -> Path:
     """Write the brief of a campaign, as HTML or (to a file that ends in .json) as JSON; where it was written."""
     from kneebench.brief import Brief
 
-    path = out or (results.folder or Path()) / "brief.html"
+    path = _checked(out or (results.folder or Path()) / "brief.html")
     if path.suffix == ".json":
         path.write_text(Brief(results).json())
     else:
         Brief(results).write(path)
+    return path
+
+
+def _checked(path: Path) -> Path:
+    if path.suffix not in (".html", ".json"):
+        raise PlanError(f"writing the brief to {path}", seen=f"the ending {path.suffix!r}", do="name a file that ends in .html or .json")
+    if not path.parent.is_dir():
+        raise PlanError(f"writing the brief to {path}", seen=f"there is no directory {path.parent}", do="make it first, or name another")
     return path

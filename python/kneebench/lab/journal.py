@@ -115,11 +115,17 @@ class Journal:
         self._write(entry)
         return entry
 
+    def others(self) -> list[Entry]:
+        """What another kneebench, which still runs, has made."""
+        return [entry for entry in self._entries() if entry.owner != os.getpid() and not self._is_left(entry)]
+
     def leftovers(self) -> list[Entry]:
         """Entries whose maker no longer runs, processes first."""
-        entries = list(self._entries())
-        left = [entry for entry in entries if entry.boot != boot() or not runs(entry.owner, entry.owner_started)]
-        return sorted(left, key=lambda entry: entry.kind, reverse=True)
+        return sorted(filter(self._is_left, self._entries()), key=lambda entry: entry.kind, reverse=True)
+
+    @staticmethod
+    def _is_left(entry: Entry) -> bool:
+        return entry.boot != boot() or not runs(entry.owner, entry.owner_started)
 
     def _entries(self) -> Iterator[Entry]:
         for file in self.folder.glob("*.json"):

@@ -6,25 +6,19 @@ strict (`true` and `"3"` are no numbers), and a rule that spans fields names the
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
+from kneebench.plan.settings import fault
+from kneebench.secrets import without_passwords
 from kneebench.units import Seconds
 
 Whole = Annotated[int, Strict()]
 Number = Annotated[float, Strict()]
 Switch = Annotated[bool, Strict()]
-
-
-SIZED = ("shared_buffers", "max_wal_size")
-"""Settings that room on the machine is reckoned by."""
-SIZE = re.compile(r"\s*([\d.]+)\s*(B|kB|MB|GB|TB)\s*")
-"""A memory setting as PostgreSQL writes it: a number and its unit."""
 
 
 def _wrong(*key: str, sentence: str) -> PydanticCustomError:
@@ -34,10 +28,9 @@ def _wrong(*key: str, sentence: str) -> PydanticCustomError:
 
 def _check_url(url: str) -> None:
     """A server's address without a password: plans are kept with the results."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("postgresql", "postgres"):
+    if not url.startswith(("postgresql://", "postgres://")):
         raise _wrong("url", sentence="a server's address, postgresql://user@host:port/database?sslmode=verify-full")
-    if parts.password or "password" in parse_qs(parts.query):
+    if without_passwords(url) != url:
         raise _wrong("url", sentence="no password in the plan, which is kept with the results: put it in PGPASSWORD or in a passfile")
 
 
@@ -122,9 +115,8 @@ class Database(Part):
             raise _wrong("bin_dir", sentence="either bin_dir, where kneebench runs the server, or the url of a running one")
         if (self.restore == "command") != bool(self.restore_command):
             raise _wrong("restore_command", sentence='restore = "command" and a restore_command, both or neither')
-        for name in SIZED:
-            if name in self.settings and not SIZE.fullmatch(str(self.settings[name])):
-                raise _wrong("settings", name, sentence='a size with its unit, as "2GB": a bare number counts blocks or megabytes')
+        if wrong := fault(self.settings):
+            raise _wrong("settings", wrong[0], sentence=wrong[1])
         return self
 
 
@@ -220,7 +212,7 @@ class Ladder(Part):
         if first < 0 or last < 1 or last > 100_000:
             raise _wrong("users", sentence="1 to 100000 users, as [first, last] or as one number; first = 0 stands for the database's cores")
         if first > last:
-            raise _wrong("users", sentence=f"[first, last], where first ({first}) is not above last ({last})")
+            raise _wrong("users", sentence="[first, last], the smaller number first")
         return self
 
 

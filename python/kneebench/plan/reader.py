@@ -25,7 +25,7 @@ def read_plan(path: str | Path, shelves: Shelves | None = None) -> Plan:
     `shelves` are the parts that there are; without them the names of parts are not looked at.
     """
     try:
-        text = Path(path).read_bytes().decode()
+        text = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise PlanError(f"reading the plan {path}", seen=error.strerror or str(error), do="name a TOML file; `kneebench plan default` prints one") from None
     except UnicodeDecodeError as error:
@@ -43,6 +43,10 @@ def parse_plan(text: str, file: str = "plan", shelves: Shelves | None = None) ->
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PlanFaults(file, [_syntax_fault(file, text, str(error))]) from None
+    except RecursionError:
+        raise PlanError(
+            f"reading the plan {file}", seen="tables or lists within one another without end", do="write it as `kneebench plan default` does"
+        ) from None
     document = Document(file, text, values)
     faults = [*_unknown_parts(document, shelves or {}), *document.bare_times()]
     try:

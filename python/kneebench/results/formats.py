@@ -36,11 +36,13 @@ class KeptClimb(Record):
 
 
 class Finished(Record):
-    """finished.json: everything that the plan asked for was measured. `exit_code` as on the command line (errors.py)."""
+    """finished.json: everything that the plan asked for was measured. `exit_code` as on the command line (errors.py); `rungs`: how many
+    files there were then, 0 in campaigns of old."""
 
     format: int = FORMAT
     at: str
     exit_code: int = 0
+    rungs: int = 0
 
 
 DOCUMENTS: dict[str, type[Record]] = {"campaign": Campaign, "rung": KeptRung, "climb": KeptClimb, "finished": Finished}
@@ -65,7 +67,7 @@ def current(document: Document, file: Path, upgrades: Mapping[int, Callable[[Doc
 
 def read_kept(file: Path, kind: type[Kept]) -> Kept:
     """A document of this kind from its file; a file that is damaged gives an error that names it."""
-    doing, do = f"reading {file}", "restore the file from a copy, or remove it: what it held is then measured again"
+    doing, do = f"reading {file}", "restore the file from a copy, or remove it where the campaign is unfinished: what it held is then measured again"
     try:
         written = file.read_bytes()
         document = json.loads(written)

@@ -33,13 +33,34 @@ class Listed(Record):
 
 def load(folder: Path) -> Results:
     """A campaign as its folder holds it. Rungs are in the order measured; cells without rungs yet are there, empty."""
-    campaign = read_kept(folder / "campaign.json", Campaign)
+    campaign, finished = read_kept(folder / "campaign.json", Campaign), _finished(folder)
     rungs = kept_rungs(folder)
     kept = {climb.cell.id: climb for climb in kept_climbs(folder)}
     planned = _planned(campaign.plan, [*kept, *(rung.order.cell for rung in rungs)])
     cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
     climbs = tuple(_climb(kept.get(id_), cell, rungs) for id_, cell in cells.items())
-    return Results(campaign=campaign, climbs=climbs, folder=folder, finished=(folder / "finished.json").exists())
+    return Results(campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None)
+
+
+def _finished(folder: Path) -> Finished | None:
+    """How the campaign ended, if it did. Raises KneebenchError where it has not the rungs that it had then: fewer or more change the answer."""
+    file = folder / "finished.json"
+    if not file.exists():
+        return None
+    end = read_kept(file, Finished)
+    there = len(rung_files(folder))
+    if end.rungs and there != end.rungs:
+        raise KneebenchError(
+            f"reading {folder}",
+            seen=f"{there} files in rungs/, where {end.rungs} were measured",
+            do="restore the folder from a copy, or measure anew with --fresh",
+        )
+    return end
+
+
+def rung_files(folder: Path) -> list[Path]:
+    """A file for each rung that is kept."""
+    return sorted((folder / "rungs").glob("*.json"))
 
 
 def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
@@ -67,8 +88,11 @@ def _planned(plan: dict[str, Any], measured: Iterable[str]) -> dict[str, Cell]:
 
 def kept_rungs(folder: Path) -> tuple[Rung, ...]:
     """The rungs of a campaign, in the order measured."""
-    kept = [read_kept(file, KeptRung) for file in sorted((folder / "rungs").glob("*.json"))]
-    return tuple(one.rung for one in sorted(kept, key=lambda one: one.number))
+    kept = {file: read_kept(file, KeptRung) for file in rung_files(folder)}
+    for file, one in kept.items():
+        if file.stem != one.rung.order.key:
+            raise KneebenchError(f"reading {file}", seen=f"it holds the rung {one.rung.order.key}", do="remove the file: it is a copy of another")
+    return tuple(one.rung for one in sorted(kept.values(), key=lambda one: one.number))
 
 
 def kept_climbs(folder: Path) -> tuple[Climb, ...]:
@@ -96,7 +120,7 @@ def campaigns(root: Path) -> list[Listed]:
 def _listed(folder: Path) -> Listed:
     try:
         head = read_kept(folder / "campaign.json", Campaign)
-        end = read_kept(folder / "finished.json", Finished) if (folder / "finished.json").exists() else None
+        end = _finished(folder)
     except KneebenchError as error:
         return Listed(folder=folder, id=folder.name, damaged=str(error))
     return Listed(
@@ -107,5 +131,5 @@ def _listed(folder: Path) -> Listed:
         simulated=head.simulated,
         finished=end is not None,
         exit_code=end.exit_code if end else None,
-        rungs=len(list((folder / "rungs").glob("*.json"))),
+        rungs=len(rung_files(folder)),
     )

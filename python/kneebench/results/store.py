@@ -48,7 +48,7 @@ class Store:
         self._campaign = read_kept(folder / "campaign.json", Campaign)
         self._lock = Lock(folder)
         remove_parts(folder)
-        self._number = len(list((folder / "rungs").glob("*.json")))
+        self._number = len(reading.rung_files(folder))
 
     # --- which folder -----------------------------------------------------------------------------
 
@@ -88,6 +88,11 @@ class Store:
         kept = {"kneebench": self._campaign.kneebench, "image": self._campaign.image.get("key", "")}
         now = {"kneebench": _version(), "image": image.get("key", "")}
         return " and ".join(f"{name} {kept[name]}, now {now[name]}" for name in kept if kept[name] and kept[name] != now[name])
+
+    @property
+    def rungs(self) -> int:
+        """How many rungs are kept."""
+        return self._number
 
     # --- what is kept -----------------------------------------------------------------------------
 
@@ -136,7 +141,8 @@ class Store:
     def finish(self, exit_code: Callable[[Results], int] = lambda results: 0) -> Results:
         """Say that everything was measured and what it came to, let others write, and give the whole."""
         whole = reading.load(self.folder)
-        write_kept(self.folder / "finished.json", Finished(at=datetime.now(UTC).isoformat(timespec="seconds"), exit_code=exit_code(whole)))
+        end = Finished(at=datetime.now(UTC).isoformat(timespec="seconds"), exit_code=exit_code(whole), rungs=len(reading.rung_files(self.folder)))
+        write_kept(self.folder / "finished.json", end)
         self.close()
         return whole.model_copy(update={"finished": True})
 

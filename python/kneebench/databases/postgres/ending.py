@@ -26,7 +26,7 @@ def reason(exit_code: int | None, log: Path, started_s: float) -> str:
     """
     crashes = [line for line in _tail(log) if CRASH.search(line)]
     if exit_code is None:
-        return f"a process of the server died: {crashes[-1]}{_memory_hint(started_s)}" if crashes else ""
+        return f"a process of the server died: {' / '.join(crashes[-2:])}{_memory_hint(started_s)}" if crashes else ""
     how = f"exit code {exit_code}" if exit_code >= 0 else f"killed by {signal.Signals(-exit_code).name}"
     said = " / ".join(dict.fromkeys([*crashes[-2:], *_tail(log)[-5:]])) or "nothing"
     return f"the server ended ({how}){_memory_hint(started_s)}; its last lines: {said}"

@@ -129,7 +129,8 @@ def _build(building: Path, recipe: Recipe, launch: Launch, settings: Mapping[str
         with connect(server.address) as connection:
             connection.execute(f"CREATE DATABASE {DATABASE}")
         address = server.address.model_copy(update={"database": DATABASE})
-        loaded = load(address, recipe.workload, recipe.seed, watch)
+        with server.heard():
+            loaded = load(address, recipe.workload, recipe.seed, watch)
     seconds = time.monotonic() - began
     watch(Event(kind="end", doing="building the database", share=1.0))
     known = {"server": recipe.version, "warehouses": str(recipe.workload.warehouses), "profile": recipe.workload.profile, "seed": str(recipe.seed)}

@@ -19,6 +19,7 @@ import psutil
 
 from kneebench.databases.postgres.account import Account, as_account
 from kneebench.databases.postgres.address import answers
+from kneebench.databases.postgres.advice import state_of
 from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.ending import keep_log, last_lines, reason
 from kneebench.databases.postgres.runtime import PORT, socket_of
@@ -87,6 +88,17 @@ class Running:
         seen = reason(self.process.poll(), self.launch.log, self.started_s)
         return seen and seen + keep_log(self.launch.log, self.lost_logs)
 
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        """Where the server itself dies under a question (a full disk may end it), the error is told with the end of its log, which says why."""
+        try:
+            yield
+        except KneebenchError as error:
+            ending = "" if state_of(error.seen) else self.ending()
+            if not ending:
+                raise
+            raise _broken_off(error.doing, f"{error.seen}; {ending}", ending, "see in the server's log why it ended, then run again") from error
+
     def stop(self, *, keep: bool, limit_s: float = 600.0) -> None:
         """End it: a fast shutdown with its checkpoint where the data is kept, else an immediate one; then SIGKILL.
 
@@ -150,8 +162,8 @@ def _clear_way(data: Path, runtime: Path) -> None:
         raise KneebenchError(f"starting the server in {runtime}", seen=f"the socket {socket_of(runtime)} is there already", do="run kneebench clean")
 
 
-def _not_begun(doing: str, seen: str, words: str, otherwise: str) -> KneebenchError:
-    """A program of the build that ended before it served: a PlanError where its words tell what to change."""
+def _broken_off(doing: str, seen: str, words: str, otherwise: str) -> KneebenchError:
+    """A program of the build that ended too early: a PlanError where its words tell what to change."""
     told = next((do for pattern, do in TO_CHANGE.items() if re.search(pattern, words)), None)
     return PlanError(doing, seen=seen, do=told) if told else KneebenchError(doing, seen=seen, do=otherwise)
 
@@ -161,7 +173,7 @@ def _await_start(server: Running) -> None:
     while not server.answers():
         lines = last_lines(server.launch.log)
         if server.process.poll() is not None:
-            raise _not_begun("starting the server", server.ending(), lines, "read the server's log, correct what it names, then run again")
+            raise _broken_off("starting the server", server.ending(), lines, "read the server's log, correct what it names, then run again")
         if time.monotonic() - began > START_LIMIT_S:
             raise KneebenchError(
                 "starting the server", seen=f"it did not answer in {START_LIMIT_S:.0f} s; its last lines: {lines}", do="look at the load of the storage"
@@ -177,4 +189,4 @@ def make_cluster(launch: Launch, data: Path, options: Sequence[str]) -> None:
     if done.returncode != 0:
         words = (done.stderr or done.stdout).strip()[-600:]
         by_hand = shlex.join(map(str, [launch.build.bin_dir / "initdb", *base, *options]))
-        raise _not_begun(f"making a database cluster in {data}", words, words, f"try it by hand, not as root: {by_hand}")
+        raise _broken_off(f"making a database cluster in {data}", words, words, f"try it by hand, not as root: {by_hand}")

@@ -27,7 +27,7 @@ from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.footprint import GIB, MIB, QUICK_CHECKPOINT_S, max_wal_bytes, shared_buffers_bytes
-from kneebench.plan.plan import SIZE
+from kneebench.plan.settings import SIZE
 from kneebench.records import Setting
 
 INITDB = frozenset(["data_checksums", "wal_segment_size"])

@@ -1,0 +1,29 @@
+"""What a plan may set on a server of ours, beyond what the server itself would refuse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+SIZED = ("shared_buffers", "max_wal_size")
+"""Settings that room on the machine is reckoned by."""
+SIZE = re.compile(r"\s*([\d.]+)\s*(B|kB|MB|GB|TB)\s*")
+"""A memory setting as PostgreSQL writes it: a number and its unit."""
+FILES = ("config_file", "data_directory", "external_pid_file", "hba_file", "ident_file", "log_directory", "log_destination", "logging_collector")
+SOCKETS = ("listen_addresses", "port", "unix_socket_directories", "unix_socket_group", "unix_socket_permissions")
+
+
+def fault(settings: Mapping[str, object]) -> tuple[str, str] | None:
+    """The first setting that a plan cannot have, and what is allowed in its place.
+
+    With a data directory of its own a server would start on another's files, with addresses it would listen where others reach it.
+
+    >>> fault({"work_mem": "8MB"}), fault({"Data_Directory": "/srv/theirs"})
+    (None, ('Data_Directory', "another setting: where its server's files lie and where it listens is kneebench's to say"))
+    """
+    for name, value in settings.items():
+        if name.lower() in (*FILES, *SOCKETS):
+            return name, "another setting: where its server's files lie and where it listens is kneebench's to say"
+        if name in SIZED and not SIZE.fullmatch(str(value)):
+            return name, 'a size with its unit, as "2GB": a bare number counts blocks or megabytes'
+    return None
