@@ -27,7 +27,7 @@ def metered(rung: Rung, **values: float) -> Rung:
     return rung.model_copy(update={"quantities": {**rung.quantities, **found}})
 
 
-def with_report(results: Results, climb: int, phase: str, **values: float) -> Results:
+def with_phase(results: Results, climb: int, phase: str, **values: float) -> Results:
     rungs = tuple(metered(rung, **values) if rung.order.phase == phase else rung for rung in results.climbs[climb].rungs)
     return with_rungs(results, climb, rungs)
 
@@ -88,16 +88,16 @@ def test_seconds_in_which_the_database_told_of_nothing_are_no_seconds_without_lo
 
 def test_the_logs_traffic_is_what_a_transaction_logged_times_the_transactions_of_the_window(results: Results) -> None:
     rung = results.climbs[0].of("report")[0]
-    lagging = with_report(results, 0, "report", log__bytes=1.0, log__bytes_per_transaction=1e6 / rung.tally.throughput_per_s)
+    lagging = with_phase(results, 0, "report", log__bytes=1.0, log__bytes_per_transaction=1e6 / rung.tally.throughput_per_s)
     figure = section(Brief(lagging), "over-time").figures[0]
     assert re.search(r"(0\.9\d+|1\.0\d*) MB/s log", figure.title), figure.title
 
 
 def test_what_fell_into_the_windows_of_one_storage_only_is_told(results: Results) -> None:
-    assert "behind its users" not in cautions(with_report(results, 0, "latency", checkpoints__timed=0.0))
-    seen = cautions(with_report(with_report(results, 0, "report", tables__autovacuums=0.1), 1, "report", tables__autovacuums=0.0))
+    assert "behind its users" not in cautions(with_phase(results, 0, "latency", checkpoints__timed=0.0))
+    seen = cautions(with_phase(with_phase(results, 0, "report", tables__autovacuums=0.1), 1, "report", tables__autovacuums=0.0))
     assert "at the knee autovacuum ended on a table in 3 of 3 on disk and 0 of 3 on memory" in seen
-    assert "behind its users" not in cautions(with_report(with_report(results, 0, "report", tables__autovacuums=0.1), 1, "report", tables__autovacuums=0.1))
+    assert "behind its users" not in cautions(with_phase(with_phase(results, 0, "report", tables__autovacuums=0.1), 1, "report", tables__autovacuums=0.1))
 
 
 def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Results) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from kneebench.analysis.knee import at_the_knee, place, report_rungs
+from kneebench.analysis.knee import metered, place, report_rungs
 from kneebench.records import Bottleneck, Climb, Rung
 from kneebench.units import time
 
@@ -108,7 +108,7 @@ def _one_core(rungs: Sequence[Rung]) -> Evidence:
 
 def _log(rungs: Sequence[Rung]) -> Evidence:
     """More than 5 ms a write, or more than half of the users' time spent in waits for the log."""
-    latency, waits = at_the_knee(rungs, "log.write_latency"), _waiting(rungs, "wal")
+    latency, waits = metered(rungs, "log.write_latency"), _waiting(rungs, "wal")
     if latency is None and waits is None:
         return Evidence("log", None, "neither the log's write time nor waits for it were measured")
     said = [f"a log write took {time(latency.value)} (mean of the window, limit {time(LOG_LATENCY_S)})"] if latency is not None else []

@@ -56,7 +56,7 @@ def report_rungs(climb: Climb) -> tuple[Rung, ...]:
     return found or ((own,) if own else ())
 
 
-def at_the_knee(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
+def metered(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
     """A metered quantity over the knee's runs (`report_rungs`), as throughput is told; None where none of them measured it."""
     values = [value for rung in rungs if (value := rung.quantity(quantity)) is not None]
     return estimate(values) if values else None

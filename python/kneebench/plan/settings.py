@@ -9,8 +9,10 @@ SIZED = ("shared_buffers", "max_wal_size")
 """Settings that room on the machine is reckoned by."""
 SIZE = re.compile(r"\s*([\d.]+)\s*(B|kB|MB|GB|TB)\s*")
 """A memory setting as PostgreSQL writes it: a number and its unit."""
-FILES = ("config_file", "data_directory", "external_pid_file", "hba_file", "ident_file", "log_directory", "log_destination", "logging_collector")
-SOCKETS = ("listen_addresses", "port", "unix_socket_directories", "unix_socket_group", "unix_socket_permissions")
+PLACES = ("config_file", "data_directory", "external_pid_file", "hba_file", "ident_file", "log_directory", "unix_socket_directories")
+"""Where a server's files lie."""
+DOORS = ("listen_addresses", "port", "unix_socket_group", "unix_socket_permissions", "log_destination", "logging_collector")
+"""Where it listens, and where its log goes."""
 
 
 def fault(settings: Mapping[str, object]) -> tuple[str, str] | None:
@@ -22,7 +24,7 @@ def fault(settings: Mapping[str, object]) -> tuple[str, str] | None:
     (None, ('Data_Directory', "another setting: where its server's files lie and where it listens is kneebench's to say"))
     """
     for name, value in settings.items():
-        if name.lower() in (*FILES, *SOCKETS):
+        if name.lower() in (*PLACES, *DOORS):
             return name, "another setting: where its server's files lie and where it listens is kneebench's to say"
         if name in SIZED and not SIZE.fullmatch(str(value)):
             return name, 'a size with its unit, as "2GB": a bare number counts blocks or megabytes'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kneebench.analysis.bottleneck import bottleneck
-from kneebench.analysis.knee import at_the_knee, knee, report_rungs
+from kneebench.analysis.knee import knee, metered, report_rungs
 from kneebench.analysis.latencies import at_one_rate
 from kneebench.records import Climb, Estimate, Record, Results
 from kneebench.results.reading import point
@@ -49,7 +49,7 @@ def _answer(climb: Climb, at: str) -> Answer:
         mean_s=rate.mean_s if rate else None,
         p999_s=rate.p999_s if rate else None,
         p999_certain=rate.p999_certain if rate else True,
-        log_write_s=at_the_knee(report_rungs(climb), "log.write_latency"),
+        log_write_s=metered(report_rungs(climb), "log.write_latency"),
         stopped_by=climb.stopped_by or "not stopped yet",
         bottleneck=bottleneck(climb).resource if climb.rungs else "",
     )

@@ -9,6 +9,7 @@ from kneebench.analysis.words import number_of_users, percent
 from kneebench.brief import words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Section
+from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.records import Climb, Phase
 
 PLACE = 15
@@ -22,13 +23,9 @@ def section(reading: Reading) -> Section | None:
     return Section(name="cautions", title="To be read with care", sentences=sentences, tone="note") if sentences else None
 
 
-BEHIND: tuple[tuple[Phase, str, tuple[str, ...]], ...] = (
-    ("report", "a checkpoint began", ("checkpoints.timed", "checkpoints.requested")),
-    ("report", "autovacuum ended on a table", ("tables.autovacuums",)),
-    ("latency", "a checkpoint began", ("checkpoints.timed", "checkpoints.requested")),
-    ("latency", "autovacuum ended on a table", ("tables.autovacuums",)),
-)
-"""What a database does behind its users, by phase, and the counters that tell of it."""
+BEHIND = {"a checkpoint began": CHECKPOINTS, "autovacuum ended on a table": ("tables.autovacuums",)}
+"""What a database does behind its users, and the counters that tell of it."""
+REPORTED: dict[Phase, str] = {"report": "at the {point}", "latency": "at one rate"}
 
 
 def _unequal(reading: Reading, phase: Phase, what: str, counters: tuple[str, ...]) -> str:
@@ -38,8 +35,8 @@ def _unequal(reading: Reading, phase: Phase, what: str, counters: tuple[str, ...
     shares = {held[cell] / len(windows[cell]) for cell in held}
     if len(shares) < 2:
         return ""
-    where = f"at the {reading.point}" if phase == "report" else "at one rate"
-    return f"{where} {what} in " + words.listed([f"{number} of {len(windows[cell])} on {reading.name(cell)}" for cell, number in held.items()])
+    each = words.listed([f"{number} of {len(windows[cell])} on {reading.name(cell)}" for cell, number in held.items()])
+    return f"{REPORTED[phase].format(point=reading.point)} {what} in {each}"
 
 
 def _elsewhere(reading: Reading, climb: Climb) -> str:
@@ -74,7 +71,7 @@ def _cautions(reading: Reading) -> Iterator[str]:
         )
     yield from filter(None, (_elsewhere(reading, climb) for climb in reading.climbs))
     yield from (f"{reading.name(climb.cell.id)}: {found.sentence}." for climb, found in reading.drifts if found.matters)
-    if unequal := list(filter(None, (_unequal(reading, *what) for what in BEHIND))):
+    if unequal := list(filter(None, (_unequal(reading, phase, *what) for phase in REPORTED for what in BEHIND.items()))):
         yield f"What a database does behind its users fell unequally into the windows, and its cost is in the comparisons: {'; '.join(unequal)}."
     if reading.plan.database.restore == "clone":
         yield "Restored by reflink clones: copy-on-write of shared blocks is charged to the runs, on the log as well."

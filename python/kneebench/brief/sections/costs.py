@@ -5,6 +5,7 @@ from __future__ import annotations
 from kneebench.brief import words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.brief.sections.rungs import label
 from kneebench.records import Rung
 
@@ -36,7 +37,7 @@ def section(reading: Reading) -> Section | None:
 
 
 def _row(reading: Reading, rung: Rung) -> Row:
-    begun = [value for name in ("checkpoints.timed", "checkpoints.requested") if (value := rung.quantity(name)) is not None]
+    begun = [value for name in CHECKPOINTS if (value := rung.quantity(name)) is not None]
     return Row(
         cells=(
             reading.name(rung.order.cell),

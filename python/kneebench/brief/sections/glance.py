@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench.analysis.finding import foremost
-from kneebench.analysis.knee import at_the_knee, report_rungs
+from kneebench.analysis.knee import metered, report_rungs
 from kneebench.analysis.within import nopm_within
 from kneebench.analysis.words import times_and_interval, times_with_interval
 from kneebench.brief import look, words
@@ -95,7 +95,7 @@ def _within(reading: Reading, climb: Climb) -> str:
 
 def _row(reading: Reading, climb: Climb) -> Row:
     id_ = climb.cell.id
-    knee, rate, log_write = reading.knees.get(id_), reading.at_one_rate.get(id_), at_the_knee(report_rungs(climb), "log.write_latency")
+    knee, rate, log_write = reading.knees.get(id_), reading.at_one_rate.get(id_), metered(report_rungs(climb), "log.write_latency")
     against = reading.compared("nopm", id_)
     return Row(
         cells=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kneebench.analysis.knee import at_the_knee, report_rungs
+from kneebench.analysis.knee import metered, report_rungs
 from kneebench.brief import look, words
 from kneebench.brief.reading import Reading
 from kneebench.brief.scales import latency_scale, round_numbers
@@ -49,7 +49,7 @@ def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
 
 def _at_the_knee(reading: Reading, climb: Climb) -> str:
     rungs = report_rungs(climb)
-    took, commits = at_the_knee(rungs, "log.write_latency"), at_the_knee(rungs, "log.commits_per_flush")
+    took, commits = metered(rungs, "log.write_latency"), metered(rungs, "log.commits_per_flush")
     shared = f", {words.count(commits.value)} commits a flush" if commits else ""
     return f"{reading.name(climb.cell.id)} {words.time(took.value)}{shared}" if took else ""
 

@@ -27,7 +27,7 @@ from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.footprint import GIB, MIB, QUICK_CHECKPOINT_S, max_wal_bytes, shared_buffers_bytes
-from kneebench.plan.settings import SIZE
+from kneebench.plan.settings import PLACES, SIZE
 from kneebench.records import Setting
 
 INITDB = frozenset(["data_checksums", "wal_segment_size"])
@@ -68,21 +68,7 @@ MATTERS = frozenset(
         "wal_writer_delay",
     ]
 )
-PATHS = frozenset(
-    [
-        "config_file",
-        "data_directory",
-        "external_pid_file",
-        "hba_file",
-        "ident_file",
-        "log_directory",
-        "unix_socket_directories",
-        "ssl_ca_file",
-        "ssl_cert_file",
-        "ssl_key_file",
-    ]
-)
-
+PATHS = frozenset([*PLACES, "ssl_ca_file", "ssl_cert_file", "ssl_key_file"])
 SWITCHED_ON = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum", "track_io_timing", "track_wal_io_timing", "log_checkpoints")
 LISTENING = {
     "listen_addresses": "",
