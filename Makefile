@@ -13,15 +13,15 @@ PG15 := /usr/lib/postgresql/15/bin/postgres
 
 BENCH :=
 
-.PHONY: help demo bench test test-rust test-python check format lock docs clean ready debian
+.PHONY: help demo bench test test-rust test-python test-long check format lock docs clean ready debian
 
-help:  ## this list
+help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
 
-demo: ready  ## the main job: this directory's disk against memory, on the embedded PostgreSQL
+demo: ready  ## the default plan: this directory's disk vs. memory, on the embedded PostgreSQL
 	$(BIN)/kneebench run --out kneebench-results
 
-test: ready debian check test-rust test-python  ## every test, on real parts
+test: ready debian check test-rust test-python  ## every test, on real components
 
 test-rust: ready
 	cargo test --release --locked --quiet --no-default-features
@@ -29,7 +29,10 @@ test-rust: ready
 test-python: ready
 	$(BIN)/python -m pytest
 
-bench: ready debian  ## what kneebench itself costs, side by side (make bench BENCH="loading restore" for some)
+test-long: ready  ## the simulations again with all their seeds, a few minutes
+	$(BIN)/python -m pytest --long tests/test_ladder_plateau.py
+
+bench: ready debian  ## what kneebench itself costs (make bench BENCH="loading restore" for some)
 	$(BIN)/python -m bench --page $(BENCH)
 
 check: ready  ## format, lint, types, clippy: writes nothing
@@ -39,19 +42,19 @@ check: ready  ## format, lint, types, clippy: writes nothing
 	cargo fmt --check
 	cargo clippy --release --locked --all-targets --quiet -- -D warnings
 
-format: ready  ## ruff and rustfmt, written
+format: ready  ## apply ruff and rustfmt
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	cargo fmt
 
-docs: ready  ## write again the pages that are generated: plan and command reference
+docs: ready  ## regenerate the plan and command references
 	$(BIN)/python docs/generate.py
 
-lock: .tools/bin/uv  ## pin Python packages anew
+lock: .tools/bin/uv  ## update the lock file of Python packages
 	uv pip compile -q pyproject.toml --group dev --universal --generate-hashes --python-version 3.11 --upgrade \
 		--custom-compile-command "make lock" -o requirements.lock
 
-clean:  ## what make built
+clean:  ## remove what make built
 	rm -rf .venv .tools target python/kneebench/*.so
 
 ready: .venv/built

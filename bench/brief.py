@@ -43,7 +43,7 @@ def measure(size: Size) -> list[Ratio]:
         page = Path(folder) / "page.html"
         alone_ = [sys.executable, "-c", PAGE.format(str(campaign), str(page))]
         command = [sys.executable, "-m", "kneebench", "brief", str(campaign)]
-        turns, modules = size.count(5, 2), Path(folder) / "modules"
+        turns, modules = size.count(5, 1), Path(folder) / "modules"
         return [*_rows(f"brief of {rungs} rungs", alone_, modules, turns), *_rows("`kneebench brief`, the same", command, modules, turns)]
 
 
@@ -96,10 +96,8 @@ def _keep_again(source: Path, target: Path, climb: Climb, name: str, place: int)
     """A climb's files under another storage's name."""
     cell = Cell(id=name, storage=name)
     write_kept(target / "climbs" / f"{cell.id}.json", KeptClimb(climb=climb.model_copy(update={"cell": cell, "rungs": ()})))
-    slower = 1 + place / 1000
     for rung in climb.rungs:
-        tally = rung.tally.model_copy(update={"window_s": slower * rung.tally.window_s})
-        kept = rung.model_copy(update={"order": rung.order.model_copy(update={"cell": cell.id}), "tally": tally})
+        kept = rung.model_copy(update={"order": rung.order.model_copy(update={"cell": cell.id})})
         number = read_kept(source / "rungs" / f"{rung.order.key}.json", KeptRung).number
         write_kept(target / "rungs" / f"{kept.order.key}.json", KeptRung(number=number + place * len(climb.rungs), rung=kept))
         for kind in ("series", "seconds"):

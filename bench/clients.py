@@ -11,12 +11,12 @@ from statistics import fmean
 from bench.ratio import Ratio, Size, at_most, turns
 from bench.scripts import constant_scripts
 from bench.servers import MEMORY, SEED, Loaded, loaded
-from bench.turn import crew_order, crew_turn, in_turn, pgbench_turn, sessions_as_ours
+from bench.turn import generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
 from kneebench.plan.plan import Workload
 from kneebench.records import Address
 
 NAME = "clients"
-ABOUT = "client CPU a transaction, ours over pgbench's"
+ABOUT = "load generator CPU per transaction, kneebench vs. pgbench"
 AIM = 1.0
 CLIENT, SERVER = (0,), (1,)
 """Cores: disjoint, so that neither takes the other's turn."""
@@ -40,13 +40,13 @@ def measure(size: Size) -> list[Ratio]:
 
 def _row(server: Loaded, what: str, address: Address, users: int, script: Sequence[str], size: Size) -> Ratio:
     seconds = size.count(8, 1)
-    order = crew_order(users, server.workload.warehouses)
+    order = generator_values(users, server.workload.warehouses)
     ours, theirs = in_turn(
-        size.count(6, 1), lambda: crew_turn(order, address, seconds, CLIENT), lambda: pgbench_turn(server, address, users, seconds, script, CLIENT)
+        size.count(6, 1), lambda: own_turn(order, address, seconds, CLIENT), lambda: pgbench_turn(server, address, users, seconds, script, CLIENT)
     )
     found = turns([t.cpu_us for t in ours], [t.cpu_us for t in theirs])
     return at_most(
-        f"client CPU a transaction, {what}, {users} connections",
+        f"load generator CPU per transaction, {what}, {users} connections",
         found,
         AIM,
         note=NOTE,

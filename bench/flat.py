@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from statistics import fmean, median
 
 from bench.ratio import Ratio, Size, alone, at_most, turns
 from bench.servers import MEMORY, SEED, loaded
-from bench.turn import crew_order, crew_turn, in_turn, resident_bytes
-from kneebench._core import SimulatedServer
+from bench.turn import generator_values, in_turn, own_turn, resident_bytes
+from kneebench._core import GeneratorSpec, SimulatedServer
 from kneebench.databases.simulated.engine import model
 from kneebench.plan.plan import SimulatedStorage, Workload
 from kneebench.records import Address
 from kneebench.workload import Running, running
-from kneebench.workload.crew import CrewOrder
 
 NAME = "flat"
 ABOUT = "cost at 1,000 users over that at 16; memory a user"
@@ -29,9 +27,6 @@ CLIENT, SERVER = (0,), (1,)
 def measure(size: Size) -> list[Ratio]:
     """On the simulated engine; and, where users can share connections, on PostgreSQL."""
     rows = [_simulated(size)]
-    if "connections" not in CrewOrder.model_fields:
-        print("users cannot share connections here: no rows on PostgreSQL", file=sys.stderr)
-        return rows
     with loaded(size, Workload(warehouses=1), {"shared_buffers": "256MB"}, SERVER, MEMORY if MEMORY.is_dir() else None) as server:
         address = server.stood_in()
         return [*rows, _shared(address, size), _memory(address, size)]
@@ -41,15 +36,15 @@ def _simulated(size: Size) -> Ratio:
     few, many = in_turn(size.count(9, 2), lambda: _simulated_us(FEW, size), lambda: _simulated_us(MANY, size))
     note = "closed loop, CPU of the whole process with the simulated database's own, the same number of transactions"
     beside = {f"us_at_{FEW}": fmean(few), f"us_at_{MANY}": fmean(many)}
-    return _beside(at_most(f"CPU a transaction at {MANY:,} users over {FEW}, simulated", turns(many, few), AIM, note=note), beside)
+    return _beside(at_most(f"CPU per transaction at {MANY:,} users over {FEW}, simulated", turns(many, few), AIM, note=note), beside)
 
 
 def _simulated_us(users: int, size: Size) -> float:
     """CPU microseconds a transaction of users on the simulated engine."""
     server = SimulatedServer(model(SimulatedStorage(), Workload(warehouses=WAREHOUSES), SEED).model_dump_json())
-    crew = server.crew(crew_order(users, WAREHOUSES).model_dump_json())
-    crew.ready()
-    with running(crew) as load:
+    generator = server.load_generator(GeneratorSpec(**generator_values(users, WAREHOUSES)))
+    generator.ready()
+    with running(generator) as load:
         _completed(load, size.count(8_000, 1_000))
         before_s = time.process_time()
         done = _completed(load, size.count(200_000, 10_000))
@@ -67,18 +62,20 @@ def _completed(load: Running, wanted: int) -> int:
 def _shared(address: Address, size: Size) -> Ratio:
     """Both sides send at the same rate, so that what a second costs by itself weighs the same on both."""
     rate, seconds = size.pick(RATE_PER_S, 300.0), size.count(8, 1)
-    few_order, many_order = crew_order(FEW, WAREHOUSES, rate_per_s=rate), crew_order(MANY, WAREHOUSES, rate_per_s=rate, connections=CONNECTIONS)
-    few, many = in_turn(size.count(7, 1), *(lambda order=order: crew_turn(order, address, seconds, CLIENT) for order in (few_order, many_order)))
-    note = f"open loop, both at {rate:,.0f} transactions a second of functions that do nothing"
+    few_order, many_order = generator_values(FEW, WAREHOUSES, rate_per_s=rate), generator_values(MANY, WAREHOUSES, rate_per_s=rate, connections=CONNECTIONS)
+    few, many = in_turn(size.count(7, 1), *(lambda order=order: own_turn(order, address, seconds, CLIENT) for order in (few_order, many_order)))
+    note = f"open loop, both at {rate:,.0f} transactions per second of functions that do nothing"
     found = turns([turn.cpu_us for turn in many], [turn.cpu_us for turn in few])
     beside = {f"us_at_{FEW}": fmean(t.cpu_us for t in few), f"us_at_{MANY}": fmean(t.cpu_us for t in many), "per_s": fmean(t.per_s for t in many)}
-    return _beside(at_most(f"client CPU a transaction, {MANY:,} users on {CONNECTIONS} connections over {FEW} on {FEW}", found, AIM, note=note), beside)
+    return _beside(
+        at_most(f"load generator CPU per transaction, {MANY:,} users on {CONNECTIONS} connections over {FEW} on {FEW}", found, AIM, note=note), beside
+    )
 
 
 def _memory(address: Address, size: Size) -> Ratio:
     """Users with think times; what the process takes without them is what it takes with as many users as connections."""
     users, base = size.count(5000, 400), CONNECTIONS
-    orders = (crew_order(n, WAREHOUSES, think_times=True, connections=CONNECTIONS) for n in (users, base))
+    orders = (generator_values(n, WAREHOUSES, think_times=True, connections=CONNECTIONS) for n in (users, base))
     many, few = in_turn(size.count(5, 1), *(lambda order=order: resident_bytes(order, address, size.count(5, 1)) for order in orders))
     each = [(a - b) / (users - base) / 1024 for a, b in zip(many, few, strict=True)]
     note = f"resident memory of a process with {users:,} users with think times on {CONNECTIONS} connections, less that of one with {base}"

@@ -28,9 +28,11 @@ from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import configure
 from kneebench.databases.postgres.launcher import Launch, make_cluster, running
 from kneebench.databases.postgres.loading import KEYS_MEMORY, STREAMS, load
+from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.schema import LARGEST_FIRST, keys_of, making
 from kneebench.databases.postgres.settings import Machine, loading, rules
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.footprint import GIB
@@ -75,7 +77,7 @@ def _rows(warehouses: int, pairs: int) -> list[Ratio]:
         at_least(f"loading, {name}: rows alone", alone, AIM, note=f"{note}; tables made and filled", ours_s=ours_rows_s, floor_s=floor_rows_s),
         at_least(
             f"loading, {name}: all", whole, AIM, note=f"{note}; tables, rows, keys, VACUUM ANALYZE, checkpoint",
-            warehouses_a_minute=60 * warehouses / ours_s, ours_s=ours_s, floor_s=floor_s,
+            warehouses_per_minute=60 * warehouses / ours_s, ours_s=ours_s, floor_s=floor_s,
         ),
     ]  # fmt: skip
 
@@ -88,12 +90,11 @@ def _server(folder: Path, warehouses: int) -> Iterator[Address]:
     settings = loading(rules(plan, Machine(psutil.cpu_count() or 1, psutil.virtual_memory().total, 64 * GIB)))
     folder.chmod(0o755)
     with runtime_directory(journal, account) as runtime, journal.directory(folder / "cluster", "a benchmark's cluster") as cluster:
-        if account:
-            account.owns(cluster)
-        launch = Launch(find_build(DEBIAN), account, runtime)
-        make_cluster(launch, cluster / "data", [])
-        configure(cluster / "data", settings, account)
-        with running(launch, cluster / "data", journal) as server:
+        launch, data = Launch(find_build(DEBIAN), account, runtime), home(cluster, "data", account)
+        make_cluster(launch, data, [])
+        with Folder.at(data) as opened:
+            configure(opened, settings, account)
+        with running(launch, data, journal) as server:
             yield server.address
 
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from bench.ratio import Ratio, Size, alone, at_least, at_most, turns
 from bench.servers import Loaded, loaded
-from bench.turn import crew_order, in_turn, process_cpu_s
+from bench.turn import generator_values, in_turn, process_cpu_s
+from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.measurement.logbook import Logbook
@@ -49,13 +50,13 @@ def measure(size: Size) -> list[Ratio]:
 def _core(on: Sequence[Watched], users: int) -> Ratio:
     here, there = fmean(turn.here for turn in on), fmean(turn.in_database for turn in on)
     found = alone([turn.here + turn.in_database for turn in on])
-    note = f"under {users} users; the client's thread that reads, and the session that answers"
-    return at_most("CPU of all meters at one reading a second", found, AIM_CORE, unit="core", note=note, here=here, in_the_database=there)
+    note = f"under {users} users; the load generator's reading thread, and the session that answers"
+    return at_most("CPU of all meters at one reading per second", found, AIM_CORE, unit="core", note=note, here=here, in_the_database=there)
 
 
 def _nopm(on: Sequence[Watched], off: Sequence[Watched]) -> Ratio:
     with_them, without = [turn.nopm for turn in on], [turn.nopm for turn in off]
-    note = "pairs in turn: the interval tells what the machine lets one see"
+    note = "pairs in turn; the interval shows what this machine can resolve"
     return at_least("NOPM with meters over without", turns(with_them, without), AIM_NOPM, note=note, NOPM_on=fmean(with_them), NOPM_off=fmean(without))
 
 
@@ -66,10 +67,10 @@ def _sessions(server: Loaded) -> list[int]:
 
 
 def _turn(server: Loaded, watched: PostgresServer, sessions: list[int], users: int, seconds: int, *, look: bool) -> Watched:
-    """A turn of the crew as a rung drives it, with its meters or without."""
-    crew = watched.crew(crew_order(users, server.workload.warehouses).model_dump_json())
-    crew.ready()
-    with running(crew) as load:
+    """A turn of the load generator as a rung drives it, with its meters or without."""
+    generator = watched.load_generator(GeneratorSpec(**generator_values(users, server.workload.warehouses)))
+    generator.ready()
+    with running(generator) as load:
         logbook = Logbook(open_meters(names(), Site(watched, [server.data])), watched.now_s)
         began_s = load.tick().now_s
         new_orders, ended_s, here_s, there_s = 0, began_s, 0.0, 0.0

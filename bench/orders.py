@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bench.ratio import Ratio, Size, at_least, medians
 from bench.scripts import MIX, random_scripts
 from bench.servers import Loaded, loaded
-from bench.turn import Turn, crew_order, crew_turn, in_turn, pgbench_turn, sessions_as_ours
+from bench.turn import Turn, generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
 from kneebench.plan.plan import Workload
 from kneebench.records import Address
 
@@ -25,7 +25,7 @@ SETTINGS = {"synchronous_commit": "on", "max_wal_size": "16GB", "checkpoint_time
 SHARE = MIX["new_order"] / sum(MIX.values())
 """Of New-Orders in the mix."""
 NOTE = (
-    f"{WISHED:g} is wished for; 8 users, client on the server's cores; TPC-B of scale 20, prepared; shared_buffers 4 GB, synchronous_commit on, "
+    f"goal: {WISHED:g}; 8 users, load generator on the server's cores; TPC-B of scale 20, prepared; shared_buffers 4 GB, synchronous_commit on, "
     "no checkpoint between the turns; medians; afterwards the twelve consistency conditions held"
 )
 
@@ -49,9 +49,9 @@ def measure(size: Size) -> list[Ratio]:
         server = stack.enter_context(loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), settings))
         sessions_as_ours(server, server.address.database)
         tpcb = _tpcb(server, size.count(20, 1))
-        order = crew_order(clients, warehouses)
+        order = generator_values(clients, warehouses)
         sides = (
-            _costed(server, lambda: crew_turn(order, server.address, seconds)),
+            _costed(server, lambda: own_turn(order, server.address, seconds)),
             _costed(server, lambda: pgbench_turn(server, tpcb, clients, seconds, ["-b", "tpcb-like"])),
             _costed(server, lambda: pgbench_turn(server, server.address, clients, seconds, script)),
         )

@@ -26,7 +26,7 @@ from kneebench.plan.plan import Plateau, Workload
 from kneebench.records import Cell, Climb, Order, Rung
 
 NAME = "real"
-ABOUT = "the scout on a real PostgreSQL: its time, and its knee against a dense ladder's"
+ABOUT = "the search on a real PostgreSQL: its time, and its knee vs. a dense ladder's"
 SETTINGS = {"shared_buffers": "4GB", "max_wal_size": "16GB", "checkpoint_timeout": "1h"}
 CELL = Cell(id="memory", storage="memory")
 DENSE = {"warm_up": "5s", "window": "15s"}
@@ -75,7 +75,7 @@ def _time(climbed: Climb, scout_s: float) -> Ratio:
     fixed_s = RUNG_S * len(climbed.of("scout"))
     note = "one climb; the fixed ladder's 7 minutes a rung as defined"
     return at_most(
-        "the scout on PostgreSQL in memory, time over a fixed ladder's", alone([scout_s / fixed_s]), TIME_AIM, note=note, scout_s=scout_s, fixed_s=fixed_s
+        "search on PostgreSQL in memory, time vs. a fixed ladder", alone([scout_s / fixed_s]), TIME_AIM, note=note, search_s=scout_s, fixed_s=fixed_s
     )
 
 

@@ -16,12 +16,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
+from typing import Literal
 
 from bench.ratio import Ratio, Size, alone, at_least, at_most, told, turns
 from bench.servers import unwatched
 from bench.turn import in_turn
 from kneebench.databases.postgres.copying import cool, duplicate
 from kneebench.databases.postgres.engine import OwnPostgres
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.measurement.rung import measure as measure_rung
 from kneebench.plan import Plan
@@ -87,7 +89,7 @@ def _copied(image: Path, copies: Path, size: Size) -> Ratio:
     copies.mkdir()
     ours, theirs = in_turn(
         size.count(5, 2),
-        lambda: _timed(image, copies / "copy", lambda target: duplicate(image, target, "copy", None, unwatched)),
+        lambda: _timed(image, copies / "copy", lambda target: _duplicated(image, target, "copy")),
         lambda: _timed(image, copies / "copy", lambda target: subprocess.run(["cp", "-a", image, target], check=True)),
     )
     found = turns(theirs, ours)
@@ -96,12 +98,23 @@ def _copied(image: Path, copies: Path, size: Size) -> Ratio:
     return at_least("plain copy over cp -a", found, COPY_AIM, note=note, GB=gb, ours_s=median(ours), cp_s=median(theirs))
 
 
+def _duplicated(source: Path, target: Path, how: Literal["copy", "clone"]) -> None:
+    target.mkdir(mode=0o700)
+    with Folder.at(source) as given, Folder.at(target) as made:
+        duplicate(given, made, how, unwatched)
+
+
+def _cool(*folders: Path) -> None:
+    with contextlib.ExitStack() as opened:
+        cool([opened.enter_context(Folder.at(folder)) for folder in folders])
+
+
 def _timed(image: Path, target: Path, copy: Callable[[Path], object]) -> float:
     """Seconds from a cold image to a copy that is written out and cold; the copy is removed."""
-    cool([image])
+    _cool(image)
     began = time.monotonic()
     copy(target)
-    cool([image, target])
+    _cool(image, target)
     seconds = time.monotonic() - began
     shutil.rmtree(target)
     return seconds
@@ -141,12 +154,12 @@ def _run(*command: str | Path) -> None:
 
 def _cloned(image: Path, point: Path, size: Size) -> Ratio:
     there = point / "image"
-    duplicate(image, there, "copy", None, unwatched)
+    _duplicated(image, there, "copy")
     shared: list[float] = []
 
     def clone(target: Path) -> None:
         began = time.monotonic()
-        duplicate(there, target, "clone", None, unwatched)
+        _duplicated(there, target, "clone")
         shared.append(time.monotonic() - began)
 
     found = alone([_timed(there, point / "clone", clone) for _ in range(size.count(5, 2))])
@@ -162,10 +175,11 @@ def _cost(point: Path, warehouses: int, images: Path, size: Size) -> Ratio:
     """NOPM from a clone over NOPM from a plain copy, both on the same file system, in turn. Quick ones run on the image that is there."""
     run = {**RUN, "warm_up": "1s", "window": "2s", "report_window": "2s"} if size.quick else RUN
     plans = {how: _plan(point / "images", point / "run", warehouses, how, run) for how in ("clone", "copy")}
-    (point / "images").mkdir()
     (point / "run").mkdir()
     if size.quick:
-        duplicate(images, point / "images", "copy", None, unwatched)
+        _run("cp", "-a", "--reflink=never", images, point / "images")
+    else:
+        (point / "images").mkdir()
     engines = {how: _engine(plan, point.parent / "journal") for how, plan in plans.items()}
     nopm: dict[str, list[float]] = {"clone": [], "copy": []}
     for pair in range(size.count(6, 1)):

@@ -15,13 +15,15 @@ from bench.ratio import Size
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import Build, find_build
-from kneebench.databases.postgres.cluster import DATABASE, configure, own
+from kneebench.databases.postgres.cluster import DATABASE, configure
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.launcher import Launch, Running, make_cluster, running
 from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.databases.postgres.settings import LISTENING, loading
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
 from kneebench.plan.plan import Workload
@@ -113,13 +115,15 @@ def loaded(size: Size, workload: Workload, settings: Mapping[str, str], cores: S
     journal, account, build = Journal(), server_account(), the_build(size)
     folder = (place or Path.cwd()) / f".kneebench-bench-{uuid.uuid4().hex[:8]}"
     with runtime_directory(journal, account) as runtime, journal.directory(folder, "a benchmark's database"):
-        data = own(folder, account) / "data"
+        data = home(folder, "data", account)
         filling = Launch(build, account, runtime)
         make_cluster(filling, data, [])
-        configure(data, loading({**ALWAYS, **settings}), account)
+        with Folder.at(data) as opened:
+            configure(opened, loading({**ALWAYS, **settings}), account)
         with running(filling, data, journal, keep=True) as process:
             address = _filled(process, workload)
-        configure(data, {**ALWAYS, **settings}, account)
+        with Folder.at(data) as opened:
+            configure(opened, {**ALWAYS, **settings}, account)
         with running(Launch(build, account, runtime, usable(cores)), data, journal) as process:
             yield Loaded(process, build, address, workload, data)
 

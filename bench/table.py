@@ -14,14 +14,14 @@ from kneebench.records import Host
 
 PREAMBLE = """# Performance
 
-What kneebench itself costs. Every figure is a ratio measured side by side in one run on one machine; `make bench` makes this page.
-Ratios travel from machine to machine better than times do, but they are no constants: look at the intervals (95 %), and make your own.
+What kneebench itself costs. Every figure is a ratio measured side by side in one run on one machine; `make bench` writes this page.
+Ratios vary less between machines than times do, but they are not constants: check the 95% intervals, and measure your own.
 """
 
 
 def printed(rows: Sequence[Ratio]) -> str:
     """The rows as a table: name, ratio, interval, aim, holds or not; a line of what stands beside each."""
-    table = Table("", "ratio", "95 %", "n", "aim", "", box=None, pad_edge=False, header_style="bold")
+    table = Table("", "ratio", "95%", "n", "aim", "", box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(row.name, _number(row, row.value), _interval(row), str(row.n), _aim(row), verdict(row))
         if beside := _beside(row):
@@ -46,7 +46,7 @@ def performance_page(rows: Mapping[str, Sequence[Mapping[str, Any]]], host: Host
         found = [Ratio.model_validate({k: v for k, v in row.items() if k not in ("holds", "doubtful")}) for row in kept]
         lines = [f"| {r.name} | {_number(r, r.value)} | {_interval(r)} | {r.n} | {_aim(r)} | {verdict(r)} |" for r in found]
         notes = [f"- {r.name}: {'; '.join(filter(None, (_beside(r), r.note)))}" for r in found if r.beside or r.note]
-        parts.append("\n".join([f"## {name}", "", "| | ratio | 95 % | n | aim | |", "|---|---|---|---|---|---|", *lines, "", *notes]).rstrip() + "\n")
+        parts.append("\n".join([f"## {name}", "", "| | ratio | 95% CI | n | goal | |", "|---|---|---|---|---|---|", *lines, "", *notes]).rstrip() + "\n")
     return "\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""One turn of a load generator in a process of its own: pgbench, or our crew; what it completed and what CPU it took."""
+"""One turn of a load generator in a process of its own: pgbench, or ours; what it completed and what CPU it took."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import psutil
 
 from bench.servers import SEED, Loaded, usable
 from kneebench._core import SESSION_SETTINGS
 from kneebench.records import Address
-from kneebench.workload.crew import CrewOrder
 
 SETTLED_S = 1
 """Seconds at the start that do not count: connecting and preparing are no part of a transaction's cost."""
 PROGRESS = re.compile(r"progress: ([\d.]+) s, ([\d.]+) tps")
+SWITCHES = re.compile(r"ctxt_switches:\s*(\d+)")
 
 
 class Turn(NamedTuple):
@@ -33,6 +33,7 @@ class Turn(NamedTuple):
     new_orders: float
     rolled_back: float
     cpu_s: float
+    switches: float
     in_all: float
     """Transactions, those before the first second too."""
 
@@ -51,6 +52,11 @@ class Turn(NamedTuple):
         """Microseconds of the client's CPU for each transaction."""
         return 1e6 * self.cpu_s / self.transactions
 
+    @property
+    def switches_each(self) -> float:
+        """How often the client was taken from or given a core, for each transaction."""
+        return self.switches / self.transactions
+
 
 class Mark(NamedTuple):
     """The end of a second, as the load generator told it: sums since its start."""
@@ -60,6 +66,7 @@ class Mark(NamedTuple):
     new_orders: float
     rolled_back: float
     cpu_s: float
+    switches: float
 
 
 Telling = Callable[[Iterator[str], int], Iterator[Mark]]
@@ -83,26 +90,32 @@ def process_cpu_s(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)
 
 
-def crew_order(users: int, warehouses: int, **changes: object) -> CrewOrder:
-    """A closed loop of one worker on the `hammerdb` profile; what differs is given."""
+def _used(pid: int) -> tuple[float, int]:
+    """CPU seconds of a running process, and context switches of its threads (proc_pid_status(5))."""
+    status = "".join(file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/status"))
+    return process_cpu_s(pid), sum(map(int, SWITCHES.findall(status)))
+
+
+def generator_values(users: int, warehouses: int, **changes: object) -> dict[str, Any]:
+    """Values of a GeneratorSpec: a closed loop of one worker on the `hammerdb` profile, with changes."""
     known = {"users": users, "warehouses": warehouses, "profile": "hammerdb", "home": "all", "think_times": False, "retries": 10, "seed": SEED}
-    return CrewOrder.model_validate({**known, "stream": 1, "rate_per_s": None, "workers": 1, "cores": (), **changes})
+    return {**known, "stream": 1, "rate_per_s": None, "workers": 1, "cores": (), **changes}
 
 
-def crew_turn(order: CrewOrder, address: Address, seconds: int, cores: Sequence[int] = ()) -> Turn:
-    """A turn of our own crew."""
-    return _turn(_crew(order, address, seconds + SETTLED_S), cores, _told_by_us)
+def own_turn(values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int] = ()) -> Turn:
+    """A turn of our own load generator."""
+    return _turn(_own(values, address, seconds + SETTLED_S), cores, _told_by_us)
 
 
-def resident_bytes(order: CrewOrder, address: Address, seconds: int) -> int:
-    """The resident memory of a process with our crew, after some seconds of load."""
-    with _started(_crew(order, address, seconds)) as (process, lines):
+def resident_bytes(values: dict[str, Any], address: Address, seconds: int) -> int:
+    """The resident memory of a process with our load generator, after some seconds of load."""
+    with _started(_own(values, address, seconds)) as (process, lines):
         return max(psutil.Process(process.pid).memory_info().rss for _ in _told_by_us(lines, process.pid))
 
 
-def _crew(order: CrewOrder, address: Address, seconds: int) -> list[str]:
-    given = json.dumps({**json.loads(order.model_dump_json()), "address": address.model_dump() | {"password": None}})
-    return [sys.executable, "-m", "bench.crew", given, str(seconds)]
+def _own(values: dict[str, Any], address: Address, seconds: int) -> list[str]:
+    given = json.dumps({**values, "address": address.model_dump() | {"password": None}})
+    return [sys.executable, "-m", "bench.load_generator", given, str(seconds)]
 
 
 def pgbench_turn(server: Loaded, address: Address, clients: int, seconds: int, script: Sequence[str], cores: Sequence[int] = (), threads: int = 1) -> Turn:
@@ -126,8 +139,8 @@ def _turn(command: Sequence[str], cores: Sequence[int], told: Telling) -> Turn:
     if process.returncode or len(marks) <= SETTLED_S:
         raise RuntimeError(f"{Path(command[0]).name} ended with {process.returncode} after {len(marks)} s: {' '.join(left)[-600:]}")
     first, last = marks[SETTLED_S - 1], marks[-1]
-    seconds, transactions, new_orders, rolled_back, cpu_s = (b - a for a, b in zip(first, last, strict=True))
-    return Turn(seconds, transactions, new_orders, rolled_back, cpu_s, last.transactions)
+    seconds, transactions, new_orders, rolled_back, cpu_s, switches = (b - a for a, b in zip(first, last, strict=True))
+    return Turn(seconds, transactions, new_orders, rolled_back, cpu_s, switches, last.transactions)
 
 
 @contextlib.contextmanager
@@ -143,11 +156,11 @@ def _started(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], It
 
 
 def _told_by_us(lines: Iterator[str], pid: int) -> Iterator[Mark]:
-    """bench/crew.py prints its sums each second, as JSON."""
+    """bench/load_generator.py prints its sums each second, as JSON."""
     for line in lines:
         if line.startswith("["):
             at_s, transactions, new_orders, rolled_back = json.loads(line)
-            yield Mark(at_s, transactions, new_orders, rolled_back, process_cpu_s(pid))
+            yield Mark(at_s, transactions, new_orders, rolled_back, *_used(pid))
         elif line.startswith("end"):
             return
 
@@ -160,4 +173,4 @@ def _told_by_pgbench(lines: Iterator[str], pid: int) -> Iterator[Mark]:
             at_s = float(found[1])
             transactions += float(found[2]) * (at_s - before_s)
             before_s = at_s
-            yield Mark(at_s, transactions, 0.0, 0.0, process_cpu_s(pid))
+            yield Mark(at_s, transactions, 0.0, 0.0, *_used(pid))

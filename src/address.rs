@@ -1,35 +1,32 @@
-//! Where a server answers, and how to be sure that it is the right one.
+//! The address of a server, and how to verify it; the same for all wire protocols.
 
 use std::fmt;
+use std::str::FromStr;
 
-use serde::Deserialize;
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Address {
+/// A server and the account on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerAddress {
     /// A name, an IP address, or the directory of a Unix socket.
     pub host: String,
-    #[serde(default = "default_port")]
     pub port: u16,
     pub user: String,
-    #[serde(default)]
     pub password: Option<Secret>,
     pub database: String,
-    #[serde(default)]
-    pub sslmode: TlsMode,
-    /// A file of certificates in PEM; the system's own when empty.
-    #[serde(default)]
-    pub sslrootcert: String,
+    pub tls: TlsMode,
+    /// A file of certificates in PEM; the system's own if empty.
+    pub root_certificate: String,
 }
 
-fn default_port() -> u16 {
-    5432
+impl ServerAddress {
+    /// The host is the directory of a Unix socket.
+    pub fn is_local_socket(&self) -> bool {
+        self.host.starts_with('/')
+    }
 }
 
-/// As libpq names them. `prefer` encrypts where it can and verifies nothing, also where `sslrootcert` is given; `require` encrypts and
-/// verifies nothing, or the issuer where `sslrootcert` is given; `verify-full` also wants the certificate to name the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// `prefer` encrypts where possible and verifies nothing, even with a root certificate; `require` encrypts and verifies nothing, or the
+/// issuer if a root certificate is given; `verify-ca` verifies the issuer; `verify-full` also requires that the certificate names the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsMode {
     #[default]
     Disable,
@@ -39,9 +36,23 @@ pub enum TlsMode {
     VerifyFull,
 }
 
-/// A password, which no message ever shows.
-#[derive(Clone, Deserialize)]
-#[serde(transparent)]
+impl FromStr for TlsMode {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Ok(match name {
+            "disable" => TlsMode::Disable,
+            "prefer" => TlsMode::Prefer,
+            "require" => TlsMode::Require,
+            "verify-ca" => TlsMode::VerifyCa,
+            "verify-full" => TlsMode::VerifyFull,
+            _ => return Err(format!("unknown TLS mode {name:?}; known: disable, prefer, require, verify-ca, verify-full")),
+        })
+    }
+}
+
+/// A password, which is never printed.
+#[derive(Clone, PartialEq)]
 pub struct Secret(pub String);
 
 impl fmt::Debug for Secret {
@@ -50,7 +61,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, user, database, .. } = self;
         write!(out, "database {database:?} at {host}:{port} as {user:?}")

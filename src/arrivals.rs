@@ -1,9 +1,9 @@
-//! The open loop's schedule.
+//! The schedule of the open loop.
 
 use crate::random::Stream;
 
-/// Starts at a mean rate, with exponential gaps (a Poisson process): what users who know nothing of each other do.
-/// It keeps nothing but the next start, so a backlog of any length takes no memory.
+/// Starts at a mean rate with exponential gaps (a Poisson process), as of independent users.
+/// It stores only the next start, so a backlog of any length needs no memory.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     random: Stream,
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_scatter_as_a_poisson_process_does() {
+    fn gaps_vary_as_in_a_poisson_process() {
         let mut per_s = vec![0f64; 1_000];
         Arrivals::new(100.0, Stream::new(2, 0))
             .take_while(|&ns| ns < 1_000_000_000_000)

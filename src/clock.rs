@@ -1,30 +1,30 @@
-//! Time as the load generator sees it. Terminals read time only here, so that they run as well on a simulated clock.
+//! The clock of the load generator. Terminals read time only here, so that they also run on a simulated clock.
 
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::alarm::Alarm;
+use crate::timer::Timer;
 
-/// Nanoseconds since the crew's go (or the simulated server's start).
+/// Nanoseconds since the load generator's go.
 pub trait Clock: Clone + 'static {
     fn now_ns(&self) -> u64;
-    /// Ends at once when `at_ns` is past.
+    /// Returns at once if `at_ns` is past.
     fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()>;
 }
 
-/// The machine's monotonic clock (`Instant`, 26 ns a reading), for the users of one worker.
+/// The machine's monotonic clock (`Instant`, 26 ns per reading), for the users of one worker.
 #[derive(Clone)]
 pub struct RealClock {
     go: Instant,
-    alarm: Rc<Alarm>,
+    timer: Rc<Timer>,
 }
 
 impl RealClock {
-    /// Within the worker's runtime, which drives its alarm.
+    /// Call within the worker's runtime, which drives the timer.
     pub fn new(go: Instant) -> io::Result<Self> {
-        Ok(Self { go, alarm: Alarm::start(go)? })
+        Ok(Self { go, timer: Timer::start(go)? })
     }
 }
 
@@ -34,7 +34,7 @@ impl Clock for RealClock {
     }
 
     async fn sleep_until(&self, at_ns: u64) {
-        self.alarm.sleep_until(at_ns).await;
+        self.timer.sleep_until(at_ns).await;
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn sleepers_wake_in_the_order_of_their_times_whatever_the_order_they_came_in() {
+    fn sleepers_wake_in_the_order_of_their_times_in_whatever_order_they_registered() {
         let woken = run(async |clock| {
             let woken = Rc::new(RefCell::new(Vec::new()));
             let mut sleepers = tokio::task::JoinSet::new();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_that_is_given_up_does_not_hold_the_others() {
+    fn a_cancelled_sleep_does_not_delay_the_others() {
         run(async |clock| {
             tokio::select! {
                 () = clock.sleep_until(50_000_000_000) => {}

@@ -7,42 +7,42 @@ use crate::random::Stream;
 pub const SPEC: [u8; 5] = [45, 43, 4, 4, 4];
 pub const HAMMERDB: [u8; 5] = [10, 10, 1, 1, 1];
 
-/// One terminal's cards. `spec` draws a deck to its end before it takes the next (TPC-C 5.2.4.2), so that a terminal's mix is
-/// exact every 100 transactions; `hammerdb` puts each card back, as HammerDB does.
+/// One terminal's cards. `spec` draws a deck to its end before the next (TPC-C 5.2.4.2), so a terminal's mix is exact every 100
+/// transactions; `hammerdb` draws with replacement, as HammerDB does.
 ///
-/// How many are left of each kind is all it knows. Drawn one by one they come in every order equally likely, as from a deck
-/// that was shuffled; but a shuffled deck is memory of its own, and with many users none of it is in a cache.
+/// It stores only how many cards remain of each kind. Drawn one by one, every order is equally likely, as with a shuffled deck; but a
+/// shuffled deck needs memory, and with many users none of it is cached.
 #[derive(Clone, Debug)]
 pub struct Deck {
-    left: [u8; 5],
-    put_back: bool,
+    remaining: [u8; 5],
+    with_replacement: bool,
 }
 
 impl Deck {
     pub fn new(profile: Profile) -> Self {
-        let (left, put_back) = match profile {
+        let (remaining, with_replacement) = match profile {
             Profile::Spec => (SPEC, false),
             Profile::Hammerdb => (HAMMERDB, true),
         };
-        Self { left, put_back }
+        Self { remaining, with_replacement }
     }
 
     /// The next card.
     pub fn draw(&mut self, random: &mut Stream) -> Kind {
-        let kind = self.turn_up(random);
-        if !self.put_back {
-            self.left[kind as usize] -= 1;
-            if self.left == [0; 5] {
-                self.left = SPEC;
+        let kind = self.pick(random);
+        if !self.with_replacement {
+            self.remaining[kind as usize] -= 1;
+            if self.remaining == [0; 5] {
+                self.remaining = SPEC;
             }
         }
         kind
     }
 
-    /// One of the cards that are left.
-    fn turn_up(&self, random: &mut Stream) -> Kind {
-        let mut card = random.below(self.left.iter().map(|&n| u64::from(n)).sum()) as u8;
-        for (kind, &of_it) in Kind::ALL.into_iter().zip(&self.left) {
+    /// One of the remaining cards.
+    fn pick(&self, random: &mut Stream) -> Kind {
+        let mut card = random.below(self.remaining.iter().map(|&n| u64::from(n)).sum()) as u8;
+        for (kind, &of_it) in Kind::ALL.into_iter().zip(&self.remaining) {
             if card < of_it {
                 return kind;
             }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_in_a_spec_deck_is_as_likely_an_order() {
+    fn every_position_in_a_spec_deck_is_equally_likely_an_order() {
         let (mut deck, mut random) = (Deck::new(Profile::Spec), Stream::new(2, 0));
         let mut orders = [0; 100];
         (0..20_000).for_each(|_| orders.iter_mut().for_each(|seen| *seen += u32::from(deck.draw(&mut random) == Kind::NewOrder)));

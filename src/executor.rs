@@ -1,8 +1,8 @@
-//! Time that jumps: a single-thread executor over futures with a nanosecond clock of its own.
+//! A discrete-event executor: futures on one thread with a simulated nanosecond clock.
 //!
-//! It polls whatever is ready, then sets the clock to the next timer and goes on: a minute of simulated time lasts as long as
-//! its events take to work off. A runtime with a paused clock would not do: tokio's timers round to a millisecond, and each
-//! runtime pauses alone. Everything happens in one order, by time and then by who asked first, so one seed gives one run.
+//! It polls every ready task, then sets the clock to the next timer and continues: a minute of simulated time takes as long as its
+//! events take to process. A tokio runtime with a paused clock is not enough: its timers round to a millisecond, and each runtime
+//! pauses alone. Events run by time and then by order of arming, so one seed gives one run.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -16,37 +16,37 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::clock::Clock;
 
-/// A timer: when, then who asked first, then whom to poll, from the highest bits down. As one number it is compared at once.
+/// A timer: from the highest bits down its time, its number, its task. As one number it needs one comparison.
 type Timer = Reverse<u128>;
 
-/// What the clock's owners share: the time, the timers, and which task is being polled.
+/// State shared by the clocks: the time, the timers, and the task being polled.
 #[derive(Default)]
 pub struct Timeline {
     now_ns: Cell<u64>,
     timers: RefCell<BinaryHeap<Timer>>,
-    asked: Cell<u32>,
+    armed_count: Cell<u32>,
     polled: Cell<u32>,
 }
 
 impl Timeline {
-    /// Nanoseconds since the executor was made.
+    /// Nanoseconds since the executor was created.
     pub fn now_ns(&self) -> u64 {
         self.now_ns.get()
     }
 
-    /// Resolves when the clock has reached `at_ns`; at once if it has.
+    /// Resolves when the clock reaches `at_ns`; at once if it is past.
     pub fn sleep_until(&self, at_ns: u64) -> Sleep<'_> {
         Sleep { timeline: self, at_ns, armed: false }
     }
 
     fn arm(&self, at_ns: u64) {
-        let asked = self.asked.get();
-        self.asked.set(asked.wrapping_add(1));
-        let timer = u128::from(at_ns) << 64 | u128::from(asked) << 32 | u128::from(self.polled.get());
+        let armed_count = self.armed_count.get();
+        self.armed_count.set(armed_count.wrapping_add(1));
+        let timer = u128::from(at_ns) << 64 | u128::from(armed_count) << 32 | u128::from(self.polled.get());
         self.timers.borrow_mut().push(Reverse(timer));
     }
 
-    /// Take the next timer up to `limit_ns`, set the clock to it, and say whose it is.
+    /// Take the next timer up to `limit_ns`, set the clock to it, and return its task.
     fn jump(&self, limit_ns: u64) -> Option<u32> {
         let mut timers = self.timers.borrow_mut();
         let &Reverse(timer) = timers.peek()?;
@@ -60,9 +60,8 @@ impl Timeline {
     }
 }
 
-/// A wait for the clock. It belongs to the task that polls it first: timers name tasks, so that none needs a waker of its own
-/// (joining and selecting are fine, handing it to another task is not). A dropped one leaves its timer behind; the poll that
-/// it causes finds nothing to do.
+/// A sleep on the clock. It belongs to the task that polls it first: timers name tasks and need no waker (join and select work,
+/// moving it to another task does not). A dropped sleep leaves its timer behind, which causes one idle poll.
 pub struct Sleep<'a> {
     timeline: &'a Timeline,
     at_ns: u64,
@@ -84,7 +83,7 @@ impl Future for Sleep<'_> {
     }
 }
 
-/// The simulated clock as a load generator sees it: nanoseconds since `origin_ns` of the timeline (the crew's go).
+/// The simulated clock of a load generator: nanoseconds since `origin_ns` of the timeline (its go).
 #[derive(Clone)]
 pub struct SimulatedClock {
     timeline: Rc<Timeline>,
@@ -109,7 +108,7 @@ impl Clock for SimulatedClock {
     }
 }
 
-/// Tasks woken by something other than a timer. Wakers must be `Send`, hence the lock, which nobody else ever holds.
+/// Tasks woken by something other than a timer. Wakers must be `Send`, hence the lock, which is never contended.
 #[derive(Default)]
 struct Woken {
     some: AtomicBool,
@@ -148,7 +147,7 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// The clock's shared part, for whoever sleeps on it.
+    /// The timeline, for clocks and sleeps.
     pub fn timeline(&self) -> Rc<Timeline> {
         self.timeline.clone()
     }
@@ -158,7 +157,7 @@ impl Executor {
         self.alive
     }
 
-    /// Add a task; it is polled first when time next goes on.
+    /// Add a task; its first poll happens when time next advances.
     pub fn spawn(&mut self, future: impl Future<Output = ()> + 'static) {
         let task = self.vacant.pop().unwrap_or(self.tasks.len() as u32);
         let waker = Waker::from(Arc::new(TaskWaker { task, woken: self.woken.clone() }));
@@ -171,19 +170,19 @@ impl Executor {
         self.alive += 1;
     }
 
-    /// Work off everything up to `limit_ns`; the clock then reads `limit_ns`.
+    /// Process all events up to `limit_ns`; the clock then reads `limit_ns`.
     pub fn run_until(&mut self, limit_ns: u64) {
         while self.step(limit_ns) {}
         self.timeline.now_ns.set(limit_ns.max(self.timeline.now_ns()));
     }
 
-    /// Go on until every task has ended, but no further than `limit_ns`; false if some have not.
+    /// Run until every task has ended, but no further than `limit_ns`; false if some have not.
     pub fn finish(&mut self, limit_ns: u64) -> bool {
         while self.alive > 0 && self.step(limit_ns) {}
         self.alive == 0
     }
 
-    /// Drop every task where it stands.
+    /// Drop every task.
     pub fn abandon(&mut self) {
         self.tasks.clear();
         self.vacant.clear();
@@ -191,7 +190,7 @@ impl Executor {
         self.timeline.timers.borrow_mut().clear();
     }
 
-    /// Poll whatever is awake at this instant: new tasks, and those that another has woken.
+    /// Poll every task that is awake at this instant: new ones, and those woken by others.
     pub fn start(&mut self) {
         while self.woken.some.swap(false, Ordering::Acquire) {
             let woken = std::mem::take(&mut *self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner));
@@ -199,7 +198,7 @@ impl Executor {
         }
     }
 
-    /// Poll what is awake, then the owner of the next timer; false when nothing is left to do before `limit_ns`.
+    /// Poll awake tasks, then the owner of the next timer; false if there is none before `limit_ns`.
     fn step(&mut self, limit_ns: u64) -> bool {
         self.start();
         match self.timeline.jump(limit_ns) {

@@ -9,13 +9,13 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use serde::Serialize;
 
 const LOW_NS: u64 = 1_000;
-/// An hour. Whatever took longer is counted here, and reported as overflow.
+/// An hour. Longer times are counted here and reported as overflow.
 const HIGH_NS: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 const NS: f64 = 1e-9;
 
 thread_local! {
-    /// Its buffers are larger than a histogram: made anew for each, they cost more than the encoding.
+    /// Its buffers are larger than a histogram: allocating them per histogram costs more than the encoding.
     static SERIALIZER: RefCell<V2DeflateSerializer> = RefCell::new(V2DeflateSerializer::new());
 }
 
@@ -27,7 +27,7 @@ impl Default for Latencies {
     fn default() -> Self {
         match Histogram::new_with_bounds(LOW_NS, HIGH_NS, DIGITS) {
             Ok(histogram) => Self(histogram),
-            Err(wrong) => unreachable!("constant bounds: {wrong}"),
+            Err(error) => unreachable!("constant bounds: {error}"),
         }
     }
 }
@@ -55,8 +55,8 @@ impl Latencies {
     }
 
     pub fn merge(&mut self, other: &Latencies) {
-        if let Err(wrong) = self.0.add(&other.0) {
-            unreachable!("equal bounds: {wrong}");
+        if let Err(error) = self.0.add(&other.0) {
+            unreachable!("equal bounds: {error}");
         }
     }
 
@@ -77,8 +77,8 @@ impl Latencies {
         self.0.value_at_quantile(share) as f64 * NS
     }
 
-    /// 95 % interval of a quantile by order statistics: the samples of rank n p -+ 1.96 sqrt(n p (1 - p)), made to hold the
-    /// quantile (where n is small the upper rank is beyond the last sample: the interval then ends at the maximum).
+    /// 95 % interval of a quantile by order statistics: the samples of rank n p -+ 1.96 sqrt(n p (1 - p)), widened to contain the
+    /// quantile (for small n the upper rank exceeds the last sample: the interval then ends at the maximum).
     pub fn interval_s(&self, p: f64) -> (f64, f64) {
         let n = self.n() as f64;
         let half = 1.96 * (n * p * (1.0 - p)).sqrt();
@@ -91,7 +91,7 @@ impl Latencies {
         (self.n() > 0).then(|| Latency { histogram: self.encoded(), ..self.statistics() })
     }
 
-    /// The numbers alone, zeros without samples.
+    /// The numbers alone; zeros without samples.
     pub fn statistics(&self) -> Latency {
         let (p999_low_s, p999_high_s) = self.interval_s(0.999);
         Latency {
@@ -110,25 +110,25 @@ impl Latencies {
         }
     }
 
-    /// How many took an hour or longer.
+    /// Number of samples of an hour or longer.
     fn overflow(&self) -> u64 {
         self.0.count_at(HIGH_NS)
     }
 
-    /// HdrHistogram's V2 encoding, deflated, in base64: begins with "HISTFAAA", as every HdrHistogram tool reads it.
+    /// HdrHistogram's V2 encoding, deflated, in base64: begins with "HISTFAAA"; every HdrHistogram tool reads it.
     pub fn encoded(&self) -> String {
         let mut bytes = Vec::new();
         match SERIALIZER.with_borrow_mut(|serializer| serializer.serialize(&self.0, &mut bytes)) {
             Ok(_) => STANDARD.encode(bytes),
-            Err(wrong) => unreachable!("writing to memory: {wrong}"),
+            Err(error) => unreachable!("writing to memory: {error}"),
         }
     }
 
-    /// Reads what [`Latencies::encoded`] wrote, or any V2 histogram of nanoseconds, deflated or not.
+    /// Read the output of [`Latencies::encoded`], or any V2 histogram of nanoseconds, deflated or not.
     pub fn decode(text: &str) -> Result<Self, String> {
-        let bytes = STANDARD.decode(text.trim()).map_err(|wrong| format!("a histogram is not base64: {wrong}"))?;
+        let bytes = STANDARD.decode(text.trim()).map_err(|error| format!("a histogram is not base64: {error}"))?;
         let read: Histogram<u64> =
-            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|wrong| format!("a histogram is not HDR V2: {wrong}"))?;
+            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| format!("a histogram is not HDR V2: {error}"))?;
         let mut latencies = Self::default();
         for counted in read.iter_recorded() {
             let ns = counted.value_iterated_to().min(HIGH_NS);

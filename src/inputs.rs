@@ -1,18 +1,18 @@
-//! The inputs of the five transactions as plain data, and the random picks they are made of (TPC-C 2.1.6, 2.4.1 to 2.8.1). No SQL.
+//! Inputs of the five transactions as plain data, and the random picks behind them (TPC-C 2.1.6, 2.4.1 to 2.8.1). No SQL.
 
+use std::str::FromStr;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-pub use crate::random::Stream;
-pub use crate::user::{User, Workload};
+use crate::random::Stream;
 
 pub const DISTRICTS: i32 = 10;
 pub const CUSTOMERS: i32 = 3_000;
 pub const ITEMS: i32 = 100_000;
 pub const MOST_LINES: usize = 15;
 
-/// The five transactions; as a number, the index into every array by transaction.
+/// The five transactions; their number is the index into every array by transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     NewOrder,
@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// Whose rules the inputs follow: TPC-C's, or HammerDB's (uniform customers and items, C = 123 everywhere).
+/// The rules of the inputs: TPC-C's, or HammerDB's (uniform customers and items, C = 123 everywhere).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -48,15 +48,52 @@ pub enum Profile {
     Hammerdb,
 }
 
-/// Where a user is at home: in all of its share of the warehouses (as HammerDB's "use all warehouses"), or in one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+impl Profile {
+    pub const ALL: [Profile; 2] = [Profile::Spec, Profile::Hammerdb];
+
+    pub fn name(self) -> &'static str {
+        ["spec", "hammerdb"][self as usize]
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        named(name, "profile", &Self::ALL, Self::name)
+    }
+}
+
+/// The home of a user: all warehouses of its share (as HammerDB's "use all warehouses"), or one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
     All,
     One,
 }
 
-/// One transaction's inputs.
+impl Home {
+    pub const ALL: [Home; 2] = [Home::All, Home::One];
+
+    pub fn name(self) -> &'static str {
+        ["all", "one"][self as usize]
+    }
+}
+
+impl FromStr for Home {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        named(name, "home", &Self::ALL, Self::name)
+    }
+}
+
+/// The value of this name, or an error with the known names.
+pub fn named<T: Copy>(name: &str, what: &str, all: &[T], name_of: fn(T) -> &'static str) -> Result<T, String> {
+    let known = || all.iter().map(|&one| name_of(one)).collect::<Vec<_>>().join(", ");
+    all.iter().copied().find(|&one| name_of(one) == name).ok_or_else(|| format!("unknown {what} {name:?}; known: {}", known()))
+}
+
+/// Inputs of one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transaction {
     NewOrder(NewOrder),
@@ -91,7 +128,7 @@ impl NewOrder {
         &self.quantities[..self.lines]
     }
 
-    /// The database meets an item that does not exist and must roll back.
+    /// It names an item that does not exist, so the database must roll back.
     pub fn rolls_back(&self) -> bool {
         self.items().last().is_some_and(|&item| item > ITEMS)
     }
@@ -108,7 +145,7 @@ pub struct Payment {
     pub amount_cents: i32,
 }
 
-/// How a customer is found.
+/// How a customer is selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Customer {
     Id(i32),
@@ -116,7 +153,7 @@ pub enum Customer {
 }
 
 impl Customer {
-    /// As the SQL functions take it: (id, "") or (0, last name).
+    /// As the SQL functions expect it: (id, "") or (0, last name).
     pub fn id_and_name(self) -> (i32, &'static str) {
         match self {
             Customer::Id(id) => (id, ""),
@@ -137,7 +174,7 @@ impl Transaction {
     }
 }
 
-/// The last name of a number in 0..1000: a syllable for each of its digits (TPC-C 4.3.2.3).
+/// Last name for a number in 0..1000: a syllable per digit (TPC-C 4.3.2.3).
 pub fn last_name(number: i32) -> &'static str {
     const SYLLABLES: [&str; 10] = ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
     static NAMES: LazyLock<Vec<String>> =
@@ -159,7 +196,7 @@ pub fn nurand(random: &mut Stream, a: i32, low: i32, high: i32, c: i32) -> i32 {
 }
 
 impl Nurand {
-    /// A number of a last name, 0..=999.
+    /// Number of a last name, 0..=999.
     pub fn last_name(&self, random: &mut Stream) -> i32 {
         nurand(random, 255, 0, 999, self.last_name)
     }
@@ -175,15 +212,15 @@ impl Nurand {
     }
 }
 
-/// The constants of loading and of running.
+/// The constants for loading and for running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
     pub load: Nurand,
     pub run: Nurand,
 }
 
-/// The constants that a seed gives: |C_load - C_run| for last names lies in [65, 119] and is neither 96 nor 112
-/// (TPC-C 2.1.6.1); `hammerdb` takes 123 everywhere (tpcccommon-1.0.tm:15-17).
+/// Constants of a seed: |C_load - C_run| for last names is in [65, 119] and is neither 96 nor 112
+/// (TPC-C 2.1.6.1); `hammerdb` uses 123 everywhere (tpcccommon-1.0.tm:15-17).
 pub fn constants(seed: u64, profile: Profile) -> Constants {
     if profile == Profile::Hammerdb {
         let same = Nurand { last_name: 123, customer: 123, item: 123 };
@@ -208,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_of_load_and_run_are_as_far_apart_as_the_rule_says() {
+    fn constants_of_load_and_run_are_as_far_apart_as_the_rule_requires() {
         for seed in 0..2000 {
             let Constants { load, run } = constants(seed, Profile::Spec);
             let apart = (load.last_name - run.last_name).abs();

@@ -1,28 +1,30 @@
-//! The hot path: virtual users, loading, histograms. `python` is what Python sees of it; without that feature it builds and is tested
-//! with no Python on the machine.
+//! The hot path: load generator, loading, histograms. `python` is the Python border; without that feature the crate builds and is
+//! tested with no Python on the machine.
 
 pub mod address;
-pub mod alarm;
 pub mod arrivals;
-pub mod board;
 pub mod clock;
-pub mod copy_format;
-pub mod crew;
 pub mod deck;
 pub mod executor;
+pub mod generator_spec;
 pub mod histogram;
+pub mod input_generator;
 pub mod inputs;
+pub mod load_generator;
 pub mod loading;
-pub mod order;
 pub mod pool;
+pub mod protocols;
 #[cfg(feature = "python")]
 pub mod python;
 pub mod random;
+pub mod row_sink;
 pub mod rows;
 pub mod session;
-pub mod shift;
+pub mod shared_state;
 pub mod simulation;
 pub mod tally;
 pub mod terminal;
-pub mod user;
+pub mod timer;
+pub mod wake;
 pub mod worker;
+pub mod worker_state;

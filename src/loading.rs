@@ -1,50 +1,60 @@
-//! Loading: the rows of the tables by binary COPY, over a few connections side by side, each on a thread of its own. A table is
-//! one transaction on one connection: made, filled, committed, so that the server may leave it out of its log.
+//! Loading: the rows of the tables over a few parallel connections, each on its own thread. A table is one transaction on one
+//! connection: created, filled, committed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::SinkExt;
-use serde::Deserialize;
-use tokio_postgres::{Client, Error};
-
-use crate::address::Address;
-use crate::copy_format::{HEADER, Page, TRAILER};
 use crate::inputs::Profile;
+use crate::row_sink::{Loader, RowSink, RowWriter};
 use crate::rows::{Rows, Table};
-use crate::session::postgres::{connect, words};
+use crate::session::Error;
 
-/// A server's, role's or database's limits are made for its own work: a table takes as long as it takes. (transaction_timeout is there since 17.)
-const NO_LIMITS: &str = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
-    ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')";
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Order {
-    address: Address,
-    warehouses: i32,
-    profile: Profile,
-    seed: u64,
-    streams: usize,
-    /// Taken by the streams in this order: the largest first.
-    tables: Vec<Filling>,
+/// The specification of a load.
+#[derive(Clone, Debug)]
+pub struct LoadingSpec {
+    pub warehouses: i32,
+    pub profile: Profile,
+    pub seed: u64,
+    pub streams: usize,
+    /// In the order in which streams start them: the largest first.
+    pub tables: Vec<TableLoad>,
 }
 
-/// One table: what is run before it in its transaction, and the COPY.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Filling {
-    name: Table,
-    before: Vec<String>,
-    copy: String,
+/// One table: the statements before its rows, in the same transaction, and the statement that takes the rows.
+#[derive(Clone, Debug)]
+pub struct TableLoad {
+    pub table: Table,
+    pub before: Vec<String>,
+    pub fill: String,
 }
 
-/// What the streams share.
-struct Work {
-    order: Order,
-    taken: AtomicUsize,
+/// A load as Python uses it, whatever the database.
+pub trait LoadProgress: Send + Sync {
+    /// Start the streams; once.
+    fn start(&self) -> Result<(), Error>;
+    /// Rows and bytes so far, and the expected rows (order lines are drawn).
+    fn progress(&self) -> [(&'static str, u64); 3];
+    /// True once all is loaded; the first error if a stream failed.
+    fn wait(&self, timeout: Duration) -> Result<bool, Error>;
+    /// Request the streams to stop; their tables are rolled back. Then `wait`.
+    fn cancel(&self);
+}
+
+impl LoadingSpec {
+    pub fn check(&self) -> Result<(), String> {
+        match (1..=100_000).contains(&self.warehouses) && (1..=64).contains(&self.streams) {
+            true => Ok(()),
+            false => Err("the load's spec: allowed are 1 to 100000 warehouses and 1 to 64 streams".into()),
+        }
+    }
+}
+
+/// State shared by the streams.
+struct Shared<L> {
+    spec: LoadingSpec,
+    loader: L,
+    next_table: AtomicUsize,
     rows: AtomicU64,
     bytes: AtomicU64,
     cancelled: AtomicBool,
@@ -56,173 +66,166 @@ struct Work {
 struct State {
     started: bool,
     running: usize,
-    failed: Option<String>,
+    failed: Option<Error>,
 }
 
-/// Why a stream ended early.
-enum Ended {
+/// The reason of an early end.
+enum StreamEnd {
     Cancelled,
-    Failed(String),
+    Failed(Error),
 }
 
-impl Work {
+impl From<Error> for StreamEnd {
+    fn from(error: Error) -> Self {
+        StreamEnd::Failed(error)
+    }
+}
+
+impl<L> Shared<L> {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
+impl<L: Loader> Shared<L> {
     /// One stream, from its connection to its last table.
     fn stream(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ended = match runtime {
             Ok(runtime) => runtime.block_on(self.tables()),
-            Err(wrong) => Err(Ended::Failed(format!("starting a stream: {wrong}"))),
+            Err(error) => Err(Error::other(format!("cannot start a stream: {error}")).into()),
         };
-        if let Err(Ended::Failed(message)) = ended {
+        if let Err(StreamEnd::Failed(error)) = ended {
             self.cancelled.store(true, Relaxed);
-            self.state().failed.get_or_insert(message);
+            self.state().failed.get_or_insert(error);
         }
     }
 
-    async fn tables(&self) -> Result<(), Ended> {
-        let (client, connection) = connect(&self.order.address).await.map_err(Ended::Failed)?;
-        let driven = tokio::spawn(connection);
-        let prepared =
-            client.batch_execute(NO_LIMITS).await.map_err(|wrong| Ended::Failed(format!("the session's settings: {}", words(&wrong))));
-        let outcome = match prepared {
-            Ok(()) => self.taken_tables(&client).await,
-            Err(ended) => Err(ended),
-        };
-        drop(client);
-        match (outcome, driven.await) {
-            (Err(Ended::Failed(message)), Ok(Err(wrong))) => Err(Ended::Failed(format!("{message}: {}", words(&wrong)))),
-            (outcome, _) => outcome,
-        }
-    }
-
-    /// Take one table after the other, until there is none left.
-    async fn taken_tables(&self, client: &Client) -> Result<(), Ended> {
-        while let Some(filling) = self.order.tables.get(self.taken.fetch_add(1, Relaxed)) {
-            if self.cancelled.load(Relaxed) {
-                return Err(Ended::Cancelled);
+    async fn tables(&self) -> Result<(), StreamEnd> {
+        let mut sink = self.loader.open().await?;
+        match self.remaining_tables(&mut sink).await {
+            Err(StreamEnd::Failed(error)) => Err(sink.close_after(error).await.into()),
+            ended => {
+                let _ = sink.close().await;
+                ended
             }
-            self.table(client, filling).await?;
+        }
+    }
+
+    /// Load one table after the other, until none remains.
+    async fn remaining_tables(&self, sink: &mut L::Sink) -> Result<(), StreamEnd> {
+        while let Some(table) = self.spec.tables.get(self.next_table.fetch_add(1, Relaxed)) {
+            if self.cancelled.load(Relaxed) {
+                return Err(StreamEnd::Cancelled);
+            }
+            self.table(sink, table).await?;
         }
         Ok(())
     }
 
-    async fn table(&self, client: &Client, filling: &Filling) -> Result<(), Ended> {
-        let doing = |what: &str, wrong: &Error| Ended::Failed(format!("{what} {}: {}", filling.name.name(), words(wrong)));
-        client.batch_execute("BEGIN").await.map_err(|wrong| doing("beginning", &wrong))?;
-        for statement in &filling.before {
-            client.batch_execute(statement).await.map_err(|wrong| doing("making", &wrong))?;
+    async fn table(&self, sink: &mut L::Sink, load: &TableLoad) -> Result<(), StreamEnd> {
+        let during = |action: &str, error: Error| error.during(format_args!("{action} {}", load.table.name()));
+        sink.begin().await.map_err(|error| during("beginning", error))?;
+        for statement in &load.before {
+            sink.execute(statement).await.map_err(|error| during("creating", error))?;
         }
-        self.copy(client, filling).await.map_err(|wrong| wrong.map_or(Ended::Cancelled, |wrong| doing("filling", &wrong)))?;
-        client.batch_execute("COMMIT").await.map_err(|wrong| doing("committing", &wrong))
+        self.fill(sink, load).await.map_err(|ended| match ended {
+            StreamEnd::Failed(error) => StreamEnd::Failed(during("filling", error)),
+            StreamEnd::Cancelled => StreamEnd::Cancelled,
+        })?;
+        Ok(sink.commit().await.map_err(|error| during("committing", error))?)
     }
 
-    /// Err(None) when cancelled: the server then rolls the table back, since the connection goes.
-    async fn copy(&self, client: &Client, filling: &Filling) -> Result<(), Option<Error>> {
-        let Order { warehouses, profile, seed, .. } = self.order;
-        let mut rows = Rows::new(filling.name, warehouses, profile, seed);
-        let mut sink = Box::pin(client.copy_in::<_, Bytes>(filling.copy.as_str()).await?);
-        let mut page = Page(HEADER.to_vec());
+    /// The rows of a table. If cancelled, the connection closes, so the server rolls the table back.
+    async fn fill(&self, sink: &mut L::Sink, load: &TableLoad) -> Result<(), StreamEnd> {
+        let LoadingSpec { warehouses, profile, seed, .. } = self.spec;
+        let mut rows = Rows::new(load.table, warehouses, profile, seed);
+        let mut page = sink.fill(&load.fill).await?;
         loop {
-            let made = rows.page(&mut page);
-            if made == 0 {
-                page.0.extend_from_slice(TRAILER);
+            let rows_written = rows.page(&mut page);
+            if rows_written == 0 {
+                return Ok(sink.finish(page).await?);
             }
-            let size = page.0.len();
-            // A server that has given up says why when asked to finish.
-            let heard = sink.send(Bytes::from(std::mem::take(&mut page.0))).await.is_ok();
-            if made == 0 || !heard {
-                return sink.as_mut().finish().await.map(drop).map_err(Some);
-            }
-            self.rows.fetch_add(made, Relaxed);
+            let size = page.size_bytes();
+            page = sink.send(page).await?;
+            self.rows.fetch_add(rows_written, Relaxed);
             self.bytes.fetch_add(size as u64, Relaxed);
             if self.cancelled.load(Relaxed) {
-                return Err(None);
+                return Err(StreamEnd::Cancelled);
             }
-            page.0.reserve(size + size / 8);
         }
     }
 }
 
-/// Says that a stream has ended, however it did.
-struct Leaving(Arc<Work>);
+/// Marks its stream as ended when dropped.
+struct StreamGuard<L>(Arc<Shared<L>>);
 
-impl Drop for Leaving {
+impl<L> Drop for StreamGuard<L> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         if std::thread::panicking() {
             self.0.cancelled.store(true, Relaxed);
-            state.failed.get_or_insert_with(|| "a stream of the loading broke down; this is a defect".into());
+            state.failed.get_or_insert_with(|| Error::other("a stream of the load panicked; this is a defect"));
         }
         state.running -= 1;
         self.0.changed.notify_all();
     }
 }
 
-/// One load under way on threads of its own.
-pub struct Load(Arc<Work>);
+/// One load on its own threads.
+pub struct Load<L>(Arc<Shared<L>>);
 
-impl Load {
-    /// Of an order as JSON; nothing is opened yet. The error says what is wrong with it.
-    pub fn new(order: &str) -> Result<Self, String> {
-        let order: Order = serde_json::from_str(order).map_err(|wrong| format!("while reading the loading's order: {wrong}"))?;
-        if !(1..=100_000).contains(&order.warehouses) || !(1..=64).contains(&order.streams) {
-            return Err("the loading's order: allowed are 1 to 100000 warehouses and 1 to 64 streams".into());
-        }
-        let (zero, state) = (AtomicU64::default, Mutex::default());
-        let work = Work {
-            order,
-            taken: AtomicUsize::new(0),
-            rows: zero(),
-            bytes: zero(),
+impl<L: Loader> Load<L> {
+    /// A load that has opened nothing yet.
+    pub fn new(spec: LoadingSpec, loader: L) -> Self {
+        Self(Arc::new(Shared {
+            spec,
+            loader,
+            next_table: AtomicUsize::new(0),
+            rows: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
-            state,
+            state: Mutex::default(),
             changed: Condvar::new(),
-        };
-        Ok(Self(Arc::new(work)))
+        }))
     }
+}
 
-    /// Start the streams; once.
-    pub fn start(&self) -> Result<(), String> {
-        let streams = self.0.order.streams.min(self.0.order.tables.len());
+impl<L: Loader> LoadProgress for Load<L> {
+    fn start(&self) -> Result<(), Error> {
+        let streams = self.0.spec.streams.min(self.0.spec.tables.len());
         {
             let mut state = self.0.state();
             if std::mem::replace(&mut state.started, true) {
-                return Err("this loading was started before".into());
+                return Err(Error::other("this load was started before"));
             }
             state.running = streams;
         }
-        // Each of them is dropped sooner or later, also where no thread comes of it.
-        let all: Vec<Leaving> = (0..streams).map(|_| Leaving(Arc::clone(&self.0))).collect();
-        for (stream, leaving) in all.into_iter().enumerate() {
+        // Each guard is dropped in the end, also if no thread starts.
+        let guards: Vec<StreamGuard<L>> = (0..streams).map(|_| StreamGuard(Arc::clone(&self.0))).collect();
+        for (stream, guard) in guards.into_iter().enumerate() {
             let thread = std::thread::Builder::new().name(format!("loading-{stream}"));
-            thread.spawn(move || leaving.0.stream()).map_err(|wrong| format!("starting a thread: {wrong}"))?;
+            thread.spawn(move || guard.0.stream()).map_err(|error| Error::other(format!("cannot start a thread: {error}")))?;
         }
         Ok(())
     }
 
-    /// Rows and bytes so far, and the rows that are expected (order lines are drawn).
-    pub fn progress(&self) -> [(&'static str, u64); 3] {
-        let Order { warehouses, tables, .. } = &self.0.order;
-        let total = tables.iter().map(|filling| filling.name.expected(*warehouses)).sum();
+    fn progress(&self) -> [(&'static str, u64); 3] {
+        let LoadingSpec { warehouses, tables, .. } = &self.0.spec;
+        let total = tables.iter().map(|load| load.table.expected(*warehouses)).sum();
         [("rows", self.0.rows.load(Relaxed)), ("rows_total", total), ("bytes", self.0.bytes.load(Relaxed))]
     }
 
-    /// True once all is loaded; the server's words when a stream failed.
-    pub fn wait(&self, timeout: Duration) -> Result<bool, String> {
+    fn wait(&self, timeout: Duration) -> Result<bool, Error> {
         let waited = self.0.changed.wait_timeout_while(self.0.state(), timeout, |state| state.running > 0);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match &state.failed {
-            Some(message) if state.running == 0 => Err(message.clone()),
+            Some(error) if state.running == 0 => Err(error.clone()),
             _ => Ok(state.running == 0),
         }
     }
 
-    /// Ask the streams to stop; the tables under way are rolled back. `wait` until they have.
-    pub fn cancel(&self) {
+    fn cancel(&self) {
         self.0.cancelled.store(true, Relaxed);
     }
 }

@@ -1,21 +1,21 @@
-//! Random streams: one seed, one stream per virtual user, none of them overlapping.
+//! Random streams: one seed, one stream per virtual user, without overlap.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A stream of random numbers (xoshiro256++, Blackman and Vigna). Streams of one `seed` and `stream` are 2^128
-/// numbers apart by `jump`, so no two users ever see the same numbers.
+/// numbers apart by `jump`, so no two users ever draw the same numbers.
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// The first stream of a seed; `stream` tells apart what shares the seed (the rungs of a ladder, the loading).
+    /// The first stream of a seed; `stream` separates the uses of a seed (the rungs of a ladder, the loading).
     pub fn new(seed: u64, stream: u64) -> Self {
         let mixed = seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self(Xoshiro256PlusPlus::seed_from_u64(mixed))
     }
 
-    /// Streams one jump apart, without end: the first is `self`.
+    /// Endless streams, one jump apart; the first is `self`.
     pub fn jumps(self) -> impl Iterator<Item = Stream> {
         std::iter::successors(Some(self), |before| {
             let mut next = before.clone();
@@ -24,7 +24,7 @@ impl Stream {
         })
     }
 
-    /// A stream that no number of `jumps` reaches (2^192 numbers on): for what belongs to no user.
+    /// A stream that no number of `jumps` reaches (2^192 numbers away): for draws that belong to no user.
     pub fn aside(&self) -> Self {
         let mut far = self.clone();
         far.0.long_jump();
@@ -48,12 +48,12 @@ impl Stream {
         (i64::from(low) + self.below(width) as i64) as i32
     }
 
-    /// True `percent` times in a hundred.
+    /// True with `percent` per cent probability.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// Uniform in (0, 1]: fit for a logarithm.
+    /// Uniform in (0, 1]: safe for a logarithm.
     pub fn unit(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
     }

@@ -1,31 +1,32 @@
-//! The rows of the nine tables, by the rules of TPC-C 4.3.3, in the order of their warehouses.
+//! Rows of the nine tables, by the rules of TPC-C 4.3.3, in the order of their warehouses.
 //!
-//! A table is made in parts (a tenth of a warehouse, which for most tables is a district), each from a random stream of its own
-//! derived from (seed, table, part): the same seed gives the same bytes, whatever is made beside it or before it. How many lines
-//! an order has is drawn from a stream that `orders` and `order_line` share.
+//! A table is generated in parts (a tenth of a warehouse, which for most tables is a district), each from its own random stream
+//! derived from (seed, table, part): the same seed gives the same bytes, whatever is generated before. The number of lines of an
+//! order is drawn from a stream that `orders` and `order_line` share.
 //!
 //! Profiles: `hammerdb` has half of the customers with bad credit, taxes from 0.1, and amounts of undelivered lines from 0.10 to
 //! 100.00, as HammerDB has; its faults (orders that are not a permutation of the customers, delivered amounts that no balance
-//! knows) are not made.
+//! contains) are not copied.
 
+mod random_text;
 mod write;
 
-use serde::Deserialize;
+use std::str::FromStr;
 
-use crate::copy_format::Page;
-use crate::inputs::{CUSTOMERS, DISTRICTS, ITEMS, Nurand, Profile, constants};
+use crate::inputs::{CUSTOMERS, DISTRICTS, ITEMS, Nurand, Profile, constants, named};
 use crate::random::Stream;
+use crate::row_sink::RowWriter;
 
-/// What is sent at once: small enough to be made while the server still works on the one before.
+/// Size of one send: small enough to be generated while the server works on the previous one.
 const PAGE_BYTES: usize = 64 << 10;
 const ORDERS: i32 = CUSTOMERS;
-/// Orders from this one on wait for their delivery: the last 900 of a district.
+/// First undelivered order: the last 900 of a district.
 const FIRST_UNDELIVERED: i32 = 2_101;
-/// Streams for loading lie above all that count rungs.
+/// Streams for loading are above all numbers of rungs.
 const LOADING: u64 = 1 << 62;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// The nine tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     Warehouse,
     District,
@@ -39,11 +40,23 @@ pub enum Table {
 }
 
 impl Table {
+    pub const ALL: [Table; 9] = [
+        Table::Warehouse,
+        Table::District,
+        Table::Customer,
+        Table::History,
+        Table::Item,
+        Table::Stock,
+        Table::NewOrder,
+        Table::Orders,
+        Table::OrderLine,
+    ];
+
     pub fn name(self) -> &'static str {
         ["warehouse", "district", "customer", "history", "item", "stock", "new_order", "orders", "order_line"][self as usize]
     }
 
-    /// Rows in each of the ten parts of a warehouse (of the whole for `item`); lines of an order are 10 on average.
+    /// Rows in each of the ten parts of a warehouse (of the whole for `item`); orders have 10 lines on average.
     fn rows(self) -> i32 {
         match self {
             Table::Warehouse | Table::District => 1,
@@ -62,10 +75,18 @@ impl Table {
         }
     }
 
-    /// Rows of the table; for order_line the number expected.
+    /// Rows of the table; for order_line the expected number.
     pub fn expected(self, warehouses: i32) -> u64 {
         let lines = if self == Table::OrderLine { 10 } else { 1 };
         self.parts(warehouses) as u64 * self.rows() as u64 * lines
+    }
+}
+
+impl FromStr for Table {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        named(name, "table", &Self::ALL, Self::name)
     }
 }
 
@@ -76,7 +97,7 @@ pub struct Rows {
     profile: Profile,
     nurand: Nurand,
     parts: i32,
-    /// The part under way, and the row in it that comes next; both from 0.
+    /// The current part, and the next row in it; both from 0.
     part: i32,
     row: i32,
     random: Stream,
@@ -94,10 +115,10 @@ impl Rows {
         rows
     }
 
-    /// Append about a page of whole rows; how many, 0 when all were made.
-    pub fn page(&mut self, page: &mut Page) -> u64 {
+    /// Append about a page of whole rows; returns their number, 0 at the end of the table.
+    pub fn page(&mut self, page: &mut impl RowWriter) -> u64 {
         let mut made = 0;
-        while self.part < self.parts && page.0.len() < PAGE_BYTES {
+        while self.part < self.parts && page.size_bytes() < PAGE_BYTES {
             made += self.write(page);
             self.row += 1;
             if self.row == self.table.rows() {
@@ -119,7 +140,7 @@ impl Rows {
     }
 }
 
-/// The stream of a table's part. That of `new_order`, which draws nothing, is the lines' count of the part's orders.
+/// The random stream of a table's part. The stream of `new_order`, which draws nothing, gives the numbers of lines of the part's orders.
 fn derived(seed: u64, table: Table, part: i32) -> Stream {
     Stream::new(seed, LOADING | (table as u64) << 40 | part as u64)
 }
@@ -127,11 +148,12 @@ fn derived(seed: u64, table: Table, part: i32) -> Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row_sink::tests::PlainPage;
 
     fn made(table: Table, warehouses: i32, profile: Profile, seed: u64) -> (u64, Vec<u8>) {
-        let (mut rows, mut all, mut count) = (Rows::new(table, warehouses, profile, seed), Page::default(), 0);
+        let (mut rows, mut all, mut count) = (Rows::new(table, warehouses, profile, seed), PlainPage::default(), 0);
         loop {
-            let mut page = Page::default();
+            let mut page = PlainPage::default();
             match rows.page(&mut page) {
                 0 => return (count, all.0),
                 some => count += some,

@@ -1,4 +1,4 @@
-//! What terminals count: outcomes, latencies, retries and errors by class. Merging is one method.
+//! Counts of the terminals: outcomes, latencies, retries and errors by code. Merging is one method.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::histogram::{Latencies, Latency};
 use crate::inputs::Kind;
-use crate::session::Outcome;
+use crate::session::{Delay, ErrorClass, Outcome};
 
-/// Classes of errors kept apart, each with its first message; what comes after them is counted as "other".
-const MOST_CLASSES: usize = 32;
-const LONGEST_MESSAGE: usize = 500;
+/// Error codes counted separately, each with its first message; further ones are counted as "other".
+const MAX_CODES: usize = 32;
+const MAX_MESSAGE_CHARS: usize = 500;
 
 /// Idle to idle: started = committed + rolled_back + failed + unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -20,20 +20,20 @@ pub struct Counts {
     /// By design: an order for an item that does not exist.
     pub rolled_back: u64,
     pub failed: u64,
-    /// The connection was lost before the answer.
+    /// The connection was lost before the response.
     pub unknown: u64,
 }
 
 impl Counts {
-    /// Count one that has ended (not its start). True where it was completed as the workload means it.
+    /// Count the end of a transaction (not its start). True if it completed: committed, or rolled back by design.
     pub fn ended(&mut self, outcome: &Outcome) -> bool {
-        match outcome {
-            Outcome::Committed => self.committed += 1,
-            Outcome::RolledBack => self.rolled_back += 1,
-            Outcome::Retry { .. } | Outcome::Failed { .. } => self.failed += 1,
-            Outcome::Lost { .. } => self.unknown += 1,
+        match outcome.class() {
+            None => self.committed += 1,
+            Some(ErrorClass::RolledBack) => self.rolled_back += 1,
+            Some(ErrorClass::Lost) => self.unknown += 1,
+            Some(ErrorClass::Retry | ErrorClass::Full | ErrorClass::Refused | ErrorClass::Other) => self.failed += 1,
         }
-        matches!(outcome, Outcome::Committed | Outcome::RolledBack)
+        outcome.completed()
     }
 
     pub fn merge(&mut self, other: &Counts) {
@@ -49,19 +49,45 @@ impl Counts {
     }
 }
 
+/// The intended start of a transaction, and the delay that the load generator itself added.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The scheduled start in an open loop, the actual start in a closed one.
+    pub intended_ns: u64,
+    /// Delay until a free user ran.
+    pub late_ns: u64,
+}
+
 /// One transaction from its intended start to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     pub kind: Kind,
-    /// When it should have started: in an open loop as scheduled, in a closed one when it did.
-    pub intended_ns: u64,
+    pub start: Start,
     pub started_ns: u64,
+    /// Arrival of the response if known; else the time when it was read.
     pub ended_ns: u64,
+    pub delay: Option<Delay>,
 }
 
-/// One transaction type.
+impl Call {
+    /// Time of the database and the wait for a user or a connection, without the load generator's own delay.
+    pub fn latency_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.start.intended_ns + self.start.late_ns)
+    }
+
+    /// Time when the load generator read the response.
+    pub fn read_ns(&self) -> u64 {
+        self.ended_ns + self.delay.map_or(0, |delay| delay.ns)
+    }
+
+    fn wait_ns(&self) -> u64 {
+        self.started_ns.saturating_sub(self.start.intended_ns + self.start.late_ns)
+    }
+}
+
+/// Counts of one transaction type.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Line {
+struct TransactionTally {
     whole: Counts,
     window: Counts,
     latency: Latencies,
@@ -70,62 +96,72 @@ struct Line {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct SeenError {
+struct CountedError {
     code: String,
     count: u64,
     first: String,
 }
 
-/// What one worker counted, or many merged.
+/// Counts of one worker, or merged of many.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    lines: [Line; 5],
-    errors: BTreeMap<String, SeenError>,
-    /// Starts scheduled within the window that never took place.
+    types: [TransactionTally; 5],
+    errors: BTreeMap<String, CountedError>,
+    /// Starts scheduled within the window that did not take place.
     pub unstarted: u64,
     pub lost_users: u64,
+    /// The load generator's own delay, if known.
+    delay: Latencies,
+    /// Number of these delays that come from a receive timestamp.
+    stamped: u64,
 }
 
 impl Tally {
     pub fn started(&mut self, kind: Kind) {
-        self.lines[kind as usize].whole.started += 1;
+        self.types[kind as usize].whole.started += 1;
     }
 
     pub fn retried(&mut self, kind: Kind, code: &str) {
-        let classes = &mut self.lines[kind as usize].retried;
-        match classes.get_mut(code) {
+        let codes = &mut self.types[kind as usize].retried;
+        match codes.get_mut(code) {
             Some(count) => *count += 1,
-            None => drop(classes.insert(code.to_owned(), 1)),
+            None => drop(codes.insert(code.to_owned(), 1)),
         }
     }
 
-    /// Count one that has ended. Throughput belongs to the window that it ended in, latency to the one that it began in:
-    /// leaving out those that end after the window would leave out the stalls.
+    /// Count the end of a transaction. Throughput counts if it ended in the window, latency if it began there: dropping transactions
+    /// that end after the window would hide stalls.
     pub fn ended(&mut self, call: &Call, outcome: &Outcome, window_ns: &std::ops::Range<u64>) {
-        let line = &mut self.lines[call.kind as usize];
-        let completed = line.whole.ended(outcome);
+        let tally = &mut self.types[call.kind as usize];
+        let completed = tally.whole.ended(outcome);
         if window_ns.contains(&call.ended_ns) {
-            line.window.started += 1;
-            line.window.ended(outcome);
+            tally.window.started += 1;
+            tally.window.ended(outcome);
         }
-        if completed && window_ns.contains(&call.intended_ns) {
-            line.latency.record(call.ended_ns.saturating_sub(call.intended_ns));
-            line.wait.record(call.started_ns.saturating_sub(call.intended_ns));
+        if completed && window_ns.contains(&call.start.intended_ns) {
+            tally.latency.record(call.latency_ns());
+            tally.wait.record(call.wait_ns());
+            if let Some(delay) = call.delay {
+                self.delay.record(call.start.late_ns + delay.ns);
+                self.stamped += u64::from(delay.stamped);
+            }
         }
-        match outcome {
-            Outcome::Committed | Outcome::RolledBack => {}
-            Outcome::Retry { code } => self.error(code, "still so after every retry that the plan allows", 1),
-            Outcome::Failed { code, message } => self.error(code, message, 1),
-            Outcome::Lost { message } => self.error("connection", message, 1),
+        if let Outcome::Failed(error) = outcome {
+            match error.class {
+                ErrorClass::RolledBack => {}
+                ErrorClass::Retry => self.error(&error.code, "still failing after all retries that the plan allows", 1),
+                ErrorClass::Lost => self.error("connection", &error.message, 1),
+                ErrorClass::Full | ErrorClass::Refused | ErrorClass::Other => self.error(&error.code, &error.message, 1),
+            }
         }
     }
 
-    /// Count what never got an answer as unknown, so that the identity holds; how many those were.
+    /// Count transactions without a response as unknown, so that the identity holds; returns their number.
     pub fn abandon(&mut self, message: &str) -> u64 {
         let mut abandoned = 0;
-        for line in &mut self.lines {
-            let open = line.whole.started.saturating_sub(line.whole.answered());
-            line.whole.unknown += open;
+        for tally in &mut self.types {
+            let open = tally.whole.started.saturating_sub(tally.whole.answered());
+            tally.whole.unknown += open;
             abandoned += open;
         }
         self.error("connection", message, abandoned);
@@ -136,17 +172,17 @@ impl Tally {
         if times == 0 {
             return;
         }
-        let code = if self.errors.contains_key(code) || self.errors.len() < MOST_CLASSES { code } else { "other" };
-        if let Some(seen) = self.errors.get_mut(code) {
-            seen.count += times;
+        let code = if self.errors.contains_key(code) || self.errors.len() < MAX_CODES { code } else { "other" };
+        if let Some(counted) = self.errors.get_mut(code) {
+            counted.count += times;
             return;
         }
-        let first = message.chars().take(LONGEST_MESSAGE).collect();
-        self.errors.insert(code.to_owned(), SeenError { code: code.to_owned(), count: times, first });
+        let first = message.chars().take(MAX_MESSAGE_CHARS).collect();
+        self.errors.insert(code.to_owned(), CountedError { code: code.to_owned(), count: times, first });
     }
 
     pub fn merge(&mut self, other: &Tally) {
-        for (mine, its) in self.lines.iter_mut().zip(&other.lines) {
+        for (mine, its) in self.types.iter_mut().zip(&other.types) {
             mine.whole.merge(&its.whole);
             mine.window.merge(&its.window);
             mine.latency.merge(&its.latency);
@@ -155,38 +191,42 @@ impl Tally {
                 *mine.retried.entry(code.clone()).or_default() += count;
             }
         }
-        for seen in other.errors.values() {
-            self.error(&seen.code, &seen.first, seen.count);
+        for counted in other.errors.values() {
+            self.error(&counted.code, &counted.first, counted.count);
         }
         self.unstarted += other.unstarted;
         self.lost_users += other.lost_users;
+        self.delay.merge(&other.delay);
+        self.stamped += other.stamped;
     }
 
-    /// Counters that do not add up are a fault of the load generator: nothing it says may be used.
+    /// Check that the counters add up. If not, the load generator is faulty and its results must not be used.
     pub fn identity(&self) -> Result<(), String> {
-        let broken = Kind::ALL.into_iter().zip(&self.lines).find(|(_, line)| line.whole.started != line.whole.answered());
-        broken.map_or(Ok(()), |(kind, line)| Err(format!("{}: started is not the sum of the ends: {:?}", kind.name(), line.whole)))
+        let broken = Kind::ALL.into_iter().zip(&self.types).find(|(_, tally)| tally.whole.started != tally.whole.answered());
+        broken.map_or(Ok(()), |(kind, tally)| Err(format!("{}: started is not the sum of the outcomes: {:?}", kind.name(), tally.whole)))
     }
 
     /// The record `Tally` of Python.
     pub fn report(&self, rung: Rung) -> Report<'_> {
-        let mut all = Line::default();
-        self.lines.iter().for_each(|line| {
-            all.latency.merge(&line.latency);
-            all.wait.merge(&line.wait);
+        let mut all = TransactionTally::default();
+        self.types.iter().for_each(|tally| {
+            all.latency.merge(&tally.latency);
+            all.wait.merge(&tally.wait);
         });
-        let wait = |line: &Line| if rung.queued { line.wait.latency() } else { None };
-        let report = |line: &Line| LineReport {
-            whole: line.whole,
-            window: line.window,
-            latency: line.latency.latency(),
-            wait: wait(line),
-            retried: line.retried.clone(),
+        let wait = |tally: &TransactionTally| if rung.queued { tally.wait.latency() } else { None };
+        let report = |tally: &TransactionTally| TransactionReport {
+            whole: tally.whole,
+            window: tally.window,
+            latency: tally.latency.latency(),
+            wait: wait(tally),
+            retried: tally.retried.clone(),
         };
         Report {
-            transactions: Kind::ALL.into_iter().zip(&self.lines).map(|(kind, line)| (kind.name(), report(line))).collect(),
+            transactions: Kind::ALL.into_iter().zip(&self.types).map(|(kind, tally)| (kind.name(), report(tally))).collect(),
             latency: all.latency.latency(),
             wait: wait(&all),
+            delay: self.delay.latency(),
+            delay_stamped: self.stamped,
             errors: self.errors.values().collect(),
             unstarted: self.unstarted,
             lost_users: self.lost_users,
@@ -195,7 +235,7 @@ impl Tally {
     }
 }
 
-/// What the tally itself does not know of its rung.
+/// Facts of the rung that the tally does not count itself.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Rung {
     pub users: u32,
@@ -203,9 +243,9 @@ pub struct Rung {
     pub whole_s: f64,
     pub client_cpu_s: f64,
     pub client_workers: usize,
-    /// That the workers share; None where their time is a model's.
+    /// Cores that the workers share; None in the simulation.
     pub client_cores: Option<usize>,
-    /// Starts may have to wait: for a user (open loop) or for a connection.
+    /// Starts may wait: for a user (open loop) or for a connection.
     #[serde(skip)]
     pub queued: bool,
 }
@@ -215,16 +255,18 @@ pub struct Rung {
 pub struct Report<'a> {
     #[serde(flatten)]
     rung: Rung,
-    transactions: BTreeMap<&'static str, LineReport>,
+    transactions: BTreeMap<&'static str, TransactionReport>,
     latency: Option<Latency>,
     wait: Option<Latency>,
-    errors: Vec<&'a SeenError>,
+    delay: Option<Latency>,
+    delay_stamped: u64,
+    errors: Vec<&'a CountedError>,
     unstarted: u64,
     lost_users: u64,
 }
 
 #[derive(Debug, Serialize)]
-struct LineReport {
+struct TransactionReport {
     whole: Counts,
     window: Counts,
     latency: Option<Latency>,

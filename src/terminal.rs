@@ -1,72 +1,89 @@
-//! One virtual user: draw, wait for the start, execute, record, think; until work is over.
+//! One terminal: draw a transaction, wait for the start, execute, record, think; until the end of the load.
 //!
-//! It knows neither SQL nor the machine's clock: on a simulated clock and server it is the same terminal.
+//! It uses neither SQL nor the machine's clock: the same code runs on a simulated clock and server.
 
 use std::future::Future;
 use std::rc::Rc;
 
 use crate::clock::Clock;
-use crate::inputs::{Transaction, User};
-use crate::pool::{Pool, Way};
-use crate::session::{Outcome, Session};
-use crate::shift::{Seat, Shift};
-use crate::tally::Call;
+use crate::input_generator::InputGenerator;
+use crate::inputs::Transaction;
+use crate::pool::{ConnectionSource, Pool};
+use crate::session::{ErrorClass, Outcome, Session};
+use crate::tally::{Call, Start};
+use crate::worker_state::{TerminalHandle, WorkerState};
 
-/// Work until the shift is closed or the connection is lost.
+/// Run until the state is closed or the connection is lost.
 ///
-/// A block, because an async fn would keep its arguments twice, and of thousands of users each step reads them anew from memory.
-#[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice")]
-pub fn terminal<C: Clock, S: Session>(mut user: User, mut way: Way<S>, clock: C, shift: Rc<Shift>) -> impl Future<Output = ()> {
+/// A block, because an async fn would store its arguments twice, and with thousands of users each step reads them from memory again.
+#[expect(clippy::manual_async_fn, reason = "an async fn stores its arguments twice")]
+pub fn terminal<C: Clock, S: Session>(
+    mut inputs: InputGenerator,
+    mut source: ConnectionSource<S>,
+    clock: C,
+    state: Rc<WorkerState>,
+) -> impl Future<Output = ()> {
     async move {
-        let seat = shift.enter();
+        let handle = state.register_terminal();
         loop {
-            let transaction = user.draw();
+            let transaction = inputs.draw();
             let kind = transaction.kind();
-            let Some(intended_ns) = seat.start(&clock, kind).await else { break };
-            let goes_on = match &mut way {
-                Way::Own(session) => run(session, &transaction, intended_ns, &clock, &seat).await,
-                Way::Shared(pool) => run_shared(pool, &transaction, intended_ns, &clock, &seat).await,
+            let Some(start) = handle.start(&clock, kind).await else { break };
+            let connected = match &mut source {
+                ConnectionSource::Own(session) => run(session, &transaction, start, &clock, &handle).await,
+                ConnectionSource::Shared(pool) => run_shared(pool, &transaction, start, &clock, &handle).await,
             };
-            if !goes_on {
+            if !connected {
                 break;
             }
-            seat.think(&clock, kind, &mut user).await;
+            handle.think(&clock, kind, &mut inputs).await;
         }
     }
 }
 
-/// Run it and record it; false when the connection was lost.
-async fn run<C: Clock, S: Session>(session: &mut S, transaction: &Transaction, intended_ns: u64, clock: &C, seat: &Seat) -> bool {
+/// Execute a transaction and record it; false if the connection was lost.
+async fn run<C: Clock, S: Session>(session: &mut S, transaction: &Transaction, start: Start, clock: &C, handle: &TerminalHandle) -> bool {
     let (kind, started_ns) = (transaction.kind(), clock.now_ns());
-    seat.started(kind);
-    let outcome = execute(session, transaction, seat).await;
-    seat.ended(&Call { kind, intended_ns, started_ns, ended_ns: clock.now_ns() }, &outcome);
-    !matches!(outcome, Outcome::Lost { .. })
+    handle.started(kind);
+    let outcome = execute(session, transaction, handle).await;
+    let read_ns = clock.now_ns();
+    let delay = session.delay().and_then(|delay| delay.within(read_ns - started_ns));
+    let ended_ns = read_ns - delay.map_or(0, |delay| delay.ns);
+    handle.ended(&Call { kind, start, started_ns, ended_ns, delay }, &outcome);
+    outcome.class() != Some(ErrorClass::Lost)
 }
 
-/// The same on the next connection that is free; false also when there will be none, or no time for it. The wait is the queue's.
-async fn run_shared<C: Clock, S: Session>(pool: &Pool<S>, transaction: &Transaction, intended_ns: u64, clock: &C, seat: &Seat) -> bool {
-    let wanted = seat.wants(intended_ns);
-    let Some(mut session) = pool.take().await else {
-        seat.stranded();
+/// The same on the next free connection; false also if no connection is alive or the load has ended. The wait counts as queueing.
+async fn run_shared<C: Clock, S: Session>(
+    pool: &Pool<S>,
+    transaction: &Transaction,
+    start: Start,
+    clock: &C,
+    handle: &TerminalHandle,
+) -> bool {
+    let arrival = handle.pending(start.intended_ns);
+    let Some(mut session) = pool.acquire().await else {
+        handle.connection_lost();
         return false;
     };
-    let in_time = wanted.granted(clock.now_ns());
-    let kept = !in_time || run(&mut session, transaction, intended_ns, clock, seat).await;
-    if kept {
-        pool.give_back(session);
-    } else if pool.lose() {
-        seat.desert();
+    let in_time = arrival.granted(clock.now_ns());
+    let connected = !in_time || run(&mut session, transaction, start, clock, handle).await;
+    if connected {
+        pool.release(session);
+    } else if pool.discard() {
+        handle.all_connections_lost();
     }
-    in_time && kept
+    in_time && connected
 }
 
-/// Execute it, and the same again as long as the database asks for another try and there are tries left.
-async fn execute<S: Session>(session: &mut S, transaction: &Transaction, seat: &Seat) -> Outcome {
+/// Execute a transaction; repeat it while the database requests a retry and the plan allows one.
+async fn execute<S: Session>(session: &mut S, transaction: &Transaction, handle: &TerminalHandle) -> Outcome {
     let mut tries = 0;
     loop {
         match session.execute(transaction).await {
-            Outcome::Retry { code } if tries < seat.retries() => seat.retried(transaction.kind(), &code),
+            Outcome::Failed(error) if error.class == ErrorClass::Retry && tries < handle.retries() => {
+                handle.retried(transaction.kind(), &error.code);
+            }
             outcome => return outcome,
         }
         tries += 1;

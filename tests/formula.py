@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.records import TRANSACTIONS, Check, Counts, Latency, Second, SeenError, Setting, Tally, Tick, TransactionTally, Watch
 
 DECK = dict(zip(TRANSACTIONS, (45, 43, 4, 4, 4), strict=True))
@@ -26,13 +27,18 @@ class Formula:
     extra_orders: int = 0
     extra_rollbacks: int = 0
     client_cpu_share: float = 0.1
+    delay_share: float | None = 0.0
     lose_users: int = 0
     failed: int = 0
     error: str = "XX000"
+    freezes: int = 0
+    frozen_s: float = 12.0
     dies_at_s: float = float("inf")
     refuses: str = ""
+    stuck: str = ""
     checkpoint_every_s: float = float("inf")
     cores: Sequence[int] = (0,)
+    paths: Sequence[Path] = ()
     settings: Sequence[Setting] = (Setting(name="checkpoint_timeout", value="30s"),)
     measures: frozenset[str] = frozenset({"log_writes", "tables", "cores", "checkpoints"})
     restore_s: float = 0.0
@@ -40,11 +46,11 @@ class Formula:
     clock_s: float = 5.0
     done: int = 0
     under_load: bool = False
-    orders: list[str] = field(default_factory=list)
+    specs: list[GeneratorSpec] = field(default_factory=list)
 
-    def crew(self, order: str) -> FormulaCrew:
-        self.orders.append(order)
-        return FormulaCrew(self, json.loads(order))
+    def load_generator(self, spec: GeneratorSpec) -> FormulaLoad:
+        self.specs.append(spec)
+        return FormulaLoad(self, spec)
 
     def decks_now(self) -> int:
         """From half as many on while its caches fill."""
@@ -90,25 +96,31 @@ class Formula:
     def checkpoint(self) -> None:
         """Nothing to write."""
 
-    def to_be_let_in(self, words: str) -> str:
-        return f"what helps against {words!r}"
+    def to_be_let_in(self, code: str, message: str) -> str:
+        return f"what helps against {message!r}"
+
+    def end_stuck(self, for_s: float) -> str:
+        return self.stuck
 
     def alive(self) -> str:
         return "the server's log ends with: out of memory" if self.clock_s - 5.0 >= self.dies_at_s else ""
 
 
-class FormulaCrew:
+class FormulaLoad:
     """Its users: the clock moves a second a tick and `decks` are done in each."""
 
-    def __init__(self, server: Formula, order: dict[str, int]) -> None:
-        self.server, self.order = server, order
+    def __init__(self, server: Formula, spec: GeneratorSpec) -> None:
+        self.server, self.spec = server, spec
         self.window: list[tuple[float, int]] = []
         self.begun = server.done
         self.stopped = 0
+        self.frozen = False
 
     def ready(self) -> None:
         if self.server.refuses:
-            raise ConnectionError(self.server.refuses)
+            error = ConnectError(self.server.refuses)
+            error.message = self.server.refuses
+            raise error
 
     def go(self) -> None:
         self.start_s = self.server.clock_s
@@ -116,10 +128,19 @@ class FormulaCrew:
     def tick(self) -> str:
         at_s, decks = int(self.server.clock_s - self.start_s), self.server.decks_now()
         self.server.done += decks
-        self.server.clock_s += 1
-        alive = self.order["users"] - self.server.lose_users if not self.server.alive() else 0
+        late_s = self._frozen_s()
+        self.server.clock_s += 1 + late_s
+        alive = self.spec.users - self.server.lose_users if not self.server.alive() else 0
         seconds = [self._second(at_s, name, self.server.done - decks, self.server.done) for name in DECK]
-        return Tick(now_s=at_s + 1, alive=alive, seconds=tuple(seconds)).model_dump_json()
+        return Tick(now_s=at_s + 1 + late_s, alive=alive, seconds=tuple(seconds), late_s=late_s).model_dump_json()
+
+    def _frozen_s(self) -> float:
+        """In the first second of the window, in so many rungs: the clock goes on and nothing is done."""
+        if len(self.window) != 1 or self.frozen or not self.server.freezes:
+            return 0.0
+        self.frozen = True
+        self.server.freezes -= 1
+        return self.server.frozen_s
 
     def _second(self, at_s: int, name: str, before: int, after: int) -> Second:
         counts = self._counts(name, before, after)
@@ -133,15 +154,16 @@ class FormulaCrew:
     def stop(self) -> str:
         self.stopped += 1
         (begin_s, begin), (end_s, end) = self.window or [(0, 0), (1, 0)]
-        mean_s = self.order["users"] * (end_s - begin_s) / max(1, (end - begin) * 100)
-        percentiles = dict.fromkeys(("p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "p999_low_s", "p999_high_s", "max_s"), mean_s)
-        latency = Latency.model_validate({"n": (end - begin) * 100, "mean_s": mean_s, **percentiles})
+        ended, share = (end - begin) * 100, self.server.delay_share
+        mean_s = self.spec.users * (end_s - begin_s) / max(1, ended) / (1 + (share or 0))
         return Tally(
-            users=self.order["users"],
+            users=self.spec.users,
             window_s=end_s - begin_s,
             whole_s=self.server.clock_s - self.start_s,
             transactions={n: TransactionTally(whole=self._whole(n), window=self._counts(n, begin, end)) for n in DECK},
-            latency=latency,
+            latency=_all_alike(ended, mean_s),
+            delay=None if share is None else _all_alike(ended, share * mean_s),
+            delay_stamped=ended,
             errors=(SeenError(code=self.server.error, count=self.server.failed, first="the server's words"),) if self.server.failed else (),
             lost_users=self.server.lose_users,
             client_cpu_s=self.server.client_cpu_share * (end_s - begin_s),
@@ -156,3 +178,9 @@ class FormulaCrew:
         ended = DECK[name] * (after - before)
         back = rolled_back(after) - rolled_back(before) if name == "new_order" else 0
         return Counts(started=ended, committed=ended - back, rolled_back=back)
+
+
+def _all_alike(n: int, each_s: float) -> Latency:
+    """As many that took the same time."""
+    percentiles = dict.fromkeys(("p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "p999_low_s", "p999_high_s", "max_s"), each_s)
+    return Latency.model_validate({"n": n, "mean_s": each_s, **percentiles})

@@ -17,7 +17,9 @@ from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import configure
 from kneebench.databases.postgres.launcher import Launch, make_cluster, running
 from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
 from kneebench.records import Address, Event
@@ -60,10 +62,23 @@ def databases(folder: Path, bin_dir: Path | None) -> Iterator[Databases]:
     journal, account = Journal(folder / "journal"), server_account()
     with runtime_directory(journal, account) as runtime:
         launch = Launch(find_build(bin_dir), account, runtime)
-        make_cluster(launch, runtime / "data", [])
-        configure(runtime / "data", {**SETTINGS, "listen_addresses": ""}, account)
-        with running(launch, runtime / "data", journal) as server:
+        data = home(runtime, "data", account)
+        make_cluster(launch, data, [])
+        with Folder.at(data) as opened:
+            configure(opened, {**SETTINGS, "listen_addresses": ""}, account)
+        with running(launch, data, journal) as server:
             yield Databases(server.address)
+
+
+def url_of(address: Address, user: str = "") -> str:
+    """The address as a plan names a server by URL."""
+    return f"postgresql://{user or address.user}@/{address.database}?host={address.host}&port={address.port}"
+
+
+def data_of(address: Address) -> Path:
+    """The server's data directory; its log is beside it."""
+    with connect(address) as connection:
+        return Path((connection.execute("SELECT current_setting('data_directory')").fetchone() or ("",))[0])
 
 
 def session(address: Address) -> psycopg.Connection[tuple[Any, ...]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
 
-from kneebench._core import Crew, postgres_crew
+from kneebench._core import Address, GeneratorSpec, LoadGenerator
 
 BIN = Path("/usr/lib/postgresql/15/bin")
 
@@ -30,6 +30,24 @@ CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETU
 CREATE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE sql AS 'SELECT 10';
 CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4) RETURNS int4 LANGUAGE sql AS 'SELECT threshold';
 """
+
+
+GENERATOR = """
+import json, sys
+from kneebench._core import Address, GeneratorSpec, LoadGenerator
+values = json.loads(sys.argv[1])
+address = Address(protocol="postgres", **values.pop("address"))
+generator = LoadGenerator(GeneratorSpec(**values), address)
+generator.ready()
+generator.go()
+"""
+"""How a script in a process of its own starts a load generator; its argument is `Postgres.values` as JSON."""
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 class Postgres:
@@ -64,13 +82,14 @@ class Postgres:
     def stop(self) -> None:
         subprocess.run([BIN / "pg_ctl", "-D", self.data, "-m", "immediate", "stop"], capture_output=True, **self.account)
 
-    def sql(self, text: str) -> str:
-        return self.run("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-U", "kneebench", "-d", "postgres", "-c", text).strip()
+    def sql(self, text: str, port: int = 5432) -> str:
+        where = ("-h", self.folder, "-p", port, "-U", "kneebench", "-d", "postgres")
+        return self.run("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", *where, "-c", text).strip()
 
     def postmaster(self) -> int:
         return int((self.data / "postmaster.pid").read_text().split()[0])
 
-    def order(self, **changes: Any) -> dict[str, Any]:
+    def values(self, **changes: Any) -> dict[str, Any]:
         address = {
             "host": str(self.folder),
             "port": 5432,
@@ -80,11 +99,13 @@ class Postgres:
             "sslmode": "disable",
             "sslrootcert": "",
         }
-        order = {
+        values = {
             "users": 4, "first_user": 0, "warehouses": 10, "profile": "spec", "home": "all", "think_times": False, "retries": 10,
             "seed": 9300, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers": 2, "cores": [], "address": address,
         }  # fmt: skip
-        return order | changes
+        return values | changes
 
-    def crew(self, **changes: Any) -> Crew:
-        return postgres_crew(json.dumps(self.order(**changes)))
+    def load_generator(self, **changes: Any) -> LoadGenerator:
+        values = self.values(**changes)
+        address = Address(protocol="postgres", **values.pop("address"))
+        return LoadGenerator(GeneratorSpec(**values), address)

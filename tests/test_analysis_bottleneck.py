@@ -24,7 +24,7 @@ def judged(waits: dict[str, float] | None = None, cores: dict[str, float] | None
 @pytest.mark.parametrize(
     ("resource", "seen"),
     [
-        ("client", {"client__busy": 0.85}),
+        ("load generator", {"client__busy": 0.85}),
         ("cpu", {"database__busy": 0.98}),
         ("one core", {"cores": {"0": 0.18, "1": 0.96, "2": 0.2}}),
         ("log", {"log__write_latency": 0.0062}),
@@ -39,7 +39,7 @@ def test_each_resource_is_named_when_it_alone_is_short(resource: str, seen: dict
     assert found.resource == resource
     assert found.evidence[0].startswith(f"for {resource}: ")
     assert "limit" in found.evidence[0]
-    assert "disk" in found.sentence
+    assert found.sentence.startswith("Disk is limited by ")
 
 
 def test_nothing_short_is_unknown_and_every_rule_is_told_as_evidence_against() -> None:
@@ -47,19 +47,19 @@ def test_nothing_short_is_unknown_and_every_rule_is_told_as_evidence_against() -
     assert found.resource == "unknown"
     assert len(found.evidence) == 6
     assert all(line.startswith("against ") for line in found.evidence)
-    assert "nothing that was measured was short" in found.sentence
+    assert "No single bottleneck was found" in found.sentence
 
 
 def test_where_the_time_went_is_said_when_no_share_alone_is_beyond_its_limit() -> None:
     found = judged(waits={"IO:DataFileRead": 9.4, "IO:WALSync": 7.8, "Lock:tuple": 0.1})
     assert found.resource == "unknown"
-    assert "most of the users' time went into data reads (47 %) and log (39 %)" in found.sentence
+    assert "users spent most of their time waiting for data reads (47%) and log (39%)" in found.sentence
 
 
 def test_busy_cores_are_asked_before_the_waits_that_they_lengthen() -> None:
     found = judged(database__busy=0.99, log__write_latency=0.009)
     assert found.resource == "cpu"
-    assert "also short: log" in found.sentence
+    assert "also over its limit: log" in found.sentence
 
 
 def test_lightweight_locks_are_not_lock_waits() -> None:
@@ -75,7 +75,7 @@ def test_what_was_not_measured_is_said_and_speaks_neither_way() -> None:
     found = bottleneck(bare)
     assert found.resource == "unknown"
     assert all(line.startswith("unknown ") for line in found.evidence)
-    assert "unknown: client, cpu, one core, log, data reads, locks" in found.sentence
+    assert "not judged: load generator, cpu, one core, log, data reads, locks" in found.sentence
 
 
 def test_waits_without_events_by_name_are_not_taken_for_no_waits() -> None:
@@ -90,7 +90,7 @@ def test_a_climb_without_a_knee_has_no_bottleneck() -> None:
 def test_cores_that_other_programs_keep_busy_are_not_the_databases_shortage() -> None:
     found = judged(database__busy=0.99, database__others=0.6)
     assert found.resource == "unknown"
-    assert any(line.startswith("unknown cpu: ") and "other programs used 60 % of the database's cores" in line for line in found.evidence)
+    assert any(line.startswith("unknown cpu: ") and "other processes used 60% of the database's cores" in line for line in found.evidence)
     assert judged(database__busy=0.99, database__others=0.1).resource == "cpu"
 
 
@@ -100,7 +100,7 @@ def test_a_busy_core_of_the_load_host_is_not_the_shortage_of_a_database_elsewher
     seen = one.model_copy(update={"quantities": {**one.quantities, "cores.busy": cores}})
     found = bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=(seen,), knee_users=20))
     assert found.resource == "unknown"
-    assert "unknown: cpu, one core, locks" in found.sentence
+    assert "not judged: cpu, one core, locks" in found.sentence
 
 
 def test_one_core_that_another_program_may_have_filled_is_not_called_short() -> None:

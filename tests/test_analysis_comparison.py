@@ -10,7 +10,7 @@ from curves import latency, rung
 
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.drift import drift
-from kneebench.analysis.finding import data_cached, finding
+from kneebench.analysis.finding import data_cached, finding, subtitle
 from kneebench.analysis.knee import knee
 from kneebench.records import Campaign, Cell, Climb, Host, Order, Results, Rung
 from kneebench.results.reading import load
@@ -44,10 +44,8 @@ def test_a_clear_difference_is_claimed_in_plain_words_with_the_latency_beside_it
     assert (nopm.quantity, mean.quantity, p999.quantity) == ("nopm", "latency.mean", "latency.p999")
     assert nopm.differs
     assert nopm.ratio.value == pytest.approx(2.5, rel=0.01)
-    assert nopm.sentence.startswith(
-        "memory had 2.50x (2.46x to 2.53x, n=3) the NOPM at the knee of disk, at 8 against 16 users with 0.20x the mean latency there"
-    )
-    assert "0.50x at one rate" in nopm.sentence
+    assert nopm.sentence.startswith("Memory: 2.50x (2.46x to 2.53x, n=3) disk's NOPM at the knee (8 vs. 16 users); mean latency 0.20x at the knee")
+    assert "0.50x at the fixed rate" in nopm.sentence
     assert "700 transactions/s on both" in mean.sentence
 
 
@@ -63,7 +61,7 @@ def test_below_two_percent_nothing_is_claimed_however_narrow_the_interval() -> N
     found = compare(results(cell("a", [1000.0, 1000.1, 999.9]), cell("b", [1015.0, 1015.1, 1014.9])))[0]
     assert found.ratio.low > 1
     assert (found.differs, found.noise_floor) == (False, 0.02)
-    assert "within the noise floor of 2 %" in found.sentence
+    assert "within the noise floor of 2%" in found.sentence
 
 
 def test_the_scatter_of_one_cell_raises_the_floor_for_all() -> None:
@@ -78,12 +76,12 @@ def test_the_scatter_of_one_cell_raises_the_floor_for_all() -> None:
 def test_an_interval_that_holds_one_is_no_difference() -> None:
     found = compare(results(cell("a", [1000.0, 1010.0, 990.0]), cell("b", [1020.0, 1200.0, 1030.0])))[0]
     assert not found.differs
-    assert "no difference shown" in found.sentence
+    assert "No difference shown" in found.sentence
 
 
 def test_one_pair_alone_never_differs() -> None:
     found = compare(results(cell("a", [1000.0]), cell("b", [9000.0])))[0]
-    assert "one pair of runs is too few to say" in found.sentence
+    assert "one pair of runs is too few" in found.sentence
     assert (found.differs, found.ratio.n) == (False, 1)
 
 
@@ -118,7 +116,7 @@ def test_cells_are_compared_under_the_same_constraint_only() -> None:
     found = compare(results(*(cell(s, [x, x * 1.01], constraint=c) for c in ("1 core", "2 cores") for s, x in (("disk", 1000.0), ("memory", 2000.0)))))
     pairs = {(c.cell, c.baseline) for c in found}
     assert pairs == {("memory-1 core", "disk-1 core"), ("memory-2 cores", "disk-2 cores")}
-    assert "memory (1 core)" in found[0].sentence
+    assert "Memory (1 core)" in found[0].sentence
 
 
 def test_the_baseline_is_the_plan_s_or_else_its_first_storage() -> None:
@@ -129,50 +127,55 @@ def test_the_baseline_is_the_plan_s_or_else_its_first_storage() -> None:
 
 def test_few_transactions_leave_p999_uncertain() -> None:
     few = [cell(name, [1000.0, 1010.0], n=20_000) for name in ("a", "b")]
-    assert "uncertain: only 40,000 transactions" in compare(results(*few))[2].sentence
+    assert "n too small: of 40,000 transactions" in compare(results(*few))[2].sentence
     assert "uncertain" not in compare(results(DISK, MEMORY))[2].sentence
 
 
 # --- the title ---------------------------------------------------------------------------------------
 
 
-def test_the_title_is_the_largest_difference_with_its_interval_and_latency() -> None:
-    said = finding(results(DISK, cell("raid", [1100.0, 1120.0, 1095.0]), MEMORY))
-    assert said == "memory did 2.50x (2.46x to 2.53x, n=3) the NOPM of disk, at 0.50x the mean latency at one rate"
+def test_the_title_is_the_largest_difference_and_the_subtitle_has_its_interval() -> None:
+    found = results(DISK, cell("raid", [1100.0, 1120.0, 1095.0]), MEMORY)
+    assert finding(found) == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
+    assert subtitle(found).startswith("NOPM at the knee 2.50x (95% CI 2.46x to 2.53x, n=3); mean latency 0.50x")
 
 
 def test_the_title_does_not_claim_what_was_not_shown() -> None:
-    assert finding(results(DISK, cell("b", [1001.0, 1010.0, 996.0]))).startswith("no difference shown between b and disk: 1.0")
+    alike = results(DISK, cell("b", [1001.0, 1010.0, 996.0]))
+    assert finding(alike).startswith("No difference shown between b and disk")
+    assert subtitle(alike).startswith("No difference shown in NOPM at the knee (1.0")
 
 
 def test_the_title_claims_no_latency_that_only_scatters() -> None:
     scattered = [rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": latency(0.001 * 4**rung.order.repeat, 200_000)})})
                  if rung.order.phase == "latency" else rung for rung in MEMORY.rungs]  # fmt: skip
-    said = finding(results(DISK, MEMORY.model_copy(update={"rungs": tuple(scattered)})))
-    assert said.endswith("the NOPM of disk, no difference shown in mean latency at one rate")
+    found = results(DISK, MEMORY.model_copy(update={"rungs": tuple(scattered)}))
+    assert finding(found) == "Memory: 2.5x disk's NOPM at the knee"
+    assert "; no difference shown in mean latency" in subtitle(found)
 
 
 def test_one_cell_alone_gives_its_knee() -> None:
-    assert finding(results(DISK)).startswith("disk did 27,0")
+    assert finding(results(DISK)).startswith("Disk: 27,0")
     assert finding(results(DISK)).endswith("at 16 users")
 
 
 def test_the_title_says_simulated_and_data_cached() -> None:
     reads = "device__reads_per_transaction"
     cached = [cell(name, [x, x * 1.01], **{reads: 0.01}) for name, x in (("a", 1000.0), ("b", 2000.0))]
-    assert finding(results(*cached)).endswith("(data cached: a log and write-back test)")
-    assert finding(results(*cached, simulated=True)).startswith("Simulated: b did 2.00x")
+    assert finding(results(*cached)).endswith("(data cached)")
+    assert subtitle(results(*cached)).endswith("Data cached: this tests the log and write-back, not reads")
+    assert finding(results(*cached, simulated=True)).startswith("Simulated: B: 2.0x a's NOPM")
     assert not data_cached([DISK, MEMORY]), "what was not measured is not said"
     assert not data_cached([cached[0], cell("c", [1000.0], **{reads: 2.0})])
 
 
 def test_the_title_takes_a_third_as_much_for_a_larger_difference_than_twice_as_much() -> None:
     third, twice = cell("slow", [333.0, 337.0, 331.0]), cell("fast", [1900.0, 1923.0, 1890.0])
-    assert finding(results(DISK, twice, third)).startswith("slow did 0.333x")
+    assert finding(results(DISK, twice, third)).startswith("Slow: 0.33x disk's NOPM")
 
 
 def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
-    assert finding(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "no report was measured yet"
+    assert finding(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "No final runs yet"
 
 
 # --- the knee ----------------------------------------------------------------------------------------
@@ -234,7 +237,7 @@ def test_drift_is_told_beyond_the_noise_floor_only() -> None:
     little, much = drift(again(990.0)), drift(again(900.0))
     assert little is not None and not little.matters
     assert much is not None and much.matters
-    assert much.sentence == "drift: 16 users did -10 % NOPM when run again last (noise floor 2 %)"
+    assert much.sentence == "Drift: the first rung (16 users), repeated last, was 10% slower, beyond this machine's 2% noise"
     assert drift(DISK) is None
     floored = drift(again(900.0), floor=0.15)
     assert floored is not None and not floored.matters

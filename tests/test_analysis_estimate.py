@@ -7,7 +7,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from kneebench.analysis.estimate import estimate, paired_ratio, scatter
+from kneebench.analysis.estimate import estimate, paired_ratio, scatter, unpaired_ratio
 from kneebench.records import Estimate
 
 TRUTH = 60_000.0
@@ -33,6 +33,22 @@ def test_t_of_paired_ratios_covers_the_true_ratio_whatever_drifts_between_pairs(
         disk, memory = 20_000 * hour * np.exp(rng.normal(0, 0.03, n)), 50_000 * hour * np.exp(rng.normal(0, 0.03, n))
         hits.append(covers(paired_ratio(list(memory), list(disk)), 2.5))
     assert 0.935 <= np.mean(hits) <= 0.965
+
+
+@pytest.mark.parametrize(("of", "to"), [(2, 2), (3, 3), (3, 5), (6, 3), (8, 8)])
+def test_the_ratio_of_runs_that_were_not_paired_covers_the_truth_at_least_as_often_as_it_claims(of: int, to: int) -> None:
+    rng = np.random.default_rng(of + to)
+    runs = [(50_000 * np.exp(rng.normal(0, 0.04, of)), 20_000 * np.exp(rng.normal(0, 0.02, to))) for _ in range(2000)]
+    found = [unpaired_ratio(list(one), list(other)) for one, other in runs]
+    assert np.mean([covers(one, 2.5) for one in found]) >= 0.94
+    assert {one.n for one in found} == {min(of, to)}
+    swapped = unpaired_ratio(list(runs[0][1]), list(runs[0][0]))
+    assert swapped.low == pytest.approx(1 / found[0].high)
+
+
+def test_one_run_on_either_side_leaves_the_ratio_of_two_campaigns_open() -> None:
+    found = unpaired_ratio([100.0, 101.0, 99.0], [50.0])
+    assert (found.n, found.low, found.high) == (1, 0.0, pytest.approx(10.68 * found.value))
 
 
 @pytest.mark.parametrize(("n", "least"), [(6, 0.905), (12, 0.92), (24, 0.92)])
@@ -87,6 +103,8 @@ def test_nothing_is_no_estimate_and_unpaired_runs_are_no_ratio() -> None:
         paired_ratio([1.0, 2.0], [1.0])
     with pytest.raises(ValueError, match="positive"):
         paired_ratio([1.0, 0.0], [1.0, 1.0])
+    with pytest.raises(ValueError, match="positive"):
+        unpaired_ratio([1.0], [])
 
 
 def test_scatter_is_nearly_the_largest_difference_of_two_runs_of_one_thing() -> None:

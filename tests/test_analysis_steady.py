@@ -94,7 +94,7 @@ def test_nothing_done_is_not_steady() -> None:
 
 def test_series_of_different_length_are_judged_over_the_shorter() -> None:
     nopm = series(1, seconds=30, scatter=0.01)
-    assert settled(nopm, [5000.0] * 9).why.startswith("9 s are too short")
+    assert settled(nopm, [5000.0] * 9).why.startswith("9 s is too short")
 
 
 def test_mser_cuts_where_the_start_ends_and_never_into_the_last_quarter() -> None:

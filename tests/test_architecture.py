@@ -1,8 +1,9 @@
-"""The rooms and their order, names, sizes: what CONTRIBUTING says, checked."""
+"""The rooms and their order, names, sizes, and the modules of the Rust core: what CONTRIBUTING says, checked."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import kneebench
 
 HOUSE = Path(kneebench.__file__).parent
 ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "results", "brief")
-GROUND = ("units", "errors", "records", "secrets", "_core", "analysis")
+GROUND = ("units", "errors", "records", "secrets", "visible", "_core", "analysis")
 FORBIDDEN = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
 MODULES = sorted(HOUSE.rglob("*.py"))
 LONGEST_FILE, LONGEST_FUNCTION = 300, 40
@@ -88,3 +89,99 @@ def test_every_module_says_in_its_first_line_what_it_is() -> None:
 def test_public_names_are_those_that_the_package_exports_and_each_is_documented() -> None:
     assert kneebench.__all__ == sorted(kneebench.__all__)
     assert [name for name in kneebench.__all__ if not getattr(kneebench, name).__doc__] == []
+
+
+# --- the Rust core ---------------------------------------------------------------------------------
+
+CORE = Path(__file__).parent.parent / "src"
+TEST_CODE = re.compile(r"#\[cfg\(test\)\].*", re.DOTALL)
+"""In every file the code for tests comes last."""
+MAY_NAME_POSTGRES = ("session/postgres/", "protocols.rs")
+
+
+def core_module(file: Path) -> tuple[str, ...]:
+    """("session", "postgres") of src/session/postgres/mod.rs; () of src/lib.rs."""
+    parts = file.relative_to(CORE).with_suffix("").parts
+    return parts[:-1] if parts[-1] in ("mod", "lib") else parts
+
+
+def core_sources() -> dict[tuple[str, ...], str]:
+    """The code of every module, without comments and without tests."""
+    files = [file for file in sorted(CORE.rglob("*.rs")) if file.stem not in ("tests", "contract", "contract_tests")]
+    return {core_module(file): re.sub(r"//[^\n]*", "", TEST_CODE.sub("", file.read_text())) for file in files}
+
+
+def expanded(path: str) -> Iterator[str]:
+    """The single paths of a use declaration: "a::{b, c::d}" gives "a::b" and "a::c::d"."""
+    head, brace, rest = path.partition("{")
+    if not brace:
+        yield path.partition(" as ")[0].strip()
+        return
+    depth, item = 0, ""
+    for character in rest[: rest.rindex("}")] + ",":
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            yield from expanded(head + item.strip()) if item.strip() else ()
+            item = ""
+        else:
+            item += character
+
+
+def core_imports(module: tuple[str, ...], code: str, modules: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """The modules that a module uses, by `use` or by a path in its code."""
+    uses = [path for found in re.findall(r"\buse\s+([^;]+);", code) for path in expanded(found.strip())]
+    paths = uses + re.findall(r"\b(?:crate|self|super)(?:::\w+)+", code) + re.findall(r"\b[a-z_]+(?:::\w+)+", code)
+    found = set()
+    for path in paths:
+        first, *rest = path.split("::")
+        start = {"crate": (), "self": module, "super": module[:-1]}.get(first, (*module, first))
+        target = (*start, *rest)
+        known = next((target[:length] for length in range(len(target), 0, -1) if target[:length] in modules), ())
+        if known and known != module and (first in ("crate", "super", "self") or start in modules):
+            found.add(known)
+    return found
+
+
+def cycles(imported: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[str]:
+    """The modules that reach themselves over others."""
+
+    def reached(module: tuple[str, ...]) -> set[tuple[str, ...]]:
+        seen: set[tuple[str, ...]] = set()
+        rest = list(imported[module])
+        while rest:
+            if (one := rest.pop()) not in seen:
+                seen.add(one)
+                rest += imported[one]
+        return seen
+
+    return ["::".join(module) for module in imported if module in reached(module)]
+
+
+def test_no_module_of_the_core_imports_itself_over_others() -> None:
+    sources = core_sources()
+    modules = set(sources) - {()}
+    imported = {module: core_imports(module, sources[module], modules) for module in modules}
+    assert imported["worker",] >= {("session",), ("terminal",)}, "imports are found"
+    assert cycles(imported) == []
+
+
+def test_a_cycle_of_modules_would_be_found() -> None:
+    a, b, c = ("a",), ("a", "b"), ("c",)
+    code = {a: "use self::b::One;", b: "use crate::{c::Two, d::Three};", c: "fn f() { super::a::b::g() }"}
+    imported = {module: core_imports(module, code[module], {a, b, c}) for module in code}
+    assert imported == {a: {b}, b: {c}, c: {b}}
+    assert cycles(imported) == ["a::b", "c"]
+
+
+def test_only_the_postgres_session_and_the_list_of_protocols_name_postgres() -> None:
+    files = [file for file in CORE.rglob("*.rs") if not str(file.relative_to(CORE)).startswith(MAY_NAME_POSTGRES)]
+    lines = [(file, line) for file in files for line in file.read_text().splitlines() if re.search("postgres|libpq", line, re.IGNORECASE)]
+    assert [f"{file.relative_to(CORE)}: {line}" for file, line in lines if line != "pub mod postgres;"] == []
+
+
+def test_files_of_the_core_are_short() -> None:
+    assert [
+        f"{file.relative_to(CORE)}: {lines} lines"
+        for file in CORE.rglob("*.rs")
+        if file.stem != "tests" and (lines := len(file.read_text().splitlines())) > LONGEST_FILE
+    ] == []

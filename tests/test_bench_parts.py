@@ -39,7 +39,7 @@ def test_a_benchmarks_server_is_judged_and_leaves_nothing(tmp_path):
         server.require_consistent()
         assert server.cpu_s() > 0 and server.log_bytes() > 0
         server.run("UPDATE public.warehouse SET w_ytd = w_ytd + 1")
-        with pytest.raises(RuntimeError, match="consistency condition 1 "):
+        with pytest.raises(RuntimeError, match="Consistency condition 1 "):
             server.require_consistent()
         family = server.process.family()
     assert not any(psutil.pid_exists(pid) for pid in family) and not list(tmp_path.iterdir())

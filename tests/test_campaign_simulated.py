@@ -1,19 +1,24 @@
 """Whole campaigns on the simulated engine: the knee is where the model says, and a killed campaign goes on."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kneebench import catalogue
+from kneebench.analysis.consistency import conditions
+from kneebench.brief import Brief
 from kneebench.campaign import Bench, run
+from kneebench.databases.simulated.engine import SimulatedEngine
 from kneebench.databases.simulated.server import Simulated
 from kneebench.databases.simulated.truth import bound
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
+from kneebench.outcome import exit_code, failed_checks
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.records import Check, Event, Results, Watch
+from kneebench.records import Check, Event, Results, Watch, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.reading import kept_rungs
 
@@ -137,10 +142,10 @@ def test_a_climb_that_is_gone_on_with_warms_its_restored_database_again(tmp_path
         run(asked, tmp_path, killer)
     told: list[str] = []
     (climb,) = run(asked, tmp_path, lambda event: told.append(event.doing)).climbs
-    assert [one for one in told if one.startswith("going on with")] == [f"going on with {next(tmp_path.iterdir()).name}: rungs kept: 2"]
+    assert [one for one in told if one.startswith("resuming")] == [f"resuming {next(tmp_path.iterdir()).name} (2 rungs already measured)"]
     assert [rung.order.phase for rung in climb.rungs].count("warm_up") == 1
     before, after = (rung.quantities["device.reads"].value / rung.tally.throughput_per_s for rung in climb.of("scout")[:2])
-    assert after == pytest.approx(before, rel=0.2), "reads a transaction"
+    assert after == pytest.approx(before, rel=0.2), "reads per transaction"
 
 
 def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that_never_was(results: Results, tmp_path: Path) -> None:
@@ -173,6 +178,34 @@ def test_a_visit_that_was_stopped_after_its_knee_loads_the_restored_database_aga
         assert [rung.tally for rung in one.of("latency")] == [rung.tally for rung in other.of("latency")]
 
 
+def test_the_rate_for_latency_is_a_share_of_what_the_report_measured_first_and_is_the_same_after_a_stop(results: Results, tmp_path: Path) -> None:
+    def stopper(event: Event) -> None:
+        if event.kind == "rung" and event.data["rung"].order.phase in ("report", "latency") and not event.data["kept"]:  # type: ignore[attr-defined]
+            raise Killed
+
+    for _ in range(4):
+        with pytest.raises(Killed):
+            run(plan(), tmp_path, stopper)
+    lowest = min(climb.of("report")[0].tpm / 60 for climb in results.climbs)
+    for one in (results, run(plan(), tmp_path)):
+        assert {rung.order.rate_per_s for climb in one.climbs for rung in climb.of("latency")} == {round(0.7 * lowest, 3)}
+
+
+def test_a_kept_rung_of_another_rate_is_measured_again(results: Results, tmp_path: Path) -> None:
+    def stopper(event: Event) -> None:
+        if event.kind == "rung" and event.data["rung"].order.phase == "latency":  # type: ignore[attr-defined]
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(plan(), tmp_path, stopper)
+    (file,) = tmp_path.glob("*/rungs/*.latency-*.json")
+    changed = re.sub(r'"rate_per_s": ?[\d.]+', '"rate_per_s":1.0', file.read_text())
+    assert changed != file.read_text()
+    file.write_text(changed)
+    again = run(plan(), tmp_path)
+    assert len({rung.order.rate_per_s for climb in again.climbs for rung in climb.of("latency")}) == 1
+
+
 def test_conditions_are_asked_of_a_database_that_was_under_load_also_when_every_rung_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked_of: list[float] = []
 
@@ -190,7 +223,7 @@ def test_conditions_are_asked_of_a_database_that_was_under_load_also_when_every_
     results = run(one, tmp_path)
     assert asked_of[1] > 0, "a clock that stands at 0 is a database that nobody used"
     assert all(check.passed for check in results.climbs[0].checks)
-    assert any("gone on with on a database restored again" in note for note in results.campaign.notes)
+    assert any("resumed on a freshly restored database" in note for note in results.campaign.notes)
 
 
 def test_a_fixed_load_is_one_rung_and_its_report(tmp_path: Path) -> None:
@@ -213,7 +246,7 @@ def test_a_campaign_measured_by_another_kneebench_is_not_gone_on_with(tmp_path: 
     again = run(plan(), tmp_path, told.append)
     assert again.finished
     assert again.folder != head.parent
-    assert any(event.kind == "warning" and "a fresh campaign begins" in event.doing for event in told)
+    assert any(event.kind == "warning" and "starting a new campaign" in event.doing for event in told)
     assert not any(event.kind == "rung" and event.data["kept"] for event in told)
 
 
@@ -231,9 +264,50 @@ def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path)
     assert any(event.kind == "verdict" and event.doing == "fast" for event in told)
 
 
-def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(tmp_path: Path) -> None:
+def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimulatedEngine, "where", lambda engine, storage: Whereabouts(seen="elsewhere"))
     url = {"database": {"url": "postgresql://bench@db.example/kneebench"}, "storages": {"there": {"url": "postgresql://bench@db.example/kneebench"}}}
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, remote, host())
     assert Bench(remote, catalogue.engine(plan(), Journal(tmp_path / "journal")), store, lambda event: None)._cores(cells(remote)[0]) == 1
-    assert "the climb began at 1 user" in store.finish().campaign.notes[0]
+    assert "the climb started at 1 user" in store.finish().campaign.notes[0]
+
+
+def test_the_data_of_each_final_run_are_asked_the_conditions_and_a_broken_one_ends_with_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, visits = plan(storages={"fast": {"simulated": FAST}}), 3
+    whole = run(one, tmp_path / "whole")
+    (climb,) = whole.climbs
+    assert [when for when, _ in conditions(climb)] == ["after the climb", *(f"after final run {n + 1} at {climb.knee_users} users" for n in range(visits))]
+    assert all(checks and all(check.passed for check in checks) for _, checks in conditions(climb))
+
+    real, calls = Simulated.conditions, []
+
+    def broken_at_the_end(server: Simulated, watch: Watch) -> Sequence[Check]:
+        calls.append(server)
+        checks = real(server, watch)
+        return checks if len(calls) <= visits else [checks[0].model_copy(update={"passed": False}), *checks[1:]]
+
+    monkeypatch.setattr(Simulated, "conditions", broken_at_the_end)
+    broken = run(one, tmp_path / "broken")
+    assert exit_code(broken) == 4
+    assert [sentence.partition(": ")[0] for sentence in failed_checks(broken)] == [f"fast, after final run {visits} at {broken.climbs[0].knee_users} users"]
+    assert f"fast, after final run {visits}" in Brief(broken).html()
+
+
+def test_a_campaign_killed_while_it_asked_after_a_final_run_asks_a_loaded_database_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, asked_of = Simulated.conditions, []
+
+    def killed_at_the_second(server: Simulated, watch: Watch) -> Sequence[Check]:
+        asked_of.append(server.now_s())
+        if len(asked_of) == 2:
+            raise Killed
+        return real(server, watch)
+
+    monkeypatch.setattr(Simulated, "conditions", killed_at_the_second)
+    one = plan(storages={"fast": {"simulated": FAST}})
+    with pytest.raises(Killed):
+        run(one, tmp_path)
+    (climb,) = run(one, tmp_path).climbs
+    assert asked_of[2] > 0, "a clock that stands at 0 is a database that nobody used"
+    assert len(asked_of) == 2 + 3, "the climb is not asked again"
+    assert len(climb.final_checks) == 3

@@ -164,7 +164,7 @@ def test_latency_that_is_not_users_over_throughput_fails_in_a_closed_loop_only()
 def test_a_short_window_with_long_calls_widens_littles_limit_and_says_so() -> None:
     stalls = honest().tally.model_copy(update={"latency": latency(0.0043, p999_s=2.0)})
     little = next(check for check in checks(honest(tally=stalls)) if check.name == "little")
-    assert (little.passed, little.limit) == (True, "10 %")
+    assert (little.passed, little.limit) == (True, "10%")
 
 
 def test_a_sequential_scan_of_a_large_table_fails_and_of_a_small_one_does_not() -> None:
@@ -185,4 +185,4 @@ def test_a_rate_that_could_not_be_kept_fails_in_an_open_loop() -> None:
 
 def test_fewer_than_four_warehouses_a_user_is_a_note() -> None:
     assert warehouses_note(CLOSED, Workload(warehouses=32)) == ()
-    assert warehouses_note(CLOSED, Workload(warehouses=31))[0].startswith("3.9 warehouses a user")
+    assert warehouses_note(CLOSED, Workload(warehouses=31))[0].startswith("3.9 warehouses per user")

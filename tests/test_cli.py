@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -104,8 +107,8 @@ def test_run_prints_an_answer_for_each_storage_and_where_the_brief_is(place: Pat
 
 def test_run_tells_its_progress_on_stderr_in_plain_lines_without_a_terminal() -> None:
     answer = call("run", "plan.toml", "--no-brief")
-    assert re.search(r"^ +\d+:\d\d slow drive: scout, 2 users: [\d,]+ NOPM", answer.stderr, re.MULTILINE), answer.stderr
-    assert "verdict: slow drive" in answer.stderr
+    assert re.search(r"^ +\d+:\d\d slow drive: search, 2 users: [\d,]+ NOPM", answer.stderr, re.MULTILINE), answer.stderr
+    assert "slow drive: Plateau at " in answer.stderr
 
 
 def test_run_with_json_prints_one_event_a_line_and_the_result_last() -> None:
@@ -154,7 +157,7 @@ def test_run_with_a_part_that_is_not_there_names_those_that_are(place: Path) -> 
     assert 'did you mean "cores"' in answer.stderr
 
 
-def test_ctrl_c_ends_cleanly_with_130_and_the_same_command_goes_on(place: Path) -> None:
+def test_ctrl_c_ends_cleanly_with_130_and_the_same_command_resumes(place: Path) -> None:
     (place / "plan.toml").write_text(LONG)
     for number in (signal.SIGINT, signal.SIGTERM):
         process = started("run", "plan.toml", "--no-brief", cwd=place)
@@ -164,7 +167,7 @@ def test_ctrl_c_ends_cleanly_with_130_and_the_same_command_goes_on(place: Path) 
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 130, errors
-        assert "the same command goes on" in errors
+        assert "Resume with: " in errors
         assert "Traceback" not in errors
     assert len(list(place.glob("kneebench-results/*"))) == 1
 
@@ -182,12 +185,12 @@ def test_a_failed_check_exits_with_4_and_is_told_first(campaigns: Path, monkeypa
 def test_an_invalid_rung_exits_with_3(campaigns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = load(campaigns / name_in(campaigns))
     climb = results.climbs[0]
-    invalid = climb.rungs[0].model_copy(update={"invalid": "the load generator used 93 % of its cores"})
+    invalid = climb.rungs[0].model_copy(update={"invalid": "the load generator used 93% of its cores"})
     broken = results.model_copy(update={"climbs": (climb.model_copy(update={"rungs": (invalid, *climb.rungs[1:])}), *results.climbs[1:])})
     monkeypatch.setattr(campaign, "run", lambda *words: broken)
     answer = call("run", "plan.toml", "--no-brief")
     assert answer.exit_code == 3
-    assert "93 % of its cores" in answer.stdout
+    assert "93% of its cores" in answer.stdout
 
 
 def test_what_was_not_foreseen_is_one_message_and_a_file_with_the_traceback(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,14 +214,14 @@ def test_a_full_disk_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = call("run", "plan.toml")
     assert answer.exit_code == 2
     assert "No space left" in answer.stderr
-    assert "what was measured is kept" in answer.stderr
+    assert "free some space" in answer.stderr
 
 
 def test_a_folder_for_results_that_is_a_file_is_a_message_with_2(place: Path) -> None:
     answer = call("run", "plan.toml", "--out", "plan.toml")
     assert answer.exit_code == 2
-    assert "while using plan.toml" in answer.stderr
-    assert "did not foresee" not in answer.stderr
+    assert "cannot use plan.toml" in answer.stderr
+    assert "internal error" not in answer.stderr
 
 
 def test_a_state_folder_that_cannot_be_used_is_a_message_and_a_traceback_goes_elsewhere(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,14 +255,14 @@ def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(place: P
     subprocess.run([sys.executable, "-c", code, str(left)], check=False)
     assert left.exists()
 
-    def free(*words: object) -> None:
+    def free(*words: object, **more: object) -> None:
         assert not left.exists()
         raise PlanError("looking", seen="enough")
 
     monkeypatch.setattr(measuring, "asked_plan", free)
     answer = call("run")
     assert answer.exit_code == 2, answer.output
-    assert "undoing what an earlier run left: data in memory" in answer.stderr
+    assert "removing leftovers of an earlier run: data in memory" in answer.stderr
 
 
 def test_an_answer_does_not_fail_at_a_terminal_that_lacks_its_characters(campaigns: Path, place: Path) -> None:
@@ -275,7 +278,7 @@ def test_an_answer_does_not_fail_at_a_terminal_that_lacks_its_characters(campaig
 
 def test_a_brief_is_written_to_a_page_or_a_document_in_a_directory_that_is_there(campaigns: Path, place: Path) -> None:
     folder = str(campaigns / name_in(campaigns))
-    for out, said in (("brief.pdf", "ends in .html or .json"), ("nowhere/brief.html", "there is no directory nowhere")):
+    for out, said in (("brief.pdf", "use .html or .json"), ("nowhere/brief.html", "no directory nowhere")):
         answer = call("brief", folder, "--out", out)
         assert answer.exit_code == 2
         assert said in answer.stderr
@@ -302,8 +305,8 @@ def test_check_refuses_to_measure_beside_another_and_warns_of_one_place_for_two(
     found = json.loads(call("check", "plan.toml", "--json").stdout)
     other.communicate("", timeout=60)
     (beside,) = [one for one in found if one["level"] == "refused"]
-    assert f"another kneebench is at work on this machine (process {other.pid})" in beside["seen"]
-    assert [one["seen"] for one in found if one["subject"] == "a, b"] == ["they lie on the same file system, /dev/shm"]
+    assert f"another kneebench run is active (PID {other.pid})" in beside["seen"]
+    assert [one["seen"] for one in found if one["subject"] == "a, b"] == ["they share one file system, /dev/shm"]
     assert not [one for one in json.loads(call("check", "plan.toml", "--json").stdout) if one["level"] == "refused"]
 
 
@@ -311,6 +314,9 @@ def test_check_warns_of_fewer_than_four_warehouses_a_user(place: Path) -> None:
     (place / "plan.toml").write_text(SHORT.replace("warehouses = 400", "warehouses = 40"))
     found = json.loads(call("check", "plan.toml", "--json").stdout)
     assert next(one["seen"] for one in found if one["subject"] == "users").endswith("40 warehouses are enough for 10 users")
+    (place / "plan.toml").write_text(SHORT.replace("warehouses = 400", "warehouses = 2"))
+    found = json.loads(call("check", "plan.toml", "--json").stdout)
+    assert next(one["seen"] for one in found if one["subject"] == "users").endswith("2 warehouses are too few for any user")
 
 
 def test_check_exits_with_2_when_something_is_missing(place: Path) -> None:
@@ -325,6 +331,36 @@ def test_check_tells_of_cores_that_are_not_there(place: Path) -> None:
     answer = call("check", "plan.toml")
     assert answer.exit_code == 2
     assert "core 4095" in answer.stdout
+
+
+def test_check_ends_with_one_line_that_says_ready_or_not_how_long_and_how_much(place: Path) -> None:
+    assert call("check", "plan.toml").stdout.splitlines()[-1].startswith("Ready: 0 errors, 0 warnings. About ")
+    (place / "plan.toml").write_text(f'[storages]\na = {{ path = "{place}" }}\nb = {{ path = "{place}/none" }}')
+    last = call("check", "plan.toml").stdout.splitlines()[-1]
+    assert re.match(r"Not ready: 1 error, [12] warnings?\. About ", last), "another warning where the machine is busy"
+    assert "; writes up to " in last
+    assert "; keeps " in last
+
+
+def test_check_reads_in_80_columns_as_the_tutorial_shows_it(place: Path) -> None:
+    (place / "plan.toml").write_text(preset_text("simulated"))
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
+    environment.pop("COLUMNS", None)
+    with subprocess.Popen([sys.executable, "-m", "kneebench", "check", "plan.toml"], stdin=slave, stdout=slave, env=environment) as process:
+        assert process.wait(60) == 0
+    seen = [line.rstrip() for line in os.read(master, 65536).decode().splitlines()]
+    os.close(master)
+    os.close(slave)
+    tutorial = (Path(__file__).parent.parent / "docs" / "tutorial.md").read_text()
+    shown = tutorial.partition("## 2. Check")[2].partition("```console\n")[2].partition("```")[0].splitlines()[1:]
+    assert [line for line in shown if line not in (*seen, "...")] == []
+
+
+def test_the_name_of_a_campaign_is_listed_on_a_line_of_its_own(campaigns: Path) -> None:
+    answer = CliRunner(env={"COLUMNS": "40"}).invoke(app, ["list", "--in", str(campaigns)])
+    assert name_in(campaigns) in answer.stdout.splitlines()
 
 
 # --- plans ----------------------------------------------------------------------------------------------
@@ -349,7 +385,7 @@ def test_list_show_brief_and_compare_need_only_the_folder(campaigns: Path, place
     assert name in call("list", "--in", str(campaigns)).stdout
     shown = call("show", name, "--in", str(campaigns))
     assert shown.exit_code == 0, shown.output
-    assert "scout" in shown.stdout
+    assert "search" in shown.stdout
     assert json.loads(call("show", str(campaigns / name), "--json").stdout)["finished"]
     written = call("brief", name, "--in", str(campaigns), "--out", str(place / "brief.json"))
     assert written.exit_code == 0, written.output
@@ -378,7 +414,7 @@ def test_a_campaign_that_is_not_there_exits_with_2_and_says_how_to_find_those_th
 
 
 def test_clean_says_when_nothing_was_left_over() -> None:
-    assert call("clean").stdout == "nothing was left over\n"
+    assert call("clean").stdout == "nothing to clean up\n"
 
 
 def test_clean_tells_what_it_could_not_remove_and_does_not_say_that_nothing_was_left(place: Path) -> None:
@@ -387,15 +423,15 @@ def test_clean_tells_what_it_could_not_remove_and_does_not_say_that_nothing_was_
     subprocess.run([sys.executable, "-c", code], check=False, cwd=place)
     answer = call("clean")
     assert (answer.exit_code, answer.stdout) == (0, "")
-    assert "data of an earlier run is still there" in answer.stderr
+    assert "cannot remove data of an earlier run" in answer.stderr
 
 
-def test_parts_lists_every_shelf() -> None:
-    found = json.loads(call("parts", "--json").stdout)
+def test_components_lists_every_shelf() -> None:
+    found = json.loads(call("components", "--json").stdout)
     assert found["engine"] == ["postgres", "simulated"]
     assert {"plateau", "log_latency", "saturation", "errors", "budget"} <= set(found["stop"])
     for shelf in found:
-        assert shelf in call("parts").stdout
+        assert shelf in call("components").stdout
 
 
 def test_the_command_and_the_library_keep_campaigns_in_the_same_place() -> None:
@@ -404,5 +440,5 @@ def test_the_command_and_the_library_keep_campaigns_in_the_same_place() -> None:
 
 def test_a_folder_that_is_not_there_is_not_called_empty(place: Path) -> None:
     (place / "bare").mkdir()
-    assert call("list", "--in", "bare").output == "no campaigns in bare; `kneebench run` makes one\n"
-    assert call("list", "--in", "nowhere").output == "no campaigns in nowhere (there is no such folder); `kneebench run` makes one\n"
+    assert call("list", "--in", "bare").output == "no campaigns in bare; `kneebench run` creates one\n"
+    assert call("list", "--in", "nowhere").output == "no campaigns in nowhere (no such folder); `kneebench run` creates one\n"

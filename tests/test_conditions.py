@@ -47,7 +47,7 @@ def test_there_are_twelve_and_a_fresh_load_keeps_them(loaded: psycopg.Connection
     checks = conditions(loaded, 1)
     assert [check.name for check in checks] == [f"condition {number}" for number in range(1, 13)]
     assert broken(checks) == set()
-    assert "asked of all 1 warehouses" in checks[0].sentence
+    assert "checked on all 1 warehouses" in checks[0].sentence
 
 
 @pytest.mark.parametrize("number", BREAKING)
@@ -85,7 +85,7 @@ def test_only_the_warehouses_asked_for_are_judged(there: Databases, monkeypatch:
     with session(there.loaded(3)) as connection:
         connection.execute("UPDATE public.warehouse SET w_ytd = 0 WHERE w_id = 2")
         checks = conditions(connection, 3)
-        assert broken(checks) == set() and "the warehouses 1, 3 of 3" in checks[0].sentence
+        assert broken(checks) == set() and "warehouses 1, 3 of 3" in checks[0].sentence
         connection.execute("UPDATE public.warehouse SET w_ytd = 0 WHERE w_id = 3")
         assert broken(conditions(connection, 3)) == {1, 8}
 

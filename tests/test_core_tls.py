@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stand_in import BIN, Postgres
+from stand_in import BIN, Postgres, free_port
 
 from kneebench.records import Tally
 
@@ -35,12 +34,6 @@ def certify(folder: Path, ca: Path, host: str) -> None:
     (folder / "names").write_text(f"subjectAltName = DNS:{host}\n")
     sign = f"openssl x509 -req -in {folder}/server.csr -CA {ca} -CAkey {ca.with_suffix('.key')} -days 2 -extfile {folder}/names -out {folder}/server.crt"
     subprocess.run(sign.split(), check=True, capture_output=True)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +79,26 @@ def server() -> Iterator[tuple[Postgres, int]]:
 def test_a_mode_lets_through_what_it_promises_and_nothing_else(server: tuple[Postgres, int], sslmode: str, host: str, ca: str, refusal: str) -> None:
     postgres, port = server
     root = str(postgres.folder / f"{ca}.crt") if ca else ""
-    address = postgres.order()["address"] | {"host": host, "port": port, "sslmode": sslmode, "sslrootcert": root}
-    crew = postgres.crew(users=2, address=address)
+    address = postgres.values()["address"] | {"host": host, "port": port, "sslmode": sslmode, "sslrootcert": root}
+    generator = postgres.load_generator(users=2, address=address)
     if refusal:
         with pytest.raises(ConnectionError, match=refusal):
-            crew.ready()
+            generator.ready()
         return
-    crew.ready()
-    crew.go()
-    crew.tick()
-    assert Tally.model_validate_json(crew.stop()).whole.committed > 100
+    generator.ready()
+    generator.go()
+    generator.tick()
+    tally = Tally.model_validate_json(generator.stop())
+    assert tally.whole.committed > 100
+
+
+def test_over_tls_the_scheduler_tells_the_load_generators_delay(server: tuple[Postgres, int]) -> None:
+    postgres, port = server
+    generator = postgres.load_generator(users=2, address=postgres.values()["address"] | {"host": "127.0.0.1", "port": port, "sslmode": "require"})
+    generator.ready()
+    generator.go()
+    generator.mark("window")
+    generator.tick()
+    tally = Tally.model_validate_json(generator.stop())
+    assert tally.latency and tally.delay
+    assert (tally.delay.n, tally.delay_stamped) == (tally.latency.n, 0)

@@ -11,13 +11,14 @@ import pytest
 
 from kneebench import catalogue
 from kneebench.errors import KneebenchError
+from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.schema import tables
 from kneebench.reference import cli_reference, plan_reference
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-COMMANDS = {"run", "check", "plan", "list", "show", "compare", "brief", "clean", "parts"}
+COMMANDS = {"run", "check", "plan", "list", "show", "compare", "brief", "clean", "components"}
 
 
 def page(name: str) -> str:
@@ -68,8 +69,9 @@ def test_links_lead_to_files_and_headings_that_are_there(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
 def test_the_python_examples_of_a_page_run_as_shown(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    examples = doctest.DocTestParser().get_doctest(page(name).replace("```\n", "\n"), {"folder": tmp_path}, name, name, 0)
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(preset_text("simulated"))
+    examples = doctest.DocTestParser().get_doctest(page(name).replace("```\n", "\n"), {}, name, name, 0)
     assert examples.examples
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     assert runner.run(examples).failed == 0

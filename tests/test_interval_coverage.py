@@ -20,7 +20,7 @@ MODELS = {
     "slow": {"cpu_per_transaction": "20ms", "log_latency": "20ms", "noise": 0.03, "restore_noise": 0.01},
 }
 LEAST_COVERED = 0.85
-"""Of 60: where 95 % are meant to be covered, fewer than 52 happen once in three hundred times."""
+"""Of 60: where 95% are meant to be covered, fewer than 52 happen once in three hundred times."""
 
 
 def quiet(event: Event) -> None:

@@ -131,14 +131,14 @@ def test_what_cannot_be_undone_now_stays_written_down_and_hinders_nothing_else(t
     for path in (tmp_path / "stuck", tmp_path / "data"):
         (path / "data").mkdir(parents=True)
         (path / MARKER).touch()
-    remove = shutil.rmtree
+    rmdir = os.rmdir
 
-    def busy(path: Path) -> None:
-        if path.is_relative_to(tmp_path / "stuck"):
-            raise OSError(errno.EBUSY, "Device or resource busy", str(path))
-        remove(path)
+    def busy(name: str, *, dir_fd: int | None = None) -> None:
+        if dir_fd and Path(f"/proc/self/fd/{dir_fd}").readlink() == tmp_path / "stuck":
+            raise OSError(errno.EBUSY, "Device or resource busy", name)
+        rmdir(name, dir_fd=dir_fd)
 
-    monkeypatch.setattr("kneebench.lab.removal.shutil.rmtree", busy)
+    monkeypatch.setattr("os.rmdir", busy)
     done = journal.clean(lambda event: warned.append(event.doing) if event.kind == "warning" else None)
     assert [entry.path for entry in done] == [str(tmp_path / "data")]
     assert len(warned) == 2
@@ -161,20 +161,20 @@ def test_an_entry_that_its_maker_undid_meanwhile_is_no_error(tmp_path: Path) -> 
 def test_a_removal_that_is_interrupted_anywhere_is_finished_by_the_next_clean(
     stop: BaseException, removed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal, data, remove, left = Journal(tmp_path / "journal"), tmp_path / "data", shutil.rmtree, removed
+    journal, data, rmdir, left = Journal(tmp_path / "journal"), tmp_path / "data", os.rmdir, removed
     for n in range(4):
         (data / f"{n}").mkdir(parents=True)
     (data / MARKER).touch()
     left_behind(journal, data)
 
-    def stopped(path: Path) -> None:
+    def stopped(name: str, *, dir_fd: int | None = None) -> None:
         nonlocal left
         if left == 0:
             raise stop
         left -= 1
-        remove(path)
+        rmdir(name, dir_fd=dir_fd)
 
-    monkeypatch.setattr("kneebench.lab.removal.shutil.rmtree", stopped)
+    monkeypatch.setattr("os.rmdir", stopped)
     with contextlib.suppress(KeyboardInterrupt):
         assert journal.clean(quiet) == []
     monkeypatch.undo()
@@ -202,7 +202,7 @@ def test_a_directory_of_a_killed_run_that_lost_its_mark_is_told_and_kept(tmp_pat
     (tmp_path / "data" / "theirs").mkdir(parents=True)
     left_behind(journal, tmp_path / "data")
     assert journal.clean(lambda event: told.append(event.doing)) == []
-    assert "does not say that kneebench made it" in told[-1]
+    assert "carries no kneebench marker" in told[-1]
     assert (tmp_path / "data" / "theirs").exists()
 
 
@@ -238,7 +238,7 @@ def test_a_directory_on_a_drive_that_is_not_mounted_now_is_waited_for(tmp_path: 
         journal = Journal(tmp_path / "journal")
         subprocess.run(["mount", "--move", point, aside], check=True)
         assert journal.clean(lambda event: told.append(event.doing)) == []
-        assert f"mounted on {point}, and now it is not: mount it" in told[-1]
+        assert f"mounted on {point}, which is not mounted now: mount it" in told[-1]
         assert [entry.what for entry in journal.leftovers()] == ["data"]
         subprocess.run(["mount", "--move", aside, point], check=True)
         assert (point / "data" / MARKER).exists()

@@ -1,15 +1,17 @@
-"""The report's visits: interleaved, each from its own restore, latency of all at one rate."""
+"""The report's visits: interleaved, each from its own restore, latency of all at one rate that the report itself decides."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import pytest
 from curves import answer, rung, walk
 
 from kneebench.analysis.usl import Usl
-from kneebench.ladder.climb import climb
-from kneebench.ladder.report import report
+from kneebench.ladder.climb import climb, followed
+from kneebench.ladder.report import Report
 from kneebench.plan.plan import Ladder
-from kneebench.records import Cell, Climb
+from kneebench.records import Cell, Climb, Order, Rung
 
 
 def climbed(name: str, lone_per_s: float, **ladder) -> Climb:
@@ -17,50 +19,96 @@ def climbed(name: str, lone_per_s: float, **ladder) -> Climb:
 
 
 A, B, C = climbed("a", 900), climbed("b", 400), climbed("c", 700)
+PER_S = {"a": 2000.0, "b": 500.0, "c": 1500.0}
+"""What the report measures of each knee: not what its climb saw."""
+
+
+def as_measured(order: Order) -> Rung:
+    return rung(order, order.rate_per_s or PER_S[order.cell])
+
+
+def visited(climbs: Sequence[Climb], ladder: Ladder, measure: Callable[[Order], Rung] = as_measured) -> list[tuple[Order | None, list[Order]]]:
+    """Each visit's load and its orders, as they come when every order is measured at once."""
+    made: list[tuple[Order | None, list[Order]]] = []
+
+    def measured(order: Order) -> Rung:
+        made[-1][1].append(order)
+        return measure(order)
+
+    for visit in Report(climbs, ladder).visits():
+        made.append((visit.load, []))
+        followed(visit.steps, measured)
+    return made
+
+
+def orders(climbs: Sequence[Climb], ladder: Ladder, measure: Callable[[Order], Rung] = as_measured) -> list[Order]:
+    return [order for _, some in visited(climbs, ladder, measure) for order in some]
 
 
 def test_two_cells_take_turns_there_and_back() -> None:
-    visits = report([A, B], Ladder(repeats=4))
-    assert [v.cell.id for v in visits] == list("abbaabba")
-    assert [v.repeat for v in visits] == [1, 1, 2, 2, 3, 3, 4, 4]
+    knees = [order for order in orders([A, B], Ladder(repeats=4)) if order.phase == "report"]
+    assert [order.cell for order in knees] == list("abbaabba")
+    assert [order.repeat for order in knees] == [1, 1, 2, 2, 3, 3, 4, 4]
 
 
 def test_three_cells_take_turns_there_and_back() -> None:
-    assert [v.cell.id for v in report([A, B, C], Ladder(repeats=2))] == list("abccba")
+    assert [order.cell for order in orders([A, B, C], Ladder(repeats=2)) if order.phase == "report"] == list("abccba")
 
 
-def test_each_visit_measures_its_knee_closed_and_then_all_at_one_rate_open() -> None:
-    for visit in report([A, B], Ladder(repeats=2)):
-        knee, latency = visit.orders
-        own = A if visit.cell.id == "a" else B
-        assert (knee.phase, knee.users, knee.rate_per_s, knee.repeat) == ("report", own.knee_users, None, visit.repeat)
-        assert (latency.phase, latency.repeat) == ("latency", visit.repeat)
-        assert knee.cell == latency.cell == visit.cell.id
+def test_every_repeat_of_every_cell_has_its_knee_closed_and_its_latency_at_one_rate_open() -> None:
+    found = orders([A, B, C], Ladder(repeats=3))
+    for phase, rates in (("report", {None}), ("latency", {350.0})):
+        assert sorted((o.cell, o.repeat) for o in found if o.phase == phase) == [(cell, repeat) for cell in "abc" for repeat in (1, 2, 3)]
+        assert {o.rate_per_s for o in found if o.phase == phase} == rates
+    assert {(o.cell, o.users) for o in found if o.phase == "report"} == {(c.cell.id, c.knee_users) for c in (A, B, C)}
 
 
-def test_the_one_rate_is_the_share_of_the_lowest_knee_s_throughput() -> None:
-    visits = report([A, B], Ladder(latency_share=0.7))
-    lowest = min(next(r for r in c.rungs if r.users == c.knee_users).tally.throughput_per_s for c in (A, B))
-    assert {v.orders[1].rate_per_s for v in visits} == {round(0.7 * lowest, 3)}
+def test_the_one_rate_is_the_share_of_the_lowest_knee_as_the_report_measured_it_and_not_as_its_climb_saw_it() -> None:
+    seen = min(next(r for r in c.rungs if r.users == c.knee_users).tally.throughput_per_s for c in (A, B))
+    assert seen != pytest.approx(500.0, rel=0.1)
+    assert {o.rate_per_s for o in orders([A, B], Ladder(latency_share=0.7)) if o.phase == "latency"} == {350.0}
+
+
+def test_the_rate_is_decided_by_the_first_turn_and_stays_whatever_later_repeats_do() -> None:
+    def slower_each_time(order: Order) -> Rung:
+        return rung(order, order.rate_per_s or PER_S[order.cell] / order.repeat)
+
+    assert {o.rate_per_s for o in orders([A, B], Ladder(latency_share=0.5, repeats=3), slower_each_time) if o.phase == "latency"} == {250.0}
+
+
+def test_in_the_first_turn_all_but_the_last_cell_are_restored_again_for_their_latency_and_loaded_as_they_were() -> None:
+    visits = visited([A, B, C], Ladder(repeats=2))
+    assert [("".join(o.cell + o.phase[0] for o in some), load.key if load else "") for load, some in visits] == [
+        ("ar", ""), ("br", ""), ("crcl", ""), ("bl", f"b.report-{B.knee_users}-1"), ("al", f"a.report-{A.knee_users}-1"),
+        ("crcl", ""), ("brbl", ""), ("aral", ""),
+    ]  # fmt: skip
+
+
+def test_where_a_first_rung_is_invalid_its_climb_stands_in_for_it() -> None:
+    def invalid(order: Order) -> Rung:
+        return rung(order, order.rate_per_s or PER_S[order.cell], invalid="the load generator" if (order.cell, order.repeat) == ("b", 1) else "")
+
+    seen = next(r for r in B.rungs if r.users == B.knee_users).tpm / 60
+    assert {o.rate_per_s for o in orders([B], Ladder(latency_share=0.5), invalid) if o.phase == "latency"} == {round(0.5 * seen, 3)}
 
 
 def test_the_open_loop_has_as_many_users_everywhere() -> None:
-    assert {v.orders[1].users for v in report([A, B], Ladder())} == {max(A.knee_users or 0, B.knee_users or 0)}
+    assert {o.users for o in orders([A, B], Ladder()) if o.phase == "latency"} == {max(A.knee_users or 0, B.knee_users or 0)}
 
 
 def test_every_order_has_a_key_of_its_own() -> None:
-    keys = [o.key for v in report([A, B, C], Ladder(repeats=3)) for o in v.orders]
+    keys = [order.key for order in orders([A, B, C], Ladder(repeats=3))]
     assert len(set(keys)) == len(keys) == 18
 
 
 def test_a_cell_without_a_knee_is_left_out_and_without_any_there_is_no_report() -> None:
     none = Climb(cell=Cell(id="x", storage="x"), rungs=())
-    assert {v.cell.id for v in report([A, none], Ladder())} == {"a"}
-    assert report([none], Ladder()) == []
+    assert {order.cell for order in orders([A, none], Ladder())} == {"a"}
+    assert visited([none], Ladder()) == []
 
 
 def test_a_fixed_load_is_reported_at_its_users() -> None:
     fixed, _ = walk(climb(Cell(id="f", storage="f"), Ladder(users=60), 4), lambda o: rung(o, 500.0))
-    visits = report([fixed], Ladder(users=60, repeats=1))
-    assert [(o.phase, o.users) for o in visits[0].orders] == [("report", 60), ("latency", 60)]
-    assert visits[0].orders[1].rate_per_s == pytest.approx(350.0, rel=1e-3)
+    found = orders([fixed], Ladder(users=60, repeats=1), lambda o: rung(o, 480.0))
+    assert [(o.phase, o.users) for o in found] == [("report", 60), ("latency", 60)]
+    assert found[1].rate_per_s == pytest.approx(336.0, rel=1e-3)

@@ -116,7 +116,7 @@ def test_a_load_that_was_broken_off_is_dropped_and_redone(there: Databases) -> N
     address = there.empty()
 
     def interrupt(event: Event) -> None:
-        if event.doing == "making the keys":
+        if event.doing == "creating keys":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -151,14 +151,14 @@ def test_tables_of_another_are_refused_and_left_alone(there: Databases) -> None:
     with connect(address) as connection:
         connection.execute("CREATE TABLE public.customer AS SELECT 7 AS precious")
         note(connection, {"state": "loading"})
-        with pytest.raises(Refused, match="did not make: customer"):
+        with pytest.raises(Refused, match="did not create: customer"):
             load(address, ONE, 42, unwatched)
         assert value(connection, "SELECT precious FROM public.customer") == 7
 
 
 def test_a_whole_load_of_another_shape_is_refused_and_left_alone(there: Databases) -> None:
     address = there.loaded()
-    with pytest.raises(Refused, match="another shape: warehouses = 1, profile = spec"):
+    with pytest.raises(Refused, match="a different load: warehouses = 1, profile = spec"):
         load(address, Workload(warehouses=2), 42, unwatched)
     assert counted(address)["warehouse"] == 1
 
@@ -169,7 +169,7 @@ def test_progress_tells_rate_and_time_left(there: Databases) -> None:
     under_way = [event for event in seen if event.doing == "loading 4 warehouses"]
     assert under_way and all(0 < (event.share or 0) <= 1 and event.data["rows_per_s"] for event in under_way)
     assert [event.doing for event in seen if event.doing not in {e.doing for e in under_way}] == [
-        "making the keys", "gathering statistics", "installing the functions", "waiting for a checkpoint",
+        "creating keys", "gathering statistics", "installing the functions", "waiting for a checkpoint",
     ]  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def test_a_server_that_ends_the_stream_is_heard(there: Databases) -> None:
                 pass
 
     threading.Thread(target=shoot).start()
-    with pytest.raises(KneebenchError, match=r"while loading the tables: filling [a-z_]+: .*(connection closed|terminating connection)"):
+    with pytest.raises(KneebenchError, match=r"cannot load the tables: filling [a-z_]+: .*(connection closed|terminating connection)"):
         load(address, Workload(warehouses=20), 42, unwatched)
 
 

@@ -68,7 +68,7 @@ def test_what_the_server_answers_is_asked_of_the_server() -> None:
 def test_what_the_server_does_not_answer_is_absent_and_noted() -> None:
     (meter,) = meters.open_meters(["log_writes"], site())
     assert meter.read() == {}
-    assert meter.notes == ("log_writes not measured: this server does not answer it",)
+    assert meter.notes == ("log_writes not measured: this server does not report it",)
 
 
 def test_beside_a_simulated_server_this_machine_is_not_measured() -> None:
@@ -162,7 +162,7 @@ def test_memory_backed_storage_has_no_device_and_a_note(tmp_path: Path) -> None:
 
 
 def test_storage_elsewhere_is_said_to_be_unmeasured() -> None:
-    (meter,) = meters.open_meters(["devices"], site(()))
+    (meter,) = meters.open_meters(["devices"], site((), cores=()))
     assert "not on this machine" in meter.notes[0]
 
 

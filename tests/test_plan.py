@@ -63,7 +63,7 @@ def test_a_wrong_unit_is_told_with_the_units_there_are() -> None:
 
 
 def test_a_number_out_of_bounds_is_told_with_its_bounds() -> None:
-    assert only_fault("[ladder]\nrepeats = 0\n" + DISK).allowed == "whole number from 1 to 50"
+    assert only_fault("[ladder]\nrepeats = 51\n" + DISK).allowed == "whole number from 0 to 50"
 
 
 def test_true_and_text_are_no_numbers() -> None:
@@ -190,7 +190,7 @@ def test_the_server_preset_goes_from_8_to_1024_users_over_50_gb_and_whole_checkp
 
 
 def test_a_preset_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
-    with pytest.raises(PlanError, match="cloud, quick, server, simulated"):
+    with pytest.raises(PlanError, match="cloud, quick, running, server, simulated"):
         preset_text("laptop")
 
 
@@ -205,7 +205,10 @@ def test_a_plan_goes_to_json_with_all_its_defaults_and_comes_back() -> None:
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
 
 
-@given(st.text(max_size=20), st.text(min_size=1, max_size=20))
+PLAIN = st.characters(exclude_categories=["Cc", "Cf", "Cn", "Cs", "Zl", "Zp"])
+
+
+@given(st.text(PLAIN, max_size=20), st.text(PLAIN, min_size=1, max_size=20))
 def test_any_text_and_any_name_survive_writing_and_reading(question: str, storage: str) -> None:
     plan = Plan.model_validate({"question": question, "storages": {storage: {"path": "."}}})
     assert parse_plan(to_toml(plan)) == plan
@@ -220,7 +223,7 @@ def test_a_time_is_written_so_that_reading_it_gives_it_back(number: int, unit: s
 # --- what is made of a plan ---------------------------------------------------------------------------
 
 
-@given(st.lists(st.text(max_size=60), min_size=1, max_size=8, unique=True))
+@given(st.lists(st.text(PLAIN, max_size=60), min_size=1, max_size=8, unique=True))
 def test_cell_ids_are_different_and_fit_for_file_names(names: list[str]) -> None:
     plan = Plan.model_validate({"storages": {name: {"path": "."} for name in names}})
     ids = [cell.id for cell in cells(plan)]
@@ -280,5 +283,5 @@ def test_a_plan_cannot_say_where_the_servers_files_lie_or_where_it_listens() -> 
 def test_a_byte_order_mark_is_passed_over_and_endless_nesting_is_told(tmp_path: Path) -> None:
     (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf" + b'storages.disk.path = "."')
     assert read_plan(tmp_path / "bom.toml").storages["disk"].path == Path()
-    with pytest.raises(PlanError, match="without end"):
+    with pytest.raises(PlanError, match="nested too deeply"):
         parse_plan("a = " + 5_000 * "[")

@@ -19,15 +19,18 @@ import psutil
 import psycopg
 import pytest
 
+from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.databases.engine import Engine
 from kneebench.databases.postgres import image as images
+from kneebench.databases.postgres.account import Account
 from kneebench.databases.postgres.address import connect, explained
 from kneebench.databases.postgres.builds import find_build
-from kneebench.databases.postgres.cluster import configure, own
+from kneebench.databases.postgres.cluster import configure
 from kneebench.databases.postgres.engine import OwnPostgres, open_engine
 from kneebench.databases.postgres.launcher import make_cluster, running
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
+from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER
 from kneebench.measurement.quantities import READ
@@ -72,7 +75,7 @@ class Bench:
         return [path for name in ("disk", "log", "journal") for path in (self.folder / name).iterdir()]
 
 
-ORDER = {"users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 10}
+ORDER: dict[str, Any] = {"users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 10}
 ORDER |= {"seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers": 1, "cores": []}
 
 
@@ -87,6 +90,14 @@ def server(bench: Bench) -> Iterator[PostgresServer]:
     """A restored server on the disk."""
     with bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
         yield server
+
+
+def given(folder: Path, account: Account | None) -> Path:
+    """A new directory of the server's account's."""
+    folder.mkdir(mode=0o700)
+    if account:
+        os.chown(folder, *account.owner)
+    return folder
 
 
 def postmasters(bench: Bench) -> list[psutil.Process]:
@@ -175,7 +186,7 @@ def test_transactions_are_counted_exactly_and_our_own_questions_are_not(server: 
         for _ in range(3):
             with pytest.raises(psycopg.errors.DivisionByZero):
                 session.execute("SELECT 1 / 0")
-    assert server.transaction_counts() == (commits + 7 + 1, rollbacks + 3)  # and the session's own start
+    assert server.transaction_counts() == (commits + 7 + 2, rollbacks + 3)  # and the session's own start, and its limits lifted
 
 
 def test_our_sessions_keep_no_dead_row_from_being_vacuumed(server: PostgresServer) -> None:
@@ -191,7 +202,7 @@ def test_every_setting_in_force_is_kept_and_what_storage_sees_is_marked(server: 
         assert settings[name].matters, name
     assert settings["fsync"].value == settings["track_wal_io_timing"].value == "on"
     assert settings["checkpoint_timeout"].value == "1min"
-    users = {name: setting.value for name, setting in settings.items() if setting.source == "session of the users"}
+    users = {name: setting.value for name, setting in settings.items() if setting.source == "user sessions"}
     assert users == {"plan_cache_mode": "force_generic_plan", **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"), "off")}
     assert len(settings) == len(server.settings)
     assert not settings["max_connections"].matters
@@ -231,14 +242,14 @@ def test_a_climb_never_sees_what_the_last_one_did(bench: Bench) -> None:
 
 def test_virtual_users_run_and_the_books_agree(server: PostgresServer) -> None:
     orders, (_, rollbacks) = server.sum_next_order_ids(), server.transaction_counts()
-    crew = server.crew(json.dumps(ORDER))
-    crew.ready()
-    crew.go()
-    crew.mark("window")
+    generator = server.load_generator(GeneratorSpec(**ORDER))
+    generator.ready()
+    generator.go()
+    generator.mark("window")
     for _ in range(2):
-        crew.tick()
-    crew.mark("cool_down")
-    tally = json.loads(crew.stop())["transactions"]
+        generator.tick()
+    generator.mark("cool_down")
+    tally = json.loads(generator.stop())["transactions"]
     assert server.sum_next_order_ids() - orders == tally["new_order"]["whole"]["committed"] > 0
     retried = sum(sum(each["retried"].values()) for each in tally.values())
     assert server.transaction_counts()[1] - rollbacks == retried + sum(each["whole"]["rolled_back"] + each["whole"]["failed"] for each in tally.values())
@@ -248,10 +259,11 @@ def test_virtual_users_run_and_the_books_agree(server: PostgresServer) -> None:
 
 
 def test_a_server_that_is_full_tells_what_to_raise_or_lower(server: PostgresServer) -> None:
-    with pytest.raises(ConnectionError) as full:
-        server.crew(json.dumps(ORDER | {"users": 300})).ready()
-    assert server.to_be_let_in(str(full.value)).startswith("raise max_connections on the server")
-    assert "max_connections" not in server.to_be_let_in("no such function")
+    with pytest.raises(ConnectError) as full:
+        server.load_generator(GeneratorSpec(**(ORDER | {"users": 300}))).ready()
+    assert (full.value.error_class, full.value.code) == ("full", "53300")
+    assert server.to_be_let_in(full.value.code, full.value.message).startswith("raise max_connections on the server")
+    assert "max_connections" not in server.to_be_let_in("", "no such function")
 
 
 def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Bench) -> None:
@@ -259,7 +271,7 @@ def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Benc
         os.kill(server.processes()[0], signal.SIGKILL)
         time.sleep(0.5)
         assert "killed by SIGKILL" in server.alive()
-        kept = Path(server.alive().rpartition("its log is kept in ")[2])
+        kept = Path(server.alive().rpartition("full log: ")[2])
         with pytest.raises(DatabaseLost, match="killed by SIGKILL"):
             server.readings("log_writes")
         with pytest.raises(DatabaseLost):
@@ -320,9 +332,9 @@ def test_what_is_no_image_of_ours_is_never_removed(bench: Bench) -> None:
     theirs = bench.folder / "images" / engine.recipe.key  # type: ignore[attr-defined]
     theirs.mkdir(parents=True)
     (theirs / "thesis.txt").write_text("years of work")
-    with pytest.raises(Refused, match="is no image"):
+    with pytest.raises(Refused, match="is not a base image"):
         engine.prepare(unwatched)
-    assert [finding.seen for finding in engine.findings() if finding.level == "refused"] == ["what is there is no image"]
+    assert [finding.seen for finding in engine.findings() if finding.level == "refused"] == ["it is not a base image"]
     assert (theirs / "thesis.txt").exists()
 
 
@@ -373,7 +385,7 @@ def test_a_server_killed_for_want_of_memory_says_so(bench: Bench, memory_limit: 
             (memory_limit / "cgroup.procs").write_text(str(session.info.backend_pid))
             session.execute("SELECT count(*) FROM (SELECT DISTINCT repeat(md5(n::text), 9) FROM generate_series(1, 3000000) n) x")
         time.sleep(1.0)
-        assert "for want of memory" in server.alive()
+        assert "because memory ran out" in server.alive()
 
 
 @needs_root
@@ -420,7 +432,7 @@ def test_too_little_room_is_found_before_anything_is_written(bench: Bench) -> No
 
 def test_cores_and_clones_that_cannot_be_had_are_found_before_anything_starts(bench: Bench) -> None:
     [missing] = [finding for finding in bench.engine(cores=[4095]).findings() if finding.level == "error"]
-    assert "may not run on 4095" in missing.seen
+    assert "not available to this process: core 4095" in missing.seen
     clones = [finding for finding in bench.engine(restore="clone").findings() if finding.level == "error"]
     assert "clone to 'memory'" in {finding.subject for finding in clones}
 
@@ -429,7 +441,7 @@ def test_binaries_that_are_not_there_are_named(bench: Bench) -> None:
     findings = open_engine(
         bench.plan().model_copy(update={"database": bench.plan().database.model_copy(update={"bin_dir": bench.folder})}), bench.journal
     ).findings()
-    assert ["there is no postgres and no initdb" in finding.seen for finding in findings if finding.level == "error"] == [True]
+    assert ["no postgres and no initdb" in finding.seen for finding in findings if finding.level == "error"] == [True]
 
 
 @pytest.fixture
@@ -448,7 +460,7 @@ def little(tmp_path: Path) -> Iterator[Path]:
 def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_small_a_place(bench: Bench, little: Path) -> None:
     engine = bench.engine(image_path=little)
     assert isinstance(engine, OwnPostgres)
-    with pytest.raises(PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free some room"), engine._launch() as launch:
+    with pytest.raises(PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free disk space"), engine._launch() as launch:
         images.prepare(little, engine.recipe, launch, engine.settings, bench.journal, unwatched)
     assert [path for path in little.iterdir() if not path.name.endswith(".lock")] == []
 
@@ -462,12 +474,12 @@ def emptied(session: psycopg.Connection[Any]) -> None:
 def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of_its_log(bench: Bench, little: Path) -> None:
     engine = bench.engine()
     assert isinstance(engine, OwnPostgres)
-    (little / "data").mkdir()
     with engine._launch() as launch:
-        data = own(little / "data", engine.account)
+        data = given(little / "data", engine.account)
         make_cluster(launch, data, [])
-        configure(data, {"listen_addresses": "", "wal_recycle": "off", "min_wal_size": "32MB", "max_wal_size": "32MB"}, engine.account)
-        full = pytest.raises(PlanError, match=r"(?s)closed the connection.*PANIC:.*No space left on device.*free some room")
+        with Folder.at(data) as opened:
+            configure(opened, {"listen_addresses": "", "wal_recycle": "off", "min_wal_size": "32MB", "max_wal_size": "32MB"}, engine.account)
+        full = pytest.raises(PlanError, match=r"(?s)closed the connection.*PANIC:.*No space left on device.*free disk space")
         with running(launch, data, bench.journal) as server, connect(server.address) as other, connect(server.address) as session:
             other.execute("CREATE TABLE large AS SELECT repeat('x', 500) FROM generate_series(1, 60000)")
             other.execute("CHECKPOINT")
@@ -483,14 +495,12 @@ def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of
 def test_an_initdb_that_fails_says_what_to_change_or_how_to_try_it_by_hand(bench: Bench, little: Path) -> None:
     engine = bench.engine()
     assert isinstance(engine, OwnPostgres)
-    for name in ("one", "two", "three"):
-        (little / name).mkdir()
     with engine._launch() as launch:
         with pytest.raises(KneebenchError, match=r"not as root: .*/initdb -D .* --no-such-option") as told:
-            make_cluster(launch, own(little / "one", engine.account), ["--no-such-option"])
+            make_cluster(launch, given(little / "one", engine.account), ["--no-such-option"])
         assert told.value.exit_code == 1
-        with pytest.raises(PlanError, match=r"correct database\.settings"):
-            make_cluster(launch, own(little / "two", engine.account), ["--wal-segsize=5"])
+        with pytest.raises(PlanError, match=r"correct the key of database\.settings"):
+            make_cluster(launch, given(little / "two", engine.account), ["--wal-segsize=5"])
         (little / "filler").write_bytes(bytes(150 << 20))
-        with pytest.raises(PlanError, match=r"(?s)No space left on device.*free some room"):
-            make_cluster(launch, own(little / "three", engine.account), [])
+        with pytest.raises(PlanError, match=r"(?s)No space left on device.*free disk space"):
+            make_cluster(launch, given(little / "three", engine.account), [])

@@ -9,15 +9,18 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.cluster import move_log
 from kneebench.databases.postgres.copying import cool, duplicate
+from kneebench.databases.postgres.ownership import hand_over
 from kneebench.errors import PlanError
+from kneebench.lab.folder import Folder
 from kneebench.lab.removal import MARKER
-from kneebench.records import Event
+from kneebench.records import Event, Watch
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
 
@@ -45,6 +48,12 @@ def image(tmp_path: Path) -> Path:
     return image
 
 
+def duplicated(source: Path, target: Path, how: Literal["copy", "clone"] = "copy", watch: Watch = unwatched) -> int:
+    target.mkdir(mode=0o700)
+    with Folder.at(source) as given, Folder.at(target) as made:
+        return duplicate(given, made, how, watch)
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -57,7 +66,7 @@ def cached_bytes(folder: Path) -> int:
 
 def test_a_copy_has_every_byte_and_mode_and_nothing_that_a_server_left(image: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
-    copied = duplicate(image, target, "copy", None, unwatched)
+    copied = duplicated(image, target)
     expected = {name: data for name, data in files(image).items() if name not in (MARKER, "postmaster.pid", "postmaster.opts")}
     assert files(target) == expected
     assert copied == sum(map(len, expected.values()))
@@ -66,16 +75,21 @@ def test_a_copy_has_every_byte_and_mode_and_nothing_that_a_server_left(image: Pa
 
 
 @needs_root
-def test_a_copy_made_by_root_belongs_to_the_account_of_the_server(image: Path, tmp_path: Path) -> None:
-    account = server_account()
+def test_a_copy_made_by_root_belongs_to_the_account_of_the_server_once_it_is_handed_over(image: Path, tmp_path: Path) -> None:
+    account, copy = server_account(), tmp_path / "copy"
     assert account
-    duplicate(image, tmp_path / "copy", "copy", account, unwatched)
-    assert {path.stat().st_uid for path in (tmp_path / "copy").rglob("*")} == {account.uid}
+    duplicated(image, copy)
+    assert {path.stat().st_uid for path in (copy, *copy.rglob("*"))} == {0}
+    (copy / "link").symlink_to(tmp_path / "image" / "PG_VERSION")
+    with Folder.at(copy) as made:
+        hand_over(made, account)
+    assert {path.lstat().st_uid for path in copy.rglob("*")} == {account.uid}
+    assert [copy.stat().st_uid, (tmp_path / "image" / "PG_VERSION").stat().st_uid] == [0, 0]
 
 
 def test_progress_is_told_up_to_its_end(image: Path, tmp_path: Path) -> None:
     events: list[Event] = []
-    duplicate(image, tmp_path / "copy", "copy", None, events.append)
+    duplicated(image, tmp_path / "copy", watch=events.append)
     assert events[-1].share == 1.0
     assert {event.kind for event in events} == {"progress"}
 
@@ -83,9 +97,10 @@ def test_progress_is_told_up_to_its_end(image: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(not shutil.which("fincore"), reason="fincore (util-linux) is missing")
 def test_after_cooling_nothing_of_image_and_copy_is_in_the_page_cache(image: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
-    duplicate(image, target, "copy", None, unwatched)
+    duplicated(image, target)
     assert cached_bytes(target) > 0
-    cool([image, target])
+    with Folder.at(image) as given, Folder.at(target) as made:
+        cool([given, made])
     assert cached_bytes(image) == 0
     assert cached_bytes(target) == 0
 
@@ -93,15 +108,16 @@ def test_after_cooling_nothing_of_image_and_copy_is_in_the_page_cache(image: Pat
 def test_the_log_moves_to_a_place_of_its_own_and_a_link_leads_there(image: Path, tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     before = files(image / "pg_wal")
-    move_log(image, tmp_path / "log", None)
+    with Folder.at(image) as data, Folder.at(tmp_path / "log") as log, move_log(data, log):
+        pass
     assert (image / "pg_wal").readlink() == tmp_path / "log" / "pg_wal"
     assert files(tmp_path / "log" / "pg_wal") == before
     assert (tmp_path / "log" / "pg_wal" / "archive_status").is_dir()
 
 
 def test_a_file_system_that_cannot_clone_is_named_with_what_to_do(image: Path) -> None:
-    with pytest.raises(PlanError, match="no reflink can be made here") as raised:
-        duplicate(image, Path("/dev/shm") / f"kneebench-test-{os.getpid()}", "clone", None, unwatched)
+    with pytest.raises(PlanError, match="reflinks are not supported here") as raised:
+        duplicated(image, Path("/dev/shm") / f"kneebench-test-{os.getpid()}", "clone")
     shutil.rmtree(Path("/dev/shm") / f"kneebench-test-{os.getpid()}")
     assert 'restore = "copy"' in raised.value.do
 
@@ -131,13 +147,13 @@ def shared_bytes(file: Path) -> int:
 @needs_root
 @pytest.mark.root
 def test_a_clone_shares_its_blocks_and_a_copy_shares_none(image: Path, reflinking: Path) -> None:
-    duplicate(image, reflinking / "image", "copy", None, unwatched)
-    duplicate(reflinking / "image", reflinking / "clone", "clone", None, unwatched)
+    duplicated(image, reflinking / "image")
+    duplicated(reflinking / "image", reflinking / "clone", "clone")
     assert files(reflinking / "clone") == files(reflinking / "image")
     os.sync()
     assert shared_bytes(reflinking / "clone/base/5/16384") > 0
     shutil.rmtree(reflinking / "clone")
-    duplicate(reflinking / "image", reflinking / "copy", "copy", None, unwatched)
+    duplicated(reflinking / "image", reflinking / "copy")
     os.sync()
     assert shared_bytes(reflinking / "copy/base/5/16384") == 0
 
@@ -156,4 +172,4 @@ def small_tmpfs(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.root
 def test_a_full_file_system_is_a_plain_error(image: Path, small_tmpfs: Path) -> None:
     with pytest.raises(PlanError, match="the file system is full"):
-        duplicate(image, small_tmpfs / "copy", "copy", None, unwatched)
+        duplicated(image, small_tmpfs / "copy")

@@ -75,7 +75,7 @@ def test_campaigns_side_by_side_have_every_knee_against_the_first_baseline() -> 
     itself, memory = rows[2].against, rows[3].against
     assert itself is not None and itself.ratio.value == pytest.approx(1) and not itself.differs
     assert memory is not None and memory.differs and memory.ratio.low < 2.3 < memory.ratio.high
-    assert "memory of second" in memory.sentence
+    assert "Memory of second" in memory.sentence
 
 
 def test_machines_and_kneebenches_that_differ_are_told_and_equal_ones_are_not() -> None:
@@ -122,7 +122,7 @@ def test_the_latency_at_one_rate_stands_beside_every_relative_nopm() -> None:
     assert memory.latency_against.ratio.value == pytest.approx(0.24, abs=0.01)
     table = drawn(*printed(rows, []), width=200)
     assert "mean latency at 880/s" in table
-    assert table.count("latency 0.24x (") == 2  # of the first campaign's memory, and of the second's
+    assert table.count("latency at 880/s 0.24x (") == 2  # of the first campaign's memory, and of the second's
     assert document(rows, [])["storages"][3]["latency_against"]["ratio"]["value"] == memory.latency_against.ratio.value
 
 
@@ -132,7 +132,10 @@ def test_where_the_rates_differ_the_latency_is_that_at_the_knee_for_every_storag
     assert {row.rate_per_s for row in rows} == {None}
     assert all(row.knee and row.mean_s == row.knee.latency_s for row in rows)
     assert rows[3].latency_against and rows[3].latency_against.quantity == "latency.knee"
-    assert "mean latency at the knee" in drawn(*printed(rows, []), width=200)
+    table = drawn(*printed(rows, []), width=200)
+    assert "mean latency at the knee" in table
+    assert "latency at the knee 0.28x (" in table
+    assert "/s" not in table.partition("Derived")[0]
 
 
 def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> None:
@@ -147,3 +150,20 @@ def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> 
     rows = across([real])
     assert "SIMULATED" not in drawn(*printed(rows, []), width=200)
     assert document(rows, [])["simulated"] is False
+
+
+def test_a_comparison_of_two_campaigns_pairs_no_runs_and_says_that_drift_is_in_no_interval() -> None:
+    one = load(make.HERE / make.NAME)
+    rows = across([one, renamed(one, "second")])
+    assert [row.interleaved for row in rows] == [True, True, False, False]
+    assert [bool(row.against and "paired" in row.against.ratio.method) for row in rows] == [False, True, False, False]
+    assert all(("no interval covers drift between them" in row.sentence) == (not row.interleaved) for row in rows)
+    text, told = drawn(*printed(rows, []), width=200), document(rows, [])
+    assert text.count("The campaigns were not interleaved, so no interval covers drift between them.") == 1
+    assert told["drift"] == "the campaigns were not interleaved, so no interval covers drift between them"
+
+
+def test_a_campaign_beside_nothing_but_itself_has_no_such_warning() -> None:
+    rows = across([load(make.HERE / make.NAME)])
+    assert "interleaved" not in drawn(*printed(rows, []), width=200)
+    assert document(rows, [])["drift"] == ""

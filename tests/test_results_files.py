@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from recorded import make
 
 from kneebench.errors import KneebenchError
+from kneebench.plan import Plan
 from kneebench.records import Second, Series
 from kneebench.results import Store, load
 from kneebench.results.formats import FORMAT, current
 from kneebench.results.schema import schemas
-from kneebench.results.tables import read_seconds, read_series, write_seconds, write_series
+from kneebench.results.tables import connect, read_seconds, read_series, write_seconds, write_series
 from kneebench.results.whole import write_whole
 
 KILLED_HALFWAY = """
@@ -60,10 +66,11 @@ def test_a_writer_killed_halfway_leaves_the_old_file(tmp_path: Path) -> None:
 def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
     def fails(part: Path) -> None:
         part.write_text("half")
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as told:
         write_whole(tmp_path / "rung.json", fails)
+    assert told.value.filename == str(tmp_path / "rung.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -97,7 +104,7 @@ def test_an_older_format_is_upgraded_step_by_step() -> None:
 
 
 def test_an_older_format_that_nothing_upgrades_is_refused() -> None:
-    with pytest.raises(KneebenchError, match=r"old\.json.*nothing upgrades its format -3"):
+    with pytest.raises(KneebenchError, match=r"old\.json.*no upgrade for format -3"):
         current({"format": -3}, Path("old.json"), {})
 
 
@@ -134,5 +141,87 @@ def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:
     store = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST)
     measured = make.Bench().rung("disk", "scout", 4)
     order = measured.rung.order.model_copy(update={"cell": f"..{os.sep}out"})
-    with pytest.raises(KneebenchError, match="not fit for a file"):
+    with pytest.raises(KneebenchError, match="not a valid file name"):
         store.put(measured._replace(rung=measured.rung.model_copy(update={"order": order})))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A campaign with one rung, open for writing."""
+    store = Store.create(tmp_path / "campaigns", Plan.model_validate(make.PLAN), make.HOST)
+    store.put(make.Bench().rung("disk", "scout", 4))
+    return store
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_table_is_written_or_read_is_the_interrupt_that_it_is_elsewhere(tmp_path: Path, number: signal.Signals) -> None:
+    def interrupt(seen: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, interrupt)
+    try:
+        table = f"COPY (SELECT hash(range) AS b FROM range(1000000000) ORDER BY b) TO '{tmp_path / 'table.parquet'}' (FORMAT parquet)"
+        for slow in (table, "SELECT max(hash(a.range + b.range)) FROM range(1000000) a, range(1000000) b"):
+            with pytest.raises(KeyboardInterrupt), connect() as database:
+                threading.Timer(0.2, os.kill, (os.getpid(), number)).start()
+                database.execute(slow).fetchall()
+    finally:
+        signal.signal(number, before)
+
+
+class Stopped:
+    """A value during whose reading Ctrl-C is pressed."""
+
+    def __str__(self) -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        return "stopped"
+
+
+def test_a_signal_while_values_are_read_out_of_python_is_the_interrupt_too() -> None:
+    """DuckDB calls the handler there too, and what that raises becomes an error of another kind."""
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), connect() as database:
+        database.register("kept", {"a": np.array([Stopped()], dtype=object)})
+        database.execute("SELECT a FROM kept").fetchall()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_full_disk_while_a_table_is_written_is_told_like_any_full_disk(tmp_path: Path) -> None:
+    file = tmp_path / "series.parquet"
+    part = tmp_path / f".{file.name}.{os.getpid()}.part"
+    part.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left on device") as told:
+        write_series(file, [Series(quantity="cores.busy", source="", unit="", at_s=(1.0,), value=(0.5,))])
+    assert (told.value.errno, told.value.filename) == (errno.ENOSPC, str(file))
+    assert not part.is_symlink()
+
+
+def test_a_folder_that_is_removed_in_mid_campaign_is_not_made_anew(store: Store, tmp_path: Path) -> None:
+    shutil.rmtree(store.folder)
+    for write in (
+        lambda: store.put(make.Bench().rung("disk", "scout", 6)),
+        lambda: store.put_note("still here"),
+        store.finish,
+    ):
+        with pytest.raises(KneebenchError, match=r"the folder was removed or replaced.*restore it from a copy"):
+            write()
+    assert not store.folder.exists()
+
+
+def test_a_folder_that_is_replaced_in_mid_campaign_is_left_alone(store: Store) -> None:
+    away = store.folder.rename(store.folder.with_name("away"))
+    shutil.copytree(away, store.folder)
+    with pytest.raises(KneebenchError, match="the folder was removed or replaced"):
+        store.put(make.Bench().rung("disk", "scout", 6))
+    assert not (store.folder / "rungs" / "disk.scout-6.json").exists()
+
+
+@pytest.mark.parametrize("lost", ["rungs", "rungs/disk.scout-4.json", "series/disk.scout-4.parquet", "seconds"])
+def test_files_that_are_removed_in_mid_campaign_end_it_with_their_name(store: Store, lost: str) -> None:
+    path = store.folder / lost
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    missing = f"1 of the 3 files measured so far is missing: {lost.partition('/')[0]}/disk.scout-4"
+    for write in (lambda: store.put(make.Bench().rung("disk", "scout", 6)), store.finish):
+        with pytest.raises(KneebenchError, match=missing):
+            write()
+    assert not (store.folder / "finished.json").exists()

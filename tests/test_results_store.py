@@ -15,6 +15,7 @@ from kneebench.lab.host import host
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Setting
 from kneebench.results import Store, campaigns, load
+from kneebench.results.lock import held
 from kneebench.results.reading import series
 from kneebench.results.store import find_unfinished
 from kneebench.results.tables import read_seconds
@@ -79,6 +80,7 @@ def test_a_named_folder_that_exists_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(store: Store, tmp_path: Path) -> None:
+    store.close()
     asked = PLAN.model_copy(update={"question": "Again?", "ladder": PLAN.ladder.model_copy(update={"budget": 60.0})})
     assert find_unfinished(tmp_path, asked, make.HOST) == store.folder
     assert Store.for_plan(tmp_path, asked, make.HOST).folder == store.folder
@@ -105,10 +107,11 @@ def test_a_place_is_told_with_its_directory_and_what_is_mounted_there(tmp_path: 
 
 
 def test_another_plan_another_machine_and_a_finished_campaign_are_not_gone_on_with(store: Store, tmp_path: Path) -> None:
+    store.close()
     other = PLAN.model_copy(update={"workload": PLAN.workload.model_copy(update={"warehouses": 61})})
     assert find_unfinished(tmp_path, other) is None
     assert find_unfinished(tmp_path, PLAN, make.HOST.model_copy(update={"cores": 8})) is None
-    store.finish()
+    Store.open(store.folder).finish()
     assert find_unfinished(tmp_path, PLAN) is None
 
 
@@ -116,9 +119,22 @@ def test_another_process_is_kept_out_and_told_why(store: Store, tmp_path: Path) 
     code = "import sys; from pathlib import Path; from kneebench.results import Store; Store.open(Path(sys.argv[1]))"
     tried = subprocess.run([sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=False)
     assert "Refused" in tried.stderr
-    assert "another kneebench measures into it" in tried.stderr
+    assert "another kneebench run writes to it" in tried.stderr
     store.close()
     assert subprocess.run([sys.executable, "-c", code, str(store.folder)], check=False).returncode == 0
+
+
+def test_looking_for_unfinished_campaigns_does_not_let_another_process_into_our_own(store: Store, tmp_path: Path) -> None:
+    found = find_unfinished(tmp_path, PLAN)
+    code = "import sys; from pathlib import Path; from kneebench.results import Store; Store.open(Path(sys.argv[1]))"
+    tried = subprocess.run([sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=False)
+    assert "another kneebench run writes to it" in tried.stderr
+    assert found is None, "it is being written"
+
+
+def test_looking_whether_a_folder_is_being_written_writes_nothing(tmp_path: Path) -> None:
+    assert not held(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_settings_image_and_notes_are_in_the_head_and_finish_says_the_exit_state(store: Store, tmp_path: Path) -> None:
@@ -140,6 +156,7 @@ def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
     text = (store.folder / "campaign.json").read_text()
     assert "hunter2" not in text
     assert "postgresql://bench@db.example" in text
+    store.close()
     assert Store.for_plan(tmp_path, plan, make.HOST).folder == store.folder
 
 
@@ -154,6 +171,24 @@ def test_a_damaged_file_gives_an_error_that_names_it(tmp_path: Path) -> None:
     rung = folder / "rungs" / "disk.scout-14.json"
     rung.write_text(rung.read_text()[:200])
     with pytest.raises(KneebenchError, match=r"disk\.scout-14\.json.*damaged"):
+        load(folder)
+
+
+@pytest.mark.parametrize("histogram", ["AAAA", "no base64 at all", "HISTFAAAAAB42pNpmSzMwMBgyQABTBDKT4GBgdnNYMcCBvsPEBlGBgAwSgKC"])
+def test_a_damaged_histogram_gives_an_error_that_names_its_file(tmp_path: Path, histogram: str) -> None:
+    folder = make.copied(tmp_path)
+    file = folder / "rungs" / "disk.report-26-1.json"
+    document = json.loads(file.read_text())
+    document["rung"]["tally"]["latency"]["histogram"] = histogram
+    file.write_text(json.dumps(document))
+    with pytest.raises(KneebenchError, match=r"disk\.report-26-1\.json: the file is damaged"):
+        load(folder)
+
+
+def test_a_file_that_is_too_deep_to_be_read_is_damaged(tmp_path: Path) -> None:
+    folder = make.copied(tmp_path)
+    (folder / "campaign.json").write_text(100_000 * "[")
+    with pytest.raises(KneebenchError, match=r"campaign\.json: the file is damaged"):
         load(folder)
 
 
@@ -176,6 +211,7 @@ def test_a_damaged_campaign_is_listed_with_what_is_wrong(tmp_path: Path) -> None
 
 def test_a_damaged_campaign_does_not_keep_another_from_starting(store: Store, tmp_path: Path) -> None:
     (store.folder / "campaign.json").write_text("{")
+    store.close()
     assert find_unfinished(tmp_path, PLAN) is None
     assert Store.for_plan(tmp_path, PLAN, make.HOST).folder != store.folder
 
@@ -196,11 +232,11 @@ def test_another_image_or_another_kneebench_is_told_and_a_campaign_without_an_im
     assert store.differing({"key": "postgres-18.1-7w"}) == ""
     store.put_image({"key": "postgres-18.1-7w", "reused": "no"})
     assert store.differing({"key": "postgres-18.1-7w", "reused": "yes"}) == ""
-    assert store.differing({"key": "postgres-18.2-7w"}) == "image postgres-18.1-7w, now postgres-18.2-7w"
+    assert store.differing({"key": "postgres-18.2-7w"}) == "base image changed: postgres-18.1-7w, now postgres-18.2-7w"
     head = json.loads((store.folder / "campaign.json").read_text())
     (store.folder / "campaign.json").write_text(json.dumps({**head, "kneebench": "0.0.1"}))
     store.close()
-    assert Store.open(store.folder).differing({"key": "postgres-18.1-7w"}).startswith("kneebench 0.0.1, now ")
+    assert Store.open(store.folder).differing({"key": "postgres-18.1-7w"}).startswith("kneebench changed: 0.0.1, now ")
 
 
 def test_a_setting_that_changed_before_a_campaign_was_gone_on_with_is_noted(store: Store) -> None:
@@ -208,11 +244,11 @@ def test_a_setting_that_changed_before_a_campaign_was_gone_on_with_is_noted(stor
     store.put_settings(cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="1GB")])
     assert load(store.folder).campaign.notes == ()
     store.put_settings(cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="2GB")])
-    assert load(store.folder).campaign.notes == ("max_wal_size changed on disk while measuring: 1GB, then 2GB",)
+    assert load(store.folder).campaign.notes == ("max_wal_size changed on disk during the campaign: 1GB, then 2GB",)
 
 
 def test_a_campaign_has_the_schema_of_its_own_documents(store: Store) -> None:
-    assert {file.stem for file in (store.folder / "schema").glob("*.json")} == {"campaign", "rung", "climb", "finished"}
+    assert {file.stem for file in (store.folder / "schema").glob("*.json")} == {"campaign", "rung", "climb", "conditions", "finished"}
     assert "rung" in json.loads((store.folder / "schema" / "rung.json").read_text())["required"]
 
 
@@ -224,10 +260,10 @@ def test_a_finished_campaign_that_lost_a_rung_or_has_one_twice_is_damaged(store:
     assert load(store.folder).finished
     twice = rungs / "again.json"
     twice.write_bytes((rungs / "disk.scout-4.json").read_bytes())
-    with pytest.raises(KneebenchError, match="3 files in rungs/, where 2 were measured"):
+    with pytest.raises(KneebenchError, match="3 files in rungs/, but 2 were measured"):
         load(store.folder)
     (rungs / "disk.scout-6.json").unlink()
-    with pytest.raises(KneebenchError, match=r"again\.json.*it holds the rung disk\.scout-4"):
+    with pytest.raises(KneebenchError, match=r"again\.json.*it contains the rung disk\.scout-4"):
         load(store.folder)
     twice.unlink()
     (listed,) = campaigns(tmp_path)

@@ -6,16 +6,18 @@ import os
 from pathlib import Path
 
 import pytest
-from formula import Formula, FormulaCrew
+from formula import Formula, FormulaLoad
 
+from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.settings import Machine, rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
+from kneebench.measurement.delay import notes
 from kneebench.measurement.rung import Measured, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
 from kneebench.plan.footprint import GIB
 from kneebench.records import Event, Order, Phase, Watch
-from kneebench.workload import crew_order
+from kneebench.workload import generator_spec
 
 
 def plan(**ladder: object) -> Plan:
@@ -62,7 +64,7 @@ def test_a_load_that_never_settles_is_marked_not_steady_at_the_limit() -> None:
 def test_a_fixed_warm_up_is_not_judged() -> None:
     rung = measured(Formula(filling_s=100), asked=plan(warm_up="3s")).rung
     assert (rung.warm_up_s, rung.steady) == (3, True)
-    assert rung.notes == ("warm-up fixed at 3 s by the plan, not judged",)
+    assert rung.notes == ("warm-up fixed at 3 s by the plan; steady state not checked",)
 
 
 def test_series_and_seconds_cover_the_whole_rung_on_one_clock() -> None:
@@ -84,7 +86,7 @@ def test_a_rung_that_is_quoted_starts_at_a_checkpoint_and_holds_whole_cycles() -
 def test_a_fixed_warm_up_is_followed_by_the_wait_for_a_checkpoint_too() -> None:
     found = measured(Formula(checkpoint_every_s=30), REPORT, plan(checkpoints=2, warm_up="7s"))
     assert (found.rung.warm_up_s, found.rung.tally.window_s) == (25, 60)
-    assert found.rung.notes == ("warm-up fixed at 7 s by the plan, not judged",)
+    assert found.rung.notes == ("warm-up fixed at 7 s by the plan; steady state not checked",)
 
 
 def test_what_reads_the_meters_keeps_to_the_load_generators_cores_while_it_measures() -> None:
@@ -103,11 +105,11 @@ def test_a_scouting_rung_does_not_wait_for_checkpoints() -> None:
 def test_checkpoints_that_never_come_end_the_wait_with_a_note() -> None:
     rung = measured(Formula(), REPORT, plan(checkpoints=1)).rung
     assert [note.partition(":")[0] for note in rung.notes] == [
-        "no checkpoint began within 60 s",
-        "the window does not hold the 1 whole checkpoint cycles wanted",
+        "no checkpoint started within 60 s, so the window does not start at one",
+        "the window does not contain the required 1 whole checkpoint cycles",
     ]
     blind = Formula(measures=frozenset({"log_writes", "tables", "cores"}))
-    assert "not told by this server" in measured(blind, REPORT, plan(checkpoints=1)).rung.notes[0]
+    assert "does not report checkpoints" in measured(blind, REPORT, plan(checkpoints=1)).rung.notes[0]
 
 
 def test_one_order_too_many_in_the_database_fails_a_check() -> None:
@@ -121,8 +123,25 @@ def test_unexplained_rollbacks_and_scans_fail_their_checks() -> None:
 
 
 def test_a_busy_client_makes_the_rung_invalid() -> None:
-    assert measured(Formula(client_cpu_share=0.81)).rung.invalid == "the load generator was 81 % busy (limit 80 %): it was measured, not the database"
+    assert measured(Formula(client_cpu_share=0.81)).rung.invalid == "the load generator was 81% busy (limit 80%) and limited the throughput"
     assert not measured(Formula(client_cpu_share=0.79)).rung.invalid
+
+
+def test_a_delay_in_the_load_generator_is_a_quantity_printed_above_2_percent_and_invalid_above_half_of_the_latency() -> None:
+    none, some, much = (measured(Formula(delay_share=share)).rung for share in (0.019, 0.08, 0.51))
+    assert not none.notes and not none.invalid
+    assert some.quantity("client.delay") == pytest.approx(0.08 * 0.002 / 1.08)
+    assert some.notes == ("delay in the load generator 148 µs, 8% of the mean latency, which excludes it (receive stamps)",)
+    assert much.invalid == "the load generator delayed its transactions by 51% of their mean latency (limit 50%): it had too little CPU time"
+    assert [check.name for check in much.checks if not check.passed] == [], "users / throughput is latency and delay"
+
+
+def test_a_rung_whose_delay_is_estimated_or_not_measured_says_so() -> None:
+    rung = measured(Formula(delay_share=0.08)).rung
+    (note,) = notes(rung.tally.model_copy(update={"delay_stamped": 0}))
+    assert note.endswith("(from the scheduler: Unix sockets and TLS have no receive stamps)")
+    (note,) = measured(Formula(delay_share=None)).rung.notes
+    assert note.startswith("delay in the load generator not measured")
 
 
 def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
@@ -135,7 +154,7 @@ def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
 @pytest.mark.parametrize("phase", ["report", "latency", "drift", "bisection"])
 def test_a_rung_to_be_relied_on_is_invalid_when_more_transactions_failed_than_the_errors_stop_allows(phase: Phase) -> None:
     order = SCOUT.model_copy(update={"phase": phase})
-    assert measured(Formula(failed=5000), order).rung.invalid.endswith("%, limit 1 %); the first: the server's words")
+    assert measured(Formula(failed=5000), order).rung.invalid.endswith("%, limit 1%); first error: the server's words")
     assert not measured(Formula(failed=500), order).rung.invalid
 
 
@@ -157,7 +176,7 @@ def test_a_few_failed_transactions_do_not_hide_a_database_that_counts_differentl
 
 @pytest.mark.parametrize("code", ["53100", "53200", "53300", "57P01", "57P03", "58030", "58P01"])
 def test_a_server_that_runs_out_or_shuts_down_stops_the_campaign_with_its_words(code: str) -> None:
-    with pytest.raises(InvalidMeasurement, match=f"scout on disk, 8 users: 3 transactions failed with {code}: the server's words; .*goes on from there"):
+    with pytest.raises(InvalidMeasurement, match=f"search on disk, 8 users: 3 transactions failed with {code}: the server's words; "):
         measured(Formula(failed=3, error=code))
 
 
@@ -167,7 +186,7 @@ def test_other_errors_are_left_to_the_errors_stop(code: str) -> None:
 
 
 def test_without_the_meter_of_tables_the_rung_says_that_scans_were_not_checked() -> None:
-    note = "sequential scans not checked: no meter told of them"
+    note = "sequential scans not checked: no meter reports them"
     asked = plan().model_copy(update={"meters": ("log_writes", "cores", "checkpoints")})
     assert note in measured(Formula(scans=742), asked=asked).rung.notes
     assert note not in measured(Formula()).rung.notes
@@ -186,7 +205,7 @@ def test_a_database_lost_in_mid_rung_says_what_was_done_seen_and_what_to_do() ->
     server = Formula(dies_at_s=8)
     with pytest.raises(DatabaseLost) as told:
         measured(server)
-    assert told.value.doing == "scout on disk, 8 users, measuring (7 s after the start)"
+    assert told.value.doing == "search on disk, 8 users, measuring (7 s after the start)"
     assert "all 8 connections were lost" in told.value.seen
     assert "out of memory" in told.value.seen
     assert told.value.do
@@ -198,9 +217,9 @@ def test_all_connections_lost_is_a_lost_database_even_if_the_server_is_back() ->
 
 
 def test_a_server_that_lets_nobody_in_is_told_before_the_clock_starts() -> None:
-    with pytest.raises(InvalidMeasurement, match="connecting 8 users: too many clients") as told:
+    with pytest.raises(InvalidMeasurement, match="cannot connect 8 users: too many clients") as told:
         measured(Formula(refuses="too many clients"))
-    assert told.value.do == "what helps against 'too many clients'; what was measured before is kept"
+    assert told.value.do == "what helps against 'too many clients'; completed rungs are saved"
 
 
 def test_an_unknown_meter_is_refused() -> None:
@@ -213,12 +232,12 @@ class Interrupted(BaseException):
 
 
 def test_users_are_stopped_however_a_rung_ends() -> None:
-    crews: list[FormulaCrew] = []
+    loads: list[FormulaLoad] = []
 
     class Kept(Formula):
-        def crew(self, order: str) -> FormulaCrew:
-            crews.append(super().crew(order))
-            return crews[-1]
+        def load_generator(self, spec: GeneratorSpec) -> FormulaLoad:
+            loads.append(super().load_generator(spec))
+            return loads[-1]
 
     def interrupt(event: Event) -> None:
         raise Interrupted
@@ -228,14 +247,14 @@ def test_users_are_stopped_however_a_rung_ends() -> None:
     with pytest.raises(DatabaseLost):
         measured(Kept(dies_at_s=3))
     measured(Kept())
-    assert [crew.stopped for crew in crews] == [1, 1, 1]
+    assert [load.stopped for load in loads] == [1, 1, 1]
 
 
 def test_progress_is_told_every_second_with_the_time_left() -> None:
     events: list[Event] = []
     measured(Formula(), watch=events.append)
     assert len(events) == 16
-    assert [event.doing for event in events[-2:]] == ["scout on disk, 8 users: measuring", "scout on disk, 8 users: cooling down"]
+    assert [event.doing for event in events[-2:]] == ["search on disk, 8 users: measuring", "search on disk, 8 users: cooling down"]
     lefts = [event.left_s for event in events if event.left_s is not None]
     assert lefts == sorted(lefts, reverse=True)
     assert all(event.share is not None and 0 <= event.share <= 1 for event in events)
@@ -244,24 +263,24 @@ def test_progress_is_told_every_second_with_the_time_left() -> None:
 
 def test_a_plan_may_have_users_share_connections() -> None:
     shared = plan().model_copy(update={"workload": plan().workload.model_copy(update={"connections": 7})})
-    assert (crew_order(plan(), SCOUT).connections, crew_order(shared, SCOUT).connections) == (0, 7)
+    assert (generator_spec(plan(), SCOUT).connections, generator_spec(shared, SCOUT).connections) == (0, 7)
     machine = Machine(cores=2, memory_bytes=8 * GIB, log_room_bytes=8 * GIB)
     assert rules(shared, machine)["max_connections"] == "31"
     assert int(rules(plan(), machine)["max_connections"]) > 31
 
 
-def test_a_crew_order_follows_from_the_plan_and_the_rungs_name() -> None:
-    order = crew_order(plan(), SCOUT)
-    assert (order.users, order.warehouses, order.profile, order.seed) == (8, 40, "spec", 9300)
-    assert order.workers >= 1
-    streams = {crew_order(plan(), o).stream for o in (SCOUT, REPORT, REPORT.model_copy(update={"repeat": 2}))}
+def test_a_generator_spec_follows_from_the_plan_and_the_rungs_name() -> None:
+    spec = generator_spec(plan(), SCOUT)
+    assert (spec.users, spec.warehouses, spec.profile, spec.seed) == (8, 40, "spec", 9300)
+    assert spec.workers >= 1
+    streams = {generator_spec(plan(), o).stream for o in (SCOUT, REPORT, REPORT.model_copy(update={"repeat": 2}))}
     assert len(streams) == 3
-    assert crew_order(plan(), SCOUT) == order
+    assert generator_spec(plan(), SCOUT) == spec
 
 
 def test_the_plans_own_client_threads_and_cores_win() -> None:
     asked = Plan.model_validate({"workload": {"client_workers": 3, "client_cores": [0, 1]}, "storages": {"disk": {"path": "."}}})
-    assert (crew_order(asked, SCOUT).workers, crew_order(asked, SCOUT).cores) == (3, (0, 1))
+    assert (generator_spec(asked, SCOUT).workers, generator_spec(asked, SCOUT).cores) == (3, [0, 1])
 
 
 def test_the_formula_is_a_storage_path_away_from_devices(tmp_path: Path) -> None:

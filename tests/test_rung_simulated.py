@@ -52,12 +52,12 @@ def test_counts_agree_while_deadlocks_are_retried() -> None:
 
 
 def test_a_server_that_has_no_room_for_all_users_stops_the_campaign_with_its_words() -> None:
-    with pytest.raises(InvalidMeasurement, match=r"scout on disk, 16 users: [\d,]+ transactions failed with 53300: "):
+    with pytest.raises(InvalidMeasurement, match=r"search on disk, 16 users: [\d,]+ transactions failed with 53300: "):
         measured(plan(full_after_users=8))
 
 
 def test_a_server_that_dies_is_lost_not_measured() -> None:
-    with pytest.raises(DatabaseLost, match=r"scout on disk, 16 users, measuring \(\d+ s after the start\)"):
+    with pytest.raises(DatabaseLost, match=r"search on disk, 16 users, measuring \(\d+ s after the start\)"):
         measured(plan(dies_after="10s"))
 
 

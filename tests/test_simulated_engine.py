@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from functools import cache
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kneebench._core import GeneratorSpec
 from kneebench.catalogue import engine
 from kneebench.databases.simulated import truth
 from kneebench.databases.simulated.server import METERS, Simulated
@@ -46,21 +46,21 @@ def plan(seed: int = 1, **changes: Any) -> Plan:
     return Plan.model_validate({"seed": seed, "database": {"engine": "simulated"}, "workload": {"warehouses": 50}, "storages": {"drive": table}})
 
 
-def order(users: int, **changes: Any) -> str:
+def spec(users: int, **changes: Any) -> GeneratorSpec:
     asked = {"users": users, "warehouses": 50, "profile": "spec", "home": "all", "seed": 1, "stream": users, "retries": 10, "workers": 1}
-    return json.dumps({**asked, **changes})
+    return GeneratorSpec(**{**asked, **changes})
 
 
 def rung(server: Simulated, users: int, window_s: int = 20, warm_up_s: int = 2, **changes: Any) -> Seen:
-    crew = server.crew(order(users, **changes))
-    crew.ready()
-    crew.go()
-    ticks = [crew.tick() for _ in range(warm_up_s)]
-    crew.mark("window")
+    generator = server.load_generator(spec(users, **changes))
+    generator.ready()
+    generator.go()
+    ticks = [generator.tick() for _ in range(warm_up_s)]
+    generator.mark("window")
     before = readings(server)
-    ticks += [crew.tick() for _ in range(window_s)]
+    ticks += [generator.tick() for _ in range(window_s)]
     after = readings(server)
-    tally = Tally.model_validate_json(crew.stop())
+    tally = Tally.model_validate_json(generator.stop())
     counted = {name: after[name] - before.get(name, 0.0) for name in after}
     return Seen(tally=tally, counted=counted, ticks=tuple(Tick.model_validate_json(tick) for tick in ticks))
 
@@ -70,7 +70,7 @@ def readings(server: Simulated) -> dict[str, float]:
 
 
 def measured(users: int, seed: int = 1, repeat: int = 0, **changes: Any) -> Seen:
-    """A rung on the restore for a climb, or for a repeat; `changes` that are no figure of the storage go to the crew's order."""
+    """A rung on the restore for a climb, or for a repeat; `changes` that are no figure of the storage go to the load generator."""
     ours = {name: changes.pop(name) for name in list(changes) if name in SimulatedStorage.model_fields}
     opened = engine(plan(seed, **ours), Journal())
     with opened.restored(CELL, ignored, repeat) as server:
@@ -193,7 +193,7 @@ def test_the_clock_jumps() -> None:
     assert time.monotonic() - began < 10
 
 
-def test_crews_follow_one_another_on_one_clock_and_one_database() -> None:
+def test_load_generators_follow_one_another_on_one_clock_and_one_database() -> None:
     with engine(plan(), Journal()).restored(CELL, ignored) as server:
         assert server.now_s() == 0
         start = server.sum_next_order_ids()
@@ -204,20 +204,20 @@ def test_crews_follow_one_another_on_one_clock_and_one_database() -> None:
         assert (committed, rolled_back) == (sum(t.whole.committed for t in tallies), sum(t.whole.rolled_back for t in tallies))
 
 
-def test_a_crew_says_what_it_cannot_do_and_one_that_is_dropped_leaves_the_server_in_order() -> None:
+def test_a_load_generator_reports_what_it_cannot_do_and_one_that_is_dropped_leaves_the_server_in_order() -> None:
     with engine(plan(), Journal()).restored(CELL, ignored) as server:
-        crew, other = server.crew(order(4)), server.crew(order(4))
+        generator, other = server.load_generator(spec(4)), server.load_generator(spec(4))
         with pytest.raises(RuntimeError, match="go"):
-            crew.tick()
-        crew.go()
-        crew.tick()
-        with pytest.raises(RuntimeError, match="another crew"):
+            generator.tick()
+        generator.go()
+        generator.tick()
+        with pytest.raises(RuntimeError, match="another load generator"):
             other.go()
         with pytest.raises(RuntimeError, match="phase"):
-            crew.mark("cool_down")
+            generator.mark("cool_down")
         with pytest.raises(ValueError, match="users is 0"):
-            server.crew(order(0))
-        del crew
+            server.load_generator(spec(0))
+        del generator
         assert sum(server.readings("waits").values()) == 0
         assert rung(server, 4, window_s=3).tally.throughput_per_s > 1000  # type: ignore[arg-type]
 
@@ -275,11 +275,11 @@ def test_what_the_meters_count_is_what_was_done() -> None:
 def test_every_counter_only_ever_rises() -> None:
     with engine(plan(checkpoint_every="3s", full_after_users=6, deadlocks=0.1), Journal()).restored(CELL, ignored) as server:
         assert isinstance(server, Simulated)
-        crew = server.crew(order(8))
-        crew.go()
+        generator = server.load_generator(spec(8))
+        generator.go()
         before = readings(server)
         for _ in range(10):
-            crew.tick()
+            generator.tick()
             after = readings(server)
             assert [name for name in before if READ[name.partition("|")[0]].kind == "counter" and after[name] < before[name]] == []
             before = after
@@ -317,7 +317,7 @@ def test_a_server_that_dies_loses_its_users_and_lets_nobody_in() -> None:
         assert seen.tally.lost_users == seen.tally.whole.unknown == 8
         assert "ended at 5 s" in server.alive()
         with pytest.raises(ConnectionError, match="ended at 5 s"):
-            server.crew(order(8)).ready()
+            server.load_generator(spec(8)).ready()
 
 
 def test_a_storage_without_a_model_is_an_error_of_the_plan() -> None:

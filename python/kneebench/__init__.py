@@ -3,7 +3,7 @@
 The public names, and nothing else. Each is loaded when it is first used, so that the command line starts at once.
 
 >>> import kneebench
->>> plan = kneebench.read_plan("plans/simulated.toml")
+>>> plan = kneebench.preset("simulated")
 >>> sorted(plan.storages)
 ['fast drive', 'slow drive']
 """
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from kneebench.brief import Brief
     from kneebench.campaign import run
     from kneebench.errors import CheckFailed, DatabaseLost, InvalidMeasurement, KneebenchError, PlanError, Refused, UnknownPart
-    from kneebench.findings import read_plan
+    from kneebench.findings import preset, read_plan
     from kneebench.plan import Plan
     from kneebench.records import Climb, Comparison, Estimate, Knee, Results, Rung
     from kneebench.results import campaigns, load
+
+    __version__: str
 
 _HOMES = {
     "analysis.comparison": ("compare",),
@@ -30,7 +32,7 @@ _HOMES = {
     "brief": ("Brief",),
     "campaign": ("run",),
     "errors": ("CheckFailed", "DatabaseLost", "InvalidMeasurement", "KneebenchError", "PlanError", "Refused", "UnknownPart"),
-    "findings": ("read_plan",),
+    "findings": ("preset", "read_plan"),
     "plan": ("Plan",),
     "records": ("Climb", "Comparison", "Estimate", "Knee", "Results", "Rung"),
     "results": ("campaigns", "load"),
@@ -57,12 +59,15 @@ __all__ = [
     "compare",
     "knee",
     "load",
+    "preset",
     "read_plan",
     "run",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("kneebench")
     if name not in _HOME:
         raise AttributeError(f"module 'kneebench' has no attribute {name!r}")
     return getattr(import_module(f"kneebench.{_HOME[name]}"), name)

@@ -1,5 +1,17 @@
-"""`python -m kneebench`: the same as the command."""
+"""The command `kneebench`, and `python -m kneebench`: Ctrl-C also ends it cleanly while it still imports."""
 
-from kneebench.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Import the command line, then run it."""
+    try:
+        from kneebench.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

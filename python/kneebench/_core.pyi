@@ -1,51 +1,160 @@
-"""The hot path: virtual users, loading, histograms. Orders go in as JSON text; the interpreter lock is released while it works."""
+"""The hot path: load generator, loading, histograms. Every call that takes long releases the interpreter lock."""
+
+from collections.abc import Sequence
+from typing import Literal, final
 
 SESSION_SETTINGS: list[tuple[str, str]]
-"""What every virtual user of a PostgreSQL server sets for its session: (name, value)."""
+"""Settings of every session of the load generator on a PostgreSQL server: (name, value)."""
 
-class Crew:
-    """Many terminals over one server, from the first connection to the last answer."""
+NO_LIMITS: str
+"""The statement that lifts the time limits of a PostgreSQL server, role or database for a session."""
 
+ErrorClass = Literal["retry", "rolled_back", "full", "refused", "lost", "other"]
+
+class ConnectError(ConnectionError):
+    """Connections cannot be opened. `code` is the database's own code, empty if there is none."""
+
+    error_class: ErrorClass
+    code: str
+    message: str
+
+class LoadError(RuntimeError):
+    """A load failed. `code` is the database's own code, empty if there is none."""
+
+    error_class: ErrorClass
+    code: str
+    message: str
+
+@final
+class GeneratorSpec:
+    """The specification of a load generator; raises ValueError for a value out of range.
+
+    `first_user` counts the users of other load generators on the same database before this one, `all_users` those of all together
+    (0: no other one follows): each user then has the same home as with one load generator. `stream` is the number of the random
+    stream, which differs between the rungs of one `seed`. `rate_per_s` is None for a closed loop. `drain_s` is the time that a queue
+    (of an open loop, or for a connection) may take to empty after the window. `connections` are shared by the users; 0: one per user.
+    Workers are pinned to `cores` in turn; empty: not pinned.
+    """
+
+    def __init__(
+        self,
+        *,
+        users: int,
+        first_user: int = 0,
+        all_users: int = 0,
+        warehouses: int,
+        profile: Literal["spec", "hammerdb"],
+        home: Literal["all", "one"],
+        think_times: bool = False,
+        retries: int = 0,
+        seed: int,
+        stream: int,
+        rate_per_s: float | None = None,
+        drain_s: float = 10.0,
+        connections: int = 0,
+        workers: int,
+        cores: Sequence[int] = (),
+    ) -> None: ...
+    @property
+    def users(self) -> int: ...
+    @property
+    def first_user(self) -> int: ...
+    @property
+    def all_users(self) -> int: ...
+    @property
+    def warehouses(self) -> int: ...
+    @property
+    def profile(self) -> str: ...
+    @property
+    def home(self) -> str: ...
+    @property
+    def think_times(self) -> bool: ...
+    @property
+    def retries(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def stream(self) -> int: ...
+    @property
+    def rate_per_s(self) -> float | None: ...
+    @property
+    def drain_s(self) -> float: ...
+    @property
+    def connections(self) -> int: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def cores(self) -> list[int]: ...
+
+@final
+class Address:
+    """The address of a database, by the wire protocol of its server. `host` may be the directory of a Unix socket."""
+
+    def __init__(
+        self,
+        *,
+        protocol: Literal["postgres"],
+        host: str,
+        port: int,
+        user: str,
+        password: str | None = None,
+        database: str,
+        sslmode: str = "disable",
+        sslrootcert: str = "",
+    ) -> None: ...
+
+@final
+class LoadGenerator:
+    """Many terminals on one server, from the first connection to the last response."""
+
+    def __init__(self, spec: GeneratorSpec, address: Address) -> None: ...
     def ready(self) -> None:
-        """Open every connection and prepare every statement; raises ConnectionError with the server's words."""
+        """Open every connection and prepare every statement; raises ConnectError with the server's message."""
     def go(self) -> None:
         """Start the clock and the load, in the phase "warm_up"."""
     def tick(self) -> str:
-        """Wait for the end of the current second; JSON of all seconds ended since the last call (see workload.crew)."""
+        """Wait for the end of the current second; JSON of all seconds ended since the last call (records.Tick)."""
     def mark(self, phase: str) -> float:
         """Enter the phase "window" or "cool_down"; seconds since go."""
     def stop(self) -> str:
-        """Let every transaction that began end, close the connections; JSON of the tally (see workload.crew)."""
+        """Let every transaction that began end, close the connections; JSON of the tally (records.Tally)."""
 
-def postgres_crew(order: str) -> Crew:
-    """A crew for a PostgreSQL server; nothing is opened before ready()."""
-
+@final
 class SimulatedServer:
-    """A database and its drives as a discrete-event model with a clock of its own."""
+    """A database and its drives as a discrete-event model with its own clock."""
 
     def __init__(self, model: str) -> None: ...
-    def crew(self, order: str) -> Crew:
-        """A crew on the simulated clock: tick() returns as soon as a simulated second has been worked off."""
+    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
+        """A load generator on the simulated clock: tick() returns as soon as a second is simulated."""
     def readings(self) -> dict[str, float]:
-        """Cumulative counters by "quantity|source", as real meters would give them."""
+        """Cumulative counters by "quantity|source", as of real meters."""
     def now_s(self) -> float:
         """The simulated clock."""
     def ledger(self) -> dict[str, int]:
-        """Sums over what the tables would hold: next_order_ids, orders, new_orders, w_ytd_cents, committed, ..."""
+        """Sums over the tables: next_order_ids, orders, new_orders, w_ytd_cents, committed, ..."""
     def checkpoint(self) -> None:
-        """A checkpoint that someone asked for; over at once."""
+        """A requested checkpoint; it ends at once."""
     def ended(self) -> str:
-        """What was seen of the server's end; empty while it lives."""
+        """The reason of the server's end; empty while it is alive."""
 
+@final
+class TableLoad:
+    """One table of a load: the statements before its rows, in the same transaction, and the statement that takes the rows."""
+
+    def __init__(self, *, name: str, before: Sequence[str], fill: str) -> None: ...
+
+@final
 class Loading:
-    """One load under way on threads of its own."""
+    """One load on its own threads; the tables start in the given order."""
 
-    def __init__(self, order: str) -> None: ...
+    def __init__(
+        self, *, address: Address, warehouses: int, profile: Literal["spec", "hammerdb"], seed: int, streams: int, tables: Sequence[TableLoad]
+    ) -> None: ...
     def start(self) -> None: ...
     def progress(self) -> dict[str, int]:
         """{"rows", "rows_total", "bytes"} so far."""
     def wait(self, timeout_s: float) -> bool:
-        """True once all is loaded; raises RuntimeError with the server's words when a stream failed."""
+        """True once all is loaded; raises LoadError with the server's message if a stream failed."""
     def cancel(self) -> None: ...
 
 def merge_histograms(histograms: list[str]) -> dict[str, float]:

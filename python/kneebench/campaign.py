@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kneebench import catalogue
+from kneebench.analysis.disturbance import TRIES
 from kneebench.analysis.words import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.errors import PlanError, Refused
@@ -18,28 +19,30 @@ from kneebench.findings import findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
-from kneebench.ladder.report import Visit, report
+from kneebench.ladder.report import Report, Visit
 from kneebench.measurement.rung import Measured, measure
+from kneebench.measurement.underway import described
 from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Cell, Climb, Event, Finding, Order, Results, Rung, Watch
 from kneebench.results.store import Store
 
-GONE_ON = "{}: its climb was gone on with on a database restored again: its consistency conditions and its drift tell of what was measured since"
+RESUMED = "{}: this climb was resumed on a freshly restored database; drift and consistency checks cover only what was measured after the resume"
 RESULTS = Path("kneebench-results")
 """Where campaigns are kept when no other folder is named."""
 
 
-def run(plan: Plan, folder: Path | None = None, watch: Watch = lambda event: None, fresh: bool = False) -> Results:
+def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda event: None, fresh: bool = False, brief: bool = False) -> Results:
     """Measure a whole campaign and give its results.
 
     `folder` holds campaigns, one folder each. An unfinished one of the same plan, image and kneebench is
     continued unless `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is put back, what was measured stays.
+    `brief` says that one is to be written next: until it is there, `kneebench run` writes it and does not measure again.
     Raises PlanError or Refused before anything is changed; InvalidMeasurement when the database is lost.
 
-    >>> from kneebench import read_plan
-    >>> results = run(read_plan("plans/simulated.toml"), folder=getfixture("tmp_path"))
+    >>> from kneebench import preset, run
+    >>> results = run(preset("simulated"), folder="kneebench-results")
     >>> results.finished, results.campaign.simulated
     (True, True)
     """
@@ -47,21 +50,29 @@ def run(plan: Plan, folder: Path | None = None, watch: Watch = lambda event: Non
     journal.clean(watch)
     engine = catalogue.engine(plan, journal)
     _refuse(findings(plan, engine, journal))
-    root, machine = folder or RESULTS, host(plan.paths)
+    servers = {name: engine.where(name) for name in plan.storages}
+    root, machine = Path(folder or RESULTS), host(dict.fromkeys(path for server in servers.values() for path in server.paths))
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
+        watch(_opened(store))
         image = engine.prepare(watch)
         if differing := store.differing(image):
-            watch(Event(kind="warning", doing=f"{store.folder} is not gone on with ({differing}): a fresh campaign begins"))
+            watch(Event(kind="warning", doing=f"cannot resume {store.folder} ({differing}); starting a new campaign"))
             store = stack.enter_context(Store.create(root, plan, machine))
+            watch(_opened(store))
         if store.rungs:
-            watch(Event(kind="start", doing=f"going on with {store.folder.name}: rungs kept: {store.rungs}"))
+            watch(Event(kind="start", doing=f"resuming {store.folder.name} ({store.rungs} rung{'' if store.rungs == 1 else 's'} already measured)"))
         store.put_image(image)
+        store.put_servers(servers)
         bench = Bench(plan, engine, store, watch)
         climbs = [bench.climb(cell) for cell in cells(plan)]
-        for visit in report(climbs, plan.ladder):
+        for visit in Report(climbs, plan.ladder).visits():
             bench.visit(visit)
-        return store.finish(exit_code)
+        return store.finish(exit_code, awaits_brief=brief)
+
+
+def _opened(store: Store) -> Event:
+    return Event(kind="start", doing=f"writing results to {store.folder}", data={"folder": str(store.folder)})
 
 
 def _refuse(found: Sequence[Finding]) -> None:
@@ -69,7 +80,7 @@ def _refuse(found: Sequence[Finding]) -> None:
     for finding in found:
         if finding.level in ("error", "refused"):
             kind = Refused if finding.level == "refused" else PlanError
-            raise kind(f"checking {finding.subject}", seen=finding.seen, do=finding.do)
+            raise kind(finding.subject, seen=finding.seen, do=finding.do)
 
 
 class Bench:
@@ -97,33 +108,38 @@ class Bench:
         return climbed
 
     def visit(self, visit: Visit) -> None:
-        """Measure what the report wants of one cell, on one restore."""
-        with Restored(self, visit.cell, visit.repeat) as place:
-            for order in visit.orders:
-                place.rung(order)
+        """Measure what the report wants of one cell, on one restore; then ask the conditions of the data that its figures come from."""
+        with Restored(self, visit.cell, visit.repeat, visit.load) as place:
+            followed(visit.steps, place.rung)
+            if place.last and not self.store.has_conditions(place.last):
+                place.load_again()
+                self.store.put_conditions(place.last, place.server.conditions(self.watch))
 
     def tell(self, rung: Rung, *, kept: bool) -> None:
         """Tell the watcher of a rung: measured now, or kept from before."""
         self.watch(Event(kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept}))
 
     def _cores(self, cell: Cell) -> int:
-        """Of the database, as far as the plan or this machine tells; of a server by URL nothing does, so its climb begins at 1 user."""
-        storage = self.plan.storages[cell.storage]
-        if self.plan.urls[cell.storage]:
-            if isinstance(self.plan.ladder.users, tuple) and not self.plan.ladder.users[0]:
-                self.store.put_note("the climb began at 1 user: how many cores a server by URL has is not known")
-            return 1
-        return storage.simulated.cores if storage.simulated else len(self.plan.database.cores) or host().cores
+        """Of the database; of a server on another machine nobody tells, so its climb begins at 1 user."""
+        cores = self.engine.where(cell.storage).cores
+        if not cores and isinstance(self.plan.ladder.users, tuple) and not self.plan.ladder.users[0]:
+            self.store.put_note("the climb started at 1 user because the core count of an external server is unknown")
+        return len(cores) or 1
 
 
 class Restored:
-    """One restored database: made when the first rung really has to be measured, removed at the end."""
+    """One restored database: made when the first rung really has to be measured, removed at the end.
 
-    def __init__(self, bench: Bench, cell: Cell, repeat: int = 0) -> None:
+    `load` is measured on it first, for nothing; without one, the first rung that is kept of a database that was here before.
+    """
+
+    def __init__(self, bench: Bench, cell: Cell, repeat: int = 0, load: Order | None = None) -> None:
         self.bench, self.cell, self.repeat = bench, cell, repeat
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
-        self._kept: Order | None = None
+        self._load = load
+        self.last: Order | None = None
+        """The latest order that was measured or kept."""
 
     def __enter__(self) -> Restored:
         return self
@@ -143,29 +159,47 @@ class Restored:
         """The kept rung of this order, or else a new one, measured and kept."""
         kept = self.bench.store.rung(order)
         if kept and self._server is None:
-            self._kept = self._kept or order
+            self._load = self._load or order
         rung = kept or self._measured(order)
+        self.last = order
         self.bench.tell(rung, kept=kept is not None)
         return rung
 
     def _measured(self, order: Order) -> Rung:
         first = self._server is None
-        measured = self._measure(order, cold=not self.load_again() and first)
+        measured = self._undisturbed(order, cold=not self.load_again() and first)
         rung = measured.rung.model_copy(update={"restore_s": self.server.restore_s}) if first else measured.rung
         self.bench.store.put(measured._replace(rung=rung))
         return rung
 
-    def load_again(self) -> bool:
-        """True where this is gone on with: its database is restored again, cold and untouched, and the first rung is measured on it once more, for nothing.
+    def _undisturbed(self, order: Order, *, cold: bool) -> Measured:
+        """The first try that nothing from outside made invalid, or the last one; it says what became of those before."""
+        tried: list[str] = []
+        while True:
+            measured = self._measure(order, cold=cold and not tried)
+            if not measured.disturbed or len(tried) + 1 == TRIES:
+                return measured._replace(rung=_with_tries(measured.rung, tried))
+            tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {measured.disturbed}")
+            self.bench.watch(Event(kind="warning", doing=f"{described(order)}: attempt {len(tried)} of {TRIES} is invalid: {measured.disturbed}"))
 
-        That rung fills the cache as it did before, and leaves the consistency conditions something to find.
+    def load_again(self) -> bool:
+        """True where the database is restored, cold and untouched, and a load was put on it now: in the report before latency, else where this is
+        gone on with.
+
+        It fills the cache, as it did before, and leaves the consistency conditions something to find.
         """
-        if self._server is not None or self._kept is None:
+        if self._server is not None or self._load is None:
             return False
         if not self.repeat:
-            self.bench.store.put_note(GONE_ON.format(self.cell.storage))
-        self._measure(self._kept, cold=True)
+            self.bench.store.put_note(RESUMED.format(self.cell.storage))
+        self._measure(self._load, cold=True)
         return True
 
     def _measure(self, order: Order, *, cold: bool) -> Measured:
-        return measure(order, self.bench.plan, self.server, self.bench.plan.storages[self.cell.storage].paths, self.bench.watch, cold=cold)
+        return measure(order, self.bench.plan, self.server, self.server.paths, self.bench.watch, cold=cold)
+
+
+def _with_tries(rung: Rung, tried: Sequence[str]) -> Rung:
+    """The rung with a note for each try before it: that one was invalid and is not kept."""
+    notes = (f"attempt {number} of {len(tried) + 1} was invalid and was repeated: {seen}" for number, seen in enumerate(tried, start=1))
+    return rung.model_copy(update={"notes": (*rung.notes, *notes)})

@@ -10,45 +10,46 @@ from typing import Annotated, Any
 import typer
 
 from kneebench.commands import campaigns, measuring, plans
-from kneebench.ending import Commands, print_anything, stop_at_sigterm
+from kneebench.ending import Commands, end_at_once, print_anything, stop_at_sigterm
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 app = typer.Typer(cls=Commands, rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False, context_settings=_SETTINGS)
-printing_plans = typer.Typer(rich_markup_mode=None, help="Print a plan to start from, or the schema of plans.")
+printing_plans = typer.Typer(rich_markup_mode=None, help="Print a plan to start from, or the plan schema.")
 
 
 @app.callback(invoke_without_command=True)
 def kneebench(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """What does this storage buy my database?
 
-    Kneebench loads a real database, adds virtual users until throughput stops growing, measures that
-    knee again with care on each storage that the plan names, and writes a brief that says what each
-    storage bought and how sure that is.
+    Kneebench runs a real database on each storage in the plan, adds virtual users until throughput
+    stops growing, measures that knee in repeated final runs, and writes a brief with the gain from
+    each storage and its confidence interval.
 
     \b
-    The main job, without root and without a second drive: the disk under this directory
-    against the same database in memory.
-      kneebench check              what would be written where, and how long it takes
-      kneebench run                measure; the brief's path is printed at the end
+    The default plan needs no root and no second drive: the disk under this directory vs. the same
+    database in memory.
+      kneebench check              dry run: prerequisites, paths, disk space, duration
+      kneebench run                measure; the path of the brief is printed at the end
 
     \b
-    With a plan of your own:
+    With your own plan:
       kneebench plan preset quick > plan.toml
       kneebench check plan.toml
       kneebench run plan.toml
 
     \b
-    A whole campaign in seconds, on a simulated database, to see how it goes:
+    A complete campaign in seconds, on a simulated database:
       kneebench plan preset simulated > simulated.toml
       kneebench run simulated.toml
 
     \b
-    Exit codes: 0 done; 1 something else that was foreseen; 2 the plan, or what it names, is wrong;
-    3 an invalid measurement; 4 a self-check failed; 5 refused for safety; 130 stopped by Ctrl-C.
+    Exit codes: 0 success; 1 other handled error, or internal error (please report); 2 wrong plan,
+    path or option; 3 invalid measurement, or no usable figure for a storage; 4 failed self-check;
+    5 refused for safety; 130 interrupted.
     """
     if version:
         from importlib.metadata import version as version_of
@@ -69,11 +70,14 @@ app.command("show")(campaigns.show)
 app.command("compare")(campaigns.compare)
 app.command("brief")(campaigns.write_brief)
 app.command("clean")(measuring.clean)
-app.command("parts")(measuring.parts)
+app.command("components")(measuring.components)
 
 
 def main() -> None:
     """The command `kneebench`."""
     stop_at_sigterm()
     print_anything()
-    app(prog_name="kneebench")
+    try:
+        app(prog_name="kneebench")
+    finally:
+        end_at_once()

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,7 +21,7 @@ from typer.core import TyperGroup
 STOPPED = 130
 """As a shell tells of a process that Ctrl-C ended: 128 + SIGINT."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_FILES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOENT)
+_FILES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP)
 """What is wrong with a place that the user named, or that the environment names."""
 
 
@@ -31,8 +32,8 @@ class Commands(TyperGroup):
         """Run the command that was named."""
         try:
             return super().invoke(context)
-        except KeyboardInterrupt:
-            _say("stopped; what was measured is kept, and the same command goes on from there")
+        except KeyboardInterrupt as stop:
+            _say(" ".join(["Interrupted.", *_notes(stop)]))
             raise typer.Exit(STOPPED) from None
         except BrokenPipeError:
             raise
@@ -43,14 +44,30 @@ class Commands(TyperGroup):
             raise typer.Exit(code) from None
 
 
+def _notes(error: BaseException) -> list[str]:
+    """What was added to an error on its way up (PEP 678): the command that resumes the campaign."""
+    return list(getattr(error, "__notes__", []))
+
+
 def stop_at_sigterm() -> None:
     """Let SIGTERM and a closed terminal end a run as cleanly as Ctrl-C does."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
+    _handle((signal.SIGTERM, signal.SIGHUP), stop)
+
+
+def end_at_once() -> None:
+    """From now on a signal ends the process by itself: there is nothing to put back, and Python's own end would print the interrupt."""
+    _handle((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
+
+
+def _handle(numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+    """One that whoever started us had ignored stays so: `nohup` does that to SIGHUP."""
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def print_anything() -> None:
@@ -67,20 +84,23 @@ def _told(error: Exception) -> int | None:
     if type(error).__module__.startswith(("typer", "click")):
         return None
     if isinstance(error, KneebenchError):
-        _say(str(error))
+        _say("\n".join([str(error), *_notes(error)]))
         return error.exit_code
     if isinstance(error, OSError) and error.errno in _FULL:
-        _say(f"while writing {error.filename or 'a file'}: {error.strerror}; free some space, then start again: what was measured is kept")
+        _say("\n".join([f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space", *_notes(error)]))
         return PlanError.exit_code
     if isinstance(error, OSError) and error.errno in _FILES and error.filename:
-        _say(f"while using {error.filename}: {error.strerror}; name another place, or make this one usable")
+        _say("\n".join([f"cannot use {error.filename}: {error.strerror}; choose another path, or correct this one", *_notes(error)]))
         return PlanError.exit_code
-    _say(f"kneebench met what it did not foresee: {type(error).__name__}: {error}\nThe traceback is in {_keep(error)}; please report it.")
+    unforeseen = f"internal error: {type(error).__name__}: {error}\nPlease report it with the traceback in {_keep(error)}"
+    _say("\n".join([unforeseen, *_notes(error)]))
     return KneebenchError.exit_code
 
 
 def _say(message: str) -> None:
-    print(f"kneebench: {message}", file=sys.stderr)
+    from kneebench.visible import visible
+
+    print(visible(f"kneebench: {message}"), file=sys.stderr)
 
 
 def _keep(error: Exception) -> Path:

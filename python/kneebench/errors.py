@@ -1,31 +1,80 @@
 """The error tree, and the exit code that each branch has on the command line.
 
-    KneebenchError                 1   anything else that we foresaw
-    ├── PlanError                  2   the plan, or what it names, is wrong
-    │   └── UnknownPart            2   a name that no part of the catalogue has
-    ├── InvalidMeasurement         3   measured, but what was measured is not what was asked
+    KneebenchError                 1   any other handled error
+    ├── PlanError                  2   the plan, or something that it names, is wrong
+    │   └── UnknownPart            2   a name that no component has
+    ├── InvalidMeasurement         3   a measurement that must not be used
     │   └── DatabaseLost           3   the server went away in mid-rung
     ├── CheckFailed                4   a self-check of the results failed
-    └── Refused                    5   going on could destroy something that is not ours
+    └── Refused                    5   continuing could destroy something that is not kneebench's
 
-Every message has three parts: what was being done, what was seen, what to do.
+Every message has three parts: what failed, why, and the command or key that fixes it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+_STEMS = {
+    "choosing": "choose",
+    "comparing": "compare",
+    "creating": "create",
+    "dropping": "drop",
+    "locating": "locate",
+    "looking": "find",
+    "making": "make",
+    "measuring": "measure",
+    "placing": "place",
+    "preparing": "prepare",
+    "removing": "remove",
+    "resolving": "resolve",
+    "restoring": "restore",
+    "running": "run",
+    "saving": "save",
+    "shutting": "shut",
+    "sizing": "size",
+    "using": "use",
+    "writing": "write",
+}
+"""Verbs that lose more than their ending; "looking for" something is finding it."""
+
+
+def _what_failed(doing: str) -> str:
+    """An action as what could not be done; anything else (a key, a storage, a rung) as it is.
+
+    >>> _what_failed("opening x"), _what_failed("looking for x"), _what_failed("search on disk, 8 users")
+    ('cannot open x', 'cannot find x', 'search on disk, 8 users')
+    """
+    verb, _, rest = doing.partition(" ")
+    if not verb.endswith("ing"):
+        return doing
+    return f"cannot {_STEMS.get(verb, verb.removesuffix('ing'))} {rest.removeprefix('for ') if verb == 'looking' else rest}".rstrip()
+
 
 class KneebenchError(Exception):
-    """A foreseen failure: what was being done, what was seen, what to do.
+    """A handled failure: what failed (an action, or an object such as a key), why, and what fixes it.
 
     >>> print(KneebenchError("starting the server", seen="port 5432 is in use", do="stop the other server"))
-    while starting the server: port 5432 is in use; stop the other server
+    cannot start the server: port 5432 is in use; stop the other server
+    >>> print(KneebenchError("workload.client_cores", seen="there is no core 9", do="use 0 or 1"))
+    workload.client_cores: there is no core 9; use 0 or 1
     """
 
     exit_code = 1
 
     def __init__(self, doing: str, *, seen: str, do: str = "") -> None:
         self.doing, self.seen, self.do = doing, seen, do
-        super().__init__(f"while {doing}: {seen}" + (f"; {do}" if do else ""))
+        super().__init__(f"{_what_failed(doing)}: {seen}" + (f"; {do}" if do else ""))
+
+    def also(self, do: str) -> None:
+        """One thing more to do: what could not be put back behind this failure.
+
+        >>> error = KneebenchError("reading", seen="no answer", do="start the server")
+        >>> error.also("drop the copy")
+        >>> print(error)
+        cannot read: no answer; start the server; drop the copy
+        """
+        KneebenchError.__init__(self, self.doing, seen=self.seen, do="; ".join(filter(None, (self.do, do))))
 
 
 class PlanError(KneebenchError):
@@ -37,8 +86,8 @@ class PlanError(KneebenchError):
 class UnknownPart(PlanError):
     """The plan names a part that the catalogue does not have."""
 
-    def __init__(self, shelf: str, name: str, known: list[str]) -> None:
-        super().__init__(f"looking for the {shelf} {name!r}", seen="there is none of that name", do=f"the names are: {', '.join(known)}")
+    def __init__(self, shelf: str, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"{shelf} {name!r}", seen="unknown name", do=f"available: {', '.join(known)}")
 
 
 class InvalidMeasurement(KneebenchError):

@@ -5,7 +5,7 @@ Every record goes to JSON with ``model_dump_json`` and comes back with ``model_v
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +19,11 @@ class Record(BaseModel):
     """A frozen value; unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __dir__(self) -> list[str]:
+        """Its own names and the two ways to JSON: tab completion shows what was measured, not the library below."""
+        own = {*super().__dir__()} - {*dir(BaseModel)} | {"model_dump", "model_dump_json"}
+        return sorted(name for name in own if not name.startswith("_"))
 
 
 # --- the machine and what is asked of it ---------------------------------------------------------
@@ -61,12 +66,19 @@ class Cell(Record):
 
 
 class Finding(Record):
-    """One line of `kneebench check`: what was looked at, what was seen, what to do."""
+    """One line of `kneebench check`: what was looked at, what was seen, what to do.
+
+    `writes_bytes` is the most that it puts on a disk (or in memory) and removes again, `keeps_bytes`
+    what stays there; `takes_s` is how long the campaign takes, where the finding is about that.
+    """
 
     level: Literal["ok", "note", "warning", "error", "refused"]
     subject: str
     seen: str
     do: str = ""
+    writes_bytes: int = 0
+    keeps_bytes: int = 0
+    takes_s: float | None = None
 
 
 class Address(Record):
@@ -79,6 +91,18 @@ class Address(Record):
     database: str = "kneebench"
     sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
     sslrootcert: str = ""
+
+
+class Whereabouts(Record):
+    """Where a server runs. `cores` are those that it may use and `paths` its directories (data, log), both empty where they are not known;
+    `seen` says in words where it is, `notes` what of it is not known, `process` the number of its first process on this machine."""
+
+    here: bool = False
+    seen: str = ""
+    process: int = 0
+    cores: tuple[int, ...] = ()
+    paths: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Setting(Record):
@@ -153,7 +177,7 @@ class Latency(Record):
     p999_high_s: float
     max_s: float
     overflow: int = 0
-    histogram: str = ""
+    histogram: str = Field(default="", repr=False)
 
     @property
     def p999_is_certain(self) -> bool:
@@ -189,6 +213,10 @@ class Tally(Record):
     transactions: dict[str, TransactionTally]
     latency: Latency | None
     wait: Latency | None = None
+    delay: Latency | None = None
+    """The load generator's own, per transaction: it is in no latency. None: not measured."""
+    delay_stamped: int = 0
+    """How many of these rest on the kernel's receive stamps; the others on its scheduler's counts."""
     errors: tuple[SeenError, ...] = ()
     unstarted: int = 0
     lost_users: int = 0
@@ -198,7 +226,8 @@ class Tally(Record):
     """Cores that the workers shared; None: not told."""
 
     def _sum(self, scope: Literal["whole", "window"]) -> Counts:
-        return sum((getattr(t, scope) for t in self.transactions.values()), Counts())
+        counts = [getattr(one, scope) for one in self.transactions.values()]
+        return Counts(**{name: sum(getattr(one, name) for one in counts) for name in Counts.model_fields})
 
     @property
     def whole(self) -> Counts:
@@ -246,12 +275,21 @@ class Check(Record):
     sentence: str
 
 
+class Counted(Record):
+    """What the database counted over a rung, from idle to idle: the rise of sum D_NEXT_O_ID, its commits and rollbacks."""
+
+    next_order_ids: int
+    commits: int
+    rollbacks: int
+
+
 class Rung(Record):
     """One number of users (or one rate), measured.
 
     `quantities` are summaries over the window by quantity name; `nopm_server`, `tpm` are as the
     database counts them over the window; `notes` say what the reader must know ("not steady");
-    `invalid` says why the rung must not be used (the client was measured, not the database).
+    `invalid` says why the rung must not be used (the client was measured, not the database); `counted` is None in files of before
+    it was kept.
     """
 
     order: Order
@@ -260,11 +298,20 @@ class Rung(Record):
     steady: bool
     tally: Tally
     tpm: float
+    counted: Counted | None = None
     quantities: dict[str, Summary] = Field(default_factory=dict)
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
     invalid: str = ""
     restore_s: float | None = None
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        """What was ordered and what came of it; not the histograms, quantities and checks."""
+        yield "key", self.order.key
+        yield "nopm", round(self.tally.nopm)
+        yield "mean_s", self.tally.latency and float(f"{self.tally.latency.mean_s:.3g}")
+        yield "steady", self.steady
+        yield "invalid", self.invalid
 
     @property
     def users(self) -> int:
@@ -300,15 +347,16 @@ class Second(Record):
     p99_s: float
     p999_s: float
     max_s: float
-    histogram: str = ""
+    histogram: str = Field(default="", repr=False)
 
 
 class Tick(Record):
-    """What the crew tells once a second."""
+    """What the crew tells once a second. `late_s`: the longest time since the last one that its threads did not run when they were due."""
 
     now_s: float
     alive: int
     seconds: tuple[Second, ...]
+    late_s: float = 0.0
 
 
 # --- verdicts and answers --------------------------------------------------------------------------
@@ -325,8 +373,24 @@ class Verdict(Record):
     mark: bool = False
 
 
+class Limits(Record):
+    """The plan's stop limits, by which the analysis judges too; the defaults are those of a plan that names none.
+
+    `elasticity`: of throughput to users, on a plateau; `log_write_s`: the longest mean log write; `cores_busy`: the share from which
+    the database's cores are busy.
+    """
+
+    elasticity: float = 0.07
+    log_write_s: float = 0.005
+    cores_busy: float = 0.97
+
+
 class Climb(Record):
-    """One cell's rungs in the order measured, and why it ended. `bracket` are the users between which the knee lies."""
+    """One cell's rungs in the order measured, and why it ended. `bracket` are the users between which the knee lies.
+
+    `checks` are the consistency conditions after the climb, `final_checks` those after each final run, by the key of its last rung.
+    `limits` are the plan's: they are read from it with the campaign, not stored here a second time.
+    """
 
     cell: Cell
     rungs: tuple[Rung, ...]
@@ -335,6 +399,15 @@ class Climb(Record):
     knee_users: int | None = None
     bracket: tuple[int, int] | None = None
     checks: tuple[Check, ...] = ()
+    final_checks: dict[str, tuple[Check, ...]] = Field(default_factory=dict)
+    limits: Limits = Field(default=Limits(), exclude=True)
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        """Of the rungs only how many: each holds histograms."""
+        yield "storage", self.cell.storage
+        yield "rungs", len(self.rungs)
+        yield "knee_users", self.knee_users
+        yield "stopped_by", self.stopped_by
 
     def of(self, *phases: Phase) -> tuple[Rung, ...]:
         """The rungs of these phases, as measured."""
@@ -342,7 +415,7 @@ class Climb(Record):
 
 
 class Estimate(Record):
-    """A number that may leave the analysis: value, 95 % interval, how many runs it rests on, how it was made."""
+    """A number that may leave the analysis: value, 95% interval, how many runs it rests on, how it was made."""
 
     value: float
     low: float
@@ -403,6 +476,8 @@ class Campaign(Record):
     simulated: bool
     settings: dict[str, tuple[Setting, ...]] = Field(default_factory=dict)
     image: dict[str, str] = Field(default_factory=dict)
+    servers: dict[str, Whereabouts] = Field(default_factory=dict)
+    """By storage; empty in campaigns of old."""
     command: str = ""
     notes: tuple[str, ...] = ()
 
@@ -414,3 +489,16 @@ class Results(Record):
     climbs: tuple[Climb, ...]
     folder: Path | None = None
     finished: bool = False
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        """What fits one screen; `model_dump_json` has all."""
+        yield "id", self.campaign.id
+        yield "simulated", self.campaign.simulated
+        yield "finished", self.finished
+        yield "climbs", self.climbs
+
+    def _repr_html_(self) -> str:
+        """The answer table, in a notebook."""
+        from kneebench.analysis.answer import as_html
+
+        return as_html(self)

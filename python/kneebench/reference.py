@@ -18,29 +18,34 @@ _COLUMNS = 100
 
 _PLAN_HEAD = """# The plan
 
-A plan is one TOML file. It says what shall be asked: storages to compare, the database, the workload, how the
-knee is searched. Only `[storages]` is required. `kneebench plan preset quick` prints one to start from,
-`kneebench check plan.toml` says what it would do here, and every error names file, line, key, what was seen and
-what is allowed. The same as a JSON Schema: `kneebench plan schema`.
+A plan is one TOML file. It names the storages to compare, the database, the workload and the search for the knee.
+Only `[storages]` is required, or `database.url` alone. `kneebench plan preset quick` prints a plan to start from.
+`kneebench check plan.toml` is a dry run. Every error names file, line, key, the value found and the values allowed.
+`kneebench plan schema` prints the JSON Schema.
 
 Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`. Paths are relative to the directory
-in which kneebench is started. A password never stands in a plan: it comes from `PGPASSWORD` or from a passfile.
+in which kneebench is started. A plan contains no password: it comes from `PGPASSWORD` or from a passfile.
+Secrets for a `restore_command` belong in its environment or in a file that it reads. The command inherits kneebench's
+environment, except for `PGPASSWORD`. Results contain only the command's first word and a hash.
+
+Limits: 256 KiB per plan, one week (`"168h"`) per warm-up or window, 30 days (`"720h"`) per climb, 100 characters per
+name. Names, texts and paths are single lines without control characters.
 """
 
 _CLI_HEAD = """# The command line
 
 Progress goes to stderr: a live table in a terminal, plain lines elsewhere. Results go to stdout. With `--json`
-`run` prints one event a line on stdout, and the other commands print one document.
+`run` prints one event per line on stdout, and the other commands print one document.
 
 | exit code | |
 |---|---|
-| 0 | done |
-| 1 | something else that was foreseen: the message says what was being done, what was seen, what to do |
-| 2 | the plan, or something on this machine that it names, is wrong; also a wrong option |
-| 3 | something was measured, but not what was asked: the database was lost or out of room, transactions failed, or the load generator was the limit |
-| 4 | a self-check of the results failed: the figures cannot be trusted |
-| 5 | refused: going on could destroy something that is not kneebench's |
-| 130 | stopped by Ctrl-C or SIGTERM: the machine was put back, what was measured is kept |
+| 0 | success |
+| 1 | other handled error: the message names the object, the reason and the fix; or an internal error, please report |
+| 2 | wrong plan, wrong option, or something wrong on this machine that the plan names |
+| 3 | invalid measurement: the database was lost or out of space, transactions failed, or the load generator was the bottleneck |
+| 4 | a self-check of the results failed: do not trust the figures |
+| 5 | refused: continuing could destroy something that is not kneebench's |
+| 130 | interrupted by Ctrl-C or SIGTERM: changes to the machine are undone, measured rungs are saved |
 """
 
 
@@ -76,7 +81,7 @@ def _section(table: Table) -> Iterator[str]:
     yield f"## `[{name}]`" if name else "## Top level"
     yield f"\n{table.description}\n"
     if table.keys:
-        yield "| key | what it is | allowed | default |"
+        yield "| key | description | allowed | default |"
         yield "|---|---|---|---|"
         yield from (_row(key) for key in table.keys)
         yield ""

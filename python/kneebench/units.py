@@ -57,10 +57,10 @@ def size(value_bytes: float) -> str:
 def time(value_s: float) -> str:
     """A time for people, three digits.
 
-    >>> time(0.00487), time(90), time(0)
-    ('4.87 ms', '1.5 min', '0 ns')
+    >>> time(0.00487), time(90), time(0.00021), time(0)
+    ('4.87 ms', '1.5 min', '210 µs', '0 ns')
     """
-    return _scaled(value_s, [(u, TIME[u]) for u in ("h", "min", "s", "ms", "us", "ns")])
+    return _scaled(value_s, [(u.replace("us", "µs"), TIME[u]) for u in ("h", "min", "s", "ms", "us", "ns")])
 
 
 def count(value: float) -> str:

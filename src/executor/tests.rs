@@ -1,4 +1,4 @@
-//! The executor's time and order.
+//! Time and order of the executor.
 
 use super::*;
 
@@ -7,13 +7,13 @@ fn clock(executor: &Executor) -> SimulatedClock {
 }
 
 #[test]
-fn the_clock_jumps_to_the_next_timer_and_no_further_than_asked() {
+fn the_clock_jumps_to_the_next_timer_and_no_further_than_its_limit() {
     let mut executor = Executor::default();
     let (seen, clock) = (Rc::new(Cell::new(0)), clock(&executor));
-    let told = seen.clone();
+    let stored = seen.clone();
     executor.spawn(async move {
         clock.sleep_until(3_600_000_000_007).await;
-        told.set(clock.now_ns());
+        stored.set(clock.now_ns());
     });
     executor.run_until(1_000_000_000);
     assert_eq!((executor.timeline().now_ns(), seen.get(), executor.alive()), (1_000_000_000, 0, 1));
@@ -22,7 +22,7 @@ fn the_clock_jumps_to_the_next_timer_and_no_further_than_asked() {
 }
 
 #[test]
-fn timers_of_one_instant_fire_in_the_order_they_were_asked_for() {
+fn timers_of_one_instant_fire_in_the_order_they_were_armed() {
     let mut executor = Executor::default();
     let order = Rc::new(RefCell::new(Vec::new()));
     for user in 0..100 {
@@ -37,7 +37,7 @@ fn timers_of_one_instant_fire_in_the_order_they_were_asked_for() {
 }
 
 #[test]
-fn a_later_crews_clock_starts_at_zero() {
+fn the_clock_of_a_later_load_starts_at_zero() {
     let mut executor = Executor::default();
     executor.run_until(42);
     assert_eq!((clock(&executor).now_ns(), executor.timeline().now_ns()), (0, 42));
@@ -46,24 +46,24 @@ fn a_later_crews_clock_starts_at_zero() {
 #[test]
 fn a_task_woken_by_another_task_runs_in_the_same_instant() {
     let mut executor = Executor::default();
-    let (bell, heard) = (Rc::new(RefCell::new(None::<Waker>)), Rc::new(Cell::new(None)));
-    let (ring, told, now) = (bell.clone(), heard.clone(), clock(&executor));
+    let (waker_slot, woken_at) = (Rc::new(RefCell::new(None::<Waker>)), Rc::new(Cell::new(None)));
+    let (store_waker, stored, now) = (waker_slot.clone(), woken_at.clone(), clock(&executor));
     executor.spawn(async move {
-        let mut asked = false;
+        let mut polled = false;
         std::future::poll_fn(|context| {
-            *ring.borrow_mut() = Some(context.waker().clone());
-            if std::mem::replace(&mut asked, true) { Poll::Ready(()) } else { Poll::Pending }
+            *store_waker.borrow_mut() = Some(context.waker().clone());
+            if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-        told.set(Some(now.now_ns()));
+        stored.set(Some(now.now_ns()));
     });
-    let ringer = clock(&executor);
+    let clock_of_waker = clock(&executor);
     executor.spawn(async move {
-        ringer.sleep_until(9).await;
-        bell.borrow().iter().for_each(Waker::wake_by_ref);
+        clock_of_waker.sleep_until(9).await;
+        waker_slot.borrow().iter().for_each(Waker::wake_by_ref);
     });
     executor.run_until(9);
-    assert_eq!(heard.get(), Some(9));
+    assert_eq!(woken_at.get(), Some(9));
 }
 
 #[test]

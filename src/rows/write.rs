@@ -1,15 +1,16 @@
-//! One row of each table (TPC-C 4.3.3.1), columns in the tables' order (databases/postgres/schema.sql).
+//! One row of each table (TPC-C 4.3.3.1), columns in the tables' order (each engine's schema).
 
-use crate::copy_format::Page;
 use crate::inputs::{DISTRICTS, ITEMS, Profile, last_name};
+use crate::row_sink::RowWriter;
+use crate::rows::random_text::{letters, original};
 use crate::rows::{FIRST_UNDELIVERED, ORDERS, Rows, Table};
 
-/// 2026-01-01 00:00 UTC in microseconds since 2000: a fixed date, since the same seed shall give the same bytes.
+/// 2026-01-01 00:00 UTC in microseconds since 2000: a fixed date, so that the same seed gives the same bytes.
 const LOADED_AT: i64 = 9_497 * 86_400_000_000;
 
 impl Rows {
-    /// The row that comes next (of order_line: the lines of the order that comes next); how many rows.
-    pub(super) fn write(&mut self, page: &mut Page) -> u64 {
+    /// Write the next row (for order_line: the lines of the next order); returns the number of rows.
+    pub(super) fn write(&mut self, page: &mut impl RowWriter) -> u64 {
         let (warehouse, district, number) = (self.part / DISTRICTS + 1, (self.part % DISTRICTS + 1) as i16, self.row + 1);
         match self.table {
             Table::Warehouse => self.warehouse(page, self.part + 1),
@@ -25,7 +26,7 @@ impl Rows {
         1
     }
 
-    fn warehouse(&mut self, page: &mut Page, warehouse: i32) {
+    fn warehouse(&mut self, page: &mut impl RowWriter, warehouse: i32) {
         page.columns(9);
         page.int4(warehouse);
         self.letters(page, 6, 10);
@@ -35,7 +36,7 @@ impl Rows {
         page.hundredths(30_000_000);
     }
 
-    fn district(&mut self, page: &mut Page, warehouse: i32, district: i16) {
+    fn district(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16) {
         page.columns(11);
         page.int4(warehouse);
         page.int4(ORDERS + 1);
@@ -47,7 +48,7 @@ impl Rows {
         self.address(page);
     }
 
-    fn customer(&mut self, page: &mut Page, warehouse: i32, district: i16, customer: i32) {
+    fn customer(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16, customer: i32) {
         let name = if customer <= 1_000 { customer - 1 } else { self.nurand.last_name(&mut self.random) };
         let bad_percent = if self.profile == Profile::Spec { 10 } else { 50 };
         page.columns(21);
@@ -70,7 +71,7 @@ impl Rows {
         self.letters(page, 300, 500);
     }
 
-    fn history(&mut self, page: &mut Page, warehouse: i32, district: i16, customer: i32) {
+    fn history(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16, customer: i32) {
         page.columns(8);
         page.time(LOADED_AT);
         page.int4(customer);
@@ -82,7 +83,7 @@ impl Rows {
         self.letters(page, 12, 24);
     }
 
-    fn item(&mut self, page: &mut Page, item: i32) {
+    fn item(&mut self, page: &mut impl RowWriter, item: i32) {
         page.columns(5);
         page.int4(item);
         page.int4(self.random.between(1, 10_000));
@@ -91,7 +92,7 @@ impl Rows {
         self.data(page);
     }
 
-    fn stock(&mut self, page: &mut Page, warehouse: i32, item: i32) {
+    fn stock(&mut self, page: &mut impl RowWriter, warehouse: i32, item: i32) {
         page.columns(17);
         page.int4(item);
         page.int4(warehouse);
@@ -100,12 +101,12 @@ impl Rows {
         page.int2(0);
         page.int2(0);
         for _ in 0..DISTRICTS {
-            page.letters(24, &mut self.random);
+            letters(page, 24, &mut self.random);
         }
         self.data(page);
     }
 
-    fn order(&mut self, page: &mut Page, warehouse: i32, district: i16, order: i32) {
+    fn order(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16, order: i32) {
         page.columns(8);
         page.time(LOADED_AT);
         page.int4(order);
@@ -121,7 +122,7 @@ impl Rows {
         page.int2(1);
     }
 
-    fn order_lines(&mut self, page: &mut Page, warehouse: i32, district: i16, order: i32) -> u64 {
+    fn order_lines(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16, order: i32) -> u64 {
         let lines = self.lines.between(5, 15) as i16;
         for line in 1..=lines {
             page.columns(10);
@@ -138,12 +139,12 @@ impl Rows {
             page.int2(line);
             page.int2(5);
             page.hundredths(self.amount(order));
-            page.letters(24, &mut self.random);
+            letters(page, 24, &mut self.random);
         }
         lines as u64
     }
 
-    /// Hundredths: nothing for a delivered line, so that balances agree (conditions 10 and 12).
+    /// Hundredths: zero for a delivered line, so that balances agree (conditions 10 and 12).
     fn amount(&mut self, order: i32) -> i64 {
         let (low, high) = match self.profile {
             _ if order < FIRST_UNDELIVERED => return 0,
@@ -158,38 +159,38 @@ impl Rows {
         self.random.between(if self.profile == Profile::Spec { 0 } else { 1_000 }, 2_000)
     }
 
-    fn letters(&mut self, page: &mut Page, shortest: i32, longest: i32) {
+    fn letters(&mut self, page: &mut impl RowWriter, shortest: i32, longest: i32) {
         let length = self.random.between(shortest, longest) as usize;
-        page.letters(length, &mut self.random);
+        letters(page, length, &mut self.random);
     }
 
-    fn digits<const N: usize>(&mut self, page: &mut Page) {
+    fn digits<const N: usize>(&mut self, page: &mut impl RowWriter) {
         let mut digits = [b'0'; N];
         digits.iter_mut().for_each(|digit| *digit += self.random.below(10) as u8);
         page.text(&digits);
     }
 
     /// Two streets, city, state, zip (TPC-C 4.3.2.7: four digits and 11111).
-    fn address(&mut self, page: &mut Page) {
+    fn address(&mut self, page: &mut impl RowWriter) {
         for _ in 0..3 {
             self.letters(page, 10, 20);
         }
-        page.letters(2, &mut self.random);
+        letters(page, 2, &mut self.random);
         page.text(format!("{:04}11111", self.random.between(0, 9_999)).as_bytes());
     }
 
     /// i_data and s_data: one in ten is original.
-    fn data(&mut self, page: &mut Page) {
+    fn data(&mut self, page: &mut impl RowWriter) {
         let length = self.random.between(26, 50) as usize;
         if self.random.percent(10) {
-            page.original(length, &mut self.random);
+            original(page, length, &mut self.random);
         } else {
-            page.letters(length, &mut self.random);
+            letters(page, length, &mut self.random);
         }
     }
 }
 
-fn new_order(page: &mut Page, warehouse: i32, district: i16, order: i32) {
+fn new_order(page: &mut impl RowWriter, warehouse: i32, district: i16, order: i32) {
     page.columns(3);
     page.int4(warehouse);
     page.int4(order);

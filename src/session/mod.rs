@@ -1,36 +1,73 @@
-//! Sessions, one file per wire protocol: what a terminal asks of a database, and what it can answer.
+//! The seam between the load generator and a database: connector, session, outcome. One folder per wire protocol implements it.
 
+pub mod error;
 pub mod postgres;
 pub mod simulated;
-mod tls;
+pub mod tls;
 
 use std::future::Future;
 
+pub use self::error::{Error, ErrorClass};
 use crate::inputs::Transaction;
+
+/// Opens sessions of one database.
+pub trait Connector {
+    type Session: Session + 'static;
+
+    /// Open a session that is ready for the five transactions.
+    fn open(&self) -> impl Future<Output = Result<Self::Session, Error>>;
+}
 
 /// One user's connection to a database that has the five transactions installed.
 pub trait Session {
-    /// Run the transaction to its end: one try, committed or undone by the database.
+    /// Run the transaction to its end: one try, committed or rolled back by the database.
     fn execute(&mut self, transaction: &Transaction) -> impl Future<Output = Outcome>;
+
+    /// Delay of the last response between its arrival and its reading; None if unknown.
+    fn delay(&self) -> Option<Delay> {
+        None
+    }
 }
 
-/// How a transaction ended.
+/// Delay between the arrival of a response and its reading by the load generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delay {
+    pub ns: u64,
+    /// From the kernel's receive timestamp; else from the scheduler (wake.rs).
+    pub stamped: bool,
+}
+
+impl Delay {
+    /// No delay exceeds its call. A timestamp that does is of a clock that was set meanwhile; an estimate is replaced by half the call.
+    pub fn within(self, call_ns: u64) -> Option<Self> {
+        match self.ns <= call_ns {
+            true => Some(self),
+            false => (!self.stamped).then_some(Self { ns: call_ns / 2, ..self }),
+        }
+    }
+}
+
+/// The outcome of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Committed,
-    /// Rolled back by design: an order for an item that does not exist (TPC-C 2.4.1.4).
-    RolledBack,
-    /// Undone by the database for another transaction's sake: a serialization failure or a deadlock. Worth another try.
-    Retry {
-        code: String,
-    },
-    /// Refused by the database. `code` is its class (SQLSTATE).
-    Failed {
-        code: String,
-        message: String,
-    },
-    /// The connection went away before the answer: whether it committed is unknown.
-    Lost {
-        message: String,
-    },
+    Failed(Error),
 }
+
+impl Outcome {
+    /// The class of the error, if any.
+    pub fn class(&self) -> Option<ErrorClass> {
+        match self {
+            Outcome::Committed => None,
+            Outcome::Failed(error) => Some(error.class),
+        }
+    }
+
+    /// Completed as the workload intends: committed, or rolled back by design.
+    pub fn completed(&self) -> bool {
+        matches!(self.class(), None | Some(ErrorClass::RolledBack))
+    }
+}
+
+#[cfg(test)]
+pub mod contract;

@@ -1,4 +1,4 @@
-//! TLS by rustls, as libpq's sslmode means it.
+//! TLS by rustls.
 
 use std::sync::Arc;
 
@@ -8,35 +8,33 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::address::{Address, TlsMode};
+use crate::address::{ServerAddress, TlsMode};
 
-/// How to encrypt to this address; also made for `disable`, where it is not used.
-pub fn connector(address: &Address) -> Result<MakeRustlsConnect, String> {
+/// The TLS configuration for this address; also built for `disable`, which does not use it.
+pub fn client_config(address: &ServerAddress) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match address.sslmode {
+    let verifier: Arc<dyn ServerCertVerifier> = match address.tls {
         TlsMode::VerifyFull => chain(address, &provider)?,
-        // as libpq does, `require` verifies the issuer where a root certificate is named
-        TlsMode::Require if address.sslrootcert.is_empty() => Arc::new(Verifier { chain: None, provider: Arc::clone(&provider) }),
+        // `require` verifies the issuer if a root certificate is given
+        TlsMode::Require if address.root_certificate.is_empty() => Arc::new(Verifier { chain: None, provider: Arc::clone(&provider) }),
         TlsMode::Require | TlsMode::VerifyCa => {
             Arc::new(Verifier { chain: Some(chain(address, &provider)?), provider: Arc::clone(&provider) })
         }
         TlsMode::Disable | TlsMode::Prefer => Arc::new(Verifier { chain: None, provider: Arc::clone(&provider) }),
     };
-    let config = ClientConfig::builder_with_provider(provider)
+    Ok(ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|wrong| format!("TLS: {wrong}"))?
+        .map_err(|error| format!("TLS: {error}"))?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
+        .with_no_client_auth())
 }
 
-fn chain(address: &Address, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(roots(&address.sslrootcert)?), Arc::clone(provider))
+fn chain(address: &ServerAddress, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots(&address.root_certificate)?), Arc::clone(provider))
         .build()
-        .map_err(|wrong| format!("TLS: {wrong}"))
+        .map_err(|error| format!("TLS: {error}"))
 }
 
 fn roots(file: &str) -> Result<RootCertStore, String> {
@@ -44,15 +42,15 @@ fn roots(file: &str) -> Result<RootCertStore, String> {
     if matches!(file, "" | "system") {
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     } else {
-        let unread = |wrong: &dyn std::fmt::Display| format!("sslrootcert {file:?}: {wrong}");
-        for certificate in CertificateDer::pem_file_iter(file).map_err(|wrong| unread(&wrong))? {
-            store.add(certificate.map_err(|wrong| unread(&wrong))?).map_err(|wrong| unread(&wrong))?;
+        let unread = |error: &dyn std::fmt::Display| format!("root certificate {file:?}: {error}");
+        for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unread(&error))? {
+            store.add(certificate.map_err(|error| unread(&error))?).map_err(|error| unread(&error))?;
         }
     }
-    if store.is_empty() { Err(format!("sslrootcert {file:?} holds no certificate")) } else { Ok(store) }
+    if store.is_empty() { Err(format!("root certificate {file:?} contains no certificate")) } else { Ok(store) }
 }
 
-/// Verifies less than a browser would: with `chain` the issuer but not the name (verify-ca), without it nothing (require).
+/// A verifier that is weaker than a browser's: with `chain` the issuer but not the name (verify-ca), without it nothing (require).
 #[derive(Debug)]
 struct Verifier {
     chain: Option<Arc<WebPkiServerVerifier>>,

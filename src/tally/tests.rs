@@ -1,14 +1,15 @@
 use super::*;
 use crate::random::Stream;
+use crate::session::Error;
 
 fn outcome(random: &mut Stream) -> Outcome {
     let text = |random: &mut Stream| random.below(3).to_string();
     match random.below(5) {
         0 => Outcome::Committed,
-        1 => Outcome::RolledBack,
-        2 => Outcome::Retry { code: "40001".into() },
-        3 => Outcome::Failed { code: text(random), message: "same".into() },
-        _ => Outcome::Lost { message: "gone".into() },
+        1 => Outcome::Failed(Error::new(ErrorClass::RolledBack, "by design")),
+        2 => Outcome::Failed(Error { code: "40001".into(), ..Error::new(ErrorClass::Retry, "deadlock") }),
+        3 => Outcome::Failed(Error { code: text(random), ..Error::other("same") }),
+        _ => Outcome::Failed(Error::lost("connection closed")),
     }
 }
 
@@ -18,7 +19,9 @@ fn tally(random: &mut Stream) -> Tally {
         let kind = Kind::ALL[random.below(5) as usize];
         let intended_ns = random.below(10_000);
         let started_ns = intended_ns + random.below(1_000);
-        let call = Call { kind, intended_ns, started_ns, ended_ns: started_ns + random.below(9_000_000) };
+        let start = Start { intended_ns, late_ns: 0 };
+        let delay = random.percent(50).then(|| Delay { ns: random.below(9_000), stamped: random.percent(50) });
+        let call = Call { kind, start, started_ns, ended_ns: started_ns + random.below(9_000_000), delay };
         tally.started(kind);
         if random.percent(10) {
             tally.retried(kind, "40P01");
@@ -43,7 +46,7 @@ fn merging_gives_the_same_in_any_order_and_grouping_and_keeps_the_identity() {
         assert_eq!(whole, merged(&[&c, &a, &b]));
         assert_eq!(whole, merged(&[&a, &merged(&[&b, &c])]));
         assert_eq!(whole.identity(), Ok(()));
-        let started = |tally: &Tally| tally.lines.iter().map(|line| line.whole.started).sum::<u64>();
+        let started = |tally: &Tally| tally.types.iter().map(|tally| tally.whole.started).sum::<u64>();
         assert_eq!(started(&whole), started(&a) + started(&b) + started(&c));
     }
 }
@@ -53,27 +56,28 @@ fn throughput_is_by_the_end_and_latency_by_the_beginning() {
     let mut tally = Tally::default();
     for (intended_ns, ended_ns) in [(50, 150), (150, 180), (150, 250), (250, 260)] {
         tally.started(Kind::Payment);
-        tally.ended(&Call { kind: Kind::Payment, intended_ns, started_ns: intended_ns, ended_ns }, &Outcome::Committed, &(100..200));
+        let start = Start { intended_ns, late_ns: 0 };
+        tally.ended(&Call { kind: Kind::Payment, start, started_ns: intended_ns, ended_ns, delay: None }, &Outcome::Committed, &(100..200));
     }
-    let line = &tally.lines[Kind::Payment as usize];
-    assert_eq!((line.whole.committed, line.window.committed, line.latency.n()), (4, 2, 2));
+    let tally = &tally.types[Kind::Payment as usize];
+    assert_eq!((tally.whole.committed, tally.window.committed, tally.latency.n()), (4, 2, 2));
 }
 
 #[test]
-fn what_was_never_answered_is_unknown() {
+fn a_transaction_without_a_response_is_unknown() {
     let mut tally = Tally::default();
     tally.started(Kind::Delivery);
     assert!(tally.identity().unwrap_err().contains("delivery"));
-    assert_eq!(tally.abandon("no answer"), 1);
+    assert_eq!(tally.abandon("no response"), 1);
     assert_eq!(tally.identity(), Ok(()));
-    assert_eq!(tally.errors["connection"].first, "no answer");
+    assert_eq!(tally.errors["connection"].first, "no response");
 }
 
 #[test]
 fn errors_are_bounded_in_number_and_length() {
     let mut tally = Tally::default();
     (0..100).for_each(|code| tally.error(&code.to_string(), &"x".repeat(10_000), 1));
-    assert_eq!(tally.errors.len(), MOST_CLASSES + 1);
-    assert_eq!(tally.errors["other"].count, 100 - MOST_CLASSES as u64);
-    assert!(tally.errors.values().all(|seen| seen.first.len() == LONGEST_MESSAGE));
+    assert_eq!(tally.errors.len(), MAX_CODES + 1);
+    assert_eq!(tally.errors["other"].count, 100 - MAX_CODES as u64);
+    assert!(tally.errors.values().all(|counted| counted.first.len() == MAX_MESSAGE_CHARS));
 }

@@ -1,88 +1,104 @@
-//! Terminals on a clock that jumps, with a session that answers as it is told after a service time.
+//! Terminals on a simulated clock, with a session that returns scripted outcomes after a service time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
 use crate::arrivals::Arrivals;
-use crate::board::Board;
 use crate::executor::{Executor, SimulatedClock};
-use crate::inputs::{Home, Profile, Workload, constants};
+use crate::input_generator::Workload;
+use crate::inputs::{Home, Profile, constants};
 use crate::random::Stream;
-use crate::shift::Manners;
+use crate::session::{Delay, Error};
+use crate::shared_state::SharedState;
 use crate::tally::Rung;
+use crate::worker_state::TerminalOptions;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
 #[derive(Clone)]
-struct Scripted {
+struct ScriptedSession {
     clock: SimulatedClock,
     service_ns: u64,
-    answers: Rc<RefCell<VecDeque<Outcome>>>,
-    asked: Rc<RefCell<Vec<Transaction>>>,
+    outcomes: Rc<RefCell<VecDeque<Outcome>>>,
+    executed: Rc<RefCell<Vec<Transaction>>>,
+    delay: Rc<Cell<Option<Delay>>>,
 }
 
-impl Session for Scripted {
+impl Session for ScriptedSession {
     async fn execute(&mut self, transaction: &Transaction) -> Outcome {
-        self.asked.borrow_mut().push(transaction.clone());
+        self.executed.borrow_mut().push(transaction.clone());
         self.clock.sleep_until(self.clock.now_ns() + self.service_ns).await;
-        self.answers.borrow_mut().pop_front().unwrap_or(Outcome::Committed)
+        self.outcomes.borrow_mut().pop_front().unwrap_or(Outcome::Committed)
+    }
+
+    fn delay(&self) -> Option<Delay> {
+        self.delay.get()
     }
 }
 
-/// A few terminals on one shift, from time 0.
-struct Scene {
+/// A few terminals with one worker state, from time 0.
+struct Scenario {
     executor: Executor,
     clock: SimulatedClock,
-    board: Arc<Board>,
-    shift: Rc<Shift>,
-    asked: Rc<RefCell<Vec<Transaction>>>,
+    shared: Arc<SharedState>,
+    state: Rc<WorkerState>,
+    executed: Rc<RefCell<Vec<Transaction>>>,
+    delay: Rc<Cell<Option<Delay>>>,
 }
 
-impl Scene {
-    fn new(users: i32, manners: Manners, rate_per_s: Option<f64>, service_ns: u64, answers: &[Outcome]) -> Self {
-        Self::sharing(users as usize, users, manners, rate_per_s, service_ns, answers)
+impl Scenario {
+    fn new(users: i32, options: TerminalOptions, rate_per_s: Option<f64>, service_ns: u64, outcomes: &[Outcome]) -> Self {
+        Self::sharing(users as usize, users, options, rate_per_s, service_ns, outcomes)
     }
 
-    /// Users on fewer connections than they are.
-    fn sharing(connections: usize, users: i32, manners: Manners, rate_per_s: Option<f64>, service_ns: u64, answers: &[Outcome]) -> Self {
-        let (mut executor, board) = (Executor::default(), Arc::new(Board::new(1)));
+    /// Fewer connections than users.
+    fn sharing(
+        connections: usize,
+        users: i32,
+        options: TerminalOptions,
+        rate_per_s: Option<f64>,
+        service_ns: u64,
+        outcomes: &[Outcome],
+    ) -> Self {
+        let (mut executor, shared) = (Executor::default(), Arc::new(SharedState::new(1)));
         let clock = SimulatedClock::starting_now(executor.timeline());
         let arrivals = rate_per_s.map(|rate| Arrivals::new(rate, Stream::new(9, 9)));
-        let shift = Shift::new(Arc::clone(&board), 0, manners, arrivals);
-        let asked = Rc::default();
-        let answers = Rc::new(RefCell::new(answers.iter().cloned().collect()));
-        let session = Scripted { clock: clock.clone(), service_ns, answers, asked: Rc::clone(&asked) };
+        let state = WorkerState::new(Arc::clone(&shared), 0, options, arrivals);
+        let (executed, delay) = (Rc::default(), Rc::default());
+        let outcomes = Rc::new(RefCell::new(outcomes.iter().cloned().collect()));
+        let session =
+            ScriptedSession { clock: clock.clone(), service_ns, outcomes, executed: Rc::clone(&executed), delay: Rc::clone(&delay) };
         let workload = Workload { warehouses: 4, users, profile: Profile::Spec, home: Home::All, nurand: constants(1, Profile::Spec).run };
-        let ways = Way::for_each_of(users as usize, vec![session; connections]);
-        for (number, way) in (0..users).zip(ways) {
-            let user = User::new(workload, number, Stream::new(1, number as u64));
-            executor.spawn(terminal(user, way, clock.clone(), Rc::clone(&shift)));
+        let sources = ConnectionSource::for_users(users as usize, vec![session; connections]);
+        for (number, source) in (0..users).zip(sources) {
+            let inputs = InputGenerator::new(workload, number, Stream::new(1, number as u64));
+            executor.spawn(terminal(inputs, source, clock.clone(), Rc::clone(&state)));
         }
-        Self { executor, clock, board, shift, asked }
+        Self { executor, clock, shared, state, executed, delay }
     }
 
     fn mark(&mut self, phase: &str, at_ns: u64) {
         self.executor.run_until(at_ns);
-        self.board.mark(phase, self.clock.now_ns()).unwrap();
+        self.shared.mark(phase, self.clock.now_ns()).unwrap();
     }
 
     /// Close, finish, and give the tally as Python sees it.
     fn close(&mut self, drain_ns: u64) -> serde_json::Value {
-        self.shift.close(self.clock.now_ns(), Duration::from_nanos(drain_ns));
+        self.state.close(self.clock.now_ns(), Duration::from_nanos(drain_ns));
         assert!(self.executor.finish(1_000 * S), "every terminal ends");
-        let tally = self.shift.end("no answer");
+        let tally = self.state.end("no response");
         tally.identity().unwrap();
         let rung = Rung { users: 1, window_s: 1.0, whole_s: 1.0, client_cpu_s: 0.0, client_workers: 1, client_cores: None, queued: true };
         serde_json::to_value(tally.report(rung)).unwrap()
     }
 }
 
-fn manners(think_times: bool, retries: u32) -> Manners {
-    Manners { think_times, retries }
+fn options(think_times: bool, retries: u32) -> TerminalOptions {
+    TerminalOptions { think_times, retries }
 }
 
 fn sum(tally: &serde_json::Value, scope: &str, field: &str) -> u64 {
@@ -91,56 +107,57 @@ fn sum(tally: &serde_json::Value, scope: &str, field: &str) -> u64 {
 
 #[test]
 fn a_closed_loop_starts_the_next_as_soon_as_the_last_has_ended() {
-    let mut scene = Scene::new(3, manners(false, 0), None, 10 * MS, &[]);
-    scene.mark("window", S);
-    scene.mark("cool_down", 3 * S);
-    let tally = scene.close(0);
+    let mut scenario = Scenario::new(3, options(false, 0), None, 10 * MS, &[]);
+    scenario.mark("window", S);
+    scenario.mark("cool_down", 3 * S);
+    let tally = scenario.close(0);
     assert!(sum(&tally, "window", "committed").abs_diff(600) <= 3, "{}", sum(&tally, "window", "committed"));
     assert!((tally["latency"]["mean_s"].as_f64().unwrap() / 0.01 - 1.0).abs() < 0.001);
 }
 
 #[test]
 fn a_retry_repeats_its_inputs_and_the_latency_is_of_all_tries() {
-    let retry = |code: &str| Outcome::Retry { code: code.into() };
-    let mut scene = Scene::new(1, manners(false, 10), None, 10 * MS, &[retry("40001"), retry("40P01")]);
-    scene.mark("window", 0);
-    scene.executor.run_until(35 * MS);
-    let tally = scene.close(0);
-    let asked = scene.asked.borrow();
-    assert_eq!((&asked[0], &asked[1]), (&asked[2], &asked[2]));
-    assert_ne!(asked[2], asked[3]);
+    let retry = |code: &str| Outcome::Failed(Error { code: code.into(), ..Error::new(ErrorClass::Retry, "deadlock") });
+    let mut scenario = Scenario::new(1, options(false, 10), None, 10 * MS, &[retry("40001"), retry("40P01")]);
+    scenario.mark("window", 0);
+    scenario.executor.run_until(35 * MS);
+    let tally = scenario.close(0);
+    let executed = scenario.executed.borrow();
+    assert_eq!((&executed[0], &executed[1]), (&executed[2], &executed[2]));
+    assert_ne!(executed[2], executed[3]);
     assert!((tally["latency"]["max_s"].as_f64().unwrap() / 0.03 - 1.0).abs() < 0.001);
-    let retried = &tally["transactions"][asked[0].kind().name()]["retried"];
+    let retried = &tally["transactions"][executed[0].kind().name()]["retried"];
     assert_eq!((&retried["40001"], &retried["40P01"]), (&1.into(), &1.into()));
     assert_eq!(sum(&tally, "whole", "started"), 2, "tries are not starts");
 }
 
 #[test]
 fn a_lost_connection_ends_its_terminal_and_leaves_one_unknown() {
-    let mut scene = Scene::new(2, manners(false, 0), None, MS, &[Outcome::Committed, Outcome::Lost { message: "gone".into() }]);
-    scene.executor.run_until(S);
-    assert_eq!(scene.board.alive.load(std::sync::atomic::Ordering::Relaxed), 1);
-    let tally = scene.close(0);
+    let mut scenario =
+        Scenario::new(2, options(false, 0), None, MS, &[Outcome::Committed, Outcome::Failed(Error::lost("connection closed"))]);
+    scenario.executor.run_until(S);
+    assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 1);
+    let tally = scenario.close(0);
     assert_eq!((sum(&tally, "whole", "unknown"), tally["lost_users"].as_u64()), (1, Some(1)));
-    assert_eq!(tally["errors"][0]["first"], "gone");
+    assert_eq!(tally["errors"][0]["first"], "connection closed");
 }
 
 #[test]
 fn an_open_loop_without_queue_waits_for_nothing() {
-    let mut scene = Scene::new(50, manners(false, 0), Some(100.0), MS, &[]);
-    scene.mark("window", 0);
-    scene.mark("cool_down", 100 * S);
-    let tally = scene.close(S);
+    let mut scenario = Scenario::new(50, options(false, 0), Some(100.0), MS, &[]);
+    scenario.mark("window", 0);
+    scenario.mark("cool_down", 100 * S);
+    let tally = scenario.close(S);
     assert!(sum(&tally, "window", "committed").abs_diff(10_000) < 300);
     assert!(tally["wait"]["max_s"].as_f64().unwrap() < 1e-6);
 }
 
 #[test]
-fn an_open_loop_at_half_its_capacity_waits_as_long_as_queueing_theory_says() {
-    let mut scene = Scene::new(1, manners(false, 0), Some(50.0), 10 * MS, &[]);
-    scene.mark("window", 0);
-    scene.mark("cool_down", 2_000 * S);
-    let tally = scene.close(S);
+fn an_open_loop_at_half_its_capacity_waits_as_long_as_queueing_theory_predicts() {
+    let mut scenario = Scenario::new(1, options(false, 0), Some(50.0), 10 * MS, &[]);
+    scenario.mark("window", 0);
+    scenario.mark("cool_down", 2_000 * S);
+    let tally = scenario.close(S);
     let wait_s = tally["wait"]["mean_s"].as_f64().unwrap();
     assert!((wait_s / 0.005 - 1.0).abs() < 0.05, "M/D/1 at 50 %: rho s / (2 (1 - rho)) = 5 ms, seen {wait_s}");
     assert!((tally["latency"]["mean_s"].as_f64().unwrap() - wait_s - 0.01).abs() < 0.0001);
@@ -148,21 +165,21 @@ fn an_open_loop_at_half_its_capacity_waits_as_long_as_queueing_theory_says() {
 
 #[test]
 fn a_stall_is_charged_to_everything_that_was_due_while_it_lasted() {
-    let mut scene = Scene::new(1, manners(false, 0), Some(100.0), S, &[]);
-    scene.mark("window", 0);
-    scene.mark("cool_down", 2 * S);
-    let tally = scene.close(1_000 * S);
+    let mut scenario = Scenario::new(1, options(false, 0), Some(100.0), S, &[]);
+    scenario.mark("window", 0);
+    scenario.mark("cool_down", 2 * S);
+    let tally = scenario.close(1_000 * S);
     let n = tally["latency"]["n"].as_u64().unwrap();
-    assert!(n.abs_diff(200) < 45 && tally["unstarted"] == 0, "every arrival of the window was made up for: {n}");
+    assert!(n.abs_diff(200) < 45 && tally["unstarted"] == 0, "every arrival of the window ran in the end: {n}");
     assert!(tally["wait"]["max_s"].as_f64().unwrap() > 0.9 * n as f64 - 5.0);
 }
 
 #[test]
-fn what_is_not_made_up_for_in_time_is_unstarted() {
-    let mut scene = Scene::new(1, manners(false, 0), Some(100.0), S, &[]);
-    scene.mark("window", 0);
-    scene.mark("cool_down", 10 * S);
-    let tally = scene.close(5 * S);
+fn a_start_that_the_drain_does_not_reach_is_unstarted() {
+    let mut scenario = Scenario::new(1, options(false, 0), Some(100.0), S, &[]);
+    scenario.mark("window", 0);
+    scenario.mark("cool_down", 10 * S);
+    let tally = scenario.close(5 * S);
     let (n, unstarted) = (tally["latency"]["n"].as_u64().unwrap(), tally["unstarted"].as_u64().unwrap());
     assert!((14..=16).contains(&n), "{n}");
     assert!((n + unstarted).abs_diff(1_000) < 100, "{unstarted}");
@@ -170,70 +187,70 @@ fn what_is_not_made_up_for_in_time_is_unstarted() {
 
 #[test]
 fn think_and_keying_times_have_the_means_of_the_standard() {
-    let mut scene = Scene::new(200, manners(true, 0), None, MS, &[]);
-    scene.executor.run_until(10_000 * S);
-    let tally = scene.close(0);
+    let mut scenario = Scenario::new(200, options(true, 0), None, MS, &[]);
+    scenario.executor.run_until(10_000 * S);
+    let tally = scenario.close(0);
     let cycle_s = 200.0 * 10_000.0 / sum(&tally, "whole", "started") as f64;
     let keying = 0.45 * 18.0 + 0.43 * 3.0 + 3.0 * 0.04 * 2.0;
     let thinking = 0.88 * 12.0 + 0.04 * (10.0 + 5.0 + 5.0);
-    assert!((cycle_s / (keying + thinking) - 1.0).abs() < 0.01, "{cycle_s} against {}", keying + thinking);
+    assert!((cycle_s / (keying + thinking) - 1.0).abs() < 0.01, "{cycle_s} vs. {}", keying + thinking);
 }
 
 #[test]
-fn closing_wakes_whoever_sleeps() {
-    let mut scene = Scene::new(5, manners(true, 0), None, MS, &[]);
-    scene.executor.run_until(MS);
-    scene.shift.close(MS, Duration::ZERO);
-    scene.executor.start();
-    assert_eq!((scene.executor.alive(), scene.clock.now_ns()), (0, MS));
+fn closing_wakes_every_sleeping_terminal() {
+    let mut scenario = Scenario::new(5, options(true, 0), None, MS, &[]);
+    scenario.executor.run_until(MS);
+    scenario.state.close(MS, Duration::ZERO);
+    scenario.executor.start();
+    assert_eq!((scenario.executor.alive(), scenario.clock.now_ns()), (0, MS));
 }
 
 #[test]
-fn an_answer_that_never_comes_is_unknown() {
-    let mut scene = Scene::new(2, manners(false, 0), None, u64::MAX / 4, &[]);
-    scene.executor.run_until(S);
-    scene.shift.close(S, Duration::ZERO);
-    scene.executor.abandon();
-    let tally = scene.shift.end("no answer");
+fn a_response_that_never_arrives_is_unknown() {
+    let mut scenario = Scenario::new(2, options(false, 0), None, u64::MAX / 4, &[]);
+    scenario.executor.run_until(S);
+    scenario.state.close(S, Duration::ZERO);
+    scenario.executor.abandon();
+    let tally = scenario.state.end("no response");
     assert_eq!((tally.identity(), tally.lost_users), (Ok(()), 2));
 }
 
 #[test]
-fn seconds_are_handed_in_exactly_once_and_forgotten_when_nobody_asks() {
-    let mut scene = Scene::new(1, manners(false, 0), None, 100 * MS, &[]);
+fn seconds_are_submitted_exactly_once_and_dropped_when_nobody_takes_them() {
+    let mut scenario = Scenario::new(1, options(false, 0), None, 100 * MS, &[]);
     for second in 1..=400 {
-        scene.executor.run_until(second * S);
-        scene.shift.turn(scene.clock.now_ns());
+        scenario.executor.run_until(second * S);
+        scenario.state.advance(scenario.clock.now_ns());
     }
-    let seconds = serde_json::to_value(scene.board.take(0..400)).unwrap();
+    let seconds = serde_json::to_value(scenario.shared.take(0..400)).unwrap();
     let per_second = |at_s: u64| -> u64 {
         let of = |second: &&serde_json::Value| second["at_s"] == at_s;
         seconds.as_array().unwrap().iter().filter(of).map(|second| second["committed"].as_u64().unwrap()).sum()
     };
     assert_eq!(seconds.as_array().unwrap().len(), 120 * 5);
     assert!((281..399).all(|at_s| per_second(at_s).abs_diff(10) <= 1));
-    assert!(scene.board.take(0..400).iter().all(|second| serde_json::to_value(second).unwrap()["committed"] == 0));
+    assert!(scenario.shared.take(0..400).iter().all(|second| serde_json::to_value(second).unwrap()["committed"] == 0));
 }
 
 #[test]
 fn the_wait_for_a_connection_counts_in_the_latency_and_is_reported_as_wait() {
-    let mut scene = Scene::sharing(2, 6, manners(false, 0), None, 10 * MS, &[]);
-    scene.mark("window", S);
-    scene.mark("cool_down", 3 * S);
-    let tally = scene.close(S);
+    let mut scenario = Scenario::sharing(2, 6, options(false, 0), None, 10 * MS, &[]);
+    scenario.mark("window", S);
+    scenario.mark("cool_down", 3 * S);
+    let tally = scenario.close(S);
     assert!(sum(&tally, "window", "committed").abs_diff(400) <= 3, "two connections, 10 ms each");
     let mean_ms = |what: &str| 1e3 * tally[what]["mean_s"].as_f64().unwrap();
     assert!((mean_ms("wait") - 20.0).abs() < 0.1, "{}", mean_ms("wait"));
     assert!((mean_ms("latency") - 30.0).abs() < 0.1, "six users, 200 a second: {}", mean_ms("latency"));
-    assert_eq!(tally["unstarted"], 0, "who waited at the end was served");
+    assert_eq!(tally["unstarted"], 0, "users waiting at the end were served");
 }
 
 #[test]
-fn who_thinks_holds_no_connection() {
-    let mut scene = Scene::sharing(20, 2_000, manners(true, 0), None, MS, &[]);
-    scene.mark("window", 100 * S);
-    scene.mark("cool_down", 1_100 * S);
-    let tally = scene.close(S);
+fn a_thinking_user_uses_no_connection() {
+    let mut scenario = Scenario::sharing(20, 2_000, options(true, 0), None, MS, &[]);
+    scenario.mark("window", 100 * S);
+    scenario.mark("cool_down", 1_100 * S);
+    let tally = scenario.close(S);
     let per_s = sum(&tally, "window", "committed") as f64 / 1_000.0;
     assert!((per_s / (2_000.0 / 21.0) - 1.0).abs() < 0.05, "{per_s}");
     assert!(tally["wait"]["p99_s"].as_f64().unwrap() < 0.001);
@@ -241,35 +258,57 @@ fn who_thinks_holds_no_connection() {
 
 #[test]
 fn what_waits_for_a_connection_beyond_the_drain_is_unstarted() {
-    let mut scene = Scene::sharing(1, 5, manners(false, 0), None, 10 * S, &[]);
-    scene.mark("window", 0);
-    scene.mark("cool_down", S);
-    let tally = scene.close(15 * S);
+    let mut scenario = Scenario::sharing(1, 5, options(false, 0), None, 10 * S, &[]);
+    scenario.mark("window", 0);
+    scenario.mark("cool_down", S);
+    let tally = scenario.close(15 * S);
     assert_eq!((sum(&tally, "whole", "committed"), tally["unstarted"].as_u64()), (2, Some(3)));
 }
 
 #[test]
 fn a_user_whose_shared_connection_is_lost_ends_and_with_the_last_one_all_end() {
-    let lost = || Outcome::Lost { message: "gone".into() };
-    let mut scene = Scene::sharing(2, 5, manners(false, 0), None, MS, &[Outcome::Committed, lost()]);
-    scene.executor.run_until(S);
-    assert_eq!(scene.board.alive.load(std::sync::atomic::Ordering::Relaxed), 4);
-    assert_eq!(scene.close(0)["lost_users"], 1);
+    let lost = || Outcome::Failed(Error::lost("connection closed"));
+    let mut scenario = Scenario::sharing(2, 5, options(false, 0), None, MS, &[Outcome::Committed, lost()]);
+    scenario.executor.run_until(S);
+    assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 4);
+    assert_eq!(scenario.close(0)["lost_users"], 1);
     for (rate_per_s, unstarted) in [(None, 3), (Some(100.0), 100)] {
-        let mut scene = Scene::sharing(2, 5, manners(false, 0), rate_per_s, MS, &[lost(), lost()]);
-        scene.mark("window", 0);
-        scene.mark("cool_down", S);
-        assert_eq!(scene.board.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
-        let tally = scene.close(0);
+        let mut scenario = Scenario::sharing(2, 5, options(false, 0), rate_per_s, MS, &[lost(), lost()]);
+        scenario.mark("window", 0);
+        scenario.mark("cool_down", S);
+        assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
+        let tally = scenario.close(0);
         assert_eq!((sum(&tally, "whole", "unknown"), tally["lost_users"].as_u64()), (2, Some(5)));
         assert!(tally["unstarted"].as_u64().unwrap().abs_diff(unstarted) < 30, "{}", tally["unstarted"]);
     }
 }
 
 #[test]
-fn with_the_last_connection_those_who_think_end_at_once() {
-    let mut scene = Scene::sharing(1, 5, manners(true, 0), None, MS, &[Outcome::Lost { message: "gone".into() }]);
-    scene.executor.run_until(25 * S);
-    assert_eq!(scene.board.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
-    assert_eq!(scene.close(0)["lost_users"], 5);
+fn with_the_last_connection_thinking_users_end_at_once() {
+    let mut scenario = Scenario::sharing(1, 5, options(true, 0), None, MS, &[Outcome::Failed(Error::lost("connection closed"))]);
+    scenario.executor.run_until(25 * S);
+    assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(scenario.close(0)["lost_users"], 5);
+}
+
+#[test]
+fn time_that_a_response_waits_for_the_load_generator_is_no_latency_and_no_delay_exceeds_its_call() {
+    let (stamped, estimated) = (|ns| Some(Delay { ns, stamped: true }), |ns| Some(Delay { ns, stamped: false }));
+    for (delay, latency_s, delay_s) in [
+        (None, 0.010, None),
+        (stamped(4 * MS), 0.006, Some(0.004)),
+        (stamped(S), 0.010, None),
+        (estimated(4 * MS), 0.006, Some(0.004)),
+        (estimated(S), 0.005, Some(0.005)),
+    ] {
+        let mut scenario = Scenario::new(1, options(false, 0), None, 10 * MS, &[]);
+        scenario.delay.set(delay);
+        scenario.mark("window", 0);
+        scenario.executor.run_until(S);
+        let tally = scenario.close(0);
+        let near = |value: &serde_json::Value, expected: f64| (value["mean_s"].as_f64().unwrap() / expected - 1.0).abs() < 0.001;
+        assert!(near(&tally["latency"], latency_s), "{delay:?}: {}", tally["latency"]);
+        assert!(delay_s.map_or(tally["delay"].is_null(), |expected| near(&tally["delay"], expected)), "{delay:?}: {}", tally["delay"]);
+        assert_eq!(tally["delay_stamped"].as_u64() > Some(0), delay_s.is_some() && delay.is_some_and(|delay| delay.stamped));
+    }
 }

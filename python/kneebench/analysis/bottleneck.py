@@ -2,7 +2,7 @@
 
 The USE method (Gregg, "Thinking Methodically about Performance", CACM 56, 2013). Each resource has one rule; its evidence is
 printed for and against. This names a suspect. What proves it is a cheap intervention (log in memory, more cores, more
-memory) that gains at least 5 %.
+memory) that gains at least 5%.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
+from kneebench.analysis.disturbance import OTHERS_BUSY, taken
 from kneebench.analysis.knee import metered, place, report_rungs
-from kneebench.records import Bottleneck, Climb, Rung
+from kneebench.analysis.words import capital
+from kneebench.records import Bottleneck, Climb, Limits, Rung
 from kneebench.units import time
 
-CLIENT_BUSY, CORES_BUSY, ONE_CORE_BUSY, OTHERS_IDLE = 0.80, 0.97, 0.95, 0.60
-OTHERS_BUSY = 0.15
-"""Of the database's cores, used by other programs: above it busy cores say nothing of the database. The kernel's own threads, which work
-for it too, take some per cent."""
-LOG_WAIT_SHARE, LOG_LATENCY_S = 0.50, 0.005
+CLIENT_BUSY, ONE_CORE_BUSY, OTHERS_IDLE = 0.80, 0.95, 0.60
+LOG_WAIT_SHARE = 0.50
 READ_WAIT_SHARE, LOCK_WAIT_SHARE = 0.50, 0.20
 WORTH_SAYING = 0.25
 
@@ -33,17 +32,17 @@ class Evidence(NamedTuple):
     share: float = 0.0
 
 
-Rule = Callable[[Sequence[Rung]], Evidence]
+Rule = Callable[[Sequence[Rung], Limits], Evidence]
 
 
 def bottleneck(climb: Climb) -> Bottleneck:
     """Judge the knee's rungs (the report's, or else the climb's own) resource by resource.
 
-    `resource` is the first that is short in the order client, cpu, one core, log, data reads, locks: busy cores make every wait
+    `resource` is the first that is short in the order load generator, cpu, one core, log, data reads, locks: busy cores make every wait
     longer, so they are asked first. "unknown" when nothing that was measured is short, or nothing was measured.
     """
     rungs = report_rungs(climb)
-    found = [rule(rungs) for rule in RULES] if rungs else []
+    found = [rule(rungs, climb.limits) for rule in RULES] if rungs else []
     short = [e for e in found if e.short]
     resource = short[0].resource if short else "unknown"
     return Bottleneck(cell=climb.cell.id, resource=resource, evidence=tuple(_told(found)), sentence=_sentence(climb, short, found))
@@ -56,36 +55,36 @@ def _told(found: Sequence[Evidence]) -> Iterator[str]:
 
 def _sentence(climb: Climb, short: Sequence[Evidence], found: Sequence[Evidence]) -> str:
     if short:
-        also = f" (also short: {', '.join(e.resource for e in short[1:])})" if short[1:] else ""
-        return f"At {place(climb)} of {climb.cell.storage} the {CALLED[short[0].resource]} was short: {short[0].says}{also}."
+        also = f" (also over its limit: {', '.join(e.resource for e in short[1:])})" if short[1:] else ""
+        return f"{capital(climb.cell.storage)} is limited by {CALLED[short[0].resource]} at {place(climb)}: {short[0].says}{also}."
     unmeasured = ", ".join(e.resource for e in found if e.short is None)
     spent = " and ".join(f"{e.resource} ({_share(e.share)})" for e in sorted(found, key=lambda e: -e.share) if e.share >= WORTH_SAYING)
     return (
-        f"At {place(climb)} of {climb.cell.storage} nothing that was measured was short by itself"
-        + (f"; most of the users' time went into {spent}" if spent else "")
-        + (f"; unknown: {unmeasured}." if unmeasured else ".")
+        f"No single bottleneck was found for {climb.cell.storage} at {place(climb)}"
+        + (f"; users spent most of their time waiting for {spent}" if spent else "")
+        + (f" (not judged: {unmeasured})." if unmeasured else ".")
     )
 
 
-CALLED = {"client": "load generator", "cpu": "CPU", "one core": "one busiest core", "log": "log", "data reads": "reading of data", "locks": "locking"}
+CALLED = {"load generator": "the load generator", "cpu": "CPU", "one core": "a single core", "log": "log writes", "data reads": "data reads", "locks": "locks"}
 
 
-def _client(rungs: Sequence[Rung]) -> Evidence:
+def _client(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     busy = _value(rungs, "client.busy")
-    says = f"the load generator's threads were {_share(busy)} busy (limit {_share(CLIENT_BUSY)})"
-    return Evidence("client", None if busy is None else busy > CLIENT_BUSY, says)
+    says = f"load generator threads were {_busy(busy)} (limit {_share(CLIENT_BUSY)})"
+    return Evidence("load generator", None if busy is None else busy > CLIENT_BUSY, says)
 
 
-def _cpu(rungs: Sequence[Rung]) -> Evidence:
-    """Not judged where other programs kept the cores busy."""
-    busy, others = _value(rungs, "database.busy"), _value(rungs, "database.others") or 0.0
-    says = f"the least busy core of the database was {_share(busy)} busy (limit {_share(CORES_BUSY)})"
-    if busy is not None and busy >= CORES_BUSY and others > OTHERS_BUSY:
-        return Evidence("cpu", None, f"{says}, but other programs used {_share(others)} of the database's cores (limit {_share(OTHERS_BUSY)})")
-    return Evidence("cpu", None if busy is None else busy >= CORES_BUSY, says)
+def _cpu(rungs: Sequence[Rung], limits: Limits) -> Evidence:
+    """Not judged where other programs, or a hypervisor, kept the cores busy."""
+    busy, (others, who) = _value(rungs, "database.busy"), taken(rungs)
+    says = f"the least busy database core was {_busy(busy)} (limit {_share(limits.cores_busy)})"
+    if busy is not None and busy >= limits.cores_busy and others > OTHERS_BUSY:
+        return Evidence("cpu", None, f"{says}, but {who} used {_share(others)} of the database's cores (limit {_share(OTHERS_BUSY)})")
+    return Evidence("cpu", None if busy is None else busy >= limits.cores_busy, says)
 
 
-def _one_core(rungs: Sequence[Rung]) -> Evidence:
+def _one_core(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     """One core flat out while the others idle: a single thread (software RAID, interrupts) that all the work goes through.
 
     Not judged where other programs used enough to lift one core from idle to flat out, nor where it is not known which cores are the
@@ -95,44 +94,47 @@ def _one_core(rungs: Sequence[Rung]) -> Evidence:
         return Evidence("one core", None, "the database's cores were not measured")
     cores = _sources(rungs, "cores.busy") or _sources(rungs, "database.busy")
     if len(cores) < 2:
-        return Evidence("one core", None, "the cores were not measured one by one")
+        return Evidence("one core", None, "single cores were not measured")
     core, most = max(cores.items(), key=lambda item: item[1])
     others = fmean(busy for name, busy in cores.items() if name != core)
     rest = "others" if len(cores) > 2 else "other"
     says = f"core {core} was {_share(most)} busy and the {rest} {_share(others)} (limits {_share(ONE_CORE_BUSY)} and {_share(OTHERS_IDLE)})"
-    foreign = (_value(rungs, "database.others") or 0.0) * len(_sources(rungs, "database.busy"))
+    share, who = taken(rungs)
+    foreign = share * len(_sources(rungs, "database.busy"))
     if most > ONE_CORE_BUSY and others < OTHERS_IDLE and foreign > ONE_CORE_BUSY - OTHERS_IDLE:
-        return Evidence("one core", None, f"{says}, but other programs used as much as {foreign:.1f} cores")
+        return Evidence("one core", None, f"{says}, but {who} used as much as {foreign:.1f} cores")
     return Evidence("one core", most > ONE_CORE_BUSY and others < OTHERS_IDLE, says)
 
 
-def _log(rungs: Sequence[Rung]) -> Evidence:
-    """More than 5 ms a write, or more than half of the users' time spent in waits for the log."""
+def _log(rungs: Sequence[Rung], limits: Limits) -> Evidence:
+    """A write takes longer than the plan's limit, or more than half of the users' time spent in waits for the log."""
     latency, waits = metered(rungs, "log.write_latency"), _waiting(rungs, "wal")
     if latency is None and waits is None:
-        return Evidence("log", None, "neither the log's write time nor waits for it were measured")
-    said = [f"a log write took {time(latency.value)} (mean of the window, limit {time(LOG_LATENCY_S)})"] if latency is not None else []
-    said += [f"{_share(waits)} of the users' time went into waits for the log (limit {_share(LOG_WAIT_SHARE)})"] if waits is not None else []
-    short = (latency is not None and latency.value > LOG_LATENCY_S) or (waits or 0.0) > LOG_WAIT_SHARE
+        return Evidence("log", None, "log write time and log waits were not measured")
+    said = [f"a log write took {time(latency.value)} (mean of the window, limit {time(limits.log_write_s)})"] if latency is not None else []
+    said += [f"users spent {_share(waits)} of their time waiting for the log (limit {_share(LOG_WAIT_SHARE)})"] if waits is not None else []
+    short = (latency is not None and latency.value > limits.log_write_s) or (waits or 0.0) > LOG_WAIT_SHARE
     return Evidence("log", short, ", ".join(said), waits or 0.0)
 
 
-def _reads(rungs: Sequence[Rung]) -> Evidence:
+def _reads(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     """The share of the users' time in reads. The drive's own curve at that queue depth, the better rule, has to be measured first."""
     waits, reads, await_s = _waiting(rungs, "datafileread"), _value(rungs, "device.reads_per_transaction"), _value(rungs, "device.read_await")
     share = waits
     if share is None and reads is not None and await_s is not None:
         share = min(1.0, reads * await_s / _latency_s(rungs)) if _latency_s(rungs) else None
     if share is None:
-        return Evidence("data reads", None, "neither device reads nor waits for them were measured")
-    each = f", {reads:.2g} device reads a transaction" if reads is not None else ""
-    each += f", each of {time(await_s)}" if reads is not None and await_s is not None else ""
-    return Evidence("data reads", share > READ_WAIT_SHARE, f"{_share(share)} of the users' time went into reads (limit {_share(READ_WAIT_SHARE)}){each}", share)
+        return Evidence("data reads", None, "device reads and read waits were not measured")
+    each = f", {reads:.2g} device reads per transaction" if reads is not None else ""
+    each += f", {time(await_s)} each" if reads is not None and await_s is not None else ""
+    return Evidence(
+        "data reads", share > READ_WAIT_SHARE, f"users spent {_share(share)} of their time waiting for reads (limit {_share(READ_WAIT_SHARE)}){each}", share
+    )
 
 
-def _locks(rungs: Sequence[Rung]) -> Evidence:
+def _locks(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     waits = _waiting(rungs, "lock:", start=True)
-    says = f"{_share(waits)} of the users' time went into waits for locks (limit {_share(LOCK_WAIT_SHARE)})" if waits is not None else "waits were not measured"
+    says = f"users spent {_share(waits)} of their time waiting for locks (limit {_share(LOCK_WAIT_SHARE)})" if waits is not None else "waits were not measured"
     return Evidence("locks", None if waits is None else waits > LOCK_WAIT_SHARE, says, waits or 0.0)
 
 
@@ -165,5 +167,9 @@ def _latency_s(rungs: Sequence[Rung]) -> float:
     return fmean(r.tally.latency.mean_s if r.tally.latency else 0.0 for r in rungs)
 
 
+def _busy(value: float | None) -> str:
+    return "not measured" if value is None else f"{_share(value)} busy"
+
+
 def _share(value: float | None) -> str:
-    return "not measured" if value is None else f"{100 * value:.0f} %"
+    return "not measured" if value is None else f"{100 * value:.0f}%"

@@ -10,8 +10,6 @@ from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.usl import fit
 from kneebench.records import Climb, Estimate, Rung
 
-FLAT = 0.07
-"""Elasticity below which throughput no longer pays for the users (methods: plateau)."""
 LEAST_NOISE, USUAL_NOISE = 0.005, 0.02
 """Of one rung's throughput: no less is believed, and so much is assumed where too few rungs show it."""
 ONE_SIDED_90 = 1.282
@@ -19,27 +17,31 @@ PARAMETERS = 3
 """Of the USL."""
 
 
-def users_interval(climb: Climb, flat: float = FLAT) -> Estimate | None:
+def users_interval(climb: Climb) -> Estimate | None:
     """The knee's users; the interval is the climb's bracket, widened to every rung that noise may have ruled out.
 
-    A rung below the knee stays in while its growth up to the knee is not shown to exceed `flat`; one above while growth from the
-    knee to it is not shown to fall short of `flat`. The noise is the scatter of the climb's rungs around a fitted curve, which is
-    used for nothing else here. In simulations with 0.5 to 3 % noise, on soft and on sharp bends, the interval holds
+    A rung below the knee stays in while its growth up to the knee is not shown to exceed the plan's limit of elasticity; one above while growth from the
+    knee to it is not shown to fall short of that. The noise is the scatter of the climb's rungs around a fitted curve, which is
+    used for nothing else here. In simulations with 0.5 to 3% noise, on soft and on sharp bends, the interval holds
     the bend 96 to 100 times in 100; the bracket alone 34 to 98 times. None without a knee; a fixed load is exact.
     """
+    fixed = climb.of("fixed")
+    if fixed and not climb.stopped_by:  # stopped before the campaign could say that this load was the one ordered
+        return Estimate(value=fixed[0].users, low=fixed[0].users, high=fixed[0].users, n=1, method="fixed by the plan")
     if climb.knee_users is None or climb.bracket is None:
         return None
     rungs = sorted((r for r in climb.of("scout", "bisection") if not r.invalid and r.tally.throughput_per_s > 0), key=lambda r: r.users)
     knee = next((r for r in rungs if r.users == climb.knee_users), None)
     if knee is None:
-        return Estimate(value=climb.knee_users, low=climb.bracket[0], high=climb.bracket[1], n=1, method="as the plan fixed it")
+        return Estimate(value=climb.knee_users, low=climb.bracket[0], high=climb.bracket[1], n=1, method="fixed by the plan")
+    flat = climb.limits.elasticity
     error = ONE_SIDED_90 * sqrt(2) * noise(rungs)
     below = [r.users for r in rungs if r.users < knee.users and elasticity(r, knee) - error / log(knee.users / r.users) < flat]
     above = [r.users for r in rungs if r.users > knee.users and elasticity(knee, r) + error / log(r.users / knee.users) > flat]
     # growth ended somewhere between the lowest rung that stays in and the one below it
     before = max((r.users for r in rungs if r.users < min(below, default=0)), default=climb.knee_users)
     low, high = min(climb.bracket[0], before, *below, climb.knee_users), max(climb.bracket[1], *above, climb.knee_users)
-    return Estimate(value=climb.knee_users, low=low, high=high, n=1, method="the rungs beside the knee, and those that noise may have ruled out")
+    return Estimate(value=climb.knee_users, low=low, high=high, n=1, method="adjacent rungs, widened for noise")
 
 
 def noise(rungs: list[Rung]) -> float:

@@ -1,7 +1,8 @@
 """Cells against the baseline: at their knees, and at one rate.
 
 The unit is one restored run. Runs are paired by repeat, as the report interleaved them (A B B A), so that what drifts with time
-cancels out. A difference is claimed only when the interval of the ratio excludes 1 *and* the ratio is beyond the noise floor.
+cancels out; runs of two campaigns are not interleaved and not paired. A difference is claimed only when the interval of the ratio
+excludes 1 *and* the ratio is beyond the noise floor.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from math import log
 from typing import NamedTuple
 
 from kneebench.analysis.drift import FLOOR
-from kneebench.analysis.estimate import paired_ratio, scatter
-from kneebench.analysis.knee import place
-from kneebench.analysis.words import percent, times, times_with_interval
-from kneebench.records import Climb, Comparison, Phase, Results, Rung
+from kneebench.analysis.estimate import paired_ratio, scatter, unpaired_ratio
+from kneebench.analysis.knee import place, quoted_rungs
+from kneebench.analysis.latencies import together
+from kneebench.analysis.words import FEW, NO_DIFFERENCE, capital, percent, possessive, times, times_with_interval
+from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung
 from kneebench.units import count
 
 Pick = Callable[[Rung], float]
@@ -39,8 +41,8 @@ def _p999_s(rung: Rung) -> float:
 
 NOPM = Quantity("nopm", "report", lambda rung: rung.tally.nopm, "NOPM at {}")
 KNEE_LATENCY = Quantity("latency.knee", "report", _mean_s, "mean latency at {}")
-MEAN = Quantity("latency.mean", "latency", _mean_s, "mean latency at one rate")
-P999 = Quantity("latency.p999", "latency", _p999_s, "P99.9 latency at one rate")
+MEAN = Quantity("latency.mean", "latency", _mean_s, "mean latency at the fixed rate")
+P999 = Quantity("latency.p999", "latency", _p999_s, "P99.9 latency at the fixed rate")
 
 
 def compare(results: Results) -> tuple[Comparison, ...]:
@@ -67,27 +69,27 @@ def baseline(results: Results) -> str:
 
 
 def noise_floor(climbs: Sequence[Climb], quantity: Quantity) -> float:
-    """max(2 %, what two runs of one cell differ by): below it no difference is claimed."""
-    groups = [[quantity.pick(r) for r in climb.of(quantity.phase) if not r.invalid] for climb in climbs]
+    """max(2%, what two runs of one cell differ by): below it no difference is claimed."""
+    groups = [[quantity.pick(r) for r in _rungs(climb, quantity)] for climb in climbs]
     return max(FLOOR, scatter(groups))
 
 
-def ratio_of(climb: Climb, against: Climb, quantity: Quantity) -> Comparison | None:
-    """The ratio of one quantity from the pairs of repeats; the sentence is without what stands beside it."""
-    pairs = list(_pairs(climb, against, quantity))
-    if not pairs:
+def ratio_of(climb: Climb, against: Climb, quantity: Quantity, *, interleaved: bool = True) -> Comparison | None:
+    """The ratio of one quantity from the pairs of repeats, or from all runs of either where they were not `interleaved`; the sentence is without
+    what stands beside it."""
+    ratio = _paired(climb, against, quantity) if interleaved else _unpaired(climb, against, quantity)
+    if ratio is None:
         return None
-    ratio = paired_ratio([a for a, _ in pairs], [b for _, b in pairs])
     what = quantity.called.format(place(climb))
     floor = noise_floor((climb, against), quantity)
     beyond = abs(log(ratio.value)) > log(1 + floor)
     differs = beyond and not ratio.low <= 1 <= ratio.high
-    said = f"{called(climb)} had {times_with_interval(ratio)} the {what} of {called(against)}"
+    said = f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))} {what}"
     if not differs:
-        scattered = f"within the noise floor of {percent(floor)}" if floor < 1 else "repeats of one storage alone differ more than twofold"
-        unsure = "the interval holds 1" if ratio.n > 1 else "one pair of runs is too few to say"
+        scattered = f"within the noise floor of {percent(floor)}" if floor < 1 else "repeats of one storage differ by more than 2x"
+        unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
         why = unsure if beyond else scattered
-        said = f"no difference shown in {what} between {called(climb)} and {called(against)}: {times_with_interval(ratio)}, {why}"
+        said = f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {called(against)} {times_with_interval(ratio)}, {why}"
     return Comparison(
         quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=said
     )  # fmt: skip
@@ -111,10 +113,10 @@ def _of_cell(climb: Climb, against: Climb) -> Iterator[Comparison]:
 def _latency_beside(climb: Climb, against: Climb, mean: Comparison | None) -> str:
     """A relative NOPM is bought with users: the latency that it cost, and the latency at one rate."""
     at_knee = ratio_of(climb, against, KNEE_LATENCY)
-    parts = [] if climb.of("fixed") else [f"at {climb.knee_users} against {against.knee_users} users"]
-    parts += [f"with {times(at_knee.ratio.value)} the mean latency there"] if at_knee else []
-    parts += [f"and {times(mean.ratio.value)} at one rate"] if mean else []
-    return f", {' '.join(parts)}" if parts else ""
+    users = "" if climb.of("fixed") else f" ({climb.knee_users} vs. {against.knee_users} users)"
+    latency = [f"{times(at_knee.ratio.value)} at {place(climb)}"] if at_knee else []
+    latency += [f"{times(mean.ratio.value)} at the fixed rate"] if mean else []
+    return users + (f"; mean latency {', '.join(latency)}" if latency else "")
 
 
 def _rate(climb: Climb) -> str:
@@ -124,12 +126,36 @@ def _rate(climb: Climb) -> str:
 
 def _doubt(*climbs: Climb) -> str:
     n = [sum(r.tally.latency.n for r in c.of("latency") if r.tally.latency and not r.invalid) for c in climbs]
-    return f"; uncertain: only {min(n):,} transactions, so fewer than 100 lie beyond P99.9" if min(n) < 100_000 else ""
+    return f"; {FEW}: of {min(n):,} transactions, fewer than 100 exceed P99.9" if min(n) < 100_000 else ""
 
 
-def _pairs(climb: Climb, against: Climb, quantity: Quantity) -> Iterator[tuple[float, float]]:
-    other = {r.order.repeat: quantity.pick(r) for r in against.of(quantity.phase) if not r.invalid}
-    for rung in climb.of(quantity.phase):
-        a, b = quantity.pick(rung), other.get(rung.order.repeat, 0.0)
-        if not rung.invalid and a > 0 and b > 0:
-            yield a, b
+def _rungs(climb: Climb, quantity: Quantity) -> tuple[Rung, ...]:
+    return quoted_rungs(climb) if quantity.phase == "report" else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
+
+
+def _paired(climb: Climb, against: Climb, quantity: Quantity) -> Estimate | None:
+    other = {rung.order.repeat: rung for rung in _counted(against, quantity)}
+    pairs = [(rung, other[rung.order.repeat]) for rung in _counted(climb, quantity) if rung.order.repeat in other]
+    if not pairs:
+        return None
+    ratio = paired_ratio(*([quantity.pick(rung) for rung in side] for side in zip(*pairs, strict=True)))
+    return _of_merged(ratio, pairs) if quantity is P999 else ratio
+
+
+def _of_merged(between: Estimate, pairs: Sequence[tuple[Rung, Rung]]) -> Estimate:
+    """The ratio of the merged histograms' percentiles, as a brief draws them; the interval holds the repeats' scatter and the percentiles' own."""
+    a, b = (together([rung.tally.latency for rung in side if rung.tally.latency]) for side in zip(*pairs, strict=True))
+    value = a.p999_s / b.p999_s
+    low, high = (value / between.value * end for end in (between.low, between.high))
+    method = f"merged histograms; {between.method}, at least as wide as the percentiles' order statistics"
+    low, high = min(low, a.p999_low_s / b.p999_high_s), max(high, a.p999_high_s / b.p999_low_s)
+    return Estimate(value=value, low=low, high=high, n=between.n, method=method)
+
+
+def _unpaired(climb: Climb, against: Climb, quantity: Quantity) -> Estimate | None:
+    of, to = ([quantity.pick(rung) for rung in _counted(one, quantity)] for one in (climb, against))
+    return unpaired_ratio(of, to) if of and to else None
+
+
+def _counted(climb: Climb, quantity: Quantity) -> list[Rung]:
+    return [rung for rung in _rungs(climb, quantity) if quantity.pick(rung) > 0]

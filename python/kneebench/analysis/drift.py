@@ -25,7 +25,7 @@ class Drift(NamedTuple):
 def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
     """Compare the climb's first rung with its repetition; None where either is missing or did nothing.
 
-    One run against one: `floor` should be what two runs of one thing differ by (estimate.scatter of the report), at least 2 %.
+    One run against one: `floor` should be what two runs of one thing differ by (estimate.scatter of the report), at least 2%.
     """
     again = next((r for r in reversed(climb.of("drift")) if not r.invalid), None)
     first = next((r for r in climb.of("scout") if again and r.users == again.users and not r.invalid), None)
@@ -33,6 +33,8 @@ def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
         return None
     share = again.tally.nopm / first.tally.nopm - 1
     matters = abs(share) > max(floor, FLOOR)
-    word = "drift" if matters else "no drift beyond the noise"
-    sentence = f"{word}: {number_of_users(first.users)} did {percent(share, signed=True)} NOPM when run again last (noise floor {percent(max(floor, FLOOR))})"
+    noise = percent(max(floor, FLOOR))
+    changed = f"{percent(abs(share))} {'faster' if share > 0 else 'slower'}" if percent(abs(share)) != "0%" else "as fast"
+    repeat = f"the first rung ({number_of_users(first.users)}), repeated last, was {changed}"
+    sentence = f"Drift: {repeat}, beyond this machine's {noise} noise" if matters else f"Drift check: {repeat}, within this machine's {noise} noise"
     return Drift(first.users, first.tally.nopm, again.tally.nopm, share, matters, sentence)

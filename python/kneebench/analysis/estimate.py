@@ -1,4 +1,4 @@
-"""Estimates: a value that runs gave, with the 95 % interval that so many runs allow.
+"""Estimates: a value that runs gave, with the 95% interval that so many runs allow.
 
 The unit is one restored run, never one second of it. Throughputs and latencies are positive and scatter by factors, so all
 is done on logarithms: the value is the geometric mean, and the interval of a ratio is that of its inverse turned round.
@@ -15,7 +15,7 @@ from kneebench.records import Estimate
 FEW = 6
 """Below so many runs a bootstrap has too little to draw from: a t interval instead (methods: comparing)."""
 T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
-"""Student's t, 97.5 %, by degrees of freedom: as far as FEW needs it (importing scipy takes two seconds)."""
+"""Student's t, 97.5%, by degrees of freedom: as far as FEW needs it (importing scipy takes two seconds)."""
 ALONE = 9.68
 """x -+ 9.68 |x| covers the mean of any normal distribution at least 95 times in 100 from a single x, whatever its mean and scatter
 (Wall, Boen and Tweedie, "An effective confidence interval for the mean with samples of size one and two", Am. Stat. 55, 2001)."""
@@ -25,7 +25,7 @@ SEED = 9300
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The geometric mean of positive values, one of each run, and its 95 % interval; `method` says which.
+    """The geometric mean of positive values, one of each run, and its 95% interval; `method` says which.
 
     From 2 to 5 values: t interval on logarithms. From 6: BCa bootstrap (Efron, "Better bootstrap confidence intervals", JASA 82,
     1987). One value alone has the interval that a single value honestly allows, 0 to 10.68 times: it says "unknown" in a
@@ -72,6 +72,25 @@ def paired_ratio(of: Sequence[float], to: Sequence[float]) -> Estimate:
     return found.model_copy(update={"method": f"{found.method}, of paired ratios"})
 
 
+def unpaired_ratio(of: Sequence[float], to: Sequence[float]) -> Estimate:
+    """The ratio of the geometric means of runs that were not measured in turn, and its interval; `n` is that of the fewer runs.
+
+    Both scatters count, with the degrees of freedom of the fewer runs: Welch's interval on logarithms, on the safe side. What drifted
+    between the two is in the ratio and in no interval. Raises ValueError unless all values are above 0 and there are some of each.
+
+    >>> print(unpaired_ratio([250.0, 262.0, 247.0], [100.0, 104.0, 99.0]))
+    2.505 (2.264 to 2.77, n=3)
+    """
+    if not of or not to or min(*of, *to) <= 0:
+        raise ValueError(f"a ratio needs positive values, not {list(of)} and {list(to)}")
+    logs, n = [[log(value) for value in runs] for runs in (of, to)], min(len(of), len(to))
+    value = exp(fmean(logs[0]) - fmean(logs[1]))
+    if n == 1:
+        return estimate([value])
+    half = _t(n) * sqrt(sum(stdev(some) ** 2 / len(some) for some in logs))
+    return Estimate(value=value, low=value * exp(-half), high=value * exp(half), n=n, method="t interval on logarithms, of runs not interleaved")
+
+
 def scatter(groups: Sequence[Sequence[float]]) -> float:
     """How far two runs of the same thing differ (A/A): the 95th percentile of |ratio| - 1 over all pairs within a group.
 
@@ -98,7 +117,7 @@ def _bca(logs: Sequence[float]) -> tuple[float, float]:
     """BCa of the mean at the level that makes it cover: the bootstrap knows neither n / (n - 1) nor Student's t.
 
     The tails are those of a normal at -t sqrt(n / (n - 1)) (Hesterberg, "What Teachers Should Know About the Bootstrap", Am. Stat.
-    69, 2015, for percentile intervals). At the plain 95 % BCa covers 85 times in 100 with 6 runs and 92 with 12; so 93 and 95.
+    69, 2015, for percentile intervals). At the plain 95% BCa covers 85 times in 100 with 6 runs and 92 with 12; so 93 and 95.
     """
     import numpy as np
     from scipy.special import ndtr, stdtrit

@@ -14,13 +14,13 @@ PAST_PEAK = 0.02
 
 
 def knee(climb: Climb) -> Knee | None:
-    """The knee from the climb's report rungs, the invalid ones left out; None where there are none.
+    """The knee (or fixed load) from the climb's quoted rungs; None where there are none.
 
     `users` has its interval from the climb (bracket.users_interval). "The interval of N is carried into the latency at the knee": on a plateau latency
     is users / throughput, so its interval is that of the repeats, widened on either side by users / bracket. `peak` is True
     where throughput was seen to fall beyond the knee; otherwise the knee is the start of a plateau and more may be possible.
     """
-    rungs = [r for r in climb.of("report") if not r.invalid and r.tally.latency is not None]
+    rungs = [r for r in quoted_rungs(climb) if r.tally.latency is not None]
     users = users_interval(climb)
     if not rungs or users is None:
         return None
@@ -49,9 +49,14 @@ def place(climb: Climb) -> str:
     return number_of_users(fixed[0].users) if fixed else "the knee"
 
 
+def quoted_rungs(climb: Climb) -> tuple[Rung, ...]:
+    """The valid final runs; where a fixed load has none, its one rung, which is measured as they are."""
+    return tuple(r for r in climb.of("report") or climb.of("fixed") if not r.invalid)
+
+
 def report_rungs(climb: Climb) -> tuple[Rung, ...]:
     """The knee's valid rungs of the report, or the climb's own where the report is not made yet."""
-    found = tuple(r for r in climb.of("report") if not r.invalid)
+    found = quoted_rungs(climb)
     own = knee_rung(climb)
     return found or ((own,) if own else ())
 
@@ -87,7 +92,7 @@ def repeated_p999(latencies: Sequence[Latency], merged: Latency | None) -> Estim
     one = merged or middle
     ratio = one.p999_s / between.value if between.value else 1.0
     low, high = min(ratio * between.low, one.p999_low_s), max(ratio * between.high, one.p999_high_s)
-    method = f"{'merged histograms' if merged else 'the middle run'}; {between.method}, not within the order statistics of the percentile"
+    method = f"{'merged histograms' if merged else 'the middle run'}; {between.method}, at least as wide as the percentile's order statistics"
     return Estimate(value=one.p999_s, low=low, high=high, n=len(latencies), method=method)
 
 

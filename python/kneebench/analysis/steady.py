@@ -59,13 +59,13 @@ def settled(nopm: Sequence[float], reads: Sequence[float], read_time: Sequence[f
     >>> settled([200, 700, 950, 1010, 990, 1000, 1005, 995, 1001, 989, 1004, 1000, 990, 1010], []).cut_s
     4.0
     >>> settled([1000.0 + 2 * s + 20 * (s % 3) for s in range(40)], []).why
-    'New-Orders drift by +3.2 % over the last 20 s (limit 2 %)'
+    'New-Orders drift by +3.2% over the last 20 s (limit 2%)'
     >>> settled([1000.0] * 5, []).why
-    '5 s are too short to judge (at least 10 s)'
+    '5 s is too short to judge (minimum 10 s)'
     """
     seconds = min(len(nopm), len(reads)) if reads else len(nopm)
     if seconds < minimum_s:
-        return Settled(0.0, False, f"{seconds} s are too short to judge (at least {minimum_s:g} s)")
+        return Settled(0.0, False, f"{seconds} s is too short to judge (minimum {minimum_s:g} s)")
     orders, last = list(nopm[:seconds]), int(min(seconds - seconds // 2, max(stretch_s, SHORTEST)))
     if fmean(orders[-last:]) <= 0:
         return Settled(0.0, False, f"no New-Orders in the last {last} s")
@@ -84,7 +84,7 @@ def _judged(series: Sequence[float], last: int, name: str, limit: float) -> tupl
     seen = series[-max(last, SHORTEST) :]
     cut, moved = min(cut, before), drift(seen)
     if abs(moved.share) > limit and abs(moved.share) > 2 * moved.error:
-        return cut, f"{name} drift by {100 * moved.share:+.1f} % over the last {len(seen)} s (limit {100 * limit:.0f} %)"
+        return cut, f"{name} drift by {100 * moved.share:+.1f}% over the last {len(seen)} s (limit {100 * limit:.0f}%)"
     return cut, ""
 
 
@@ -137,8 +137,8 @@ def _mser_statistics(means: Sequence[float]) -> list[float]:
 def drift(series: Sequence[float]) -> Drift:
     """The move of a least-squares line from the first value to the last, over the mean; none for fewer than 3 values.
 
-    Compare it with a limit only beyond twice its own standard error: of ten seconds that scatter by 5 % the line moves by
-    5 % for no reason at all.
+    Compare it with a limit only beyond twice its own standard error: of ten seconds that scatter by 5% the line moves by
+    5% for no reason at all.
 
     >>> drift([100.0, 101.0, 102.0, 103.0, 104.0])
     Drift(share=0.0392156862745098, error=0.0)

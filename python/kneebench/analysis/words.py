@@ -8,6 +8,22 @@ from kneebench.records import Estimate, Phase
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """The fair-use line, under everything that people are shown."""
+FEW = "n too small"
+"""What stands beside a percentile that too few samples lie beyond (methods: latency)."""
+FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
+NO_DIFFERENCE = "No difference shown"
+"""Said before any ratio that is within its noise."""
+PHASES: dict[str, str] = {
+    "warm_up": "warm-up",
+    "scout": "search",
+    "drift": "drift check",
+    "report": "final run",
+    "latency": "fixed rate",
+    "fixed": "fixed load",
+}
+"""What a rung is for, by the phase in its file; a phase that is not here is called what it is."""
+STOPS = {"log_latency": "log latency", "client": "load generator", "invalid": "invalid rung", "fixed": "fixed load"}
+"""What a stop condition is called, by its name in the plan and in files."""
 WIDEST = 10
 """An interval of one run or two that reaches beyond so many times the value tells nothing, and is not printed as if it did."""
 
@@ -57,10 +73,37 @@ def times_and_interval(ratio: Estimate) -> tuple[str, str]:
 def named(phase: Phase) -> str:
     """What a rung is for, as people write it.
 
-    >>> named("warm_up")
-    'warm-up'
+    >>> named("warm_up"), named("report")
+    ('warm-up', 'final run')
     """
-    return phase.replace("_", "-")
+    return PHASES.get(phase, phase)
+
+
+def stop_reason(stop: str) -> str:
+    """What ended a climb, as people write it.
+
+    >>> stop_reason("log_latency"), stop_reason("plateau")
+    ('log latency', 'plateau')
+    """
+    return STOPS.get(stop, stop)
+
+
+def capital(text: str) -> str:
+    """The text as a sentence or a title begins.
+
+    >>> capital("slow drive: 2.0x")
+    'Slow drive: 2.0x'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def possessive(name: str) -> str:
+    """Whose something is.
+
+    >>> possessive("disk"), possessive("2 drives")
+    ("disk's", "2 drives'")
+    """
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
 def number_of_users(users: float) -> str:
@@ -80,7 +123,7 @@ def percent(share: float, *, signed: bool = False) -> str:
     """A share as a per cent; say what it is a share of beside it.
 
     >>> percent(0.02), percent(-0.0312, signed=True)
-    ('2 %', '-3.1 %')
+    ('2%', '-3.1%')
     """
     text = f"{100 * share:{'+' if signed else ''}.1f}"
-    return text.removesuffix(".0") + " %"
+    return text.removesuffix(".0") + "%"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kneebench.brief import look
+from kneebench.brief.labels import CHARACTER, LINE, broken
 from kneebench.brief.reading import Reading
+
+NAMES = 170
+"""Width of the names beside the bars; longer ones are broken."""
 
 
 class Bar(NamedTuple):
@@ -27,7 +32,7 @@ class Whisker(NamedTuple):
     beyond: float | None
 
 
-BEYOND = " An arrow: the interval goes on, further than is drawn."
+BEYOND = " Arrow: the interval extends beyond the axis."
 """In the caption of a figure where a whisker is cut off."""
 
 
@@ -59,7 +64,10 @@ def bars(reading: Reading, rows: list[Bar], title: str) -> dict[str, Any]:
     reach = _reach(rows)
     top = reach * (1 + 0.025 * longest)
     x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, top or 1], nice=False), axis=alt.Axis(grid=True, tickCount=7, format=",.6~r"))
-    y = alt.Y("name:N", sort=[row.name for row in rows], title=None, axis=alt.Axis(labelLimit=190, labelFontSize=13, labelPadding=8))
+    names = {row.name: broken(row.name, NAMES) for row in rows}
+    room = CHARACTER * max(len(line) for lines in names.values() for line in lines)
+    axis = alt.Axis(labelExpr=f"{json.dumps(names)}[datum.label]", labelLimit=0, labelFontSize=13, labelPadding=8, minExtent=room)
+    y = alt.Y("name:N", sort=[row.name for row in rows], title=None, axis=axis)
     colours = alt.Scale(domain=reading.names, range=reading.colours)
     shared = look.chart([{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]).encode(y=y)
     known = shared.transform_filter("isValid(datum.high)")
@@ -71,7 +79,8 @@ def bars(reading: Reading, rows: list[Bar], title: str) -> dict[str, Any]:
         shared.transform_filter("isValid(datum.beyond)").mark_point(**look.ARROW, shape="triangle-right").encode(x="beyond:Q"),
         shared.mark_text(align="left", dx=9, fontSize=13).encode(x="end:Q", text="label:N"),
     )
-    return look.specification(drawn.properties(width=look.WIDTH - 60, height={"step": 54 if len(rows) < 5 else 38}))
+    step = max(54 if len(rows) < 5 else 38, LINE * max(map(len, names.values())))
+    return look.specification(drawn.properties(width=look.WIDTH - 60, height={"step": step}))
 
 
 def cut_off(rows: list[Bar]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
@@ -16,11 +16,13 @@ INK, FAINT, LINE, ALARM = "#1f2933", "#52606d", "#e4e7eb", "#b42318"
 ARROW: dict[str, Any] = {"filled": True, "color": INK, "size": 60, "opacity": 1}
 """Where a whisker is cut off."""
 DIRECT = 4
-"""Up to so many lines are named where they end."""
+"""Up to so many lines are named where they end,"""
+SHORT, LONG = 16, 22
+"""and only where no name has more than so many characters; with more than so many, names in a legend stand below each other."""
 WIDTH, HEIGHT = 440, 260
 """Of a plot in pixels: half a page, and still legible on a telephone."""
 PADDING = {"left": 14, "right": 24, "top": 4, "bottom": 4}
-"""Room for a reader's font that is wider than the one that a chart was measured with (DejaVu Sans takes 15 % more than Arial)."""
+"""Room for a reader's font that is wider than the one that a chart was measured with (DejaVu Sans takes 15% more than Arial)."""
 
 
 def colour(place: int) -> str:
@@ -47,11 +49,12 @@ def config() -> dict[str, Any]:
     }
 
 
-def legend(direct: bool) -> Any:
-    """No legend where lines are named directly."""
+def legend(names: Sequence[str], symbol: str = "stroke") -> Any:
+    """Names that do not stand at their lines: below each other where they are long."""
     import altair
 
-    return None if direct else altair.Legend(columns=2, symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1)
+    columns = 2 if max(map(len, names)) <= LONG else 1
+    return altair.Legend(columns=columns, columnPadding=30, labelLimit=WIDTH, symbolType=symbol, symbolStrokeWidth=3, symbolOpacity=1)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
 from kneebench.records import Results
 from kneebench.results.whole import write_text, write_whole
+from kneebench.secrets import clean
 
 FORMAT = 1
 """Of the brief's JSON."""
@@ -35,9 +36,14 @@ class Brief:
         return self.reading.title
 
     @property
+    def subtitle(self) -> str:
+        """The intervals behind the finding."""
+        return self.reading.subtitle
+
+    @property
     def exit_code(self) -> int:
-        """4 when a self-check failed, 3 when a rung is invalid, else 0 (errors.py)."""
-        return 4 if self.reading.failed else 3 if self.reading.invalid else 0
+        """4 when a self-check failed, 3 when a rung is invalid or a storage has no usable figure, else 0 (errors.py)."""
+        return 4 if self.reading.failed else 3 if self.reading.invalid or self.reading.unanswered else 0
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
@@ -58,8 +64,10 @@ class Brief:
         """What stands above everything else, the title included."""
         return [section for section in self.sections if section.tone == "alarm"]
 
-    def write(self, path: Path) -> Path:
+    def write(self, path: str | Path) -> Path:
         """Write the page, whole or not at all."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, self.html())
         return path
 
@@ -74,6 +82,7 @@ class Brief:
 
     def figures(self, folder: Path) -> list[Path]:
         """Write every figure as PNG, its title within; their paths."""
+        folder.mkdir(parents=True, exist_ok=True)
         return [self._figure(figure, folder / f"{figure.name}.png") for section in self.sections for figure in section.figures]
 
     def _figure(self, figure: Figure, path: Path) -> Path:
@@ -87,12 +96,15 @@ class Brief:
         return {
             "format": FORMAT,
             "title": self.title,
+            "subtitle": self.subtitle,
+            "disturbances": list(reading.disturbances),
             "derived": DERIVED,
             "exit_code": self.exit_code,
             "finished": reading.results.finished,
-            "campaign": reading.campaign.model_dump(mode="json"),
+            "campaign": clean(reading.campaign.model_dump(mode="json")),
             "failed_checks": [{"where": one.where, **one.check.model_dump(mode="json")} for one in reading.failed],
             "invalid_rungs": [rung.order.key for rung in reading.invalid],
+            "without_figure": {one.cell.id: one.sentence for one in reading.unanswered},
             "knees": {cell: knee.model_dump(mode="json", exclude={"latency"}) for cell, knee in reading.knees.items()},
             "at_one_rate": {cell: _at_one_rate(one) for cell, one in reading.at_one_rate.items()},
             "comparisons": [one.model_dump(mode="json") for one in reading.comparisons],

@@ -8,17 +8,25 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
+from kneebench.analysis import disturbance
+from kneebench.analysis.answer import point
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
+from kneebench.analysis.consistency import conditions
 from kneebench.analysis.drift import Drift, drift
-from kneebench.analysis.finding import finding
+from kneebench.analysis.finding import finding, subtitle
 from kneebench.analysis.knee import knee, knee_rung
 from kneebench.analysis.latencies import AtOneRate, at_one_rate
+from kneebench.analysis.unanswered import Unanswered, unanswered
 from kneebench.analysis.words import named
 from kneebench.brief import look, served, words
+from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
-from kneebench.results.reading import point, series
+from kneebench.results.reading import series
+from kneebench.visible import is_plain
 
 
 class Failed(NamedTuple):
@@ -34,13 +42,23 @@ class Reading:
     def __init__(self, results: Results) -> None:
         self.results = results
         self.campaign = results.campaign
-        self.plan = Plan.model_validate(results.campaign.plan)
+        self.plan = _plan(results)
         self.climbs = results.climbs
 
     @cached_property
     def title(self) -> str:
         """The campaign's one finding."""
         return finding(self.results)
+
+    @cached_property
+    def subtitle(self) -> str:
+        """The intervals behind it, and what else was compared."""
+        return subtitle(self.results)
+
+    @cached_property
+    def disturbances(self) -> tuple[str, ...]:
+        """What disturbed the quoted runs from outside: it stands under the title and is the first caveat."""
+        return disturbance.headline(self.results)
 
     @cached_property
     def knees(self) -> dict[str, Knee]:
@@ -77,6 +95,11 @@ class Reading:
         """Rungs that measured something else than the database."""
         return tuple(rung for climb in self.climbs for rung in climb.rungs if rung.invalid)
 
+    @cached_property
+    def unanswered(self) -> tuple[Unanswered, ...]:
+        """Cells of a finished campaign without a usable figure."""
+        return unanswered(self.results)
+
     @property
     def point(self) -> str:
         """What the report measured: a knee that a climb found, or the load that the plan fixed."""
@@ -90,7 +113,7 @@ class Reading:
     @property
     def own_restore(self) -> str:
         """What a sentence adds of the report's runs: nothing where they were not restored, or nobody knows."""
-        return "" if self.restored in ("", "none") else ", each from its own restore"
+        return "" if self.restored in ("", "none") else ", each on a freshly restored database"
 
     @property
     def base(self) -> Climb:
@@ -134,8 +157,13 @@ class Reading:
 
     @property
     def direct(self) -> bool:
-        """Few enough cells for their names to stand at their lines; else a legend has them."""
+        """Few enough cells for each to be told in a title or a caption."""
         return len(self.climbs) <= look.DIRECT
+
+    @property
+    def named_at_lines(self) -> bool:
+        """Names short enough to stand at their lines, too."""
+        return self.direct and max(map(len, self.names)) <= look.SHORT
 
     @property
     def colours(self) -> list[str]:
@@ -182,7 +210,20 @@ class Reading:
         for climb in self.climbs:
             for rung in climb.rungs:
                 yield from ((self.where(rung), check) for check in rung.checks)
-            yield from ((f"{self.name(climb.cell.id)}, after the climb", check) for check in climb.checks)
+            yield from ((f"{self.name(climb.cell.id)}, {when}", check) for when, checks in conditions(climb) for check in checks)
+
+
+def _plan(results: Results) -> Plan:
+    """The plan that was measured; raises KneebenchError for one that this version does not read, and for names that no chart can draw."""
+    doing, do = f"reading the plan of {results.campaign.id}", "use the kneebench version that measured it, or measure again"
+    try:
+        plan = Plan.model_validate(results.campaign.plan)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise KneebenchError(doing, seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}", do=do) from None
+    if odd := [climb.cell.storage for climb in results.climbs if not is_plain(climb.cell.storage)]:
+        raise KneebenchError(doing, seen=f"control characters in the storage's name {odd[0]!r}", do=do)
+    return plan
 
 
 def _common(rungs: Sequence[Rung]) -> tuple[str, ...]:

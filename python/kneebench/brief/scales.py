@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from math import floor, log10
-from typing import Any
+from math import floor, log, log10
+from typing import Any, NamedTuple
 
 SPREAD = 12
 """From so many times between least and most an axis is logarithmic."""
@@ -20,13 +20,39 @@ def round_numbers(low: float, high: float) -> list[float]:
     return [float(f"{step}e{decade}") for decade in decades for step in steps if low <= step * 10.0**decade <= high]
 
 
-def latency_scale(values: list[float]) -> dict[str, Any]:
-    """The scale and axis of these values, for Altair's `X` or `Y`; from 0 unless they spread far."""
-    import altair as alt
+class Domain(NamedTuple):
+    """The values from one end of an axis to the other."""
 
+    low: float
+    high: float
+    logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """How far along the axis a value is.
+
+        >>> Domain(0, 8).share(2), round(Domain(1, 100, logarithmic=True).share(10), 3)
+        (0.25, 0.5)
+        """
+        return log(value / self.low) / log(self.high / self.low) if self.logarithmic else (value - self.low) / (self.high - self.low)
+
+    @property
+    def scale(self) -> Any:
+        """The same for Altair."""
+        import altair as alt
+
+        return alt.Scale(type="log" if self.logarithmic else "linear", domain=[self.low, self.high], nice=False)
+
+
+def latencies(values: list[float]) -> Domain:
+    """The axis of these values: from 0 unless they spread far."""
     some = [value for value in values if value > 0] or [1.0]
     low, high = min(some), max(some)
-    if high / low < SPREAD:
-        return {"scale": alt.Scale(domain=[0, high * 1.12], nice=False), "axis": alt.Axis(tickCount=6, format=",.6~r")}
-    domain = [low / 1.4, high * 1.35]
-    return {"scale": alt.Scale(type="log", domain=domain, nice=False), "axis": alt.Axis(values=round_numbers(*domain), format=",.6~r")}
+    return Domain(0, high * 1.12) if high / low < SPREAD else Domain(low / 1.4, high * 1.35, logarithmic=True)
+
+
+def latency_axis(domain: Domain) -> dict[str, Any]:
+    """The scale and axis of latencies, for Altair's `X` or `Y`."""
+    import altair as alt
+
+    ticks = {"values": round_numbers(domain.low, domain.high)} if domain.logarithmic else {"tickCount": 6}
+    return {"scale": domain.scale, "axis": alt.Axis(**ticks, format=",.6~r")}

@@ -43,11 +43,12 @@ class Table(Record):
 
 
 class Number(Record):
-    """A big number with what it says and how sure it is."""
+    """A big number with what it says and how sure it is. `words`: what is big is no number, and is set smaller."""
 
     value: str
     says: str
     sure: str = ""
+    words: bool = False
 
 
 class Verdict(Record):

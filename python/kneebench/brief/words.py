@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import floor, log10
 
 from kneebench import units
+from kneebench.analysis.words import FEW
 from kneebench.records import Estimate, Latency
 
 NOTHING = "–"
@@ -54,7 +55,7 @@ def time(value_s: float | None) -> str:
     """A time with three digits.
 
     >>> time(0.0202), time(0.00002), time(None)
-    ('20.2 ms', '20 us', '–')
+    ('20.2 ms', '20 µs', '–')
     """
     return NOTHING if value_s is None else units.time(value_s)
 
@@ -81,16 +82,23 @@ def percent(share: float | None) -> str:
     """A share as a per cent.
 
     >>> percent(0.0312), percent(1.0), percent(None)
-    ('3.1 %', '100 %', '–')
+    ('3.1%', '100%', '–')
     """
-    return NOTHING if share is None else f"{100 * share:.1f}".removesuffix(".0") + " %"
+    return NOTHING if share is None else f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
+def percentile(value_s: float, certain: bool) -> str:
+    """A percentile, and in words where too few samples lie beyond it (methods: latency).
+
+    >>> percentile(0.0202, True), percentile(0.0202, False)
+    ('20.2 ms', '20.2 ms (n too small)')
+    """
+    return units.time(value_s) + ("" if certain else f" ({FEW})")
 
 
 def p999(latency: Latency | None) -> str:
-    """A 99.9th percentile; with a mark where fewer than 100 samples lie beyond it (methods: latency)."""
-    if latency is None:
-        return NOTHING
-    return time(latency.p999_s) + ("" if latency.p999_is_certain else " ?")
+    """A 99.9th percentile."""
+    return percentile(latency.p999_s, latency.p999_is_certain) if latency else NOTHING
 
 
 def listed(names: list[str]) -> str:
@@ -105,8 +113,8 @@ def listed(names: list[str]) -> str:
 def sentence(text: str) -> str:
     """A sentence as it stands between others.
 
-    >>> sentence("plateau: elasticity 0.04"), sentence("It held.")
-    ('Plateau: elasticity 0.04.', 'It held.')
+    >>> sentence("plateau: elasticity 0.04"), sentence("It passed.")
+    ('Plateau: elasticity 0.04.', 'It passed.')
     """
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 

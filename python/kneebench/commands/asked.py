@@ -3,26 +3,63 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from kneebench.errors import PlanError
 
 if TYPE_CHECKING:
     from kneebench.plan import Plan
 
 
-def asked_plan(file: Path | None, campaigns: Path | None = None) -> Plan:
+class Once(NamedTuple):
+    """A load to be measured once on each storage, in place of the plan's ladder."""
+
+    users: int
+    window_s: float
+
+
+def asked_once(users: int | None, window: str | None) -> Once | None:
+    """What `--users` and `--for` ask for; None where neither is given. Raises PlanError for one without the other.
+
+    >>> asked_once(8, "5min")
+    Once(users=8, window_s=300.0)
+    """
+    from kneebench.plan.values import WEEK_S
+    from kneebench.units import parse_time
+
+    if users is None and window is None:
+        return None
+    if users is None or window is None:
+        there, lacking = ("--users", "--for 5min") if window is None else ("--for", "--users 8")
+        raise PlanError(there.split()[0], seen=f"{lacking.split()[0]} is missing", do=f"add {lacking}: both options are required together")
+    try:
+        window_s = parse_time(window)
+    except ValueError as error:
+        raise PlanError("--for", seen=f"{window!r}: {error}", do="use a time with a unit, such as 30s or 5min") from None
+    if not 0 < window_s <= WEEK_S:
+        raise PlanError("--for", seen=f"{window!r} is out of range", do="use a time above 0 and up to 168h, such as 30s or 5min")
+    return Once(users, window_s)
+
+
+def asked_plan(file: Path | None, campaigns: Path | None = None, once: Once | None = None, *, brief: bool = False) -> Plan:
     """Raises PlanError with everything that is wrong with it. An unfinished campaign of this directory's default plan, among
-    `campaigns`, is gone on with as it was sized when it began: what is free has changed since."""
+    `campaigns`, is gone on with as it was sized when it began: what is free has changed since. With `brief`, so is a finished one
+    whose brief is still to be written."""
     from kneebench.findings import read_plan
     from kneebench.lab.host import host
     from kneebench.plan.default import default_plan
 
     if file:
-        return read_plan(file)
-    begun = _begun(campaigns) if campaigns else None
-    return begun or default_plan(host(), Path())
+        return _measured_once(read_plan(file), once)
+    begun = _begun(campaigns, once, brief) if campaigns else None
+    return begun or _measured_once(default_plan(host(), Path()), once)
 
 
-def _begun(campaigns: Path) -> Plan | None:
+def _measured_once(plan: Plan, once: Once | None) -> Plan:
+    return plan.model_copy(update={"ladder": plan.ladder.once(*once)}) if once else plan
+
+
+def _begun(campaigns: Path, once: Once | None, brief: bool) -> Plan | None:
     """The plan of the unfinished campaign that the default plan of this directory began, however many warehouses it has."""
     from kneebench.lab.host import host
     from kneebench.plan import Plan
@@ -30,6 +67,6 @@ def _begun(campaigns: Path) -> Plan | None:
     from kneebench.results import load
     from kneebench.results.store import find_unfinished
 
-    asked = sized_plan(Path(), warehouses=1)
-    found = find_unfinished(campaigns, asked, host(asked.paths), but=("workload.warehouses",))
+    asked = _measured_once(sized_plan(Path(), warehouses=1), once)
+    found = find_unfinished(campaigns, asked, host(asked.paths), but=("workload.warehouses",), brief=brief)
     return Plan.model_validate(load(found).campaign.plan) if found else None

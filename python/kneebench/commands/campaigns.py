@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kneebench.commands.options import CAMPAIGNS, CampaignName, Json, Root
-from kneebench.commands.printing import show_json, show_parts
+from kneebench.commands.printing import say, show_json, show_parts
 from kneebench.commands.written import write
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ def list_campaigns(root: Root = CAMPAIGNS, as_json: Json = False) -> None:
     elif found:
         from kneebench.screen import tables
 
-        show_parts(tables.campaigns(found))
+        show_parts(*tables.campaigns(found))
     else:
-        where = f"{root}" if root.is_dir() else f"{root} (there is no such folder)"
-        typer.echo(f"no campaigns in {where}; `kneebench run` makes one")
+        where = f"{root}" if root.is_dir() else f"{root} (no such folder)"
+        say(f"no campaigns in {where}; `kneebench run` creates one")
 
 
 def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
@@ -57,39 +57,41 @@ def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) 
 def compare(a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
     """Compare two campaigns, storage by storage.
 
-    Refused where the plans differ in what shapes a figure (the first such field is named), or the
-    server's major versions do. Other differences of machine and settings are told below the table.
+    Refused if the plans differ in a field that affects the figures (the first one is named), or if
+    the server's major versions differ. Other differences are listed below the table.
 
     \b
     Example:
       kneebench compare before after
     """
+    from kneebench.analysis.disturbance import headline
     from kneebench.results import across, differences
     from kneebench.screen.compared import document, printed
 
     both = [_load(a, root), _load(b, root)]
     found, differing = across(both), differences(*both)
+    disturbed = [f"{one.campaign.id}: {sentence}" for one in both for sentence in headline(one)]
     if as_json:
-        show_json(document(found, differing))
+        show_json(document(found, differing, disturbed))
     else:
-        show_parts(*printed(found, differing))
+        show_parts(*printed(found, differing, disturbed))
 
 
 def write_brief(
     campaign: CampaignName,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file to write: .html or .json. [default: brief.html in the campaign]", show_default=False)
+        Path | None, typer.Option("--out", "-o", help="Output file, .html or .json. [default: brief.html in the campaign folder]", show_default=False)
     ] = None,
     root: Root = CAMPAIGNS,
 ) -> None:
-    """Write a campaign's brief again, from its folder alone.
+    """Write a campaign's brief again from its folder.
 
     \b
     Examples:
       kneebench brief 2025-06-01-what-does-this-storage-buy
       kneebench brief ./copied/campaign --out brief.json
     """
-    typer.echo(str(write(_load(campaign, root), out)))
+    say(str(write(_load(campaign, root), out)))
 
 
 def _load(name: str, root: Path) -> Results:
@@ -98,5 +100,5 @@ def _load(name: str, root: Path) -> Results:
 
     folder = next((path for path in (Path(name), root / name) if (path / "campaign.json").exists()), None)
     if folder is None:
-        raise PlanError(f"opening the campaign {name}", seen=f"neither {name} nor {root / name} holds one", do="`kneebench list` names those there are")
+        raise PlanError(name, seen=f"no such campaign; looked in {name} and {root / name}", do="see `kneebench list`")
     return load(folder)

@@ -1,4 +1,4 @@
-"""Commands that measure, or tell what measuring would do: run, check, clean, parts."""
+"""Commands that measure, or show what measuring would do: run, check, clean, components."""
 
 from __future__ import annotations
 
@@ -8,34 +8,42 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kneebench.commands.asked import asked_plan
+from kneebench.commands.asked import asked_once, asked_plan
 from kneebench.commands.options import CAMPAIGNS, Json, PlanFile
-from kneebench.commands.printing import show_json, show_json_line, show_parts
+from kneebench.commands.printing import say, show_json, show_json_line, show_parts
+from kneebench.commands.resuming import Resumable
 from kneebench.commands.written import write
 
 if TYPE_CHECKING:
+    from kneebench.plan import Plan
     from kneebench.records import Results
 
 
 def run(
     plan: PlanFile = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder that holds campaigns; each has a folder of its own in it.")] = CAMPAIGNS,
-    fresh: Annotated[bool, typer.Option("--fresh/--resume", help="Begin anew, or go on with an unfinished campaign of the same plan.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON event a line, for programs.")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for campaigns; each campaign has its own subfolder.")] = CAMPAIGNS,
+    fresh: Annotated[bool, typer.Option("--fresh/--resume", help="Start over, or resume an unfinished campaign of the same plan.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON event per line, for programs.")] = False,
     brief: Annotated[bool, typer.Option("--brief/--no-brief", help="Write the brief at the end.")] = True,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than an hour.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation before a run of more than an hour.")] = False,
+    users: Annotated[
+        int | None, typer.Option("--users", min=1, max=100_000, help="Measure this many users once per storage, no climb. Requires --for.", show_default=False)
+    ] = None,
+    window: Annotated[str | None, typer.Option("--for", metavar="TIME", help="Length of that window, such as 5min.", show_default=False)] = None,
 ) -> None:
-    """Measure what the plan asks for, and write the brief.
+    """Measure the plan and write the brief.
 
-    Whatever is measured is kept at once. After Ctrl-C, or after a crash, the same command goes on at
-    the next rung. Everything that was changed on the machine is put back.
+    Every rung is saved at once. After Ctrl-C, an error or a crash, the same command without --fresh
+    resumes at the next rung, or writes the brief if only that is missing. All changes to the machine
+    are undone.
 
     \b
     Examples:
       kneebench run                          the disk under this directory against memory
       kneebench run plan.toml --out /srv/results
-      kneebench run plan.toml --fresh        do not go on with an unfinished campaign
-      kneebench run plan.toml --json | jq .  for programs: an event a line
+      kneebench run plan.toml --fresh        start over instead of resuming
+      kneebench run plan.toml --json | jq .  for programs: one event per line
+      kneebench run --users 8 --for 5min     8 users for 5 minutes, once on each storage
     """
     from kneebench import campaign
     from kneebench.lab.host import host
@@ -43,61 +51,68 @@ def run(
     from kneebench.screen.watching import watching
 
     _clean()
-    asked = asked_plan(plan, None if fresh else out)
+    asked = asked_plan(plan, None if fresh else out, asked_once(users, window), brief=brief)
+    _write_missing_brief(asked, out, wanted=brief and not fresh, as_json=as_json)
     expecting = expected(asked, host())
     _ask(expecting.total_s, yes or as_json)
-    with watching(asked, expecting, as_json=as_json) as watch:
-        results = campaign.run(asked, out, watch, fresh)
-    _tell(results, brief, as_json)
+    with Resumable() as resumable:
+        with watching(asked, expecting, as_json=as_json) as watch:
+            results = campaign.run(asked, out, resumable.watcher(watch), fresh, brief)
+        _tell(results, brief, as_json)
 
 
 def check(plan: PlanFile = None, as_json: Json = False) -> None:
-    """Say what is missing, what would be written, how long it takes.
+    """Dry run: prerequisites, paths, disk space, duration.
 
-    Nothing is changed, nothing is started.
+    Nothing is changed or started. The machine's current load is measured for one second.
 
     \b
     Examples:
       kneebench check                what `kneebench run` would do here
       kneebench check plan.toml
-    The exit code is 0 when the plan can be run, 2 when something is wrong, 5 when it would be refused.
+    Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused.
     """
     from kneebench import catalogue
-    from kneebench.findings import findings
+    from kneebench.findings import findings, load_now
     from kneebench.lab.journal import Journal
 
     asked, journal = asked_plan(plan, CAMPAIGNS), Journal()
     found = findings(asked, catalogue.engine(asked, journal), journal)
+    if not asked.simulated:
+        found = (*found, load_now(asked))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:
         from kneebench.screen import tables
 
-        show_parts(tables.findings(found))
+        show_parts(tables.findings(found), "", tables.readiness(found))
     levels = {finding.level for finding in found}
     raise typer.Exit(5 if "refused" in levels else 2 if "error" in levels else 0)
 
 
 def clean() -> None:
-    """Undo what a killed run left on this machine.
+    """Remove what a killed run left on this machine.
 
-    That is servers, directories, data in memory. Only what kneebench wrote into its journal before it made it is touched; results are not.
-    Of what cannot be removed now it says why and what to do: a drive to be mounted, a database on a server by URL to be dropped.
+    Only the servers, directories and data in kneebench's journal are removed; results are kept. For anything that cannot be
+    removed now, the reason and the fix are printed: a drive to mount, or a database on an external
+    server to drop. Damaged journal entries are named; the others are still processed.
     """
     from kneebench.lab.journal import Journal
 
     journal = Journal()
-    undone = journal.clean(lambda event: typer.echo(event.doing, err=True) if event.kind == "warning" else None)
+    undone = journal.clean(lambda event: say(event.doing, err=True) if event.kind == "warning" else None)
     for entry in undone:
-        typer.echo(f"removed: {entry.what}" + (f" ({entry.path})" if entry.path else f" (process {entry.pid})"))
-    if not undone and not journal.leftovers():
-        typer.echo("nothing was left over")
+        say(f"removed: {entry.what}" + (f" ({entry.path})" if entry.path else f" (process {entry.pid})"))
+    if not undone and not journal.leftovers() and not journal.damaged():
+        say("nothing to clean up")
 
 
-def parts(as_json: Json = False) -> None:
-    """List the engines, meters, stops and sections that there are.
+def components(as_json: Json = False) -> None:
+    """List available engines, meters, stop conditions and brief sections.
 
-    Their names are those that plans use.
+    In a plan, `database.engine` names an engine, `meters` lists meters, and each stop condition has
+    its own table, such as `[ladder.stops.plateau]`. Sections are not part of a plan: a brief contains
+    every section that its campaign has data for.
     """
     from kneebench.catalogue import SHELVES, names
 
@@ -105,22 +120,35 @@ def parts(as_json: Json = False) -> None:
         show_json({shelf: names(shelf) for shelf in SHELVES})
         return
     for shelf in SHELVES:
-        typer.echo(f"{shelf + 's':10} {', '.join(names(shelf))}")
+        say(f"{shelf + 's':10} {', '.join(names(shelf))}")
 
 
 def _clean() -> None:
     """Before the default plan is sized by what is free: what a killed run left takes the disk and the memory."""
     from kneebench.lab.journal import Journal
 
-    Journal().clean(lambda event: typer.echo(event.doing, err=True))
+    Journal().clean(lambda event: say(event.doing, err=True))
+
+
+def _write_missing_brief(asked: Plan, out: Path, *, wanted: bool, as_json: bool) -> None:
+    """Where the newest campaign of this plan is finished and only its brief was interrupted: write that, and leave."""
+    from kneebench.lab.host import host
+    from kneebench.results import Store, load
+    from kneebench.results.store import find_unfinished, is_finished
+
+    found = find_unfinished(out, asked, host(asked.paths), brief=True) if wanted else None
+    if found and is_finished(found):
+        typer.echo(f"{found} is finished; writing its missing brief. To measure again, use --fresh", err=True)
+        with Store.open(found):
+            _tell(load(found), True, as_json)
 
 
 def _ask(expected_s: float, sure: bool) -> None:
     """Before more than an hour, where somebody can answer."""
-    from kneebench import units
+    from kneebench.screen.progress import left
 
     if expected_s > 3600 and not sure and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.confirm(f"This will take about {units.time(expected_s)}. Go on?", default=True, abort=True, err=True)
+        typer.confirm(f"About {left(expected_s)}. Start?", default=False, abort=True, err=True)
 
 
 def _tell(results: Results, brief: bool, as_json: bool) -> NoReturn:
@@ -133,7 +161,7 @@ def _tell(results: Results, brief: bool, as_json: bool) -> NoReturn:
         show_json_line({"kind": "result", "doing": "finished", "brief": path, "data": results_json(results)})
     else:
         show_parts(*printed(results))
-        typer.echo(f"\nresults: {results.folder}")
+        say(f"\nresults: {results.folder}")
         if brief:
-            typer.echo(f"brief:   {write(results)}")
+            say(f"brief:   {write(results)}")
     raise typer.Exit(exit_code(results))

@@ -11,7 +11,7 @@ from kneebench.commands.printing import show_json
 
 
 def default() -> None:
-    """Print the plan that `kneebench run` uses here when it is given none.
+    """Print the default plan of this directory, which `kneebench run` uses without a plan file.
 
     \b
     Example:
@@ -22,8 +22,8 @@ def default() -> None:
     typer.echo(to_toml(asked_plan(None)), nl=False)
 
 
-def preset(name: Annotated[str, typer.Argument(help="quick, server, cloud or simulated.", show_default=False)]) -> None:
-    """Print a plan to start from: quick (a laptop), server, cloud or simulated.
+def preset(name: Annotated[str, typer.Argument(help="quick, server, cloud, running or simulated.", show_default=False)]) -> None:
+    """Print a plan to start from: quick (a laptop), server, cloud, running (an external server) or simulated.
 
     \b
     Example:

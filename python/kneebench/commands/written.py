@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 def write(results: Results, out: Path | None = None) -> Path:
     """Write the brief of a campaign, as HTML or (to a file that ends in .json) as JSON; where it was written."""
     from kneebench.brief import Brief
+    from kneebench.results.store import BRIEF
 
-    path = _checked(out or (results.folder or Path()) / "brief.html")
+    path = _checked(out or (results.folder or Path()) / BRIEF)
     if path.suffix == ".json":
         path.write_text(Brief(results).json())
     else:
@@ -25,7 +26,7 @@ def write(results: Results, out: Path | None = None) -> Path:
 
 def _checked(path: Path) -> Path:
     if path.suffix not in (".html", ".json"):
-        raise PlanError(f"writing the brief to {path}", seen=f"the ending {path.suffix!r}", do="name a file that ends in .html or .json")
+        raise PlanError(f"writing {path}", seen=f"unsupported format {path.suffix!r}", do="use .html or .json")
     if not path.parent.is_dir():
-        raise PlanError(f"writing the brief to {path}", seen=f"there is no directory {path.parent}", do="make it first, or name another")
+        raise PlanError(f"writing {path}", seen=f"no directory {path.parent}", do="create it, or choose another path")
     return path

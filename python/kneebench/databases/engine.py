@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
-from kneebench._core import Crew
+from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.errors import KneebenchError, Refused
-from kneebench.records import Cell, Check, Finding, Setting, Watch
+from kneebench.records import Cell, Check, Finding, Setting, Watch, Whereabouts
+
+UNLOCK = "end those transactions or wait for them; completed rungs are saved, and the same command resumes there"
+"""What to do about a lock of somebody else's."""
 
 
 class Server(Protocol):
@@ -19,11 +23,13 @@ class Server(Protocol):
     """Names of the meters that the server itself answers by `readings`."""
     cores: Sequence[int]
     """Cores that the server may run on; empty when it is not on this machine."""
+    paths: Sequence[Path]
+    """Directories of its files on this machine; empty when they are not known."""
     restore_s: float
     notes: Sequence[str]
 
-    def crew(self, order: str) -> Crew:
-        """A crew for this server; `order` is the crew order's JSON without the address."""
+    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
+        """A load generator for this server."""
         ...
 
     def readings(self, meter: str) -> dict[str, float]:
@@ -54,8 +60,12 @@ class Server(Protocol):
         """Start a checkpoint and wait for its end."""
         ...
 
-    def to_be_let_in(self, words: str) -> str:
-        """What to do about the words by which it refused its users' connections."""
+    def to_be_let_in(self, code: str, message: str) -> str:
+        """What to do about the error by which it refused connections: its code (empty if it has none) and its message."""
+        ...
+
+    def end_stuck(self, for_s: float) -> str:
+        """Which sessions that are none of ours have kept users waiting for so long; empty where none has. Those users are ended."""
         ...
 
     def alive(self) -> str:
@@ -73,6 +83,10 @@ class Engine(Protocol):
 
     def findings(self) -> Sequence[Finding]:
         """What is there, what is missing, what would be written where; changes nothing."""
+        ...
+
+    def where(self, storage: str) -> Whereabouts:
+        """Where the storage's server runs, or will."""
         ...
 
     def prepare(self, watch: Watch) -> dict[str, str]:

@@ -14,19 +14,20 @@ import shlex
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import psutil
+from pydantic import ValidationError
 
 from kneebench.lab.processes import boot, end, living_in, runs, started
-from kneebench.lab.removal import MARKER, Ground, ground_of, is_away, is_ours, remove
+from kneebench.lab.removal import Ground, ground_of, is_away, is_ours, mark, remove
 from kneebench.records import Event, Record, Watch
 
 
 class Entry(Record):
     """One change: a server process (told from a later one of the same id by its start), a directory with the ground it lies on (None
-    in entries of old), or a database on a server by URL with the command that drops it by hand. `owner_*` is the kneebench that made
-    it: while that lives, the entry is nobody else's to undo."""
+    in entries of old), or what is on a server by URL (a database, functions in one) with the command that removes it by hand.
+    `owner_*` is the kneebench that made it: while that lives, the entry is nobody else's to undo."""
 
     id: str
     kind: Literal["process", "directory", "database"]
@@ -39,6 +40,23 @@ class Entry(Record):
     owner: int = 0
     owner_started: int = 0
     boot: str = ""
+
+
+class Damaged(NamedTuple):
+    """A file of the journal that cannot be read as an entry."""
+
+    file: Path
+    why: str
+
+    @property
+    def seen(self) -> str:
+        """What was seen, naming the file."""
+        return f"the journal entry {self.file} cannot be read ({self.why}): the server or directory that it records may remain"
+
+    @property
+    def do(self) -> str:
+        """What to do, with the command that ends it."""
+        return f"remove what the file names, then rm {shlex.quote(str(self.file))}"
 
 
 def default_folder() -> Path:
@@ -102,16 +120,16 @@ class Journal:
             raise FileExistsError(path)
         with self._entry(self._made("directory", what, path=str(path), ground=ground_of(path))):
             path.mkdir(parents=True, mode=0o700)
-            (path / MARKER).touch()
+            mark(path)
             yield path
 
-    def database(self, name: str, server: str, by_hand: str) -> Entry:
-        """A database that we make on a server that is not ours. Who makes it drops it, then calls `forget`: here nobody knows the password.
+    def on_a_server(self, what: str, server: str, by_hand: str) -> Entry:
+        """What we make on a server that is not ours. Who makes it removes it, then calls `forget`: here nobody knows the password.
 
-        It has one entry whichever run made it, so the next that makes and drops it takes that of a killed one along.
+        It has one entry whichever run made it, so the next that makes and removes it takes that of a killed one along.
         """
-        one = hashlib.sha256(f"{server}/{name}".encode()).hexdigest()[:32]
-        entry = self._made("database", f"the database {name} on {server}", id=one, by_hand=by_hand)
+        one = hashlib.sha256(f"{server}/{what}".encode()).hexdigest()[:32]
+        entry = self._made("database", f"{what} on {server}", id=one, by_hand=by_hand)
         self._write(entry)
         return entry
 
@@ -127,26 +145,46 @@ class Journal:
     def _is_left(entry: Entry) -> bool:
         return entry.boot != boot() or not runs(entry.owner, entry.owner_started)
 
+    def damaged(self) -> list[Damaged]:
+        """Entries that cannot be read: what they recorded is known to nobody."""
+        return [one for one in self._read() if isinstance(one, Damaged)]
+
     def _entries(self) -> Iterator[Entry]:
-        for file in self.folder.glob("*.json"):
+        return (one for one in self._read() if isinstance(one, Entry))
+
+    def _read(self) -> Iterator[Entry | Damaged]:
+        for file in sorted(self.folder.glob("*.json")):
             with contextlib.suppress(FileNotFoundError):  # undone meanwhile by its maker
-                yield Entry.model_validate_json(file.read_text())
+                yield _entry_in(file)
 
     def clean(self, watch: Watch) -> list[Entry]:
         """Undo what killed runs left; what was undone. What cannot be undone now stays written down, and the watcher is warned."""
+        for one in self.damaged():
+            watch(Event(kind="warning", doing=f"{one.seen}; {one.do}"))
         return [entry for entry in self.leftovers() if self._cleaned(entry, watch)]
 
     def _cleaned(self, entry: Entry, watch: Watch) -> bool:
-        watch(Event(kind="start", doing=f"undoing what an earlier run left: {entry.what}"))
+        watch(Event(kind="start", doing=f"removing leftovers of an earlier run: {entry.what}"))
         try:
             done = _undo(entry)
             if not done:
                 _require_gone(entry, f"rm {shlex.quote(str(self._file(entry)))}")
         except OSError as error:
-            watch(Event(kind="warning", doing=f"{entry.what} of an earlier run is still there: {error}"))
+            watch(Event(kind="warning", doing=f"cannot remove {entry.what} of an earlier run: {error}"))
             return False
         self.forget(entry)
         return done
+
+
+def _entry_in(file: Path) -> Entry | Damaged:
+    try:
+        return Entry.model_validate_json(file.read_bytes())
+    except FileNotFoundError:
+        raise
+    except ValidationError as error:
+        return Damaged(file, error.errors()[0]["msg"])
+    except OSError as error:
+        return Damaged(file, error.strerror or str(error))
 
 
 def _undo(entry: Entry) -> bool:
@@ -164,14 +202,14 @@ def _require_gone(entry: Entry, forget: str) -> None:
     """Raises OSError for what is not ours to undo here: a database, a directory without our marker or on a drive that is not mounted now.
     `forget` is the command that takes the entry out of the journal."""
     if entry.kind == "database":
-        raise OSError(f"the next run of its plan drops it; by hand: {entry.by_hand} && {forget}")
+        raise OSError(f"the next run of its plan removes it; to remove it now: {entry.by_hand} && {forget}")
     if entry.kind == "process":
         return
     if Path(entry.path).exists():
-        raise FileExistsError(f"{entry.path} does not say that kneebench made it: look at it and remove it yourself, then {forget}")
+        raise FileExistsError(f"{entry.path} carries no kneebench marker: inspect it and remove it yourself, then {forget}")
     if entry.ground is None:
         Path(entry.path).parent.stat()
     elif is_away(entry.ground, entry.boot):
         point, kind, source = entry.ground
-        seen = f"{entry.path} was made while {source} ({kind}) was mounted on {point}, and now it is not"
-        raise FileNotFoundError(f"{seen}: mount it and run `kneebench clean` again; where it is gone for good: {forget}")
+        seen = f"{entry.path} was created while {source} ({kind}) was mounted on {point}, which is not mounted now"
+        raise FileNotFoundError(f"{seen}: mount it and run `kneebench clean` again; if it no longer exists: {forget}")

@@ -31,6 +31,15 @@ def runs(pid: int, since: int) -> bool:
     return since > 0 and started(pid) == since
 
 
+def family(pid: int) -> list[int]:
+    """The process and its children; empty where it is gone."""
+    try:
+        first = psutil.Process(pid)
+        return [first.pid, *(child.pid for child in first.children())]
+    except psutil.NoSuchProcess:
+        return []
+
+
 def living_in(path: Path) -> list[psutil.Process]:
     """Servers that work in a directory of ours: one whose own entry was not yet written. Anybody else who stands there is left alone."""
     found = psutil.process_iter(["name", "cwd"])

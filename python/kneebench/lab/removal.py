@@ -1,13 +1,17 @@
-"""The removal of directories that we made: which are ours, in what order they go, and whether one can be said to be gone."""
+"""The directories that we make: how they are marked, which are ours, their removal, and whether one can be said to be gone."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-import shutil
+import uuid
 from pathlib import Path
 from typing import NamedTuple
 
+from kneebench.errors import Refused
 from kneebench.lab.drives import mount_of
+from kneebench.lab.folder import LOOK, Folder, require_ours
 from kneebench.lab.processes import boot
 
 MARKER = ".kneebench-made-this"
@@ -36,28 +40,92 @@ def is_away(ground: Ground, made_in: str) -> bool:
     return ground_of(Path(ground.point)) != ground
 
 
+def mark(path: Path) -> None:
+    """Put the marker into a directory that we made just now; raises Refused where another one is in its place."""
+    with Folder.at(path) as made:
+        require_ours(made.handle, path)
+        if made.names():
+            raise Refused(f"creating {path}", seen="another directory took its place", do=LOOK)
+        os.close(made.creating(MARKER))
+
+
+def ours(path: Path) -> Folder:
+    """Open a directory that we made; raises Refused where something else is in its place."""
+    folder = Folder.at(path)
+    try:
+        require_ours(folder.handle, path)
+        if MARKER not in folder.names():
+            raise Refused(f"opening {path}", seen="another directory took its place", do=LOOK)
+    except BaseException:
+        folder.__exit__()
+        raise
+    return folder
+
+
 def remove(path: Path) -> bool:
     """Remove a directory of ours; whether there was one.
 
     The marker goes last, so that what an interrupted removal leaves is still known as ours. An empty one counts as ours: its
     marker was not yet written, or went just before the end.
     """
-    if not is_ours(path):
+    folder = _opened(path)
+    if folder is None:
         return False
-    for item in path.iterdir():
-        if item.is_dir() and not item.is_symlink():
-            shutil.rmtree(item)
-        elif item.name != MARKER:
-            item.unlink()
-    (path / MARKER).unlink(missing_ok=True)
+    with folder:
+        if not _is_marked(folder):
+            return False
+        empty(folder, MARKER)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(MARKER, dir_fd=folder.handle)
     path.rmdir()
+    return True
+
+
+def empty(folder: Folder, keep: str = "") -> None:
+    """Remove what lies in a directory, but for one name. What lies deeper is moved up before its directory goes: no depth is too great."""
+    while names := [name for name in folder.names() if name != keep]:
+        for name in names:
+            if not _unlinked(folder, name):
+                _dissolve(folder, name)
+
+
+def _dissolve(folder: Folder, name: str) -> None:
+    with folder.inner(name) as inner:
+        for each in inner.names():
+            if not _unlinked(inner, each):
+                os.rename(each, f".kneebench-{uuid.uuid4().hex}", src_dir_fd=inner.handle, dst_dir_fd=folder.handle)
+    os.rmdir(name, dir_fd=folder.handle)
+
+
+def _unlinked(folder: Folder, name: str) -> bool:
+    """Whether it was no directory, and is gone. A process of the server that is about to end may have removed it first."""
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder.handle)
+    except IsADirectoryError:
+        return False
     return True
 
 
 def is_ours(path: Path) -> bool:
     """Whether a directory is there with our marker, or empty."""
-    try:
-        names = os.listdir(path)  # noqa: PTH208 an error of the drive is one here, also where pathlib takes it for "not there"
-    except (FileNotFoundError, NotADirectoryError):
+    folder = _opened(path)
+    if folder is None:
         return False
-    return not path.is_symlink() and (not names or MARKER in names)
+    with folder:
+        return _is_marked(folder)
+
+
+def _is_marked(folder: Folder) -> bool:
+    names = folder.names()
+    return not names or MARKER in names
+
+
+def _opened(path: Path) -> Folder | None:
+    """None where there is no directory: a link to one is none. An error of the drive is raised."""
+    try:
+        return Folder.at(path)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise

@@ -7,7 +7,7 @@ sending it the rungs that are kept. The same rungs always give the same orders.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kneebench.analysis.bottleneck import CLIENT_BUSY
 from kneebench.analysis.elasticity import elasticity
@@ -19,6 +19,7 @@ from kneebench.plan.plan import Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung, Verdict
 
 Climbing = Generator[Order, Rung, Climb]
+Followed = TypeVar("Followed")
 
 
 class Place(NamedTuple):
@@ -49,15 +50,15 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     return climbed.model_copy(update={"rungs": (*warm_up, *climbed.rungs)})
 
 
-def followed(steps: Climbing, measured: Callable[[Order], Rung]) -> Climb:
-    """The climb that comes of measuring every order."""
+def followed(steps: Generator[Order, Rung, Followed], measured: Callable[[Order], Rung]) -> Followed:
+    """What comes of measuring every order: of a climb's the climb."""
     try:
         order = next(steps)
         while True:
             order = steps.send(measured(order))
     except StopIteration as end:
-        climbed: Climb = end.value
-        return climbed
+        found: Followed = end.value
+        return found
 
 
 def _warm_up(cell: Cell, users: int | None) -> Generator[Order, Rung, tuple[Rung, ...]]:
@@ -140,9 +141,9 @@ def _refined(scouts: Sequence[Rung], at: int, middle: Rung | None, ladder: Ladde
 def _ended_invalid(cell: Cell, scouts: Sequence[Rung], invalid: Rung, verdicts: Sequence[Verdict]) -> Climb:
     """The climb up to the invalid rung; the last valid one stands in for a knee that was not reached."""
     client = (invalid.quantity("client.busy") or 0.0) > CLIENT_BUSY
-    stop, why = ("client", "the load generator was the limit") if client else ("invalid", "the rung was invalid")
-    after = "the fixed load was not measured" if invalid.order.phase == "fixed" else "the climb ended there, and the knee may lie beyond"
-    said = f"{why} at {number_of_users(invalid.users)}: {invalid.invalid}; {after}"
+    stop, why = ("client", "Load generator bottleneck") if client else ("invalid", "Invalid rung")
+    after = "The fixed load was not measured" if invalid.order.phase == "fixed" else "The climb ended there; the true knee may be higher"
+    said = f"{why} at {number_of_users(invalid.users)}: {invalid.invalid}. {after}"
     verdict = Verdict(stop=stop, fired=True, seen=invalid.invalid, limit="a valid rung", sentence=said)
     knee = scouts[-1].users if scouts else None
     bracket = (scouts[max(0, len(scouts) - 2)].users, invalid.users) if scouts else None
@@ -155,7 +156,7 @@ def _fixed(cell: Cell, ladder: Ladder, users: int) -> Climbing:
     if rung.invalid:
         return _ended_invalid(cell, [], rung, ())
     load = number_of_users(users)
-    said = f"fixed load of {load}, not a knee; control: {saturation.seen(rung)}"
+    said = f"Fixed load of {load}, not a knee; {saturation.seen(rung)}"
     fixed = Verdict(stop="fixed", fired=True, seen=load, limit=load, sentence=said)
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
     failed = any(v.fired and v.stop == "errors" for v in others)

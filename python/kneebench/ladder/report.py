@@ -2,46 +2,65 @@
 
 A knee is measured several times, each from its own restore, because data grows, bloats and is vacuumed in a climb. The cells
 take turns, first there and then back (A B B A), so that what drifts with time falls on all alike. On a plateau latency is only
-users / throughput, so cells are compared on latency under an open loop at one absolute rate.
+users / throughput, so cells are compared on latency under an open loop at one absolute rate. That rate is a share of what the
+report itself measured, so in the first turn it is known only at the last cell; the others are restored once more for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from typing import NamedTuple
 
 from kneebench.analysis.knee import knee_rung
 from kneebench.plan.plan import Ladder
-from kneebench.records import Cell, Climb, Order, Record
+from kneebench.records import Cell, Climb, Order, Rung
 
 
-class Visit(Record):
-    """One restore, and what is measured on it."""
+class Visit(NamedTuple):
+    """One restore, and what is measured on it: `steps` yields orders and is sent rungs. `load` is put on it first and measured for nothing."""
 
     cell: Cell
     repeat: int
-    orders: tuple[Order, ...]
+    steps: Generator[Order, Rung, None]
+    load: Order | None = None
 
 
-def report(climbs: Sequence[Climb], ladder: Ladder) -> list[Visit]:
-    """The visits in the order to make them; repeats count from 1. Cells whose climb found no knee are left out.
+class Report:
+    """The visits of a campaign, and the one rate, which its first turn decides. The same rungs always give the same rate."""
 
-    The one rate is `latency_share` of the lowest knee's throughput, for all cells; the open loop has as many users everywhere as
-    the highest knee has, so that no cell waits for a free one.
-    """
-    found = [(c, rung) for c in climbs if (rung := knee_rung(c)) is not None]
-    if not found:
-        return []
-    rate_per_s = round(ladder.latency_share * min(rung.tally.throughput_per_s for _, rung in found), 3)
-    most = max(rung.users for _, rung in found)
-    return [
-        Visit(cell=climb.cell, repeat=repeat, orders=_orders(climb.cell, repeat, rung.users, most, rate_per_s))
-        for repeat in range(1, ladder.repeats + 1)
-        for climb, rung in (found if repeat % 2 else reversed(found))
-    ]
+    def __init__(self, climbs: Sequence[Climb], ladder: Ladder) -> None:
+        self._ladder = ladder
+        self._scouted = {climb.cell: rung for climb in climbs if (rung := knee_rung(climb)) is not None}
+        self._first: dict[Cell, Rung] = {}
 
+    @property
+    def rate_per_s(self) -> float:
+        """`latency_share` of the lowest knee as the first turn measured it; 0 before its end. Of a cell whose rung was invalid, the climb's counts."""
+        if len(self._first) < len(self._scouted):
+            return 0.0
+        knees = (self._scouted[cell] if rung.invalid else rung for cell, rung in self._first.items())
+        return round(self._ladder.latency_share * min((rung.tpm for rung in knees), default=0.0) / 60, 3)
 
-def _orders(cell: Cell, repeat: int, users: int, most: int, rate_per_s: float) -> tuple[Order, ...]:
-    knee = Order(cell=cell.id, phase="report", users=users, repeat=repeat)
-    if rate_per_s <= 0:
-        return (knee,)
-    return (knee, Order(cell=cell.id, phase="latency", users=most, repeat=repeat, rate_per_s=rate_per_s))
+    def visits(self) -> Iterator[Visit]:
+        """In the order to make them; repeats count from 1. Cells whose climb found no knee are left out."""
+        cells = list(self._scouted)
+        for repeat in range(1, self._ladder.repeats + 1):
+            yield from (Visit(cell, repeat, self._knee(cell, repeat)) for cell in (cells if repeat % 2 else reversed(cells)))
+            if repeat == 1:
+                yield from (Visit(cell, 1, self._latency(cell, 1), load=self._order(cell, 1)) for cell in reversed(cells[:-1]) if self.rate_per_s)
+
+    def _knee(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
+        """The knee, and on the same restore the latency, where the rate is known."""
+        rung = yield self._order(cell, repeat)
+        if repeat == 1:
+            self._first[cell] = rung
+        yield from self._latency(cell, repeat)
+
+    def _latency(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
+        """As many users everywhere as the highest knee has, so that no cell waits for a free one."""
+        if self.rate_per_s:
+            users = max(rung.users for rung in self._scouted.values())
+            yield Order(cell=cell.id, phase="latency", users=users, repeat=repeat, rate_per_s=self.rate_per_s)
+
+    def _order(self, cell: Cell, repeat: int) -> Order:
+        return Order(cell=cell.id, phase="report", users=self._scouted[cell].users, repeat=repeat)

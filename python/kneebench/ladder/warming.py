@@ -6,7 +6,7 @@ needs. The plateau stop then ends the climb too early, and the report would quot
 
 from __future__ import annotations
 
-from kneebench.analysis.words import number_of_users, percent
+from kneebench.analysis.words import number_of_users, percent, stop_reason
 from kneebench.records import Climb, Verdict
 
 LIMIT = 0.25
@@ -28,7 +28,7 @@ def warmed(climbed: Climb, budget_s: float) -> Verdict | None:
         return None
     seen, limit = f"{percent(more)} more", f"{percent(LIMIT)} more"
     said = (
-        f"climbed twice: {number_of_users(first.users)} did {seen} when run again last (limit {limit}), so the database had warmed while it was climbed; "
-        f"the {len(climbed.rungs)} rungs of the first climb, ended by {climbed.stopped_by}, are in the campaign's folder and not in its results"
+        f"Climb repeated: rerunning the first rung ({number_of_users(first.users)}) gave {seen} throughput (limit {limit}), so the cache was still warming. "
+        f"The {len(climbed.rungs)} rungs of the first climb (stop reason: {stop_reason(climbed.stopped_by)}) are in the campaign folder, not in the results"
     )
     return Verdict(stop="warming", fired=False, seen=seen, limit=limit, sentence=said, mark=True)

@@ -35,6 +35,11 @@ class Idle(NamedTuple):
     rollbacks: int
 
 
+def rise(before: Idle, after: Idle) -> Idle:
+    """What was counted in between."""
+    return Idle(*(b - a for a, b in zip(before, after, strict=True)))
+
+
 class Evidence(NamedTuple):
     """What a rung is checked by. `scans`: sequential scans by table over the whole rung; None where the server does not tell.
     `tpm`: see `counted_by_the_database`."""
@@ -72,7 +77,9 @@ def new_orders(seen: Evidence) -> Check:
     """Committed New-Orders = increase of sum D_NEXT_O_ID, idle to idle; more by at most those whose answer was lost."""
     whole = seen.tally.transactions["new_order"].whole
     rise = seen.after.next_order_ids - seen.before.next_order_ids
-    sentence = f"The client committed {whole.committed:,} New-Orders; sum D_NEXT_O_ID rose by {rise:,} (limit: as many, and up to {whole.unknown:,} unknown)."
+    sentence = (
+        f"The load generator committed {whole.committed:,} New-Orders; sum D_NEXT_O_ID rose by {rise:,} (limit: equal, plus up to {whole.unknown:,} unknown)."
+    )
     passed = 0 <= rise - whole.committed <= whole.unknown
     return Check(name="new_orders", passed=passed, seen=f"{rise - whole.committed:+,}", limit=f"0 to {whole.unknown:,}", sentence=sentence)
 
@@ -83,8 +90,8 @@ def rollbacks(seen: Evidence) -> Check:
     retried = _retried(seen.tally)
     expected, rise = whole.rolled_back + retried + whole.failed, seen.after.rollbacks - seen.before.rollbacks
     sentence = (
-        f"The database rolled back {rise:,}: {whole.rolled_back:,} by design + {retried:,} retried + {whole.failed:,} failed = {expected:,} "
-        f"(limit: as many, and up to {whole.unknown:,} unknown)."
+        f"The database counted {rise:,} rollbacks; expected {expected:,} = {whole.rolled_back:,} by design + {retried:,} retried + {whole.failed:,} failed "
+        f"(limit: equal, plus up to {whole.unknown:,} unknown)."
     )
     passed = 0 <= rise - expected <= whole.unknown
     return Check(name="rollbacks", passed=passed, seen=f"{rise - expected:+,}", limit=f"0 to {whole.unknown:,}", sentence=sentence)
@@ -94,7 +101,7 @@ def counted_by_the_database(tally: Tally, before: Idle, after: Idle) -> float:
     """TPM: the window's transactions a minute, in the database's own counting (committed and rolled back).
 
     Its counts are exact from idle to idle only: within a window they lag by up to a second, as sessions report once a second at most
-    (PostgreSQL, PGSTAT_MIN_INTERVAL), which moved a window of 10 s by 7 % here. So the window is the clients', scaled by what the
+    (PostgreSQL, PGSTAT_MIN_INTERVAL), which moved a window of 10 s by 7% here. So the window is the clients', scaled by what the
     database counted for each of their transactions from idle to idle, without what the sessions' beginnings may have cost.
     """
     started = max(1, tally.whole.started)
@@ -115,8 +122,8 @@ def ratio(seen: Evidence) -> Check | None:
     besides = (_retried(seen.tally) + (whole.failed + whole.unknown) / share) / whole.started
     limit = SURE * new_order_scatter(seen.workload.profile, seen.tally.window.completed, seen.tally.users) + besides
     off = seen.tpm / nopm / expected - 1
-    sentence = f"TPM / NOPM is {seen.tpm / nopm:.4f} where the mix makes {expected:.4f}: {100 * off:+.2f} % (limit {100 * limit:.2f} %)."
-    return Check(name="tpm_nopm", passed=abs(off) <= limit, seen=f"{100 * off:+.2f} %", limit=f"{100 * limit:.2f} %", sentence=sentence)
+    sentence = f"TPM / NOPM is {seen.tpm / nopm:.4f} where the mix gives {expected:.4f}: {100 * off:+.2f}% (limit {100 * limit:.2f}%)."
+    return Check(name="tpm_nopm", passed=abs(off) <= limit, seen=f"{100 * off:+.2f}%", limit=f"{100 * limit:.2f}%", sentence=sentence)
 
 
 def _retried(tally: Tally) -> int:
@@ -127,7 +134,7 @@ def new_order_scatter(profile: str, transactions: int, users: int) -> float:
     """The relative standard deviation of the New-Orders committed among so many transactions.
 
     Independent draws (hammerdb): binomial. A deck dealt to its end: exact but for the decks begun at both edges of the window (hypergeometric, at
-    its widest in the middle of a deck) and the 1 % that roll back.
+    its widest in the middle of a deck) and the 1% that roll back.
 
     >>> round(new_order_scatter("hammerdb", 18_000, 8), 4), round(new_order_scatter("spec", 18_000, 8), 4)
     (0.0086, 0.0017)
@@ -142,9 +149,10 @@ def new_order_scatter(profile: str, transactions: int, users: int) -> float:
 
 
 def little(seen: Evidence) -> Check | None:
-    """In a closed loop without think times every user is always in a transaction: users / throughput = mean latency.
+    """In a closed loop without think times every user is always in a transaction: users / throughput = mean latency and the
+    load generator's own delay, which no latency includes.
 
-    A window has two edges, and of those under way at each only a part lies in it: the limit is 2 %, or in a short window what the
+    A window has two edges, and of those under way at each only a part lies in it: the limit is 2%, or in a short window what the
     remainders of `users` calls as long as the 99th percentile can make (three standard deviations), or one at the 99.9th. Not judged
     where transactions failed: their time is in no latency.
     """
@@ -154,12 +162,14 @@ def little(seen: Evidence) -> Check | None:
         return None
     expected_s = tally.users * tally.window_s / ended
     edge = max(3 * sqrt(2 / tally.users) * tally.latency.p99_s, tally.latency.p999_s) / tally.window_s
-    limit, off = max(LITTLE, edge), tally.latency.mean_s / expected_s - 1
+    delay_s = tally.delay.mean_s if tally.delay else 0.0
+    limit, off = max(LITTLE, edge), (tally.latency.mean_s + delay_s) / expected_s - 1
+    delayed = f" and the load generator's delay {1e3 * delay_s:.3f} ms" if tally.delay else ""
     sentence = (
-        f"Mean latency is {1e3 * tally.latency.mean_s:.3f} ms where users / throughput makes {1e3 * expected_s:.3f} ms: "
-        f"{100 * off:+.2f} % (limit {100 * limit:.2g} %)."
+        f"Mean latency is {1e3 * tally.latency.mean_s:.3f} ms{delayed} where users / throughput gives {1e3 * expected_s:.3f} ms: "
+        f"{100 * off:+.2f}% (limit {100 * limit:.2g}%)."
     )
-    return Check(name="little", passed=abs(off) <= limit, seen=f"{100 * off:+.2f} %", limit=f"{100 * limit:.2g} %", sentence=sentence)
+    return Check(name="little", passed=abs(off) <= limit, seen=f"{100 * off:+.2f}%", limit=f"{100 * limit:.2g}%", sentence=sentence)
 
 
 def scans(seen: Evidence) -> Check | None:
@@ -168,14 +178,16 @@ def scans(seen: Evidence) -> Check | None:
         return None
     scanned = {table: count for table, count in seen.scans.items() if table in LARGE_TABLES and count > 0}
     what = ", ".join(f"{table} {count:,.0f} times" for table, count in scanned.items()) or "none"
-    sentence = f"Large tables read from end to end: {what} (limit: none)."
+    sentence = f"Sequential scans of large tables: {what} (limit: none)."
     return Check(name="sequential_scans", passed=not scanned, seen=what, limit="none", sentence=sentence)
 
 
 def overflow(seen: Evidence) -> Check:
     """No latency beyond the histogram's hour."""
     beyond = sum(latency.overflow for latency in (seen.tally.latency, seen.tally.wait) if latency)
-    return Check(name="overflow", passed=not beyond, seen=f"{beyond:,}", limit="0", sentence=f"Latencies beyond the histogram's hour: {beyond:,} (limit 0).")
+    return Check(
+        name="overflow", passed=not beyond, seen=f"{beyond:,}", limit="0", sentence=f"Latencies above the histogram's range of 1 h: {beyond:,} (limit 0)."
+    )
 
 
 def unstarted(seen: Evidence) -> Check | None:
@@ -183,8 +195,8 @@ def unstarted(seen: Evidence) -> Check | None:
     if not seen.order.rate_per_s:
         return None
     left = seen.tally.unstarted
-    found = "the rate was kept" if not left else "the rate is above what the database can do"
-    sentence = f"Of the transactions due in the window {left:,} were never started (limit 0): {found}."
+    found = "the rate was kept" if not left else "the rate exceeds what the database can do"
+    sentence = f"{left:,} transactions due in the window were never started (limit 0): {found}."
     return Check(name="unstarted", passed=not left, seen=f"{left:,}", limit="0", sentence=sentence)
 
 
@@ -192,4 +204,4 @@ def warehouses_note(order: Order, workload: Workload) -> tuple[str, ...]:
     """Below four warehouses a user, users meet at the same rows: a note, not a check."""
     if workload.warehouses >= WAREHOUSES_A_USER * order.users:
         return ()
-    return (f"{workload.warehouses / order.users:.1f} warehouses a user; at least {WAREHOUSES_A_USER} are advised",)
+    return (f"{workload.warehouses / order.users:.1f} warehouses per user; at least {WAREHOUSES_A_USER} are recommended",)

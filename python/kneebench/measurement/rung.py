@@ -7,34 +7,37 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench._core import Crew
-from kneebench.analysis.bottleneck import OTHERS_BUSY
+from kneebench._core import ConnectError, LoadGenerator
+from kneebench.analysis import disturbance
 from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
-from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_database, warehouses_note
+from kneebench.measurement import delay
+from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_database, rise, warehouses_note
 from kneebench.measurement.logbook import Logbook
 from kneebench.measurement.meters import Site, open_meters
 from kneebench.measurement.special import special
+from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import Values, series, summaries, window
 from kneebench.measurement.underway import UnderWay, described, losses_told
-from kneebench.measurement.validity import invalid, refuse_starved
+from kneebench.measurement.validity import disturbed, invalid, refuse_starved
 from kneebench.measurement.warm_up import Held, Schedule, WarmedUp, hold_window, schedule, warm_up
 from kneebench.plan import Plan
-from kneebench.records import Order, Rung, Second, Series, Summary, Tally, Watch
-from kneebench.workload import crew_order, running
+from kneebench.records import Counted, Order, Rung, Second, Series, Tally, Watch
+from kneebench.workload import generator_spec, running
 
 
 class Measured(NamedTuple):
-    """A rung and the courses it was made from."""
+    """A rung and the courses it was made from. `disturbed`: what from outside made it invalid, and may not come again."""
 
     rung: Rung
     series: tuple[Series, ...]
     seconds: tuple[Second, ...]
+    disturbed: str = ""
 
 
 class Seen(NamedTuple):
@@ -53,25 +56,25 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
     """Measure one rung; `cold` where it is the first on a restored database, which takes longer to warm.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
-    connections, or does not let the users in.
+    connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     times = schedule(order, plan.ladder, server.settings, cold=cold)
     with losses_told(server, described(order)):
         before = _idle(server)
-        crew = server.crew(crew_order(plan, order).model_dump_json())
-        _connect(crew, order, server)
+        generator = server.load_generator(generator_spec(plan, order))
+        _connect(generator, order, server)
         logbook = Logbook(open_meters(plan.meters, Site(server, storage_paths), plan.simulated), server.now_s)
         with _kept_on(() if plan.simulated else plan.workload.client_cores):
-            seen = _under_load(crew, order, times, logbook, server, watch)
+            seen = _under_load(generator, order, times, logbook, server, watch)
         refuse_starved(order, seen.tally)
         after = _idle(server)
         seen.logbook.look()
-    tracks, (first, last, _) = seen.logbook.tracks, seen.held
+    tracks, first, last = seen.logbook.tracks, seen.held.first, seen.held.last
     tpm = counted_by_the_database(seen.tally, before, after)
     evidence = Evidence(order, plan.workload, seen.tally, before, after, tpm, _scans(seen.logbook))
     held = window(tracks, first, last, seen.read[first:last])
-    quantities = summaries(held) | special(held, seen.tally, server.cores, plan.workload.client_cores)
+    quantities = summaries(held) | special(held, seen.tally, server.cores, plan.workload.client_cores, seen.held.late_s)
     rung = Rung(
         order=order,
         started_at=started_at,
@@ -79,27 +82,36 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
         steady=seen.warmed.steady,
         tally=seen.tally,
         tpm=tpm,
+        counted=Counted(**rise(before, after)._asdict()),
         quantities=quantities,
         checks=checks(evidence),
-        notes=(*_notes(evidence, seen), *_others_note(quantities), *server.notes),
+        notes=(*_notes(evidence, seen), *(() if plan.simulated else delay.notes(seen.tally)), *server.notes),
         invalid=invalid(order, seen.tally, plan.ladder.stops.errors.share),
     )
-    return Measured(rung, series(tracks[-1].at_s[1 : last + 1], seen.read[:last]), seen.seconds)
+    rung, outside = _judged(rung, seen.held)
+    return Measured(rung, series(tracks[-1].at_s[1 : last + 1], seen.read[:last]), seen.seconds, outside)
+
+
+def _judged(rung: Rung, held: Held) -> tuple[Rung, str]:
+    """The rung with what disturbed it from outside; and that alone, where it makes the rung invalid."""
+    outside = disturbed(rung, held)
+    reasons = "; ".join(filter(None, (outside, rung.invalid)))
+    return rung.model_copy(update={"invalid": reasons, "notes": (*rung.notes, *disturbance.notes(rung))}), outside
 
 
 def _idle(server: Server) -> Idle:
     return Idle(server.sum_next_order_ids(), *server.transaction_counts())
 
 
-def _connect(crew: Crew, order: Order, server: Server) -> None:
+def _connect(generator: LoadGenerator, order: Order, server: Server) -> None:
     """Open every connection before the clock starts."""
     try:
-        crew.ready()
-    except ConnectionError as error:
+        generator.ready()
+    except ConnectError as error:
         if server.alive():
             raise
-        do = f"{server.to_be_let_in(str(error))}; what was measured before is kept"
-        raise InvalidMeasurement(f"connecting {order.users} users", seen=str(error), do=do) from error
+        do = f"{server.to_be_let_in(error.code, error.message)}; completed rungs are saved"
+        raise InvalidMeasurement(f"connecting {order.users} users", seen=error.message, do=do) from error
 
 
 @contextlib.contextmanager
@@ -113,14 +125,16 @@ def _kept_on(cores: Sequence[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _under_load(crew: Crew, order: Order, times: Schedule, logbook: Logbook, server: Server, watch: Watch) -> Seen:
+def _under_load(generator: LoadGenerator, order: Order, times: Schedule, logbook: Logbook, server: Server, watch: Watch) -> Seen:
     """From go to the last answer."""
-    with running(crew) as users:
+    with running(generator) as users:
         under_way = UnderWay(order, users, logbook, server, watch)
         warmed = warm_up(under_way, times)
         warm_up_s = under_way.now_s
         held = hold_window(under_way, times)
-    return Seen(users.stop(), warmed, held, warm_up_s, logbook, under_way.read, tuple(under_way.seconds))
+        with refusing_stuck(server, f"{described(order)}, waiting for the last responses"):
+            tally = users.stop()
+    return Seen(tally, warmed, held, warm_up_s, logbook, under_way.read, tuple(under_way.seconds))
 
 
 def _scans(logbook: Logbook) -> dict[str, float] | None:
@@ -137,13 +151,5 @@ def _scans(logbook: Logbook) -> dict[str, float] | None:
 def _notes(evidence: Evidence, seen: Seen) -> tuple[str, ...]:
     unsteady = () if seen.warmed.steady else (f"not steady: {seen.warmed.why}",)
     few = warehouses_note(evidence.order, evidence.workload)
-    unseen = ("sequential scans not checked: no meter told of them",) if evidence.scans is None else ()
+    unseen = ("sequential scans not checked: no meter reports them",) if evidence.scans is None else ()
     return (*unsteady, *seen.warmed.notes, *seen.held.notes, *few, *unseen, *seen.logbook.notes)
-
-
-def _others_note(quantities: Mapping[str, Summary]) -> tuple[str, ...]:
-    """A machine that is shared makes the database's cores look saturated."""
-    others = quantities.get("database.others")
-    if others is None or others.value <= OTHERS_BUSY:
-        return ()
-    return (f"other programs used {100 * others.value:.0f} % of the database's cores: the database had the less",)

@@ -1,23 +1,27 @@
 """The quantities that stops and the bottleneck ask for and that no meter reads as such.
 
 database.busy                the least busy of the database's cores: all are at least as busy (sources: each core)
-database.others              of the database's cores, what neither the server nor the load generator used: the kernel's own threads, other
-                             programs. The kernel tells a process's time, not on which core: the load generator's counts with the
+database.steal               share of the database's cores' time that a hypervisor gave to somebody else (sources: each core)
+database.others              of the database's cores, what neither the server nor the load generator used and nobody stole: the kernel's own
+                             threads, other programs. The kernel tells a process's time, not on which core: the load generator's counts with the
                              part of its cores that are the database's
+client.late                  the longest time that the load generator did not run when it was due (the crew's clock, ten times per second)
 client.busy                  CPU of the virtual users' threads, of what those threads could have had
 log.write_latency_10s        the log's write and sync time per flush in the last three windows of 10 s, or thirds of a shorter window
                              (sources 1, 2, 3); the value is their median, so that "two of three above the limit" is value > limit. Below
                              15 s one mean over the whole window (source 1): a backend reports its counts once a second at most
 server.cpu_per_transaction   CPU of the server's processes, per transaction completed
 client.cpu_per_transaction   CPU of the virtual users' threads, per transaction completed
+client.delay                 the load generator's own delay, per transaction completed: no latency includes it (`high` is the P99.9)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from statistics import median
+from statistics import fmean, median
 
+from kneebench.measurement import delay
 from kneebench.measurement.quantities import RATIOS
 from kneebench.measurement.summaries import Values, Window, between, quotient
 from kneebench.records import Summary, Tally
@@ -28,31 +32,43 @@ LOG_SHORTEST_S = 5
 """Of a window that a mean of the log's times is taken over (summaries.py: what less than 5 s say of them is rough)."""
 
 
-def special(window: Window, tally: Tally, cores: Sequence[int], client_cores: Sequence[int] = ()) -> dict[str, Summary]:
+def special(window: Window, tally: Tally, cores: Sequence[int], client_cores: Sequence[int] = (), late_s: float = 0.0) -> dict[str, Summary]:
     """All of them over the looks of a window, without those whose readings are missing; no `client_cores` are all of the machine's."""
     found = {
         "database.busy": database_busy(window, cores),
+        "database.steal": database_steal(window, cores),
         "database.others": database_others(window, cores, client_cores),
+        "client.late": Summary(unit="s", value=late_s, high=late_s),
         "client.busy": client_busy(tally),
         "log.write_latency_10s": log_write_latency_10s(window),
         "server.cpu_per_transaction": server_cpu_per_transaction(window, tally),
         "client.cpu_per_transaction": _per_transaction(tally.client_cpu_s / tally.window_s, tally),
+        "client.delay": delay.quantity(tally),
     }
     return {name: summary for name, summary in found.items() if summary}
 
 
 def database_busy(window: Window, cores: Sequence[int]) -> Summary | None:
     """The share of the least busy of these cores; None without cores or their readings."""
+    return _of_cores(window, "cores.busy", cores, min)
+
+
+def database_steal(window: Window, cores: Sequence[int]) -> Summary | None:
+    """The mean share stolen of these cores; None without cores or their readings."""
+    return _of_cores(window, "cores.steal", cores, fmean)
+
+
+def _of_cores(window: Window, quantity: str, cores: Sequence[int], over: Callable[[Iterable[float]], float]) -> Summary | None:
     wanted = {str(core) for core in cores}
 
-    def least(values: Values) -> dict[str, float]:
-        return {core: busy for core, busy in values.get("cores.busy", {}).items() if core in wanted}
+    def shares(values: Values) -> dict[str, float]:
+        return {core: share for core, share in values.get(quantity, {}).items() if core in wanted}
 
-    whole = least(window.whole)
+    whole = shares(window.whole)
     if not whole:
         return None
-    seconds = [min(busy.values()) for values in window.seconds if (busy := least(values))]
-    return Summary(unit="share", value=min(whole.values()), high=max(seconds), sources=whole)
+    seconds = [over(found.values()) for values in window.seconds if (found := shares(values))]
+    return Summary(unit="share", value=over(whole.values()), high=max(seconds), sources=whole)
 
 
 def database_others(window: Window, cores: Sequence[int], client_cores: Sequence[int]) -> Summary | None:
@@ -64,8 +80,9 @@ def database_others(window: Window, cores: Sequence[int], client_cores: Sequence
         if not here or "server" not in used:
             return None
         client = {str(core) for core in client_cores} or busy.keys()
+        stolen = values.get("cores.steal", {})
         own = used["server"] + used.get("client", 0.0) * len(here & client) / len(client)
-        return max(0.0, (sum(busy[core] for core in here) - own) / len(here))
+        return max(0.0, (sum(busy[core] - stolen.get(core, 0.0) for core in here) - own) / len(here))
 
     whole = left(window.whole)
     if whole is None:

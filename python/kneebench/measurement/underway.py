@@ -10,6 +10,7 @@ from kneebench.analysis.words import named, number_of_users
 from kneebench.databases.engine import Server
 from kneebench.errors import DatabaseLost, KneebenchError
 from kneebench.measurement.logbook import Logbook
+from kneebench.measurement.stuck import EVERY_S, refuse_stuck
 from kneebench.measurement.summaries import Values, between, combined
 from kneebench.records import Event, Order, Second, Tick, Watch
 from kneebench.workload import Running
@@ -29,16 +30,22 @@ class UnderWay:
         """Device reads in each second since go; empty where no device is measured."""
         self.read_time: list[float] = []
         """The share of the users' time that they took."""
+        self.late_s: list[float] = []
+        """How late the load generator's own clock was, at worst, in each second since go."""
         self.now_s = 0.0
 
     def second(self, doing: str, share: float, left_s: float) -> None:
-        """Let a second pass, look at every meter, tell who watches. Raises DatabaseLost."""
-        with losses_told(self._server, f"{described(self.order)}, {doing} ({self.now_s:.0f} s after the start)"):
+        """Let a second pass, look at every meter, tell who watches. Raises DatabaseLost, InvalidMeasurement for users stuck behind others."""
+        where = f"{described(self.order)}, {doing} ({self.now_s:.0f} s after the start)"
+        with losses_told(self._server, where):
             tick = self.users.tick()
             self.now_s = tick.now_s
+            self.late_s.append(tick.late_s)
             self._count(tick.seconds)
             self.logbook.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
             self._refuse_to_go_on_alone(tick)
+            if len(self.read) % EVERY_S == EVERY_S - 1:
+                refuse_stuck(self._server, where)
             look = self.logbook.look()
         seen = between(self.logbook.tracks, look - 1, look)
         self.read.append(seen)
@@ -74,7 +81,7 @@ def described(order: Order) -> str:
     """An order for people.
 
     >>> described(Order(cell="disk", phase="scout", users=16))
-    'scout on disk, 16 users'
+    'search on disk, 16 users'
     """
     rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""
     return f"{named(order.phase)} on {order.cell}, {number_of_users(order.users)}{rate}"
@@ -92,4 +99,4 @@ def losses_told(server: Server, doing: str) -> Iterator[None]:
         if not seen and not isinstance(error, ConnectionError):
             raise
         words = f"{error}; {seen}" if seen and str(error) else seen or str(error)
-        raise DatabaseLost(doing, seen=words, do="see the server's log; what was measured before is kept, and the same command goes on from there") from error
+        raise DatabaseLost(doing, seen=words, do="see the server's log") from error

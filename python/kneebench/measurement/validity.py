@@ -6,17 +6,22 @@ rung after it as bad: the campaign stops, and goes on at the same rung once ther
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import CLIENT_BUSY
 from kneebench.errors import InvalidMeasurement
+from kneebench.measurement import delay
 from kneebench.measurement.underway import described
-from kneebench.records import Order, Tally
+from kneebench.measurement.warm_up import Held
+from kneebench.records import Order, Rung, Tally
 
 JUDGED_BY_THE_STOP = ("scout", "fixed")
 """Phases whose errors the errors stop judges: they may say where a climb ends, and are not quoted."""
 STARVED = {
-    "53": "give the server what its words name (room, memory, connections)",
-    "57P": "see in the server's log why it was shut down or could not be reached",
-    "58": "see the server's log, and the state of the drive under its files",
+    "53": "give the server the resource that the message names (disk space, memory, connections)",
+    "57P": "see the server's log for why it was shut down or unreachable",
+    "58": "check the server's log and the drive under its files",
 }
 """What to do, by the beginning of the SQLSTATE (PostgreSQL, appendix A): 53 insufficient resources, 57P operator intervention, 58 system error."""
 
@@ -29,12 +34,31 @@ def invalid(order: Order, tally: Tally, most_errors: float) -> str:
     if order.phase == "warm_up":
         return ""
     if tally.client_busy > CLIENT_BUSY:
-        return f"the load generator was {100 * tally.client_busy:.0f} % busy (limit {100 * CLIENT_BUSY:.0f} %): it was measured, not the database"
+        return f"the load generator was {100 * tally.client_busy:.0f}% busy (limit {100 * CLIENT_BUSY:.0f}%) and limited the throughput"
     if tally.lost_users:
-        return f"{tally.lost_users} of {tally.users} users lost their connection: the load was not the one ordered"
+        return f"{tally.lost_users} of {tally.users} users lost their connection, so the load was incomplete"
     if not tally.window.completed:
-        return "no transaction ended within the window"
+        return "no transaction completed within the window"
+    if delayed := delay.invalid(tally):
+        return delayed
     return "" if order.phase in JUDGED_BY_THE_STOP else _errors(tally, most_errors)
+
+
+def disturbed(rung: Rung, held: Held) -> str:
+    """What from outside makes the rung's figures unusable, and may not come again; empty where nothing does."""
+    return "" if rung.order.phase == "warm_up" else "; ".join(_disturbances(rung, held))
+
+
+def _disturbances(rung: Rung, held: Held) -> Iterator[str]:
+    longer_s = rung.tally.window_s - held.ordered_s
+    if held.late_s > disturbance.LATE_S:
+        yield f"the load generator stalled for {held.late_s:.1f} s (limit {disturbance.LATE_S:g} s)"
+    if longer_s > max(disturbance.LONGER_S, disturbance.LONGER * held.ordered_s):
+        limit = f"{100 * disturbance.LONGER:.0f}% and {disturbance.LONGER_S:g} s longer"
+        yield f"the window lasted {rung.tally.window_s:.1f} s instead of {held.ordered_s:.1f} s (limit {limit})"
+    stolen = disturbance.STOLEN.of(rung)
+    if stolen and stolen[0] > disturbance.STEAL_MOST:
+        yield f"the hypervisor took {100 * stolen[0]:.0f}% of {stolen[1]} (limit {100 * disturbance.STEAL_MOST:.0f}%)"
 
 
 def _errors(tally: Tally, most_errors: float) -> str:
@@ -42,8 +66,8 @@ def _errors(tally: Tally, most_errors: float) -> str:
     lost = whole.failed + whole.unknown
     if lost <= most_errors * whole.started:
         return ""
-    first = f"; the first: {tally.errors[0].first}" if tally.errors else ""
-    return f"{lost:,} of {whole.started:,} transactions failed ({100 * lost / whole.started:.2g} %, limit {100 * most_errors:g} %){first}"
+    first = f"; first error: {tally.errors[0].first}" if tally.errors else ""
+    return f"{lost:,} of {whole.started:,} transactions failed ({100 * lost / whole.started:.2g}%, limit {100 * most_errors:g}%){first}"
 
 
 def refuse_starved(order: Order, tally: Tally) -> None:
@@ -52,4 +76,4 @@ def refuse_starved(order: Order, tally: Tally) -> None:
         for beginning, do in STARVED.items():
             if error.code.startswith(beginning):
                 seen = f"{error.count:,} transactions failed with {error.code}: {error.first}"
-                raise InvalidMeasurement(described(order), seen=seen, do=f"{do}; what was measured before is kept, and the same command goes on from there")
+                raise InvalidMeasurement(described(order), seen=seen, do=do)

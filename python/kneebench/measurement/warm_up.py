@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kneebench.analysis.disturbance import QUOTED
 from kneebench.analysis.steady import Settled, settled
 from kneebench.measurement.underway import UnderWay
 from kneebench.plan.plan import Ladder
 from kneebench.records import Order, Setting
 
-QUOTED = ("report", "latency", "fixed")
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
 """Bounds of the shortest warm-up: half the window that follows, within the first two; of a cold start the window, within the second and the third, or
 the fourth where it will be quoted: a cache fills slowly beside the scatter of some seconds."""
@@ -35,10 +35,13 @@ class WarmedUp(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A window as the logbook's looks bound it."""
+    """A window as the logbook's looks bound it. `ordered_s`: how long it would have been with every second on time; `late_s`: how late
+    the load generator's clock was at worst, up to the end of the cool-down, which still belongs to the latencies."""
 
     first: int
     last: int
+    ordered_s: float
+    late_s: float
     notes: tuple[str, ...] = ()
 
 
@@ -88,7 +91,7 @@ def warm_up(rung: UnderWay, times: Schedule) -> WarmedUp:
     """Let the load run until the window may start."""
     if times.warm_up_s is not None:
         _pass(rung, times.warm_up_s, times)
-        fixed = f"warm-up fixed at {times.warm_up_s:g} s by the plan, not judged"
+        fixed = f"warm-up fixed at {times.warm_up_s:g} s by the plan; steady state not checked"
         return WarmedUp(True, "", (fixed, *_until_a_checkpoint(rung, times)))
     seen = _until_steady(rung, times)
     notes = _until_a_checkpoint(rung, times)
@@ -120,14 +123,14 @@ def _until_a_checkpoint(rung: UnderWay, times: Schedule) -> tuple[str, ...]:
     if not times.cycles:
         return ()
     if rung.checkpoints_begun is None:
-        return ("checkpoints are not told by this server: the window is bound by time, not by whole cycles",)
+        return ("the server does not report checkpoints: the window ends by time, not by whole checkpoint cycles",)
     begun, until_s = rung.checkpoints_begun, rung.now_s + times.cycle_s + LATE_S
     while rung.now_s < until_s:
         left_s = until_s - rung.now_s + times.cycles * times.cycle_s
-        rung.second("waiting for a checkpoint to begin", rung.now_s / (rung.now_s + left_s), left_s)
+        rung.second("waiting for a checkpoint to start", rung.now_s / (rung.now_s + left_s), left_s)
         if rung.checkpoints_begun != begun:
             return ()
-    return (f"no checkpoint began within {times.cycle_s + LATE_S:.0f} s: the window does not start at one",)
+    return (f"no checkpoint started within {times.cycle_s + LATE_S:.0f} s, so the window does not start at one",)
 
 
 def hold_window(rung: UnderWay, times: Schedule) -> Held:
@@ -135,12 +138,13 @@ def hold_window(rung: UnderWay, times: Schedule) -> Held:
 
     A second of load more follows it, the cool-down: what is still under way in the window ends among others, not alone.
     """
-    rung.users.mark("window")
+    marked_s = rung.users.mark("window")
     first, begin_s, begun = rung.logbook.last, rung.now_s, [rung.checkpoints_begun]
     cycles = 0 if begun[0] is None else times.cycles
     end_s = begin_s + max(times.window_s, cycles * times.cycle_s)
-    whole, late = False, False
+    whole, late, ticked, due_s = False, False, len(rung.late_s), marked_s
     while not (whole or late):
+        due_s = rung.now_s + 1.0
         rung.second("measuring", rung.now_s / max(end_s, rung.now_s), end_s - rung.now_s)
         begun.append(rung.checkpoints_begun)
         whole = rung.now_s > begin_s + times.window_s - 0.5 and _at_a_cycles_end(begun, cycles)
@@ -148,7 +152,10 @@ def hold_window(rung: UnderWay, times: Schedule) -> Held:
     rung.users.mark("cool_down")
     last = rung.logbook.last
     rung.second("cooling down", 1.0, 0.0)
-    return Held(first, last, () if whole else (f"the window does not hold the {cycles} whole checkpoint cycles wanted",))
+    ordered_s = max(times.window_s, due_s - marked_s)
+    return Held(
+        first, last, ordered_s, max(rung.late_s[ticked:]), () if whole else (f"the window does not contain the required {cycles} whole checkpoint cycles",)
+    )
 
 
 def _at_a_cycles_end(begun: Sequence[float | None], cycles: int) -> bool:

@@ -19,6 +19,7 @@ from kneebench.plan.footprint import MEMORY_SHARE, QUICK_CHECKPOINT_S, climb_byt
 from kneebench.plan.plan import Ladder, Plan, Storage, Workload
 from kneebench.records import Host
 from kneebench.units import size
+from kneebench.visible import visible
 
 MEMORY = Path("/dev/shm")  # noqa: S108 (the storage under test, not a temporary file)
 _WAREHOUSES_PER_CORE = 10
@@ -59,7 +60,7 @@ def is_default(plan: Plan) -> bool:
 def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
     """The default plan with so many warehouses; its question names the directory."""
     return Plan(
-        question=f"What would faster storage than the disk under {directory.absolute()} buy this database?",
+        question=f"What would faster storage than the disk under {_shown(directory.absolute())} buy this database?",
         baseline="disk",
         workload=Workload(warehouses=warehouses),
         ladder=Ladder(
@@ -70,11 +71,17 @@ def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
     )  # fmt: skip
 
 
+def _shown(directory: Path, longest: int = 300) -> str:
+    """A directory as a question of one line may name it."""
+    name = visible(str(directory)).replace("\n", "\\n")
+    return name if len(name) <= longest else f"...{name[-longest:]}"
+
+
 def _free(path: Path) -> int:
     try:
         return shutil.disk_usage(path).free
     except OSError as error:
-        raise PlanError(f"sizing the default plan by {path}", seen=error.strerror or str(error), do="write a plan that names your own storages") from None
+        raise PlanError(f"sizing the default plan for {path}", seen=error.strerror or str(error), do="write a plan with your own storages") from None
 
 
 def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
@@ -92,7 +99,7 @@ def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
     raise PlanError(
         "sizing the default plan",
         seen=f"the machine is too small for a database of {_FEWEST_WAREHOUSES} warehouses: {_why(cores, memory_bytes, free)}",
-        do="free some, or write a plan that names your own storages (`kneebench plan preset quick`)",
+        do="free some space, or write a plan with your own storages (`kneebench plan preset quick`)",
     )
 
 

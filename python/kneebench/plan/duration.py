@@ -50,12 +50,12 @@ def expected(plan: Plan, host: Host) -> Expected:
         return Expected(0.0, 1.0 * count, 1.0 * count)
     ladder, cores = plan.ladder, len(plan.database.cores) or host.cores
     load_s = 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
-    restore_s = _START_S + (plan.workload.warehouses * WAREHOUSE_BYTES / _RESTORE_BYTES_PER_S if plan.database.restore == "copy" else 0.0)
-    warm_ups_s = _warm_up_s(ladder) + _warm_up_s(ladder, cold=True)
+    restore_s = _START_S + (plan.workload.warehouses * WAREHOUSE_BYTES / _RESTORE_BYTES_PER_S if plan.restore in ("copy", "template") else 0.0)
     warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
     climb_s = min(restore_s + _warm_up_s(ladder, cold=True) + ladder.window + _RUNG_S + warmer_s, ladder.budget)
-    visit_s = restore_s + warm_ups_s + 2 * (_report_window_s(ladder) + _RUNG_S)
-    return Expected(load_s, count * climb_s, count * ladder.repeats * visit_s)
+    rung_s = _report_window_s(ladder) + _RUNG_S
+    knee_s, latency_s = restore_s + _warm_up_s(ladder, cold=True) + rung_s, _warm_up_s(ladder) + rung_s
+    return Expected(load_s, count * climb_s, count * ladder.repeats * (knee_s + latency_s) + (count - 1) * knee_s)
 
 
 def rungs(ladder: Ladder, cores: int) -> int:

@@ -12,7 +12,8 @@ from pydantic_core import ErrorDetails
 
 from kneebench.plan.faults import Fault
 from kneebench.plan.lines import Lines
-from kneebench.plan.schema import allowed_text, at, is_time, keys_of, quoted
+from kneebench.plan.schema import allowed_text, at, is_time, keys_of, quoted, time_text
+from kneebench.secrets import clean, kept_command
 
 Path = tuple[str | int, ...]
 
@@ -44,11 +45,22 @@ class Document:
         for name in value if isinstance(value, dict) else ():
             yield from self.bare_times((*path, name))
 
+    def huge_numbers(self) -> Iterator[Fault]:
+        """Whole numbers beyond TOML's 64 bits: of these even printing one may fail."""
+        level: list[tuple[Path, Any]] = [((), self.values)]
+        for path, value in level:
+            if isinstance(value, dict | list):
+                level += [((*path, name), member) for name, member in (value.items() if isinstance(value, dict) else enumerate(value))]
+            elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+                yield self.fault(path, f"a number of {value.bit_length()} bits", "a whole number of at most 64 bits")
+
     def faults(self, errors: list[ErrorDetails]) -> Iterator[Fault]:
-        """One fault a key: where a key may be one thing or another, pydantic tells an error for each."""
+        """One fault a key: where a key may be one thing or another, pydantic tells an error for each. A bound that was passed says most."""
         first: dict[Path, ErrorDetails] = {}
         for error in errors:
-            first.setdefault(self._path(error), error)
+            path = self._path(error)
+            if path not in first or "le" in error.get("ctx", {}):
+                first[path] = error
         for path, error in first.items():
             yield self._fault(path, error)
 
@@ -68,9 +80,9 @@ class Document:
     def _fault(self, path: Path, error: ErrorDetails) -> Fault:
         if error["type"] == "extra_forbidden":
             known = keys_of(path[:-1])
-            return self.fault(path, f'an unknown key, "{path[-1]}"', f"one of: {', '.join(known)}", near(str(path[-1]), known))
+            return self.fault(path, f'unknown key "{path[-1]}"', f"one of: {', '.join(known)}", near(str(path[-1]), known))
         value = self.value(path)
-        seen = "nothing" if value is None else _toml(value)
+        seen = f"the name {quoted(str(path[-1]))}" if error["loc"][-1:] == ("[key]",) else _seen(path, value)
         return self.fault(path, seen, _allowed(path, error, value), near(value, at(path).get("enum", ())) if isinstance(value, str) else "")
 
 
@@ -98,10 +110,31 @@ def _allowed(path: Path, error: ErrorDetails, value: Any) -> str:
     if error["type"] == "rule":
         return str(error["ctx"]["sentence"])
     if value is None:
-        return "this key is required"
+        return f"required {'table [' + dotted(path) + ']' if at(path).get('type') == 'object' else 'key ' + dotted(path)}"
     if error["type"] == "too_short":
         return "at least one"
+    if error["type"] == "string_too_long":
+        return f"text of at most {error['ctx']['max_length']} characters"
+    if error["type"] == "too_long":
+        return f"at most {error['ctx']['max_length']} entries"
+    if is_time(at(path)):
+        return f"{allowed_text(at(path))}{_bounds_of_time(error)}"
     return allowed_text(at(path)) if at(path) else re.sub(r"^(Value error, |Input should be )", "", error["msg"])
+
+
+def _bounds_of_time(error: ErrorDetails) -> str:
+    bounds = {"gt": "above", "le": "at most"}
+    found = [f", {word} {time_text(error['ctx'][name])}" for name, word in bounds.items() if name in error.get("ctx", {})]
+    return "".join(found)
+
+
+def _seen(path: Path, value: Any) -> str:
+    """A value as it may be told: not a command, which may hold a secret."""
+    if value is None:
+        return "nothing"
+    if any(str(part).endswith("_command") for part in path):
+        return _toml(kept_command(value)) if isinstance(value, str) else "a value that may contain a secret (not shown)"
+    return _toml(clean(value))
 
 
 def _toml(value: Any) -> str:

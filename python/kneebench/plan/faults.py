@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from kneebench.errors import PlanError
-from kneebench.secrets import without_passwords
+from kneebench.secrets import HIDDEN, without_passwords
+from kneebench.visible import visible
+
+MOST_TOLD = 20
+"""Faults that a message lists; a plan that has more is no plan."""
+_LONGEST_SEEN = 200
 
 
 class Fault(NamedTuple):
@@ -21,13 +27,27 @@ class Fault(NamedTuple):
 
     def __str__(self) -> str:
         meant = f' (did you mean "{self.near}"?)' if self.near else ""
-        return f"{self.file}, line {self.line}: {self.key or 'the plan'}\n    seen:    {without_passwords(self.seen)}{meant}\n    allowed: {self.allowed}"
+        seen = _short(without_passwords(_without_command(self.seen[: 10 * _LONGEST_SEEN])))
+        if self.seen == "nothing":
+            return visible(f"{self.file}, line {self.line}: missing {self.allowed}")
+        return visible(f"{self.file}, line {self.line}: {_short(self.key) or 'the plan'}\n    found:   {seen}{meant}\n    allowed: {self.allowed}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SEEN else f"{text[: _LONGEST_SEEN - 3]}..."
+
+
+def _without_command(row: str) -> str:
+    """A row of a plan that is no TOML, without the command that it sets."""
+    return re.sub(r"((?<!\w)\w{1,50}_(?:command|conninfo)[\"']?\s*=).*", rf"\g<1> {HIDDEN}", row)
 
 
 class PlanFaults(PlanError):
-    """Everything that is wrong with one plan, all at once."""
+    """Everything that is wrong with one plan, all at once; its message lists the first of many."""
 
     def __init__(self, file: str, faults: Sequence[Fault]) -> None:
         self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
-        count = "1 error" if len(self.faults) == 1 else f"{len(self.faults)} errors"
-        super().__init__(f"reading the plan {file}", seen="\n".join([count, *(f"  {fault}" for fault in self.faults)]))
+        count = "1 error" if len(self.faults) == 1 else f"{len(self.faults):,} errors"
+        more = [f"  and {len(self.faults) - MOST_TOLD:,} more"] if len(self.faults) > MOST_TOLD else []
+        told = [f"  {fault}" for fault in self.faults[:MOST_TOLD]]
+        super().__init__(f"reading {file}", seen="\n".join([count, *told, *more]))

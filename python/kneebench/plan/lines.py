@@ -28,6 +28,7 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text.replace("\r\n", "\n"), 0
+        self._counted, self._row = 0, 1
         self._line: dict[Path, int] = {}
         self._array_tables: dict[Path, int] = {}
         self._document()
@@ -49,16 +50,17 @@ class Lines:
         return True
 
     def _note(self, path: Path) -> None:
-        line = self._text.count("\n", 0, self._at) + 1
+        self._row += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
         for n in range(1, len(path) + 1):
-            self._line.setdefault(path[:n], line)
+            self._line.setdefault(path[:n], self._row)
 
     def _key(self) -> tuple[str, ...]:
         parts: list[str] = []
         dot = "."
         while dot:
             name, dot = self._take(_KEY).groups()
-            parts.append(next(iter(tomllib.loads(f"{name} = 0"))))
+            parts.append(next(iter(tomllib.loads(f"{name} = 0"))) if name[0] in "\"'" else name)
         return tuple(parts)
 
     def _document(self) -> None:

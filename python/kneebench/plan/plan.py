@@ -7,78 +7,34 @@ strict (`true` and `"3"` are no numbers), and a rule that spans fields names the
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from kneebench.plan.settings import fault
-from kneebench.secrets import without_passwords
+from kneebench.plan.simulated import SimulatedStorage as SimulatedStorage
+from kneebench.plan.values import MONTH_S, WEEK_S, Cores, Directory, Name, Number, Sentence, Shell, Switch, Text, WhileSeconds, Whole, check_url, wrong
+from kneebench.plan.values import Part as Part
+from kneebench.secrets import is_kept_command
 from kneebench.units import Seconds
-
-Whole = Annotated[int, Strict()]
-Number = Annotated[float, Strict()]
-Switch = Annotated[bool, Strict()]
-
-
-def _wrong(*key: str, sentence: str) -> PydanticCustomError:
-    """An error of a rule that spans fields: `key` is the path of the key that the reader points at, `sentence` what is allowed."""
-    return PydanticCustomError("rule", "{sentence}", {"key": key, "sentence": sentence})
-
-
-def _check_url(url: str) -> None:
-    """A server's address without a password: plans are kept with the results."""
-    if not url.startswith(("postgresql://", "postgres://")):
-        raise _wrong("url", sentence="a server's address, postgresql://user@host:port/database?sslmode=verify-full")
-    if without_passwords(url) != url:
-        raise _wrong("url", sentence="no password in the plan, which is kept with the results: put it in PGPASSWORD or in a passfile")
-
-
-class Part(BaseModel):
-    """A table of the plan; unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SimulatedStorage(Part):
-    """Drives of the simulated engine: a model, not a device."""
-
-    cores: Annotated[Whole, Field(ge=1, description="cores of the simulated database")] = 4
-    cpu_per_transaction: Annotated[Seconds, Field(gt=0, description="core time of one transaction")] = 0.0005
-    reads_per_transaction: Annotated[Number, Field(ge=0, description="buffer misses of one transaction")] = 2.0
-    read_latency: Annotated[Seconds, Field(description="one read, at queue depth 1")] = 0.0001
-    read_channels: Annotated[Whole, Field(ge=1, description="reads that the data device serves at once")] = 16
-    log_latency: Annotated[Seconds, Field(description="one flush of the log")] = 0.0005
-    noise: Annotated[Number, Field(ge=0, le=0.5, description="relative scatter of service times from second to second")] = 0.01
-    restore_noise: Annotated[Number, Field(ge=0, le=0.5, description="relative scatter of service times from restore to restore")] = 0.005
-    contention: Annotated[
-        Number, Field(ge=0, le=1, description="core time that each transaction beyond the cores adds to all, as a share: above 0, throughput peaks")
-    ] = 0.0
-    cold_reads_per_transaction: Annotated[Number, Field(ge=0, description="buffer misses of one transaction more, right after a restore")] = 4.0
-    warm_after: Annotated[Whole, Field(ge=1, description="transactions after which those have fallen to 1/e")] = 2000
-    log_time_per_commit: Annotated[Seconds, Field(description="what each commit in a flush adds to it")] = 0.00001
-    checkpoint_every: Annotated[Seconds, Field(description='time between checkpoints; "0s": none')] = 30.0
-    full_after_users: Annotated[Whole, Field(ge=0, description="transactions that may run at once, more are refused; 0: any number")] = 0
-    deadlocks: Annotated[Number, Field(ge=0, lt=1, description="share of transactions that end in a deadlock and are tried again")] = 0.0
-    dies_after: Annotated[Seconds, Field(description='time from a restore to the sudden end of the server; "0s": never')] = 0.0
 
 
 class Storage(Part):
-    """One storage configuration: where the database's files go. One table for each, named as you like."""
+    """One storage configuration: where the database's files go. One table per storage, with a name of your choice."""
 
-    path: Annotated[Path | None, Field(description="directory for data (and log); relative to where kneebench is started")] = None
-    log_path: Annotated[Path | None, Field(description="directory for the log, where it has a place of its own")] = None
-    url: Annotated[str, Field(description="a running server that lives on this storage; overrides database.url")] = ""
-    simulated: Annotated[SimulatedStorage | None, Field(description="drives of the simulated engine")] = None
+    path: Annotated[Directory | None, Field(description="Directory for data (and log), relative to where kneebench is started")] = None
+    log_path: Annotated[Directory | None, Field(description="Separate directory for the log")] = None
+    url: Annotated[Text, Field(description="External server on this storage; overrides database.url")] = ""
+    simulated: Annotated[SimulatedStorage | None, Field(description="Drives of the simulated engine")] = None
 
     @model_validator(mode="after")
     def _place_is_clear(self) -> Self:
         if self.url:
-            _check_url(self.url)
+            check_url(self.url)
         if self.url and (self.path or self.log_path):
-            raise _wrong("url", sentence="either a path, where kneebench runs a server of its own, or the url of a running one")
+            raise wrong("url", sentence="either a path for a managed server, or the url of an external server")
         if self.log_path and not self.path:
-            raise _wrong("log_path", sentence="a log_path together with the path that the data go to")
+            raise wrong("log_path", sentence="a log_path only together with a path for the data")
         return self
 
     @property
@@ -88,85 +44,93 @@ class Storage(Part):
 
 
 class Database(Part):
-    """The engine, and which of its ways: the embedded server, your own build (`bin_dir`), or a running server (`url`)."""
+    """Database engine and how it is provided: the embedded server, your own build (`bin_dir`), or an external server (`url`)."""
 
-    engine: Annotated[str, Field(description="postgres or simulated")] = "postgres"
-    bin_dir: Annotated[Path | None, Field(description="your own build's bin directory; without it and url the embedded PostgreSQL 18 runs")] = None
+    engine: Annotated[Name, Field(description="Database engine: postgres or simulated")] = "postgres"
+    bin_dir: Annotated[Directory | None, Field(description="Binary directory of your build; without it and url, the embedded PostgreSQL 18 runs")] = None
     url: Annotated[
-        str, Field(description="a running server, postgresql://user@host/database?sslmode=verify-full; the password comes from PGPASSWORD or a passfile")
+        Text, Field(description="External server, postgresql://user@host/database?sslmode=verify-full; the password comes from PGPASSWORD or a passfile")
     ] = ""
-    settings: Annotated[
-        dict[str, str | Switch | Whole | Number], Field(description="server settings by name; they override the rules that size the server")
-    ] = {}
+    settings: dict[Name, Text | Switch | Whole | Number] = Field(default={}, description="Server settings by name; they override the sizing rules")
     restore: Annotated[
-        Literal["copy", "clone", "template", "command", "none"],
-        Field(description="how a climb gets its fresh database: copy, clone (reflink: its copy-on-write is charged to the run), template or command (url)"),
-    ] = "copy"
-    restore_command: Annotated[str, Field(description='with restore = "command": the shell command that puts the database back')] = ""
-    schema_from: Annotated[Literal["kneebench", "hammerdb"], Field(description="hammerdb: use the TPROC-C schema found at url as it stands")] = "kneebench"
-    cores: Annotated[tuple[Whole, ...], Field(description="cores that the server is pinned to; all when empty")] = ()
-    image_path: Annotated[Path, Field(description="directory for the image of the loaded database, kept for the next run")] = Path(".kneebench/images")
+        Literal["auto", "copy", "clone", "template", "command", "none"],
+        Field(
+            description='Source of each climb\'s fresh database. auto: copy, or template with a url; required with schema_from = "hammerdb". '
+            "copy and clone (reflink; the run includes its copy-on-write) need a managed server, the others a url"
+        ),
+    ] = "auto"
+    restore_command: Annotated[
+        Shell, Field(description='Shell command that restores the database, with restore = "command". Its secrets belong in the environment or in a file')
+    ] = ""
+    schema_from: Annotated[
+        Literal["kneebench", "hammerdb"],
+        Field(description='Origin of the schema. hammerdb: the TPROC-C schema found at url; restore = "template" measures a copy, "none" changes it'),
+    ] = "kneebench"
+    cores: Annotated[Cores, Field(description="Cores that the server is pinned to; empty: all")] = ()
+    image_path: Annotated[Directory, Field(description="Directory for the base image (the loaded database), kept for the next run")] = Path(".kneebench/images")
 
     @model_validator(mode="after")
     def _way_is_clear(self) -> Self:
         if self.url:
-            _check_url(self.url)
+            check_url(self.url)
         if self.url and self.bin_dir:
-            raise _wrong("bin_dir", sentence="either bin_dir, where kneebench runs the server, or the url of a running one")
+            raise wrong("bin_dir", sentence="either bin_dir for a managed server, or the url of an external server")
         if (self.restore == "command") != bool(self.restore_command):
-            raise _wrong("restore_command", sentence='restore = "command" and a restore_command, both or neither')
-        if wrong := fault(self.settings):
-            raise _wrong("settings", wrong[0], sentence=wrong[1])
+            raise wrong("restore_command", sentence='restore = "command" and restore_command, both or neither')
+        if unfit := fault(self.settings):
+            raise wrong("settings", unfit[0], sentence=unfit[1])
         return self
 
 
 class Workload(Part):
-    """TPROC-C: how much data, which profile, how the users behave."""
+    """TPROC-C: data size, profile and behaviour of the users."""
 
-    warehouses: Annotated[Whole, Field(ge=1, le=100_000, description="about 100 MB each; at least 4 for each user of the knee")] = 20
+    warehouses: Annotated[Whole, Field(ge=1, le=100_000, description="Number of warehouses, about 100 MB each; at least 4 per user at the knee")] = 20
     profile: Annotated[
-        Literal["spec", "hammerdb"], Field(description="spec: 45/43/4/4/4 from a deck of 100, NURand picks; hammerdb: 10/10/1/1/1 in 23, uniform picks")
+        Literal["spec", "hammerdb"],
+        Field(description="Transaction mix. spec: 45/43/4/4/4 from a deck of 100, NURand picks; hammerdb: 10/10/1/1/1 in 23, uniform picks"),
     ] = "spec"
-    home: Annotated[Literal["all", "one"], Field(description="all: users spread over all warehouses; one: each user keeps a home warehouse")] = "all"
-    think_times: Annotated[Switch, Field(description="keying and think times of the workload")] = False
+    home: Annotated[Literal["all", "one"], Field(description="Home warehouses. all: users use all warehouses; one: each user has one")] = "all"
+    think_times: Annotated[Switch, Field(description="Use the keying and think times of the workload")] = False
     connections: Annotated[
-        Whole, Field(ge=0, le=100_000, description="connections that the users share; the wait for a free one is latency; 0: one for each user")
+        Whole, Field(ge=0, le=100_000, description="Connections shared by the users; the wait for a free one counts as latency; 0: one per user")
     ] = 0
-    retries: Annotated[Whole, Field(ge=0, le=100, description="tries again after a serialization failure or deadlock, with the same inputs")] = 10
-    client_workers: Annotated[Whole, Field(ge=0, le=256, description="threads of the load generator; 0: by the machine")] = 0
-    client_cores: Annotated[tuple[Whole, ...], Field(description="cores that the load generator is pinned to; none when empty")] = ()
+    retries: Annotated[Whole, Field(ge=0, le=100, description="Retries after a serialization failure or deadlock, with the same inputs")] = 10
+    client_workers: Annotated[Whole, Field(ge=0, le=256, description="Threads of the load generator; 0: chosen for the machine")] = 0
+    client_cores: Annotated[Cores, Field(description="Cores that the load generator is pinned to; empty: not pinned")] = ()
 
 
 class Plateau(Part):
     """Stop when throughput no longer grows with users."""
 
-    elasticity: Annotated[Number, Field(gt=0, lt=1, description="of throughput to users, ln(X2/X1) / ln(N2/N1), between neighbouring rungs")] = 0.07
-    steps: Annotated[Whole, Field(ge=1, le=5, description="steps running that lie below it")] = 2
+    elasticity: Annotated[Number, Field(gt=0, lt=1, description="Elasticity of throughput, ln(X2/X1) / ln(N2/N1), between neighbouring rungs")] = 0.07
+    steps: Annotated[Whole, Field(ge=1, le=5, description="Consecutive steps below that elasticity")] = 2
 
 
 class LogLatency(Part):
     """Stop when the database waits too long for its log."""
 
     limit: Annotated[
-        Seconds, Field(gt=0, description="mean of write plus sync over 10 s, exceeded in two of three windows; over the whole window where that is below 15 s")
+        WhileSeconds,
+        Field(description="Limit for the mean of write plus sync over 10 s, exceeded in two of three windows; over the whole window if it is below 15 s"),
     ] = 0.005
 
 
 class Saturation(Part):
-    """Stop when the database's cores are flat out and throughput has nearly stopped growing."""
+    """Stop when the database's cores are saturated and throughput has nearly stopped growing."""
 
-    busy: Annotated[Number, Field(gt=0, le=1, description="share that every core of the database must reach")] = 0.97
-    elasticity: Annotated[Number, Field(gt=0, lt=1, description="of throughput to users, below which the climb ends")] = 0.10
+    busy: Annotated[Number, Field(gt=0, le=1, description="Utilization that every database core must reach")] = 0.97
+    elasticity: Annotated[Number, Field(gt=0, lt=1, description="Elasticity of throughput below which the climb ends")] = 0.10
 
 
 class Errors(Part):
     """Stop when transactions fail."""
 
-    share: Annotated[Number, Field(ge=0, lt=1, description="failed or unknown, of all started")] = 0.01
+    share: Annotated[Number, Field(ge=0, lt=1, description="Failed or unknown transactions as a fraction of all started")] = 0.01
 
 
 class Stops(Part):
-    """When a climb ends: each stop is a table of its own, and the first that fires ends the climb."""
+    """Stop conditions: one table each; the first that fires ends the climb."""
 
     plateau: Plateau = Plateau()
     log_latency: LogLatency = LogLatency()
@@ -175,25 +139,27 @@ class Stops(Part):
 
 
 class Ladder(Part):
-    """How the knee is searched (the scout) and measured (the report)."""
+    """Search for the knee, and the final runs that measure it."""
 
     users: Annotated[
-        tuple[Whole, Whole] | Whole, Field(description="[first, last] of the climb (first = 0: the database's cores), or one number for a fixed load")
+        tuple[Whole, Whole] | Whole,
+        Field(description="[first, last] users of the climb (first = 0: the number of database cores), or one number for a fixed load"),
     ] = (0, 512)
-    step: Annotated[Number, Field(gt=1.05, le=4, description="factor from rung to rung; 1.33, or 1.5 in quick plans")] = 1.33
-    warm_up: Annotated[Literal["auto"] | Seconds, Field(description='"auto" waits for the steady state; or a time')] = "auto"
+    step: Annotated[Number, Field(gt=1.05, le=4, description="Factor between rungs; 1.33, or 1.5 in quick plans")] = 1.33
+    warm_up: Annotated[Literal["auto"] | Annotated[Seconds, Field(le=WEEK_S)], Field(description='Time, or "auto": until the steady state')] = "auto"
     warm_up_limit: Annotated[
-        Seconds, Field(description="longest automatic warm-up of a rung; three times as long for the first one on a restored database, which starts cold")
+        Seconds,
+        Field(le=WEEK_S, description="Longest automatic warm-up of a rung; three times as long for the first rung on a restored (cold) database"),
     ] = 120.0
-    window: Annotated[Seconds, Field(gt=0, description="a scouting rung's window")] = 30.0
-    report_window: Annotated[Seconds, Field(gt=0, description="the window of a rung of the report")] = 300.0
-    checkpoints: Annotated[Whole, Field(ge=0, le=10, description="whole checkpoint cycles that a window of the report must hold; 0: none")] = 2
-    repeats: Annotated[Whole, Field(ge=1, le=50, description="times the knee is measured, each from its own restore")] = 3
-    latency_share: Annotated[Number, Field(gt=0, lt=1, description="of the lowest knee's rate as its climb saw it, for the latency at one rate")] = 0.7
-    budget: Annotated[Seconds, Field(gt=0, description="longest time of one climb, its warm-up rung not counted")] = 14_400.0
-    climb_again: Annotated[
-        Switch, Field(description="climb once more where the first rung, repeated last, does a quarter more than at first: the database was still warming")
-    ] = True
+    window: Annotated[WhileSeconds, Field(description="Window of a search rung")] = 30.0
+    report_window: Annotated[WhileSeconds, Field(description="Window of a final run")] = 300.0
+    checkpoints: Annotated[Whole, Field(ge=0, le=10, description="Whole checkpoint cycles that the window of a final run must contain; 0: none")] = 2
+    repeats: Annotated[Whole, Field(ge=0, le=50, description="Final runs per storage, each on a freshly restored database; 0, with a fixed load: one run")] = 3
+    latency_share: Annotated[
+        Number, Field(gt=0, lt=1, description="Fixed rate for the latency comparison, as a fraction of the slowest storage's knee throughput")
+    ] = 0.7
+    budget: Annotated[Seconds, Field(gt=0, le=MONTH_S, description="Longest time of one climb, without its warm-up rung")] = 14_400.0
+    climb_again: Annotated[Switch, Field(description="If the repeat is more than 25% faster, the database was still warming; the climb is run again")] = True
     stops: Stops = Stops()
 
     @property
@@ -210,21 +176,33 @@ class Ladder(Part):
     def _users_in_order(self) -> Self:
         first, last = self.users if isinstance(self.users, tuple) else (self.users, self.users)
         if first < 0 or last < 1 or last > 100_000:
-            raise _wrong("users", sentence="1 to 100000 users, as [first, last] or as one number; first = 0 stands for the database's cores")
+            raise wrong("users", sentence="1 to 100000 users, as [first, last] or as one number; first = 0: the number of database cores")
         if first > last:
-            raise _wrong("users", sentence="[first, last], the smaller number first")
+            raise wrong("users", sentence="[first, last], the smaller number first")
+        if not self.repeats and isinstance(self.users, tuple):
+            raise wrong("repeats", sentence="at least 1, or 0 with `users` as one number: search rungs are not quoted")
         return self
+
+    def once(self, users: int, window_s: float) -> Ladder:
+        """The same, but so many users for so long, measured once on each storage; no final runs."""
+        window = {"window": window_s, "report_window": window_s, "checkpoints": 0}
+        return self.model_copy(update={"users": users, "repeats": 0, **window})
+
+
+_STORAGES_OR_URL: list[JsonValue] = [{"required": ["storages"]}, {"required": ["database"], "properties": {"database": {"required": ["url"]}}}]
 
 
 class Plan(Part):
-    """A whole campaign: its storages, one database, one workload, one ladder."""
+    """One campaign: storages, one database, one workload, one ladder."""
 
-    question: Annotated[str, Field(description="what the brief shall answer")] = "What does this storage buy my database?"
-    seed: Annotated[Whole, Field(ge=0, lt=2**63, description="of every random stream")] = 9300
-    baseline: Annotated[str, Field(description="the storage that others are compared with; the first when empty")] = ""
+    model_config = ConfigDict(json_schema_extra={"required": [], "anyOf": _STORAGES_OR_URL})
+
+    question: Annotated[Sentence, Field(description="Question that the brief answers")] = "What does this storage buy my database?"
+    seed: Annotated[Whole, Field(ge=0, lt=2**63, description="Seed for all random streams")] = 9300
+    baseline: Annotated[Name, Field(description="Storage that the others are compared with; empty: the first")] = ""
     database: Database = Database()
     workload: Workload = Workload()
-    meters: Annotated[tuple[str, ...], Field(description="names from the shelf of meters (`kneebench parts`)")] = (
+    meters: Annotated[tuple[Name, ...], Field(max_length=100, description="Meters to read (`kneebench components` lists them)")] = (
         "cores",
         "devices",
         "log_writes",
@@ -235,12 +213,21 @@ class Plan(Part):
         "processes",
     )
     ladder: Ladder = Ladder()
-    storages: Annotated[dict[str, Storage], Field(min_length=1, description="storage configurations by name")]
+    storages: Annotated[dict[Name, Storage], Field(min_length=1, max_length=100, description="Storage configurations by name")]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_server_is_one_storage(cls, given: Any) -> Any:
+        """Without storages the server at database.url is the only one."""
+        database = given.get("database") if isinstance(given, dict) else None
+        if isinstance(database, dict) and database.get("url") and "storages" not in given:
+            return {**given, "storages": {"server": {}}}
+        return given
 
     @model_validator(mode="after")
     def _baseline_is_a_storage(self) -> Self:
         if self.baseline and self.baseline not in self.storages:
-            raise _wrong("baseline", sentence=f"the name of a storage, one of: {', '.join(self.storages)}")
+            raise wrong("baseline", sentence=f"a storage, one of: {', '.join(self.storages)}")
         return self
 
     @model_validator(mode="after")
@@ -248,7 +235,7 @@ class Plan(Part):
         if not self.simulated and not self.database.url:
             for name, storage in self.storages.items():
                 if not storage.path and not storage.url:
-                    raise _wrong("storages", name, sentence="a path for the database's files, or the url of a server that lives there")
+                    raise wrong("storages", name, sentence="a path for the database's files, or the url of a server on that storage")
         return self
 
     @model_validator(mode="after")
@@ -259,16 +246,16 @@ class Plan(Part):
         if not any(self.urls.values()):
             return self._served_by_us()
         if bare := next((name for name, url in self.urls.items() if not url), ""):
-            raise _wrong("storages", bare, sentence="a url for every storage, or for none")
+            raise wrong("storages", bare, sentence="a url for every storage, or for none")
         if ours := next((name for name in ("settings", "cores", "bin_dir") if getattr(self.database, name)), ""):
-            raise _wrong("database", ours, sentence="nothing, beside a url: it is for a server that kneebench starts, a running one keeps its own")
+            raise wrong("database", ours, sentence="no value together with a url: only a managed server uses it")
         return self
 
     def _served_by_us(self) -> Self:
-        if self.database.restore not in ("copy", "clone"):
-            raise _wrong("database", "restore", sentence=f'"copy" or "clone": "{self.database.restore}" is for a server by url')
+        if self.restore not in ("copy", "clone"):
+            raise wrong("database", "restore", sentence=f'"copy" or "clone": "{self.database.restore}" needs a url')
         if self.database.schema_from == "hammerdb":
-            raise _wrong("database", "schema_from", sentence='"kneebench": "hammerdb" is for a server by url')
+            raise wrong("database", "schema_from", sentence='"kneebench": "hammerdb" needs a url')
         return self
 
     @property
@@ -280,6 +267,23 @@ class Plan(Part):
     def urls(self) -> dict[str, str]:
         """The server's URL by storage; empty where kneebench starts the server."""
         return {name: storage.url or self.database.url for name, storage in self.storages.items()}
+
+    @property
+    def restore(self) -> str:
+        """How a climb gets its database, "auto" resolved. Plans of old results say "copy" with a url, where that was the default's name."""
+        asked = self.database.restore
+        if self.simulated or not any(self.urls.values()):
+            return "copy" if asked == "auto" else asked
+        if asked not in ("auto", "copy"):
+            return asked
+        return "none" if self.database.schema_from == "hammerdb" else "template"
+
+    @property
+    def kept_commands(self) -> tuple[tuple[str, ...], ...]:
+        """Keys that hold only what results keep of a command: such a plan can be read, not run."""
+        found: dict[tuple[str, ...], str] = {("database", "restore_command"): self.database.restore_command}
+        found |= {("database", "settings", name): str(value) for name, value in self.database.settings.items()}
+        return tuple(key for key, value in found.items() if is_kept_command(value))
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -13,7 +13,7 @@ def presets() -> list[str]:
     """The names there are.
 
     >>> presets()
-    ['cloud', 'quick', 'server', 'simulated']
+    ['cloud', 'quick', 'running', 'server', 'simulated']
     """
     return sorted(file.stem for file in _FOLDER.glob("*.toml"))
 

@@ -14,9 +14,18 @@ from kneebench.errors import PlanError
 from kneebench.plan.explanation import Document, near
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.plan import Plan
+from kneebench.units import size
 
 Shelves = Mapping[str, Sequence[str]]
 """The names that stand on a shelf of the catalogue, by the key that takes them: {"meters": [...], "database.engine": [...]}."""
+MOST_BYTES = 2**18
+"""Of a plan's file: the longest that a person would write is a hundredth of it."""
+DEEPEST = 16
+"""Tables and lists within one another; the plan itself has four."""
+_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+_DEEP_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{2 * DEEPEST}}}")
+"""Seen before the text is read as TOML: tomllib takes minutes for a key of 100,000 parts."""
+_PRESET = "write it as `kneebench plan default` does"
 
 
 def read_plan(path: str | Path, shelves: Shelves | None = None) -> Plan:
@@ -25,11 +34,15 @@ def read_plan(path: str | Path, shelves: Shelves | None = None) -> Plan:
     `shelves` are the parts that there are; without them the names of parts are not looked at.
     """
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        with Path(path).open("rb") as file:
+            written = file.read(MOST_BYTES + 1)
+        text = written[:MOST_BYTES].decode("utf-8-sig")
     except OSError as error:
-        raise PlanError(f"reading the plan {path}", seen=error.strerror or str(error), do="name a TOML file; `kneebench plan default` prints one") from None
+        raise PlanError(f"reading {path}", seen=error.strerror or str(error), do="use a TOML file; `kneebench plan default` prints one") from None
     except UnicodeDecodeError as error:
-        raise PlanError(f"reading the plan {path}", seen=f"byte {error.start} is not UTF-8", do="save the file as UTF-8") from None
+        raise PlanError(f"reading {path}", seen=f"byte {error.start} is not UTF-8", do="save the file as UTF-8") from None
+    if len(written) > MOST_BYTES:
+        raise PlanError(f"reading {path}", seen=f"the file is larger than {size(MOST_BYTES)}", do=_PRESET)
     return parse_plan(text, str(path), shelves)
 
 
@@ -39,23 +52,43 @@ def parse_plan(text: str, file: str = "plan", shelves: Shelves | None = None) ->
     >>> parse_plan('storages.disk.path = "."').workload.warehouses
     20
     """
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PlanFaults(file, [_syntax_fault(file, text, str(error))]) from None
-    except RecursionError:
-        raise PlanError(
-            f"reading the plan {file}", seen="tables or lists within one another without end", do="write it as `kneebench plan default` does"
-        ) from None
-    document = Document(file, text, values)
+    document = Document(file, text, _values(text, file))
+    if huge := list(document.huge_numbers()):
+        raise PlanFaults(file, huge)
     faults = [*_unknown_parts(document, shelves or {}), *document.bare_times()]
     try:
-        plan = Plan.model_validate(values)
+        plan = Plan.model_validate(document.values)
     except ValidationError as error:
-        raise PlanFaults(file, [*document.faults(error.errors()), *faults]) from None
+        raise PlanFaults(file, [*document.faults(error.errors(include_url=False)), *faults]) from None
+    faults += _of_results(document, plan)
     if faults:
         raise PlanFaults(file, faults)
     return plan
+
+
+def _values(text: str, file: str) -> dict[str, Any]:
+    """The values of a TOML text that is no deeper than can be looked through."""
+    try:
+        if not _DEEP_KEY.search(text) and _depth(values := tomllib.loads(text)) <= DEEPEST:
+            return values
+    except tomllib.TOMLDecodeError as error:
+        raise PlanFaults(file, [_syntax_fault(file, text, str(error))]) from None
+    except ValueError as error:  # Python refuses to make a number of so many digits
+        raise PlanFaults(file, [_digits_fault(file, text, str(error))]) from None
+    except RecursionError:
+        pass
+    raise PlanError(f"reading {file}", seen="tables or lists are nested too deeply", do=_PRESET)
+
+
+def _depth(values: dict[str, Any]) -> int:
+    """How many tables and lists lie within one another; counted no further than is allowed."""
+    level: list[Any] = [values]
+    for depth in range(1, DEEPEST + 2):
+        inner = (member for one in level for member in (one.values() if isinstance(one, dict) else one))
+        level = [member for member in inner if isinstance(member, dict | list)]
+        if not level:
+            return depth
+    return DEEPEST + 1
 
 
 def _syntax_fault(file: str, text: str, message: str) -> Fault:
@@ -67,6 +100,12 @@ def _syntax_fault(file: str, text: str, message: str) -> Fault:
     return Fault(file, line, "", seen, f"TOML ({message[: found.start()] if found else message})")
 
 
+def _digits_fault(file: str, text: str, message: str) -> Fault:
+    digits = re.search(r"\d[\d_]{4000,}", text)
+    line = text.count("\n", 0, digits.start()) + 1 if digits else 1
+    return Fault(file, line, "", digits[0] if digits else message, "numbers of at most 19 digits")
+
+
 def _unknown_parts(document: Document, shelves: Shelves) -> Iterator[Fault]:
     for key, names in shelves.items():
         path = tuple(key.split("."))
@@ -74,3 +113,12 @@ def _unknown_parts(document: Document, shelves: Shelves) -> Iterator[Fault]:
         for name in value if isinstance(value, list) else [value]:
             if isinstance(name, str) and name not in names:
                 yield document.fault(path, f'"{name}"', f"one of: {', '.join(names)}", near(name, names))
+
+
+def _of_results(document: Document, plan: Plan) -> Iterator[Fault]:
+    """What the model takes when results are read back, and a plan shall not say."""
+    if any(plan.urls.values()) and plan.database.restore in ("copy", "clone"):
+        allowed = '"template", "command" or "none": a copy of files needs a managed server'
+        yield document.fault(("database", "restore"), f'"{plan.database.restore}"', allowed)
+    for key in plan.kept_commands:
+        yield document.fault(key, "the placeholder that results keep in place of a command", "the command itself")

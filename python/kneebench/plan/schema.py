@@ -156,7 +156,7 @@ def allowed_text(schema: dict[str, Any]) -> str:
     if schema["type"] == "array" and "prefixItems" in schema:
         return "two whole numbers in brackets"
     if schema["type"] == "array":
-        return f"list of {'whole numbers' if schema['items']['type'] == 'integer' else 'names'}"
+        return f"list of {'whole numbers' if schema['items']['type'] == 'integer' else 'names'}{_bounds(schema['items'])}"
     kinds = {"integer": "whole number", "number": "number", "boolean": "true or false", "object": "table of values"}
     if "properties" in schema or "$ref" in str(schema):
         return "a table"

@@ -17,10 +17,10 @@ def to_toml(plan: Plan) -> str:
     """The keys that were set when the plan was made; all the others keep their defaults.
 
     >>> print(to_toml(Plan.model_validate({"seed": 7, "storages": {"2x NVMe": {"path": "a"}}})))
-    seed = 7                                     # of every random stream
+    seed = 7                                     # Seed for all random streams
     <BLANKLINE>
     [storages."2x NVMe"]
-    path = "a"                                   # directory for data (and log); relative to where kneebench is started
+    path = "a"                                   # Directory for data (and log), relative to where kneebench is started
     <BLANKLINE>
     """
     return "\n".join(_table((), plan.model_dump(exclude_unset=True))).lstrip("\n") + "\n"

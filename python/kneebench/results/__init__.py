@@ -3,6 +3,7 @@
 <root>/<campaign id>/
     campaign.json              the head: plan, host, settings (never a password)
     climbs/<cell id>.json      why a climb ended, without its rungs
+    conditions/<order key>.json what the data were asked after a final run, whose last rung has this key
     rungs/<order key>.json     one rung; it is written last, so a rung that is there is complete
     series/<order key>.parquet at_s, quantity, source, unit, value
     seconds/<order key>.parquet one row a second and transaction, with its histogram

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kneebench.analysis.answer import point
 from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ratio_of
 from kneebench.analysis.knee import knee
 from kneebench.analysis.latencies import at_one_rate
 from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results
 from kneebench.results.compare_plans import comparable
-from kneebench.results.reading import point
 
+DRIFT = "the campaigns were not interleaved, so no interval covers drift between them"
 SAME_RATE = 0.01
 """Rates this near each other are one: below the knee a hundredth more load changes the latency by less than the noise floor."""
 
@@ -21,6 +22,8 @@ class Across(Record):
 
     The mean latency stands beside: in open loop at `rate_per_s` where all cells had that one rate, else (`rate_per_s` None) in
     closed loop at the knee. A campaign sets its rate by its own lowest knee, so two campaigns rarely share one.
+
+    `interleaved`: measured in turn with the first baseline, by the same campaign. Elsewhere drift between the campaigns is in no interval.
     """
 
     campaign: str
@@ -33,6 +36,7 @@ class Across(Record):
     against: Comparison | None
     rate_per_s: float | None
     mean_s: Estimate | None
+    interleaved: bool
     latency_against: Comparison | None
     sentence: str
 
@@ -40,13 +44,13 @@ class Across(Record):
 def across(campaigns: Sequence[Results]) -> tuple[Across, ...]:
     """The cells of all campaigns, in order; raises PlanError that names the field when plans differ in what matters.
 
-    Repeats of different campaigns were not interleaved: what drifted between the days is in the ratio, and no interval shows it.
+    Repeats of different campaigns were not interleaved, so they are not paired: what drifted between the days is in the ratio, and in no interval.
     """
     for other in campaigns[1:]:
         comparable(campaigns[0], other)
     base = _base(campaigns[0])
     rate_per_s = _one_rate([climb for results in campaigns for climb in results.climbs])
-    return tuple(_row(results, climb, base, rate_per_s) for results in campaigns for climb in results.climbs)
+    return tuple(_row(results, climb, base, rate_per_s, interleaved=results is campaigns[0]) for results in campaigns for climb in results.climbs)
 
 
 def _one_rate(climbs: Sequence[Climb]) -> float | None:
@@ -78,12 +82,13 @@ def _mean(climb: Climb, found: Knee | None, rate_per_s: float | None) -> Estimat
     return there.mean_s if there else None
 
 
-def _row(results: Results, climb: Climb, base: Climb, rate_per_s: float | None) -> Across:
+def _row(results: Results, climb: Climb, base: Climb, rate_per_s: float | None, *, interleaved: bool) -> Across:
     named, found = _renamed(results, climb), knee(climb)
     itself = named.cell.id == base.cell.id
-    against, latency = (None if itself else ratio_of(named, base, quantity) for quantity in (NOPM, MEAN if rate_per_s else KNEE_LATENCY))
+    of = (NOPM, MEAN if rate_per_s else KNEE_LATENCY)
+    against, latency = (None if itself else ratio_of(named, base, quantity, interleaved=interleaved) for quantity in of)
     at = point(results.campaign)
-    plain = "the baseline" if itself else f"no {at} was measured in a report" if found is None else f"the baseline has no {at} of a report"
+    plain = "the baseline" if itself else f"no final run at the {at}" if found is None else f"the baseline has no final run at the {at}"
     return Across(
         campaign=results.campaign.id,
         simulated=results.campaign.simulated,
@@ -95,6 +100,7 @@ def _row(results: Results, climb: Climb, base: Climb, rate_per_s: float | None) 
         against=against,
         rate_per_s=rate_per_s,
         mean_s=_mean(climb, found, rate_per_s),
+        interleaved=interleaved,
         latency_against=latency,
-        sentence=against.sentence if against else plain,
+        sentence=against.sentence + ("" if interleaved else f"; {DRIFT}") if against else plain,
     )

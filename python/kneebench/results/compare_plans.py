@@ -40,13 +40,16 @@ Asked = Plan | Mapping[str, Any]
 
 
 def plan_document(plan: Asked) -> dict[str, Any]:
-    """The plan as it is kept: JSON with every default filled in, and no password. One that this version does not know stays as it is."""
+    """The plan as it is kept: JSON with every default filled in, `restore` as it is done, no password and no command. One that this
+    version does not know stays as it is."""
     if not isinstance(plan, Plan):
         try:
             plan = Plan.model_validate(plan)
         except ValidationError:
             return dict(clean(dict(plan)))
-    return dict(clean(plan.model_dump(mode="json")))
+    document = plan.model_dump(mode="json")
+    document["database"]["restore"] = plan.restore
+    return dict(clean(document))
 
 
 def compare_plans(a: Asked, b: Asked) -> list[str]:
@@ -91,7 +94,7 @@ def differing_settings(a: Results, b: Results) -> list[str]:
 
 def _differing(a: Results, b: Results, left: Mapping[str, str], right: Mapping[str, str]) -> list[str]:
     return [
-        f"{name} is {left.get(name, 'not known')} in {a.campaign.id} and {right.get(name, 'not known')} in {b.campaign.id}"
+        f"{name} is {left.get(name, 'unknown')} in {a.campaign.id} and {right.get(name, 'unknown')} in {b.campaign.id}"
         for name in {**left, **right}
         if left.get(name) != right.get(name)
     ]
@@ -99,7 +102,7 @@ def _differing(a: Results, b: Results, left: Mapping[str, str], right: Mapping[s
 
 def _machine(host: Host) -> dict[str, str]:
     facts = {"processor": host.cpu, "cores": host.cores, "memory": size(host.memory_bytes), "kernel": host.kernel, "system": host.system}
-    facts |= {"virtualisation": host.virtualisation or "none seen", "governor": host.governor or "not readable", **host.settings}
+    facts |= {"virtualisation": host.virtualisation or "none detected", "governor": host.governor or "not readable", **host.settings}
     return {name: str(value) for name, value in facts.items()}
 
 
@@ -124,7 +127,7 @@ def _settings(campaign: Campaign) -> dict[str, str]:
 
 
 def _shown(campaign: Campaign, field: str) -> object:
-    value = dict(_leaves(campaign.plan)).get(field)
+    value = dict(_leaves(plan_document(campaign.plan))).get(field)
     return "not set" if value is None else value
 
 

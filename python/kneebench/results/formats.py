@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from kneebench.errors import KneebenchError
-from kneebench.records import Campaign, Climb, Record, Rung
+from kneebench.plan.plan import Workload
+from kneebench.records import Campaign, Check, Climb, Order, Record, Rung
+from kneebench.results.agreement import disagreement
 from kneebench.results.whole import write_text
 from kneebench.secrets import clean
 
@@ -29,23 +31,32 @@ class KeptRung(Record):
 
 
 class KeptClimb(Record):
-    """climbs/<cell id>.json: the climb without its rungs, which have files of their own."""
+    """climbs/<cell id>.json: the climb without its rungs and without the checks after final runs, which have files of their own."""
 
     format: int = FORMAT
     climb: Climb
 
 
+class KeptConditions(Record):
+    """conditions/<order key>.json: the consistency conditions, asked after a final run; `last` is what it measured last."""
+
+    format: int = FORMAT
+    last: Order
+    checks: tuple[Check, ...]
+
+
 class Finished(Record):
     """finished.json: everything that the plan asked for was measured. `exit_code` as on the command line (errors.py); `rungs`: how many
-    files there were then, 0 in campaigns of old."""
+    files there were then, 0 in campaigns of old. `awaits_brief`: a brief was to be written next; none there is one that was interrupted."""
 
     format: int = FORMAT
     at: str
     exit_code: int = 0
     rungs: int = 0
+    awaits_brief: bool = False
 
 
-DOCUMENTS: dict[str, type[Record]] = {"campaign": Campaign, "rung": KeptRung, "climb": KeptClimb, "finished": Finished}
+DOCUMENTS: dict[str, type[Record]] = {"campaign": Campaign, "rung": KeptRung, "climb": KeptClimb, "conditions": KeptConditions, "finished": Finished}
 Kept = TypeVar("Kept", bound=Record)
 
 
@@ -54,36 +65,50 @@ def current(document: Document, file: Path, upgrades: Mapping[int, Callable[[Doc
     while (number := document.get("format")) != FORMAT:
         doing = f"reading {file}"
         if not isinstance(number, int):
-            raise KneebenchError(doing, seen=f"its format is {number!r}, not a number", do="restore the file from a copy, or remove it")
+            raise KneebenchError(doing, seen=f"format {number!r} is not a number", do="restore the file from a copy, or remove it")
         if number > FORMAT:
             raise KneebenchError(
-                doing, seen=f"its format {number} is newer than {FORMAT}, the newest that this kneebench knows", do="install a newer kneebench"
+                doing, seen=f"format {number} is newer than {FORMAT}, the newest that this kneebench version reads", do="install a newer kneebench"
             )
         if number not in upgrades:
-            raise KneebenchError(doing, seen=f"nothing upgrades its format {number}", do="read it with the kneebench that wrote it")
+            raise KneebenchError(doing, seen=f"no upgrade for format {number}", do="read it with the kneebench version that wrote it")
         document = {**upgrades[number](document), "format": number + 1}
     return document
 
 
+def damaged(file: Path, what: str) -> KneebenchError:
+    """The error that names a damaged file."""
+    do = "restore the file from a copy; in an unfinished campaign, remove it to measure its content again"
+    return KneebenchError(f"reading {file}", seen=f"the file is damaged ({what})", do=do)
+
+
 def read_kept(file: Path, kind: type[Kept]) -> Kept:
     """A document of this kind from its file; a file that is damaged gives an error that names it."""
-    doing, do = f"reading {file}", "restore the file from a copy, or remove it where the campaign is unfinished: what it held is then measured again"
+    doing = f"reading {file}"
     try:
         written = file.read_bytes()
         document = json.loads(written)
     except OSError as error:
-        raise KneebenchError(doing, seen=error.strerror or str(error), do="name a campaign's folder") from error
-    except ValueError as error:
-        raise KneebenchError(doing, seen=f"the file is damaged ({error})", do=do) from error
+        raise KneebenchError(doing, seen=error.strerror or str(error), do="use a campaign folder") from error
+    except (ValueError, RecursionError) as error:
+        raise damaged(file, str(error)) from error
     if not isinstance(document, dict):
-        raise KneebenchError(doing, seen="the file is damaged (no JSON object)", do=do)
+        raise damaged(file, "not a JSON object")
     try:
         upgraded = current(document, file)
         return kind.model_validate_json(written if upgraded is document else json.dumps(upgraded))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise KneebenchError(doing, seen=f"the file is damaged ({where}: {first['msg']})", do=do) from error
+        raise damaged(file, f"{where}: {first['msg']}") from error
+
+
+def read_rung(file: Path, workload: Workload | None) -> KeptRung:
+    """A rung's file; an error names one that disagrees with itself."""
+    kept = read_kept(file, KeptRung)
+    if found := disagreement(kept.rung, workload):
+        raise damaged(file, f"it contradicts itself: {found}")
+    return kept
 
 
 def write_kept(file: Path, document: Record) -> None:

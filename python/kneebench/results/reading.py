@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
-from kneebench.records import Campaign, Cell, Climb, Phase, Record, Results, Rung, Series
-from kneebench.results.formats import Finished, KeptClimb, KeptRung, read_kept
+from kneebench.plan.plan import Workload
+from kneebench.records import Campaign, Cell, Check, Climb, Limits, Phase, Record, Results, Rung, Series
+from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
 from kneebench.results.tables import read_series
 
 CLIMBING: tuple[Phase, ...] = ("scout", "bisection", "drift")
@@ -31,14 +32,17 @@ class Listed(Record):
     damaged: str = ""
 
 
-def load(folder: Path) -> Results:
+def load(folder: str | Path) -> Results:
     """A campaign as its folder holds it. Rungs are in the order measured; cells without rungs yet are there, empty."""
+    folder = Path(folder)
     campaign, finished = read_kept(folder / "campaign.json", Campaign), _finished(folder)
-    rungs = kept_rungs(folder)
+    plan = _plan(campaign.plan)
+    rungs = rungs_in(folder, plan.workload if plan else None)
     kept = {climb.cell.id: climb for climb in kept_climbs(folder)}
-    planned = _planned(campaign.plan, [*kept, *(rung.order.cell for rung in rungs)])
+    planned = _planned(plan, [*kept, *(rung.order.cell for rung in rungs)])
     cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
-    climbs = tuple(_climb(kept.get(id_), cell, rungs) for id_, cell in cells.items())
+    limits, asked = _limits(plan), _conditions(folder)
+    climbs = tuple(_climb(kept.get(id_), cell, rungs).model_copy(update={"limits": limits, "final_checks": asked.get(id_, {})}) for id_, cell in cells.items())
     return Results(campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None)
 
 
@@ -52,8 +56,8 @@ def _finished(folder: Path) -> Finished | None:
     if end.rungs and there != end.rungs:
         raise KneebenchError(
             f"reading {folder}",
-            seen=f"{there} files in rungs/, where {end.rungs} were measured",
-            do="restore the folder from a copy, or measure anew with --fresh",
+            seen=f"{there} files in rungs/, but {end.rungs} were measured",
+            do="restore the folder from a copy, or measure again with --fresh",
         )
     return end
 
@@ -75,23 +79,47 @@ def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
     return tuple(rung for rung in kept if rung.order.phase not in CLIMBING or rung.order.repeat >= last)
 
 
-def _planned(plan: dict[str, Any], measured: Iterable[str]) -> dict[str, Cell]:
-    """The plan's cells in running order; a plan of another version that no longer reads still names those measured."""
+def _plan(document: dict[str, Any]) -> Plan | None:
+    """The plan as it was kept; None where it is of another version and no longer reads."""
+    try:
+        return Plan.model_validate(document)
+    except ValidationError:
+        return None
+
+
+def workload(campaign: Campaign) -> Workload | None:
+    """The plan's workload; None where the plan no longer reads."""
+    plan = _plan(campaign.plan)
+    return plan.workload if plan else None
+
+
+def _limits(plan: Plan | None) -> Limits:
+    """The limits that the plan's stops judged by."""
+    if plan is None:
+        return Limits()
+    stops = plan.ladder.stops
+    return Limits(elasticity=stops.plateau.elasticity, log_write_s=stops.log_latency.limit, cores_busy=stops.saturation.busy)
+
+
+def _planned(plan: Plan | None, measured: Iterable[str]) -> dict[str, Cell]:
+    """The plan's cells in running order; a plan that no longer reads still names those measured."""
     from kneebench.plan.cells import cells
 
-    try:
-        named = {cell.id: cell for cell in cells(Plan.model_validate(plan))}
-    except ValidationError:
-        named = {}
+    named = {cell.id: cell for cell in cells(plan)} if plan else {}
     return named | {id_: Cell(id=id_, storage=id_) for id_ in measured if id_ not in named}
 
 
 def kept_rungs(folder: Path) -> tuple[Rung, ...]:
     """The rungs of a campaign, in the order measured."""
-    kept = {file: read_kept(file, KeptRung) for file in rung_files(folder)}
+    return rungs_in(folder, workload(read_kept(folder / "campaign.json", Campaign)))
+
+
+def rungs_in(folder: Path, workload: Workload | None) -> tuple[Rung, ...]:
+    """The same where the campaign's workload is known; it judges whether a rung agrees with itself."""
+    kept = {file: read_rung(file, workload) for file in rung_files(folder)}
     for file, one in kept.items():
         if file.stem != one.rung.order.key:
-            raise KneebenchError(f"reading {file}", seen=f"it holds the rung {one.rung.order.key}", do="remove the file: it is a copy of another")
+            raise KneebenchError(f"reading {file}", seen=f"it contains the rung {one.rung.order.key}", do="remove the file: it is a copy of another")
     return tuple(one.rung for one in sorted(kept.values(), key=lambda one: one.number))
 
 
@@ -100,10 +128,13 @@ def kept_climbs(folder: Path) -> tuple[Climb, ...]:
     return tuple(read_kept(file, KeptClimb).climb for file in sorted((folder / "climbs").glob("*.json")))
 
 
-def point(campaign: Campaign) -> str:
-    """What a campaign's report measures: a knee that a climb found, or the load that the plan fixed."""
-    ladder = campaign.plan.get("ladder")
-    return "fixed load" if isinstance(ladder, dict) and isinstance(ladder.get("users"), int) else "knee"
+def _conditions(folder: Path) -> dict[str, dict[str, tuple[Check, ...]]]:
+    """The consistency conditions after final runs: by cell, then by the key of each run's last rung, in the order of repeats."""
+    kept = [read_kept(file, KeptConditions) for file in (folder / "conditions").glob("*.json")]
+    found: dict[str, dict[str, tuple[Check, ...]]] = {}
+    for one in sorted(kept, key=lambda one: (one.last.repeat, one.last.key)):
+        found.setdefault(one.last.cell, {})[one.last.key] = one.checks
+    return found
 
 
 def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]:
@@ -111,9 +142,9 @@ def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]
     return read_series(results.folder / "series" / f"{rung.order.key}.parquet", quantities) if results.folder else ()
 
 
-def campaigns(root: Path) -> list[Listed]:
+def campaigns(root: str | Path) -> list[Listed]:
     """The campaigns in a folder, newest first; a damaged one is listed with what is wrong."""
-    found = [_listed(file.parent) for file in sorted(root.glob("*/campaign.json"))]
+    found = [_listed(file.parent) for file in sorted(Path(root).glob("*/campaign.json"))]
     return sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)
 
 

@@ -40,6 +40,6 @@ def schemas() -> dict[str, dict[str, Any]]:
     """All of them, by kind.
 
     >>> list(schemas())
-    ['campaign', 'rung', 'climb', 'finished']
+    ['campaign', 'rung', 'climb', 'conditions', 'finished']
     """
     return {kind: schema(kind) for kind in DOCUMENTS}

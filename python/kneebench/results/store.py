@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,13 +15,18 @@ from typing import Protocol
 
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
-from kneebench.records import Campaign, Cell, Climb, Host, Order, Record, Results, Rung, Second, Series, Setting
+from kneebench.records import Campaign, Cell, Check, Climb, Host, Order, Record, Results, Rung, Second, Series, Setting, Whereabouts
 from kneebench.results import reading, tables
 from kneebench.results.compare_plans import RESUME_IGNORES, plan_document, resumable
-from kneebench.results.formats import Finished, KeptClimb, KeptRung, read_kept, write_kept
+from kneebench.results.formats import Finished, KeptClimb, KeptConditions, KeptRung, read_kept, read_rung, write_kept
 from kneebench.results.lock import Lock, held
 from kneebench.results.schema import schemas
 from kneebench.results.whole import remove_parts, write_text
+
+BRIEF = "brief.html"
+"""Where `kneebench run` writes a campaign's brief, within its folder."""
+_MEASURED = ("climbs", "conditions", "rungs", "seconds", "series")
+"""The directories of a campaign that hold what was measured."""
 
 
 class Measured(Protocol):
@@ -46,9 +52,13 @@ class Store:
         """Open a folder that holds a campaign; raises Refused while another process writes into it."""
         self.folder = folder
         self._campaign = read_kept(folder / "campaign.json", Campaign)
+        self._workload = reading.workload(self._campaign)
         self._lock = Lock(folder)
         remove_parts(folder)
+        for name in _MEASURED:
+            (folder / name).mkdir(exist_ok=True)
         self._number = len(reading.rung_files(folder))
+        self._there = _files(folder)
 
     # --- which folder -----------------------------------------------------------------------------
 
@@ -67,6 +77,7 @@ class Store:
             command=command or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
             notes=tuple(notes),
         )
+        (folder / "schema").mkdir()
         for kind, schema in schemas().items():
             write_text(folder / "schema" / f"{kind}.json", json.dumps(schema, indent=1) + "\n")
         write_kept(folder / "campaign.json", campaign)
@@ -85,9 +96,9 @@ class Store:
 
     def differing(self, image: Mapping[str, str]) -> str:
         """What keeps this campaign from being gone on with: another kneebench or another image measured it; empty where both match."""
-        kept = {"kneebench": self._campaign.kneebench, "image": self._campaign.image.get("key", "")}
-        now = {"kneebench": _version(), "image": image.get("key", "")}
-        return " and ".join(f"{name} {kept[name]}, now {now[name]}" for name in kept if kept[name] and kept[name] != now[name])
+        kept = {"kneebench": self._campaign.kneebench, "base image": self._campaign.image.get("key", "")}
+        now = {"kneebench": _version(), "base image": image.get("key", "")}
+        return " and ".join(f"{name} changed: {kept[name]}, now {now[name]}" for name in kept if kept[name] and kept[name] != now[name])
 
     @property
     def rungs(self) -> int:
@@ -97,54 +108,72 @@ class Store:
     # --- what is kept -----------------------------------------------------------------------------
 
     def rung(self, order: Order) -> Rung | None:
-        """The rung that was kept for this order."""
+        """The rung that was kept for this order; one of another rate does not answer it."""
         file = self._file("rungs", order.key, "json")
-        return read_kept(file, KeptRung).rung if file.exists() else None
+        kept = read_rung(file, self._workload).rung if file.exists() else None
+        return kept if kept and kept.order == order else None
 
     def climb(self, cell: Cell) -> Climb | None:
         """The climb of a cell as it was put, if it ended: rungs of the report are not among its own."""
         file = self._file("climbs", cell.id, "json")
         if not file.exists():
             return None
-        own = reading.of_last_climb(r for r in reading.kept_rungs(self.folder) if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
+        rungs = reading.rungs_in(self.folder, self._workload)
+        own = reading.of_last_climb(r for r in rungs if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
         return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": own})
 
     def put(self, measured: Measured) -> None:
         """Keep a rung. Its file is written last: a rung that is there has its series and seconds."""
         key = measured.rung.order.key
-        tables.write_series(self._file("series", key, "parquet"), measured.series)
-        tables.write_seconds(self._file("seconds", key, "parquet"), measured.seconds)
-        self._number += 1
-        write_kept(self._file("rungs", key, "json"), KeptRung(number=self._number, rung=measured.rung))
+        with self._writing():
+            tables.write_series(self._file("series", key, "parquet"), measured.series)
+            tables.write_seconds(self._file("seconds", key, "parquet"), measured.seconds)
+            self._number += 1
+            write_kept(self._file("rungs", key, "json"), KeptRung(number=self._number, rung=measured.rung))
 
     def put_climb(self, climb: Climb) -> None:
         """Keep why a climb ended; its rungs were kept one by one."""
-        write_kept(self._file("climbs", climb.cell.id, "json"), KeptClimb(climb=climb.model_copy(update={"rungs": ()})))
+        with self._writing():
+            write_kept(self._file("climbs", climb.cell.id, "json"), KeptClimb(climb=climb.model_copy(update={"rungs": (), "final_checks": {}})))
+
+    def has_conditions(self, last: Order) -> bool:
+        """Whether the consistency conditions were asked after the final run that measured `last` last."""
+        return self._file("conditions", last.key, "json").exists()
+
+    def put_conditions(self, last: Order, checks: Sequence[Check]) -> None:
+        """Keep the consistency conditions after a final run and its last rung."""
+        with self._writing():
+            write_kept(self._file("conditions", last.key, "json"), KeptConditions(last=last, checks=tuple(checks)))
 
     def put_settings(self, cell: Cell, settings: Sequence[Setting]) -> None:
         """Keep the settings that were in force on a cell; one that is not as it was before the campaign was gone on with is noted."""
         was, now = ({s.name: s.value for s in some} for some in (self._campaign.settings.get(cell.id, ()), settings))
         for name in sorted({*was, *now}) if was else ():
             if was.get(name) != now.get(name):
-                self.put_note(f"{name} changed on {cell.storage} while measuring: {was.get(name, 'not set')}, then {now.get(name, 'not set')}")
+                self.put_note(f"{name} changed on {cell.storage} during the campaign: {was.get(name, 'not set')}, then {now.get(name, 'not set')}")
         self._change(settings={**self._campaign.settings, cell.id: tuple(settings)})
 
     def put_image(self, facts: Mapping[str, str]) -> None:
         """Keep the facts about the loaded image."""
         self._change(image={**self._campaign.image, **facts})
 
+    def put_servers(self, servers: Mapping[str, Whereabouts]) -> None:
+        """Keep where the servers run, by storage."""
+        self._change(servers=dict(servers))
+
     def put_note(self, note: str) -> None:
         """Keep something that the reader must know about the whole campaign."""
         if note not in self._campaign.notes:
             self._change(notes=(*self._campaign.notes, note))
 
-    def finish(self, exit_code: Callable[[Results], int] = lambda results: 0) -> Results:
+    def finish(self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False) -> Results:
         """Say that everything was measured and what it came to, let others write, and give the whole."""
-        whole = reading.load(self.folder)
-        end = Finished(at=datetime.now(UTC).isoformat(timespec="seconds"), exit_code=exit_code(whole), rungs=len(reading.rung_files(self.folder)))
-        write_kept(self.folder / "finished.json", end)
+        with self._writing():
+            whole = reading.load(self.folder).model_copy(update={"finished": True})
+            at, rungs = datetime.now(UTC).isoformat(timespec="seconds"), len(reading.rung_files(self.folder))
+            write_kept(self.folder / "finished.json", Finished(at=at, exit_code=exit_code(whole), rungs=rungs, awaits_brief=awaits_brief))
         self.close()
-        return whole.model_copy(update={"finished": True})
+        return whole
 
     def close(self) -> None:
         """Let others write; the end of the process does it too."""
@@ -159,13 +188,41 @@ class Store:
     def _change(self, **fields: object) -> None:
         changed = self._campaign.model_copy(update=fields)
         if changed != self._campaign:
-            write_kept(self.folder / "campaign.json", changed)
+            with self._writing():
+                write_kept(self.folder / "campaign.json", changed)
             self._campaign = changed
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        self._require_whole()
+        try:
+            yield
+        except (FileNotFoundError, KneebenchError):
+            self._require_whole()
+            raise
+        self._there |= _files(self.folder)
+
+    def _require_whole(self) -> None:
+        """Raises KneebenchError where files measured so far are missing: the rest would pass for a whole campaign."""
+        missing = sorted(self._there - _files(self.folder))
+        if not self._lock.stands():
+            seen = "the folder was removed or replaced during the campaign"
+        elif missing:
+            seen = f"{len(missing)} of the {len(self._there)} files measured so far {'is' if len(missing) == 1 else 'are'} missing: {missing[0]}"
+        else:
+            return
+        do = "restore it from a copy and run the plan again, or start over with --fresh"
+        raise KneebenchError(f"writing into {self.folder}", seen=seen, do=do)
 
     def _file(self, kind: str, name: str, ending: str) -> Path:
         if not re.fullmatch(r"[\w.,+=@ -]+", name) or name.startswith("."):
-            raise KneebenchError(f"keeping {name!r}", seen="the name is not fit for a file", do="name the storages with letters and digits")
+            raise KneebenchError(f"saving {name!r}", seen="not a valid file name", do="use letters and digits in storage names")
         return self.folder / kind / f"{name}.{ending}"
+
+
+def _files(folder: Path) -> set[str]:
+    """What was measured, by its path within the campaign's folder; none where that is gone."""
+    return {f"{name}/{file.name}" for name in _MEASURED if (folder / name).is_dir() for file in (folder / name).iterdir()}
 
 
 class _Waiting(Record):
@@ -175,20 +232,31 @@ class _Waiting(Record):
     folder: Path
 
 
-def find_unfinished(root: Path, plan: Plan, host: Host | None = None, but: Sequence[str] = RESUME_IGNORES) -> Path | None:
-    """The newest campaign under `root` that this plan could go on with: not finished, nobody writes into it, the same
-    plan `but` for some fields (question and budget), and (where a host is given) the same machine."""
+def find_unfinished(root: Path, plan: Plan, host: Host | None = None, but: Sequence[str] = RESUME_IGNORES, *, brief: bool = False) -> Path | None:
+    """The newest campaign under `root` that this plan could go on with: not finished (with `brief`, also one whose brief is still
+    to be written), nobody writes into it, the same plan `but` for some fields (question and budget), and (where a host is given)
+    the same machine."""
     waiting = []
     for file in root.glob("*/campaign.json"):
-        if (file.parent / "finished.json").exists() or held(file.parent):
+        if held(file.parent):
             continue
         try:
+            if is_finished(file.parent, brief=brief):
+                continue
             campaign = read_kept(file, Campaign)
         except KneebenchError:  # another campaign's damage must not keep this one from starting; `campaigns` lists it with its error
             continue
         if resumable(campaign.plan, plan_document(plan), but) and (host is None or _same_machine(host, campaign.host)):
             waiting.append(_Waiting(started_at=campaign.started_at, folder=file.parent))
     return max(waiting, key=lambda one: (one.started_at, str(one.folder))).folder if waiting else None
+
+
+def is_finished(folder: Path, *, brief: bool = False) -> bool:
+    """Whether everything was measured; with `brief`, also that no brief is still to be written."""
+    file = folder / "finished.json"
+    if not file.exists():
+        return False
+    return not brief or (folder / BRIEF).exists() or not read_kept(file, Finished).awaits_brief
 
 
 def _same_machine(a: Host, b: Host) -> bool:
@@ -216,7 +284,7 @@ def _new_folder(root: Path, dated: str, name: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise Refused(f"making the campaign's folder {root / (name or dated)}", seen="it is there already", do="name another folder, or remove it")
+    raise Refused(f"creating the campaign folder {root / (name or dated)}", seen="it already exists", do="use another folder, or remove it")
 
 
 def _version() -> str:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import errno
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from kneebench.errors import KneebenchError
@@ -15,6 +21,8 @@ from kneebench.results.whole import write_whole
 if TYPE_CHECKING:
     import duckdb
 
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @cache
 def _engine() -> duckdb.DuckDBPyConnection:
@@ -23,12 +31,42 @@ def _engine() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1})
 
 
-def connect() -> duckdb.DuckDBPyConnection:
+@contextlib.contextmanager
+def connect() -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB in memory on one thread: results must not take cores from a database that is measured.
 
-    Starting one takes some 20 ms, so a process has one, and this is a session of it.
+    Starting one takes some 20 ms, so a process has one, and this is a session of it. A signal ends what it runs, and its handler is
+    called afterwards.
     """
-    return _engine().cursor()
+    with _engine().cursor() as session, _signals_wait(session.interrupt):
+        yield session
+
+
+@contextlib.contextmanager
+def _signals_wait(interrupt: Callable[[], None]) -> Iterator[None]:
+    """Call `interrupt` when a signal comes, and the signal's own handler only at the end.
+
+    DuckDB calls handlers itself, in whatever it runs, and makes errors of its own, of several kinds, from what they raise.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        interrupt()
+
+    handlers = {number: handler for number in _STOPPING if callable(handler := signal.getsignal(number))}
+    try:
+        for number in handlers:
+            signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if came:
+            handlers[signal.Signals(came[0])](came[0], None)
 
 
 def write_series(file: Path, series: Sequence[Series]) -> None:
@@ -48,7 +86,7 @@ def _write(file: Path, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...
 
     values = {name: np.array([row[at] for row in rows], dtype=object if columns[name] == "VARCHAR" else float) for at, name in enumerate(columns)}
     cast = ", ".join(f'{_value(name, kind)}::{kind} AS "{name}"' for name, kind in columns.items())
-    with connect() as database:
+    with _failures_told(file), connect() as database:
         database.register("kept", values)
         write_whole(file, lambda part: _copy(database, f"SELECT {cast} FROM kept {order}", part))  # noqa: S608 (our own names)
 
@@ -61,6 +99,21 @@ def _value(name: str, kind: str) -> str:
 def _copy(database: duckdb.DuckDBPyConnection, made: str, part: Path) -> None:
     name = str(part).replace("'", "''")
     database.execute(f"COPY ({made}) TO '{name}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+@contextlib.contextmanager
+def _failures_told(file: Path) -> Iterator[None]:
+    """Makes the error of Python's own files of DuckDB's where the disk is full, else a KneebenchError that names the file."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        seen = str(error).splitlines()[0]
+        full = next((number for number in (errno.ENOSPC, errno.EDQUOT) if os.strerror(number) in seen), 0)
+        if full:
+            raise OSError(full, os.strerror(full), str(file)) from error
+        raise KneebenchError(f"writing {file}", seen=seen, do="check whether its drive is writable") from error
 
 
 def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...]:
@@ -85,10 +138,10 @@ def _query(file: Path, sql: str, **values: object) -> list[tuple[Any, ...]]:
         return []
     import duckdb
 
-    with connect() as database:
-        try:
+    try:
+        with connect() as database:
             return database.execute(sql, {"file": str(file), **values}).fetchall()
-        except duckdb.Error as error:
-            raise KneebenchError(
-                f"reading {file}", seen=f"the file is damaged ({str(error).splitlines()[0]})", do="restore it from a copy, or remove it"
-            ) from error
+    except duckdb.Error as error:
+        raise KneebenchError(
+            f"reading {file}", seen=f"the file is damaged ({str(error).splitlines()[0]})", do="restore it from a copy, or remove it"
+        ) from error

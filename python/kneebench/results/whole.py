@@ -15,15 +15,19 @@ PART = ".part"
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary file, then give it the name `path`; on any error nothing is left."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Let `write` fill a temporary file, then give it the name `path`; on any error nothing is left.
+
+    The directory must be there: one that was removed meanwhile is not made again without what was in it.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}{PART}")
     try:
         write(part)
         _sync(part)
         part.replace(path)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and not error.filename:  # that of a write has none
+            error.filename = str(path)
         raise
     _sync(path.parent)
 

@@ -10,22 +10,34 @@ from rich.text import Text
 
 from kneebench.analysis.words import DERIVED
 from kneebench.results import Across
+from kneebench.results.across import DRIFT
 from kneebench.screen import tables
 
 
-def printed(rows: Sequence[Across], differing: Sequence[str]) -> Iterator[RenderableType]:
+def printed(rows: Sequence[Across], differing: Sequence[str], disturbed: Sequence[str] = ()) -> Iterator[RenderableType]:
     """The parts to print, in order."""
     if simulated := _simulated(rows):
         yield Text(f"SIMULATED: {' and '.join(simulated)}", style="bold")
+    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in disturbed)
     yield tables.across(rows)
+    if not all(row.interleaved for row in rows):
+        yield Text(f"\n{DRIFT[:1].upper()}{DRIFT[1:]}.")
     yield from tables.differences(differing)
     yield Text(f"\n{DERIVED}", style="dim")
 
 
-def document(rows: Sequence[Across], differing: Sequence[str]) -> dict[str, Any]:
+def document(rows: Sequence[Across], differing: Sequence[str], disturbed: Sequence[str] = ()) -> dict[str, Any]:
     """The same for programs; `simulated` where either campaign is, and each row says it of its own."""
     storages = [row.model_dump(mode="json") for row in rows]
-    return {"derived": DERIVED, "simulated": bool(_simulated(rows)), "storages": storages, "differences": list(differing)}
+    drift = "" if all(row.interleaved for row in rows) else DRIFT
+    return {
+        "derived": DERIVED,
+        "simulated": bool(_simulated(rows)),
+        "drift": drift,
+        "disturbances": list(disturbed),
+        "storages": storages,
+        "differences": list(differing),
+    }
 
 
 def _simulated(rows: Sequence[Across]) -> list[str]:

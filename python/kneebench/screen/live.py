@@ -1,4 +1,4 @@
-"""The live picture of a campaign in a terminal: rungs so far, what is under way, time left."""
+"""The live picture of a campaign in a terminal: what is under way stays at the bottom, what is done scrolls up."""
 
 from __future__ import annotations
 
@@ -11,48 +11,67 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.records import Watch
+from kneebench.analysis.words import FEW_MEANS
+from kneebench.records import Event, Watch
 from kneebench.screen import tables
-from kneebench.screen.progress import Progress, left
-
-_FEWEST_ROWS = 5
+from kneebench.screen.progress import Progress, left, told
+from kneebench.visible import visible
 
 
 class Picture:
-    """What is drawn, four times a second."""
+    """What is drawn again four times a second. Each of its lines is cut at the terminal's width, so that none is pushed out of sight."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def __rich__(self) -> RenderableType:
+        """An empty line, what is under way, how far it is, and the times of the whole."""
+        progress = self._progress
+        remaining = f"about {left(progress.left_s)} remaining" if progress.left_s > 0 else "longer than expected"
+        return Group(Text(), _cut(progress.doing), self._step(), _cut(f"elapsed {_clock(progress.elapsed_s)}, {remaining}", "dim"))
+
+    def _step(self) -> Table:
+        progress = self._progress
+        row = Table.grid(padding=(0, 2))
+        bar = ProgressBar(total=1.0, completed=progress.share, width=20) if progress.share is not None else Text("")
+        remaining = f"{left(progress.step_left_s)} remaining" if progress.step_left_s else ""
+        row.add_row(bar, _cut(", ".join(part for part in (progress.rate, remaining) if part)))
+        return row
+
+
+class Scrolling:
+    """Prints each rung, verdict and warning once, above the picture: the terminal keeps them all."""
 
     def __init__(self, progress: Progress, console: Console) -> None:
         self._progress, self._console = progress, console
+        self._rows = tables.RungRows(progress.storages.values(), console.width)
 
-    def __rich__(self) -> RenderableType:
-        """The table's last rows that fit, verdicts and warnings, the line of what is under way."""
-        progress = self._progress
-        told = [*progress.verdicts, *progress.warnings][-6:]
-        room = max(_FEWEST_ROWS, self._console.size.height - len(told) - 7)
-        parts: list[RenderableType] = [tables.rungs(progress.lines[-room:])] if progress.lines else []
-        parts += [Text(sentence, style="yellow") for sentence in told]
-        return Group(*parts, Text(), Text(progress.doing), self._under_way())
+    def hear(self, event: Event) -> None:
+        """Take in what happened, and print what is done."""
+        self._progress.hear(event)
+        if event.kind == "rung":
+            rung = self._progress.lines[-1]
+            self._console.print(*self._rows.row(rung), *self._below(rung.note), sep="\n")
+        elif sentence := told(event):
+            self._console.print(Text(visible(sentence), style="yellow"))
 
-    def _under_way(self) -> Table:
-        progress = self._progress
-        row = Table.grid(padding=(0, 2))
-        share = progress.share
-        bar = ProgressBar(total=1.0, completed=share, width=20) if share is not None else Text("")
-        remaining = f"{left(progress.step_left_s)} left" if progress.step_left_s else ""
-        step = ", ".join(part for part in (progress.rate, remaining) if part)
-        whole = f"about {left(progress.left_s)} left in all" if progress.left_s > 0 else "longer than expected"
-        row.add_row(bar, step, f"[dim]{_clock(progress.elapsed_s)} gone, {whole}[/]")
-        return row
+    def _below(self, note: str) -> Iterator[Text]:
+        if note:
+            yield Text(f"  {visible(note)}", style="yellow")
+        if self._progress.first_doubt:
+            yield Text(f"  {FEW_MEANS}")
 
 
 @contextmanager
 def live(progress: Progress) -> Iterator[Watch]:
-    """A watcher that keeps the picture on stderr; at the end the table of rungs stays."""
+    """A watcher that keeps the picture on stderr; what it printed above stays when the picture goes."""
     console = Console(stderr=True)
-    with Live(Picture(progress, console), console=console, refresh_per_second=4, transient=True):
-        yield progress.hear
-    if progress.lines:
-        console.print(tables.rungs(progress.lines))
+    with Live(Picture(progress), console=console, refresh_per_second=4, transient=True):
+        yield Scrolling(progress, console).hear
+
+
+def _cut(text: str, style: str = "") -> Text:
+    return Text(visible(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _clock(elapsed_s: float) -> str:

@@ -16,9 +16,6 @@ from kneebench.records import Event, Phase, Rung, Verdict
 _FASTER, _SLOWER = 3.0, 4.0
 """The pace of what is measured may be so many times off what was expected: a first short rung says little."""
 
-UNCERTAIN = " ?"
-MARK = "A ? marks a percentile with fewer than 100 samples beyond it."
-
 
 class Line(NamedTuple):
     """One rung as the table of rungs shows it; None where it was not measured. `p999_certain`: at least 100 samples lie beyond it."""
@@ -75,13 +72,25 @@ def rate(event: Event) -> str:
     return f"{found:.3g} warehouses/min" if found < 100 else f"{found:,.0f} warehouses/min"
 
 
+def told(event: Event) -> str:
+    """A warning, or a verdict that fired or marks; empty for every other event.
+
+    >>> told(Event(kind="warning", doing="the clock jumped")), told(Event(kind="start", doing="restoring"))
+    ('warning: the clock jumped', '')
+    """
+    if event.kind == "verdict":
+        verdict = Verdict.model_validate(event.data)
+        return f"{event.doing}: {verdict.sentence}" if verdict.fired or verdict.mark else ""
+    return f"warning: {event.doing}" if event.kind == "warning" else ""
+
+
 class Work:
     """What was expected of a campaign, and how much of it is done: loading, each storage's climb, the report's rungs."""
 
     def __init__(self, plan: Plan, expected: Expected) -> None:
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
         self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(plan.database.cores) or host().cores)
-        self._report_rung_s = expected.report_s / (2 * plan.ladder.repeats * len(plan.storages))
+        self._report_rung_s = expected.report_s / max(1, 2 * plan.ladder.repeats * len(plan.storages))
         self._climbs_left_s = dict.fromkeys(plan.storages, self._climb_s)
         self._report_left_s = expected.report_s
 
@@ -115,8 +124,6 @@ class Progress:
         self.doing, self.share, self.step_left_s = "starting", None, None  # type: tuple[str, float | None, float | None]
         self.rate = ""
         self.lines: list[Line] = []
-        self.verdicts: list[str] = []
-        self.warnings: list[str] = []
 
     def hear(self, event: Event) -> None:
         """Take in what happened."""
@@ -128,10 +135,11 @@ class Progress:
             self._count(self.lines[-1], kept=bool(event.data.get("kept")))
         elif event.kind == "verdict":
             self._work.climbed(event.doing)
-            verdict = Verdict.model_validate(event.data)
-            self.verdicts += [f"{event.doing}: {verdict.sentence}"] if verdict.fired or verdict.mark else []
-        elif event.kind == "warning":
-            self.warnings.append(event.doing)
+
+    @property
+    def first_doubt(self) -> bool:
+        """True where the newest rung is the first whose percentile is uncertain: there the mark is explained."""
+        return not self.lines[-1].p999_certain and [line.p999_certain for line in self.lines].count(False) == 1
 
     @property
     def elapsed_s(self) -> float:

@@ -8,12 +8,13 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from kneebench.analysis.answer import answers
 from kneebench.analysis.comparison import compare
+from kneebench.analysis.disturbance import headline
 from kneebench.analysis.words import DERIVED
-from kneebench.outcome import exit_code, failed_checks, invalid_rungs
+from kneebench.outcome import exit_code, failed_checks, invalid_rungs, without_figure
 from kneebench.records import Results
 from kneebench.screen import tables
-from kneebench.screen.answer import answers
 from kneebench.screen.progress import line
 
 
@@ -24,6 +25,8 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     yield Text(f"{simulated}{results.campaign.plan.get('question', '')}{unfinished}", style="bold")
     yield from (Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results))
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
+    yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
+    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in headline(results))
     yield Text()
     for table in tables.answers(answers(results)):
         yield table
@@ -36,7 +39,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
 
 
 def results_json(results: Results) -> dict[str, Any]:
-    """The same for programs: answers, comparisons, failed checks, every rung's line."""
+    """The same for programs: answers and what disturbed them, comparisons, failed checks, every rung's line."""
     names = {climb.cell.id: climb.cell.storage for climb in results.climbs}
     return {
         "campaign": results.campaign.id,
@@ -46,6 +49,8 @@ def results_json(results: Results) -> dict[str, Any]:
         "exit_code": exit_code(results),
         "failed_checks": list(failed_checks(results)),
         "invalid_rungs": list(invalid_rungs(results)),
+        "disturbances": list(headline(results)),
+        "without_figure": list(without_figure(results)),
         "answers": [answer.model_dump(mode="json") for answer in answers(results)],
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
         "rungs": [line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs],

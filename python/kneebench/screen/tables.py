@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from rich.cells import cell_len, set_cell_size
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
-from kneebench.analysis.words import known, named, times_with_interval
-from kneebench.records import Comparison, Estimate, Finding
+from kneebench.analysis.answer import Answer, rows, shown_count, shown_time, shown_users
+from kneebench.analysis.words import FEW, FEW_MEANS, named, times_with_interval
+from kneebench.records import Comparison, Finding
 from kneebench.results import Across, Listed
-from kneebench.screen.answer import Answer
-from kneebench.screen.progress import MARK, UNCERTAIN, Line
+from kneebench.screen.progress import Line, left
 
 _STORAGES_A_TABLE = 3
+_SUBJECT_COLUMNS = 24
+"""The widest subject of a finding; a longer one is folded, so that the finding itself has room in 80 columns."""
+_RUNG_COLUMNS = (("<phase", 11), ("users", 5), ("NOPM", 7), ("mean", 7), ("<P99.9", 21), ("log write", 9))
+"""Those beside the storage, with their widths; one that begins with < is aligned to the left."""
 LEVELS = {"ok": "[green]ok[/]", "note": "[cyan]note[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]", "refused": "[red]refused[/]"}
 
 
@@ -28,28 +33,66 @@ def rungs(lines: Sequence[Line], title: str = "") -> Table:
     return table
 
 
+class RungRows:
+    """The same, a rung at a time, for a terminal that scrolls: the widths are fixed before the rungs are known. Notes stand elsewhere."""
+
+    def __init__(self, storages: Iterable[str], columns: int) -> None:
+        rest = sum(width + 2 for _, width in _RUNG_COLUMNS)
+        self._storage_width = min(max(map(cell_len, ("storage", *storages))), max(len("storage"), columns - rest))
+        self._headed = False
+
+    def row(self, line: Line) -> Iterator[Text]:
+        """The rung's row; above the first of all, the heading. A terminal that is too narrow wraps it and drops nothing."""
+        if not self._headed:
+            self._headed = True
+            yield Text(self._aligned("storage", [name.lstrip("<") for name, _ in _RUNG_COLUMNS]), style="bold")
+        yield Text(self._aligned(line.storage, [named(line.phase), str(line.users), units.count(line.nopm), *_times_of(line)]))
+
+    def _aligned(self, storage: str, cells: Sequence[str]) -> str:
+        """A storage's name that is too long has a line of its own."""
+        width = self._storage_width
+        first = set_cell_size(storage, width) if cell_len(storage) <= width else f"{storage}\n{' ' * width}"
+        aligned = (cell.ljust(width) if name.startswith("<") else cell.rjust(width) for cell, (name, width) in zip(cells, _RUNG_COLUMNS, strict=True))
+        return "  ".join([first, *aligned])
+
+
 def _times_of(line: Line) -> Iterator[str]:
     yield _time(line.mean_s)
-    yield _time(line.p999_s) + _doubt(line.p999_certain)
+    yield _time(line.p999_s) + ("" if line.p999_certain else f" ({FEW})")
     yield _time(line.log_write_s)
 
 
-def _doubt(certain: bool) -> str:
-    return "" if certain else UNCERTAIN
-
-
 def _explain(table: Table, certain: Iterable[bool]) -> None:
-    """Put the mark's meaning below the table, where the mark is in it."""
+    """Put what the words mean below the table, where they are in it."""
     if not all(certain):
-        table.caption, table.caption_justify = MARK, "left"
+        table.caption, table.caption_justify = FEW_MEANS, "left"
 
 
 def findings(found: Iterable[Finding]) -> Table:
-    """What `check` found."""
-    table = _table("", "what", "seen", "to do")
+    """What `check` found; what to do about it stands below what was seen, so that 80 columns are enough."""
+    table = _table("", "subject", "finding")
+    table.columns[1].max_width = _SUBJECT_COLUMNS
     for finding in found:
-        table.add_row(LEVELS[finding.level], escape(finding.subject), escape(finding.seen), escape(finding.do))
+        do = f"\n[dim]-> {escape(finding.do)}[/]" if finding.do else ""
+        table.add_row(LEVELS[finding.level], escape(finding.subject), escape(finding.seen) + do)
     return table
+
+
+def readiness(found: Sequence[Finding]) -> Text:
+    """The last line of `check`: ready or not, how many errors and warnings, how long, how many bytes.
+
+    >>> print(readiness([Finding(level="ok", subject="duration", seen="", takes_s=720.0)]))
+    Ready: 0 errors, 0 warnings. About 12 min; writes nothing to storage.
+    """
+    levels = [finding.level for finding in found]
+    errors, warnings = levels.count("error") + levels.count("refused"), levels.count("warning")
+    takes_s = next((finding.takes_s for finding in found if finding.takes_s is not None), 0.0)
+    most, kept = max((finding.writes_bytes for finding in found), default=0), sum(finding.keeps_bytes for finding in found)
+    writes = f"up to {units.size(most)} per directory, removed afterwards" if most else "nothing to storage"
+    keeps = f"; keeps {units.size(kept)}" if kept else ""
+    ready, style = ("Not ready", "red") if errors else ("Ready", "green")
+    counts = f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+    return Text(f"{ready}: {counts}. About {left(takes_s)}; writes {writes}{keeps}.", style=style)
 
 
 def answers(found: Sequence[Answer]) -> Iterator[Table]:
@@ -57,51 +100,38 @@ def answers(found: Sequence[Answer]) -> Iterator[Table]:
     for first in range(0, len(found), _STORAGES_A_TABLE):
         some = found[first : first + _STORAGES_A_TABLE]
         table = _table("", *(escape(answer.storage) for answer in some))
-        for name, cells in _facts(some):
+        for name, cells in rows(some):
             table.add_row(f"[dim]{name}[/]", *(escape(cell) for cell in cells))
         if first + _STORAGES_A_TABLE >= len(found):
-            _explain(table, (answer.p999_certain for answer in found))
+            _explain(table, (one.p999_certain for answer in found for one in (answer, answer.fixed_rate) if one))
         yield table
 
 
-def _facts(found: Sequence[Answer]) -> Iterator[tuple[str, list[str]]]:
-    rate = next((answer.rate_per_s for answer in found if answer.rate_per_s), None)
-    at = f" at {units.count(rate)}/s" if rate else ""
-    point = found[0].point
-    yield f"{point}, users", [_users(answer.users) for answer in found]
-    yield "NOPM", [_interval(answer.nopm) for answer in found]
-    yield "TPM", [_interval(answer.tpm) for answer in found]
-    yield f"mean latency{at}", [_times(answer.mean_s) for answer in found]
-    yield f"P99.9 latency{at}", [_times(answer.p999_s, answer.p999_certain) for answer in found]
-    yield f"log write, at the {point}", [_times(answer.log_write_s) for answer in found]
-    yield "stopped by", [answer.stopped_by for answer in found]
-    yield "bottleneck", [answer.bottleneck for answer in found]
-
-
 def across(rows: Iterable[Across]) -> Table:
-    """The knees (or fixed loads) of two campaigns, against the first one's baseline; the latency beside."""
+    """The knees (or fixed loads) of two campaigns with their latency, that at the one rate in a column of its own, and all against the first one's baseline."""
     rows = tuple(rows)
-    rate = rows[0].rate_per_s
-    at = f"at {units.count(rate)}/s" if rate else f"at the {rows[0].point}"
-    table = _table("campaign", "storage", f"{rows[0].point}, users", f"NOPM\nmean latency {at}", "against the first baseline")
+    rate, point = rows[0].rate_per_s, rows[0].point
+    fixed = f"mean latency at {units.count(rate)}/s" if rate else ""
+    table = _table("campaign", "storage", f"{point}, users", f"NOPM\nmean latency at the {point}", *filter(None, [fixed]), "vs. the first baseline")
     for row in rows:
         found = row.knee
-        knee = (_users(found.users), f"{_interval(found.nopm)}\n{_times(row.mean_s)}") if found else ("none", "none")
-        table.add_row(*map(escape, (row.campaign, row.storage, *knee, _against(row))))
+        knee = (shown_users(found.users), f"{shown_count(found.nopm)}\n{shown_time(found.latency_s)}") if found else ("none", "none")
+        table.add_row(*map(escape, (row.campaign, row.storage, *knee, *([shown_time(row.mean_s)] if fixed else []), _against(row))))
     return table
 
 
 def differences(sentences: Sequence[str]) -> Iterator[Text]:
     """What two campaigns differ in besides their storages, a line each; nothing where they are alike."""
     if sentences:
-        yield Text("\nBesides the storages these differ:", style="yellow")
+        yield Text("\nOther differences:", style="yellow")
     yield from (Text(f"  {sentence}") for sentence in sentences)
 
 
 def _against(row: Across) -> str:
     if row.against is None:
         return row.sentence
-    return f"NOPM {_ratio(row.against)}\nlatency {_ratio(row.latency_against)}"
+    at = f"{units.count(row.rate_per_s)}/s" if row.rate_per_s else f"the {row.point}"
+    return f"NOPM {_ratio(row.against)}\nlatency at {at} {_ratio(row.latency_against)}"
 
 
 def _ratio(found: Comparison | None) -> str:
@@ -110,15 +140,20 @@ def _ratio(found: Comparison | None) -> str:
     return times_with_interval(found.ratio) + ("" if found.differs else ", no difference shown")
 
 
-def campaigns(listed: Iterable[Listed]) -> Table:
-    """What `list` lists."""
-    table = _table("campaign", "started", ">rungs", "state", "question")
+def campaigns(listed: Iterable[Listed]) -> Iterator[Text]:
+    """What `list` lists: a name on a line of its own, never broken, so that it can be copied for `show`, `compare` and `brief`."""
     for one in listed:
-        state = f"damaged: {one.damaged}" if one.damaged else "finished" if one.finished else "unfinished"
-        marks = f"{state}, exit {one.exit_code}" if one.exit_code else state
-        simulated = " (simulated)" if one.simulated else ""
-        table.add_row(escape(one.folder.name), one.started_at[:16].replace("T", " "), str(one.rungs), escape(marks + simulated), escape(one.question))
-    return table
+        yield Text(one.folder.name, style="bold")
+        yield Text(f"  {_state(one)}\n" + (f"  {one.question}\n" if one.question else ""))
+
+
+def _state(one: Listed) -> str:
+    if one.damaged:
+        return f"damaged: {one.damaged}"
+    state = "finished" if one.finished else "unfinished"
+    simulated = "simulated, " if one.simulated else ""
+    marks = f", exit {one.exit_code}" if one.exit_code else ""
+    return f"{simulated}started {one.started_at[:16].replace('T', ' ')}, {one.rungs} rungs, {state}{marks}"
 
 
 def _table(*columns: str, title: str = "") -> Table:
@@ -132,22 +167,3 @@ def _table(*columns: str, title: str = "") -> Table:
 
 def _time(value_s: float | None) -> str:
     return "not measured" if value_s is None else units.time(value_s)
-
-
-def _times(value: Estimate | None, certain: bool = True) -> str:
-    return "not measured" if value is None else f"{units.time(value.value)}{_doubt(certain)} ({_range(value, units.time)})"
-
-
-def _users(users: Estimate | None) -> str:
-    if users is None:
-        return "none"
-    return f"{users.value:g}" + (f" ({users.low:g} to {users.high:g})" if users.low < users.high else "")
-
-
-def _range(value: Estimate, written: Callable[[float], str]) -> str:
-    """The interval; one or two runs that scatter allow none that says anything."""
-    return f"{written(value.low)} to {written(value.high)}" if known(value) else "interval unknown"
-
-
-def _interval(value: Estimate | None) -> str:
-    return "none" if value is None else f"{units.count(value.value)} ({_range(value, units.count)}, n={value.n})"

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from kneebench import units
-from kneebench.analysis.words import named, number_of_users
+from kneebench.analysis.words import FEW, FEW_MEANS, named, number_of_users
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Rung, Watch
-from kneebench.screen.progress import MARK, UNCERTAIN, Line, Progress, left, line
+from kneebench.screen.progress import Line, Progress, left, line, told
+from kneebench.visible import visible
 
 _PLAIN_EVERY_S = 10.0
 """Plain lines tell of progress no more often than this."""
@@ -66,13 +67,8 @@ class PlainLines:
         text = self._text(event)
         if text:
             self._told_s = self._progress.elapsed_s
-            self._out.write(f"{self._stamp()} {text}\n")
+            self._out.write(visible(f"{self._stamp()} {text}\n"))
             self._out.flush()
-
-    def _explained(self) -> str:
-        """The mark's meaning, where it is used first."""
-        marked = [line.p999_certain for line in self._progress.lines].count(False)
-        return f"\n       {MARK}" if marked == 1 and not self._progress.lines[-1].p999_certain else ""
 
     def _stamp(self) -> str:
         minutes, seconds = divmod(int(self._progress.elapsed_s), 60)
@@ -80,19 +76,17 @@ class PlainLines:
 
     def _text(self, event: Event) -> str:
         if event.kind == "rung":
-            return plain(self._progress.lines[-1]) + self._explained()
-        if event.kind == "verdict":
-            return f"verdict: {event.doing}: {event.data['sentence']}" if event.data.get("fired") or event.data.get("mark") else ""
-        if event.kind == "warning":
-            return f"warning: {event.doing}"
+            return plain(self._progress.lines[-1]) + (f"\n       {FEW_MEANS}" if self._progress.first_doubt else "")
+        if event.kind in ("verdict", "warning"):
+            return told(event)
         if event.kind == "progress" and self._progress.elapsed_s - self._told_s < _PLAIN_EVERY_S:
             return ""
         if event.kind != "progress" and event.doing == self._doing:
             return ""
         self._doing = event.doing
-        share = f" {100 * event.share:.0f} %" if event.share is not None else ""
+        share = f" {100 * event.share:.0f}%" if event.share is not None else ""
         pace = f", {self._progress.rate}" if self._progress.rate else ""
-        remaining = f", {left(event.left_s)} left" if event.left_s else ""
+        remaining = f", {left(event.left_s)} remaining" if event.left_s else ""
         return f"{event.doing}{share}{pace}{remaining}"
 
 
@@ -100,9 +94,9 @@ def plain(rung: Line) -> str:
     """A rung in one line.
 
     >>> plain(Line("disk", "scout", 8, 81234.0, 0.0025, 0.0123, 0.0005, ""))
-    'disk: scout, 8 users: 81,234 NOPM, mean 2.5 ms, P99.9 12.3 ms, log write 500 us'
+    'disk: search, 8 users: 81,234 NOPM, mean 2.5 ms, P99.9 12.3 ms, log write 500 µs'
     """
-    doubt = "" if rung.p999_certain else UNCERTAIN
+    doubt = "" if rung.p999_certain else f" ({FEW})"
     times = [("mean", rung.mean_s, ""), ("P99.9", rung.p999_s, doubt), ("log write", rung.log_write_s, "")]
     told = "".join(f", {name} {units.time(value)}{mark}" for name, value, mark in times if value is not None)
     return f"{rung.storage}: {named(rung.phase)}, {number_of_users(rung.users)}: {units.count(rung.nopm)} NOPM{told}" + (f" ({rung.note})" if rung.note else "")

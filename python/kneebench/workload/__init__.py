@@ -1,5 +1,5 @@
 """Room 4: the virtual users."""
 
-from kneebench.workload.crew import CrewOrder, Running, crew_order, running
+from kneebench.workload.load_generator import Running, generator_spec, running
 
-__all__ = ["CrewOrder", "Running", "crew_order", "running"]
+__all__ = ["Running", "generator_spec", "running"]

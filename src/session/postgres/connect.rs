@@ -1,89 +1,96 @@
-//! Connecting: addresses, TLS and authentication, by tokio-postgres.
+//! Connecting with tokio-postgres: address, TLS and authentication.
 
-use std::error::Error as _;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::net::{TcpSocket, UnixStream, lookup_host};
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Client, Config, Error};
+use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::line::{Line, Shared, Socket, Tap};
-use crate::address::{Address, TlsMode};
-use crate::session::tls;
+use super::errors::driver_error;
+use super::transport::{CapturingTls, Shared, Socket, Transport};
+use crate::address::{ServerAddress, TlsMode};
+use crate::session::{Error, tls};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What moves bytes for a client; ends with it.
-pub type Connection = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+/// The task that moves bytes for a client; it ends with the client.
+pub type Connection = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
 
-/// A client, and the connection that must be driven for it to get anywhere.
-pub async fn connect(address: &Address) -> Result<(Client, Connection), String> {
-    let tls = tls::connector(address)?;
-    let (client, connection) = config(address).connect(tls).await.map_err(|wrong| format!("{address}: {}", words(&wrong)))?;
-    Ok((client, Box::pin(connection)))
-}
-
-/// An address with all that connections to it have in common.
-pub struct Door<'a> {
-    address: &'a Address,
+/// An address with the settings that all its connections share.
+pub struct ConnectionSettings {
+    address: ServerAddress,
     config: Config,
-    tls: MakeRustlsConnect,
+    /// Built by the first connection.
+    tls: OnceLock<Result<MakeRustlsConnect, String>>,
 }
 
-impl<'a> Door<'a> {
-    pub fn new(address: &'a Address) -> Result<Self, String> {
-        Ok(Self { address, config: config(address), tls: tls::connector(address)? })
+impl ConnectionSettings {
+    pub fn new(address: ServerAddress) -> Self {
+        Self { config: config(&address), tls: OnceLock::new(), address }
     }
 
-    pub fn address(&self) -> &Address {
-        self.address
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
     }
 
-    /// An authenticated session with nothing asked of it yet; of a name's addresses the first that gives one.
-    pub async fn enter(&self) -> Result<Line, String> {
-        let refused = |wrong: io::Error| format!("error connecting to server: {wrong}");
-        let Address { host, port, .. } = self.address;
-        if host.starts_with('/') {
-            return self.greet(unix(host, *port).await.map_err(refused)?).await;
+    /// A client, and its connection, which must be polled.
+    pub async fn open_client(&self) -> Result<(Client, Connection), Error> {
+        let (client, connection) = self.config.connect(self.tls()?).await.map_err(|error| driver_error(&error))?;
+        Ok((client, Box::pin(connection)))
+    }
+
+    /// Open an authenticated transport; tries each address of the host name in turn.
+    pub async fn open_transport(&self) -> Result<Transport, Error> {
+        let failed = |error: io::Error| Error::lost(format!("error connecting to server: {error}"));
+        let ServerAddress { host, port, .. } = &self.address;
+        if self.address.is_local_socket() {
+            return self.authenticate(unix(host, *port).await.map_err(failed)?).await;
         }
-        let mut last = "no address is known for the host".to_owned();
-        for one in lookup_host((host.as_str(), *port)).await.map_err(refused)? {
-            let entered = match tcp(one).await {
-                Ok(socket) => self.greet(socket).await,
-                Err(wrong) => Err(refused(wrong)),
+        let mut last = Error::lost("no address is known for the host");
+        for one in lookup_host((host.as_str(), *port)).await.map_err(failed)? {
+            let connected = match tcp(one).await {
+                Ok(socket) => self.authenticate(socket).await,
+                Err(error) => Err(failed(error)),
             };
-            match entered {
-                Ok(line) => return Ok(line),
-                Err(message) => last = message,
+            match connected {
+                Ok(transport) => return Ok(transport),
+                Err(error) => last = error,
             }
         }
         Err(last)
     }
 
-    /// Encrypt and authenticate, then take the stream over. The server says nothing unasked in between, so nothing is left behind in
-    /// the buffers that are dropped here.
-    async fn greet(&self, socket: Socket) -> Result<Line, String> {
-        let mut make = self.tls.clone();
-        let rustls =
-            MakeTlsConnect::<Shared<Socket>>::make_tls_connect(&mut make, &self.address.host).map_err(|wrong| wrong.to_string())?;
+    fn tls(&self) -> Result<MakeRustlsConnect, Error> {
+        let built = self.tls.get_or_init(|| tls::client_config(&self.address).map(MakeRustlsConnect::new));
+        built.clone().map_err(Error::other)
+    }
+
+    /// Encrypt and authenticate, then take over the stream. The server sends nothing unrequested in between, so the buffers dropped here
+    /// are empty.
+    async fn authenticate(&self, socket: Socket) -> Result<Transport, Error> {
+        let unusable = |error: &dyn std::fmt::Display| Error::other(error.to_string());
+        let mut make = self.tls()?;
+        let rustls = MakeTlsConnect::<Shared<Socket>>::make_tls_connect(&mut make, &self.address.host).map_err(|error| unusable(&error))?;
         let (socket, encrypted) = (Shared::new(socket), Arc::default());
-        let tap = Tap { rustls, encrypted: Arc::clone(&encrypted) };
-        drop(self.config.connect_raw(socket.clone(), tap).await.map_err(|wrong| words(&wrong))?);
+        let connector = CapturingTls { rustls, encrypted: Arc::clone(&encrypted) };
+        drop(self.config.connect_raw(socket.clone(), connector).await.map_err(|error| driver_error(&error))?);
         let encrypted = encrypted.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let line = match encrypted {
-            Some(stream) => stream.into_inner().map(|stream| Line::Tls(Box::new(stream))),
-            None => socket.into_inner().map(Socket::into_ear).transpose().map_err(|wrong| wrong.to_string())?.map(Line::Plain),
+        let transport = match encrypted {
+            Some(stream) => stream.into_inner().map(Transport::tls),
+            None => {
+                socket.into_inner().map(Socket::into_read_interest).transpose().map_err(|error| unusable(&error))?.map(Transport::Plain)
+            }
         };
-        line.ok_or_else(|| "the connection is held by someone else; this is a defect".into())
+        transport.ok_or_else(|| Error::other("the connection has another owner; this is a defect"))
     }
 }
 
@@ -99,11 +106,11 @@ async fn tcp(address: SocketAddr) -> io::Result<Socket> {
     timeout(CONNECT_TIMEOUT, socket.connect(address)).await?.map(Socket::Tcp)
 }
 
-fn config(address: &Address) -> Config {
+fn config(address: &ServerAddress) -> Config {
     let mut config = Config::new();
     config.host(&address.host).port(address.port).user(&address.user).dbname(&address.database);
-    config.application_name("kneebench").connect_timeout(CONNECT_TIMEOUT).ssl_mode(match address.sslmode {
-        _ if address.host.starts_with('/') => SslMode::Disable,
+    config.application_name("kneebench").connect_timeout(CONNECT_TIMEOUT).ssl_mode(match address.tls {
+        _ if address.is_local_socket() => SslMode::Disable,
         TlsMode::Disable => SslMode::Disable,
         TlsMode::Prefer => SslMode::Prefer,
         TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
@@ -112,17 +119,4 @@ fn config(address: &Address) -> Config {
         config.password(&password.0);
     }
     config
-}
-
-/// What the server said, or what went wrong below it.
-pub fn words(wrong: &Error) -> String {
-    if let Some(answer) = wrong.as_db_error() {
-        let more = [answer.detail(), answer.hint()].into_iter().flatten().map(|line| format!("; {line}")).collect::<String>();
-        return format!("{}: {}{more} (SQLSTATE {})", answer.severity(), answer.message(), answer.code().code());
-    }
-    let causes = std::iter::successors(wrong.source(), |&cause| cause.source());
-    causes.fold(wrong.to_string(), |said, cause| {
-        let cause = cause.to_string();
-        if said.contains(&cause) { said } else { format!("{said}: {cause}") }
-    })
 }

@@ -1,134 +1,161 @@
 //! PostgreSQL: five prepared statements, one round trip each, autocommit.
 //!
-//! tokio-postgres connects; from then on a session speaks the extended protocol itself: a call is one write from a buffer that is used
-//! again and one read into the stack, without an allocation (docs/decisions/session-on-the-wire.md).
+//! tokio-postgres connects; from then on a session speaks the extended protocol itself: a call is one write from a reused buffer
+//! and one read into the stack, without an allocation (docs/decisions/session-on-the-wire.md).
 
-mod answer;
 mod connect;
-mod ear;
-mod line;
-mod question;
+mod copy_format;
+mod errors;
+mod load;
+#[cfg(feature = "python")]
+pub mod python;
+mod receive_timestamp;
+mod request;
+mod response;
+mod settings;
+mod socket;
+mod transport;
 
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll, ready};
 
-pub use self::connect::{Connection, Door, connect, words};
+pub use self::load::PostgresLoader;
 
-use self::answer::{Listener, Refusal};
-use self::line::Line;
+use self::connect::ConnectionSettings;
+use self::response::{ErrorResponse, ResponseParser};
+use self::settings::{NO_LIMITS, SETTINGS};
+use self::transport::Transport;
+use crate::address::ServerAddress;
 use crate::inputs::{Kind, Transaction};
-use crate::session::{Outcome, Session};
+use crate::session::{Connector, Delay, Error, Outcome, Session};
 
-/// Generic plans over the keys, whatever the statistics of the moment say: a plan flip once made a peer's run seven times
-/// too slow without a sign.
-pub const SETTINGS: [(&str, &str); 5] = [
-    ("plan_cache_mode", "force_generic_plan"),
-    ("enable_seqscan", "off"),
-    ("enable_hashjoin", "off"),
-    ("enable_mergejoin", "off"),
-    ("jit", "off"),
-];
-
-/// Larger than nearly any answer of the five functions, so that one read is enough; where one is larger it is read in pieces.
+/// Exceeds nearly every response of the five functions, so that one read is enough; larger ones are read in pieces.
 const READ_BYTES: usize = 2048;
 
-/// One connection with its statements prepared.
-pub struct Postgres {
-    line: Line,
-    listener: Listener,
-    /// Messages for the server, and how much of them is sent.
-    question: Vec<u8>,
-    sent: usize,
+/// Opens sessions of a PostgreSQL database.
+pub struct PostgresConnector {
+    settings: ConnectionSettings,
 }
 
-impl Postgres {
-    /// Connect, set the session up and prepare the five calls.
-    pub async fn open(door: &Door<'_>) -> Result<Self, String> {
-        let placed = |wrong: String| format!("{}: {wrong}", door.address());
-        let line = door.enter().await.map_err(placed)?;
-        let mut session = Self { line, listener: Listener::default(), question: Vec::new(), sent: 0 };
-        session.prepare().await.map_err(placed)?;
+impl PostgresConnector {
+    pub fn new(address: ServerAddress) -> Self {
+        Self { settings: ConnectionSettings::new(address) }
+    }
+}
+
+impl Connector for PostgresConnector {
+    type Session = PostgresSession;
+
+    async fn open(&self) -> Result<PostgresSession, Error> {
+        PostgresSession::open(&self.settings).await.map_err(|error| error.during(self.settings.address()))
+    }
+}
+
+/// One connection with its statements prepared.
+pub struct PostgresSession {
+    transport: Transport,
+    parser: ResponseParser,
+    /// Messages for the server, and the number of bytes sent.
+    request: Vec<u8>,
+    sent: usize,
+    delay: Option<Delay>,
+}
+
+impl PostgresSession {
+    /// Connect, configure the session and prepare the five calls.
+    async fn open(settings: &ConnectionSettings) -> Result<Self, Error> {
+        let transport = settings.open_transport().await?;
+        let mut session = Self { transport, parser: ResponseParser::default(), request: Vec::new(), sent: 0, delay: None };
+        session.prepare().await?;
         Ok(session)
     }
 
-    async fn prepare(&mut self) -> Result<(), String> {
+    async fn prepare(&mut self) -> Result<(), Error> {
         let settings: String = SETTINGS.iter().map(|(name, value)| format!("SET {name} = {value};")).collect();
-        question::simple(&mut self.question, &settings);
-        self.done().await.map_err(|wrong| format!("the session's settings: {wrong}"))?;
+        request::simple(&mut self.request, &(settings + NO_LIMITS));
+        self.done().await.map_err(|error| error.during("the session's settings"))?;
         for kind in Kind::ALL {
-            question::prepare(&mut self.question, kind);
-            self.done().await.map_err(|wrong| format!("preparing {:?}: {wrong}", question::sql(kind)))?;
+            request::prepare(&mut self.request, kind);
+            self.done().await.map_err(|error| error.during(format_args!("preparing {:?}", request::sql(kind))))?;
         }
         Ok(())
     }
 
-    async fn done(&mut self) -> Result<(), String> {
-        self.ask().await?.map_or(Ok(()), |refusal| Err(refusal.words()))
+    async fn done(&mut self) -> Result<(), Error> {
+        self.round_trip().await?.map_or(Ok(()), |refusal| Err(refusal.error()))
     }
 
-    /// Send the question and wait for its answer. The error: the connection is lost.
-    async fn ask(&mut self) -> Result<Option<Refusal>, String> {
+    /// Send the request and wait for its response. Fails if the connection is lost.
+    async fn round_trip(&mut self) -> Result<Option<ErrorResponse>, Error> {
         let mut unsent = None;
-        let answer = poll_fn(|context| {
+        let response = poll_fn(|context| {
             if unsent.is_none() {
                 unsent = ready!(self.poll_send(context)).err();
             }
-            // A server that has gone may have said why: it is heard to its end.
-            let answer = ready!(self.poll_answer(context));
-            Poll::Ready(unsent.take().map_or(answer, Err))
+            // A server that closed the connection may have sent the reason: read to the end.
+            let response = ready!(self.poll_response(context));
+            Poll::Ready(unsent.take().map_or(response, Err))
         })
         .await;
-        (self.sent, _) = (0, self.question.clear());
-        answer.map_err(|wrong| self.listener.farewell().unwrap_or_else(|| lost(&wrong)))
+        (self.sent, _) = (0, self.request.clear());
+        response.map_err(|error| self.parser.termination().unwrap_or_else(|| Error::lost(lost_message(&error))))
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.sent < self.question.len() {
-            self.sent += ready!(self.line.poll_write(context, &self.question[self.sent..]))?;
+        while self.sent < self.request.len() {
+            self.sent += ready!(self.transport.poll_write(context, &self.request[self.sent..]))?;
         }
-        self.line.poll_flush(context)
+        self.transport.poll_flush(context)
     }
 
-    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Refusal>>> {
+    fn poll_response(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<ErrorResponse>>> {
         loop {
             let mut buffer = [0; READ_BYTES];
-            let read = ready!(self.line.poll_read(context, &mut buffer))?;
+            let read = ready!(self.transport.poll_read(context, &mut buffer))?;
             if read == 0 {
                 return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
             }
-            self.listener.hear(&buffer[..read]).map_err(io::Error::other)?;
-            if let Some(answer) = self.listener.answer() {
-                return Poll::Ready(Ok(answer));
+            self.parser.feed(&buffer[..read]).map_err(io::Error::other)?;
+            if let Some(response) = self.parser.response() {
+                self.delay = self.transport.delay();
+                return Poll::Ready(Ok(response));
             }
         }
     }
 }
 
-fn lost(wrong: &io::Error) -> String {
-    match wrong.kind() {
+fn lost_message(error: &io::Error) -> String {
+    match error.kind() {
         io::ErrorKind::UnexpectedEof => "connection closed".into(),
-        _ => format!("error communicating with the server: {wrong}"),
+        _ => format!("error communicating with the server: {error}"),
     }
 }
 
-impl Session for Postgres {
+impl Session for PostgresSession {
     /// Rows are skipped, not decoded.
     async fn execute(&mut self, transaction: &Transaction) -> Outcome {
-        question::call(&mut self.question, transaction);
-        match self.ask().await {
+        request::call(&mut self.request, transaction);
+        match self.round_trip().await {
             Ok(None) => Outcome::Committed,
-            Ok(Some(refusal)) => refusal.outcome(),
-            Err(message) => Outcome::Lost { message },
+            Ok(Some(refusal)) => Outcome::Failed(refusal.outcome_error()),
+            Err(lost) => Outcome::Failed(lost),
+        }
+    }
+
+    fn delay(&self) -> Option<Delay> {
+        self.delay
+    }
+}
+
+impl Drop for PostgresSession {
+    /// Not in the middle of a request: the server would read this as a part of it.
+    fn drop(&mut self) {
+        if self.sent == 0 || self.sent == self.request.len() {
+            self.transport.try_send(request::TERMINATE);
         }
     }
 }
 
-impl Drop for Postgres {
-    /// Not where a question is half sent: the server would take this for its end.
-    fn drop(&mut self) {
-        if self.sent == 0 || self.sent == self.question.len() {
-            self.line.say(question::TERMINATE);
-        }
-    }
-}
+#[cfg(test)]
+mod contract_tests;

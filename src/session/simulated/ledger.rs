@@ -1,7 +1,7 @@
-//! What the simulated database has written: as much of the nine tables as sums and sequences can hold.
+//! Contents of the simulated database: as much of the nine tables as sums and sequences can represent.
 //!
 //! No rows are kept, so of the twelve consistency conditions (TPC-C 3.3.2) those that compare single orders or customers
-//! cannot be judged; order numbers are kept per district, everything else in total.
+//! cannot be checked; order numbers are kept per district, everything else in total.
 
 use crate::inputs::{DISTRICTS, Kind, Transaction};
 
@@ -10,15 +10,15 @@ const FIRST_DELIVERED: u32 = 2_100;
 const LINES_PER_ORDER: u64 = 10;
 const FIRST_PAYMENTS_CENTS: u64 = 3_000 * 1_000;
 
-/// Log volume of a transaction and the records in it, by kind: estimates from the rows written (PostgreSQL writes about
-/// 100 bytes a row and index entry).
+/// Log volume per transaction and its records, by kind: estimates from the rows written (about 100 bytes per row and
+/// index entry).
 const LOG_BYTES: [u64; 5] = [5_500, 1_100, 0, 12_000, 0];
 const LOG_RECORDS: [u64; 5] = [45, 9, 0, 120, 0];
-/// Blocks looked at, by kind.
+/// Blocks accessed, by kind.
 const BLOCKS: [u64; 5] = [110, 30, 40, 400, 450];
-/// A page's first change after a checkpoint puts the whole page into the log. So many of a transaction's pages at first ...
+/// The first change of a page after a checkpoint writes the whole page into the log. Pages of a transaction that are so at first ...
 const FIRST_TOUCHES: f64 = 8.0;
-/// ... and after how many writing transactions it has fallen to 1/e.
+/// ... and the number of writing transactions after which this has fallen to 1/e.
 const TOUCHED_AFTER: f64 = 20_000.0;
 pub const PAGE_BYTES: u64 = 8_192;
 
@@ -45,7 +45,7 @@ pub struct Sums {
     pub rolled_back: u64,
 }
 
-/// What goes to the log and to the caches; cumulative.
+/// Traffic to the log and the caches; cumulative.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
     pub log_bytes: u64,
@@ -76,7 +76,7 @@ impl Ledger {
         Self { districts, sums, traffic: Traffic::default(), writes_since_checkpoint: 0.0 }
     }
 
-    /// Write what a committed transaction wrote.
+    /// Apply the writes of a committed transaction.
     pub fn commit(&mut self, transaction: &Transaction) {
         self.sums.committed += 1;
         self.log(transaction.kind());
@@ -88,24 +88,24 @@ impl Ledger {
         }
     }
 
-    /// Undone: all its writes went to the log, none is left in the tables.
+    /// Rolled back: its writes went to the log, none remains in the tables.
     pub fn roll_back(&mut self, transaction: &Transaction) {
         self.sums.rolled_back += 1;
         self.log(transaction.kind());
     }
 
-    /// Refused before it wrote anything: a rollback, as the database counts.
+    /// Refused before any write: counts as a rollback, as in a database.
     pub fn refuse(&mut self) {
         self.sums.rolled_back += 1;
     }
 
-    /// From now on pages are touched for the first time again. How many were dirty.
+    /// Begin a checkpoint cycle: the next change of every page is a first one again. Returns the number of dirty pages.
     pub fn checkpoint(&mut self) -> f64 {
         self.writes_since_checkpoint = 0.0;
         std::mem::take(&mut self.traffic.dirty_pages)
     }
 
-    /// The sums as a query would find them.
+    /// The sums as a query would return them.
     pub fn sums(&self) -> Sums {
         let sum_next_order_ids = self.districts.iter().map(|d| u64::from(d.next_order)).sum();
         let undelivered = self.districts.iter().map(|d| u64::from(d.next_order - d.next_delivery)).sum();

@@ -1,9 +1,9 @@
-//! The log: one flush at a time, and everyone who comes while one is under way shares the next (group commit).
+//! The log: one flush at a time; all commits that arrive during a flush share the next one (group commit).
 //!
-//! As in PostgreSQL with commit_delay = 0: whoever finds the log idle flushes at once. The next flush begins when the current
-//! one ends, and each commit that joins it makes it a little longer, so its end is final only once it has begun.
+//! A commit that finds the log idle flushes at once (as a server without a commit delay). The next flush begins when the current
+//! one ends, and each commit that joins makes it a little longer, so its end is final only once it has begun.
 
-/// A flush: who waits for it holds its number.
+/// A flush; waiting commits refer to it by its number.
 #[derive(Clone, Copy, Default)]
 struct Flush {
     number: u64,
@@ -11,7 +11,7 @@ struct Flush {
     end_ns: u64,
 }
 
-/// The log's current and next flush, and what has been flushed so far.
+/// The current and the next flush of the log, and the totals so far.
 #[derive(Default)]
 pub struct Log {
     current: Flush,
@@ -21,16 +21,16 @@ pub struct Log {
     waiting: u64,
 }
 
-/// A commit's place in a flush: look again at `end_ns`, others may have joined since.
+/// A commit's flush. Check `end_ns` again: others may have joined since.
 #[derive(Clone, Copy)]
-pub struct Seat {
+pub struct FlushTicket {
     number: u64,
     pub end_ns: u64,
 }
 
 impl Log {
-    /// A commit comes; a flush that it has to begin takes `flush_ns()`, and each commit adds `commit_ns`.
-    pub fn join(&mut self, now_ns: u64, commit_ns: u64, flush_ns: impl FnOnce() -> u64) -> Seat {
+    /// A commit arrives. A flush that it begins takes `flush_ns()`; each commit adds `commit_ns`.
+    pub fn join(&mut self, now_ns: u64, commit_ns: u64, flush_ns: impl FnOnce() -> u64) -> FlushTicket {
         self.roll(now_ns);
         self.waiting += 1;
         let number = self.current.number + 1;
@@ -43,12 +43,12 @@ impl Log {
             self.next.get_or_insert_with(|| Flush { number, begin_ns, end_ns: begin_ns + flush_ns() })
         };
         flush.end_ns += commit_ns;
-        Seat { number: flush.number, end_ns: flush.end_ns }
+        FlushTicket { number: flush.number, end_ns: flush.end_ns }
     }
 
-    /// When the flush of this seat ends, as far as is known; in the past once it is over.
-    pub fn end_of(&self, seat: Seat) -> u64 {
-        let upcoming = self.next.iter().chain([&self.current]).find(|flush| flush.number == seat.number);
+    /// The end of the ticket's flush, as far as is known; in the past once it is over.
+    pub fn end_of(&self, ticket: FlushTicket) -> u64 {
+        let upcoming = self.next.iter().chain([&self.current]).find(|flush| flush.number == ticket.number);
         upcoming.map_or(0, |flush| flush.end_ns)
     }
 
@@ -57,7 +57,7 @@ impl Log {
         self.waiting -= 1;
     }
 
-    /// All that wait are given up; their flushes take place all the same.
+    /// All waiting commits are aborted; their flushes still run.
     pub fn abandon(&mut self) {
         self.waiting = 0;
     }
@@ -75,7 +75,7 @@ impl Log {
         self.waiting
     }
 
-    /// The current flush has ended and another is due: that one is current now. Where none is due, the ended one stays
+    /// If the current flush has ended and another is due, that one becomes current. If none is due, the ended one stays
     /// current (and is counted once it is replaced).
     fn roll(&mut self, now_ns: u64) {
         while now_ns >= self.current.end_ns {
@@ -85,7 +85,7 @@ impl Log {
         }
     }
 
-    /// Count the current flush, unless it is the one before the first.
+    /// Count the current flush, except the one before the first.
     fn retire(&mut self) {
         self.flushes += u64::from(self.current.number > 0);
         self.flush_time_ns += self.current.end_ns - self.current.begin_ns;
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_while_a_flush_is_under_way_shares_the_next_one() {
+    fn commits_that_arrive_during_a_flush_share_the_next_one() {
         let mut log = Log::default();
         let flush = || 100;
         let [alone, early, late] = [0, 10, 99].map(|now_ns| log.join(now_ns, 0, flush));
@@ -114,9 +114,9 @@ mod tests {
     fn every_commit_that_joins_makes_the_flush_longer_for_all() {
         let mut log = Log::default();
         log.join(0, 5, || 100);
-        let seats = [1, 2, 3].map(|now_ns| log.join(now_ns, 5, || 100));
-        assert_eq!(seats.map(|seat| seat.end_ns), [210, 215, 220]);
-        assert_eq!(seats.map(|seat| log.end_of(seat)), [220; 3]);
+        let tickets = [1, 2, 3].map(|now_ns| log.join(now_ns, 5, || 100));
+        assert_eq!(tickets.map(|ticket| ticket.end_ns), [210, 215, 220]);
+        assert_eq!(tickets.map(|ticket| log.end_of(ticket)), [220; 3]);
         assert_eq!(log.waiting(), 4);
     }
 }

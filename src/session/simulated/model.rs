@@ -1,4 +1,4 @@
-//! What the simulated database is made of: the figures of the plan's `SimulatedStorage`, and the draws from them.
+//! Parameters of the simulated database: the figures of the plan's `SimulatedStorage`, and the draws from them.
 
 use serde::Deserialize;
 
@@ -9,10 +9,10 @@ use crate::random::Stream;
 pub const SECOND_NS: u64 = 1_000_000_000;
 
 /// Relative demand of a transaction on cores and drives, in the order of `Kind`: a delivery empties ten districts, a payment
-/// touches four rows. Estimates, from the rows that each one touches; `Model::weights` makes their mean over the mix 1.
+/// touches four rows. Estimates from the rows that each one touches; `Model::weights` scales their mean over the mix to 1.
 const DEMAND: [f64; 5] = [1.0, 0.5, 0.4, 3.0, 1.5];
 
-/// The drives and cores: field by field the plan's `SimulatedStorage`, which says what each one means.
+/// The drives and cores: field by field the plan's `SimulatedStorage`, which describes each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Storage {
@@ -40,7 +40,7 @@ pub struct Storage {
     pub dies_after_s: f64,
 }
 
-/// A whole simulated database, as Python orders it.
+/// A whole simulated database, as given by Python.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -51,7 +51,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Demand of each transaction type; the mean over the profile's mix is 1.
+    /// Demand per transaction type; the mean over the profile's mix is 1.
     pub fn weights(&self) -> [f64; 5] {
         let cards = match self.profile {
             Profile::Spec => SPEC,
@@ -63,41 +63,41 @@ impl Model {
     }
 }
 
-/// How much slower than its mean each resource is just now.
+/// Factor by which each resource is slower than its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mood {
+pub struct NoiseFactors {
     pub cores: f64,
     pub device: f64,
     pub log: f64,
 }
 
-/// The draws: one stream for service times, one for the noise from second to second, so that neither shifts the other.
-pub struct Luck {
+/// The random draws: one stream for service times, one for the noise from second to second, so that neither shifts the other.
+pub struct Rng {
     service: Stream,
     noise: Stream,
-    scatter: f64,
-    lasting: Mood,
-    mood: Mood,
+    deviation: f64,
+    restore_factors: NoiseFactors,
+    factors: NoiseFactors,
     until_ns: u64,
 }
 
-impl Luck {
-    pub fn new(seed: u64, scatter: f64, restore_scatter: f64) -> Self {
+impl Rng {
+    pub fn new(seed: u64, deviation: f64, restore_deviation: f64) -> Self {
         let service = Stream::new(seed, 0);
         let mut noise = service.aside();
-        let lasting = mood(&mut noise, restore_scatter);
-        Self { service, noise, scatter, lasting, mood: lasting, until_ns: 0 }
+        let restore_factors = factors(&mut noise, restore_deviation);
+        Self { service, noise, deviation, restore_factors, factors: restore_factors, until_ns: 0 }
     }
 
-    /// The mood of the current second: this restore's own times this second's, each with mean 1.
-    pub fn mood(&mut self, now_ns: u64) -> Mood {
+    /// The factors of the current second: this restore's times this second's, each with mean 1.
+    pub fn factors(&mut self, now_ns: u64) -> NoiseFactors {
         if now_ns >= self.until_ns {
-            let second = mood(&mut self.noise, self.scatter);
-            let Mood { cores, device, log } = self.lasting;
-            self.mood = Mood { cores: cores * second.cores, device: device * second.device, log: log * second.log };
+            let second = factors(&mut self.noise, self.deviation);
+            let NoiseFactors { cores, device, log } = self.restore_factors;
+            self.factors = NoiseFactors { cores: cores * second.cores, device: device * second.device, log: log * second.log };
             self.until_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
         }
-        self.mood
+        self.factors
     }
 
     /// Exponential with this mean, in whole nanoseconds.
@@ -105,36 +105,36 @@ impl Luck {
         self.service.exponential(mean_ns) as u64
     }
 
-    /// A flush: four fifths of it constant, the rest exponential; drives differ little from flush to flush, but for a tail.
+    /// Duration of a flush: four fifths constant, the rest exponential; drives vary little from flush to flush, except for a tail.
     pub fn flush_ns(&mut self, mean_ns: f64) -> u64 {
         (0.8 * mean_ns) as u64 + self.exponential_ns(0.2 * mean_ns)
     }
 
-    /// A whole number with this mean: the two next to it, as often as it takes.
+    /// A whole number with this mean: one of its two neighbours, at random.
     pub fn rounded(&mut self, mean: f64) -> u32 {
         let whole = mean.floor();
         whole as u32 + u32::from(self.chance(mean - whole))
     }
 
-    /// True with this probability; draws nothing when it cannot be.
+    /// True with this probability; draws nothing if it is 0.
     pub fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.service.unit() <= probability
     }
 }
 
-fn mood(stream: &mut Stream, scatter: f64) -> Mood {
+fn factors(stream: &mut Stream, deviation: f64) -> NoiseFactors {
     let mut factor = || {
         let normal = stream.exponential(2.0).sqrt() * (std::f64::consts::TAU * stream.unit()).cos();
-        (scatter * normal - scatter * scatter / 2.0).exp()
+        (deviation * normal - deviation * deviation / 2.0).exp()
     };
-    Mood { cores: factor(), device: factor(), log: factor() }
+    NoiseFactors { cores: factor(), device: factor(), log: factor() }
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
 
-    /// Four cores, 2 ms a transaction: at most 2,000 a second.
+    /// Four cores, 2 ms per transaction: at most 2,000 per second.
     pub fn model() -> Model {
         let storage = serde_json::json!({
             "cores": 4, "cpu_per_transaction": 0.002, "contention": 0.0,
@@ -152,26 +152,26 @@ pub mod tests {
 
     #[test]
     fn every_draw_has_the_mean_it_is_asked_for() {
-        let mut luck = Luck::new(1, 0.1, 0.0);
-        assert!((mean(100_000, || luck.exponential_ns(1e6) as f64) / 1e6 - 1.0).abs() < 0.02);
-        assert!((mean(100_000, || luck.flush_ns(1e6) as f64) / 1e6 - 1.0).abs() < 0.01);
-        assert!((mean(100_000, || f64::from(luck.rounded(2.3))) - 2.3).abs() < 0.01);
+        let mut rng = Rng::new(1, 0.1, 0.0);
+        assert!((mean(100_000, || rng.exponential_ns(1e6) as f64) / 1e6 - 1.0).abs() < 0.02);
+        assert!((mean(100_000, || rng.flush_ns(1e6) as f64) / 1e6 - 1.0).abs() < 0.01);
+        assert!((mean(100_000, || f64::from(rng.rounded(2.3))) - 2.3).abs() < 0.01);
         let mut second = 0;
         let noisy = mean(20_000, || {
             second += 1;
-            luck.mood(second * SECOND_NS).cores
+            rng.factors(second * SECOND_NS).cores
         });
         assert!((noisy - 1.0).abs() < 0.005);
     }
 
     #[test]
     fn the_mood_lasts_for_a_second_and_the_noise_of_a_restore_for_ever() {
-        let mut luck = Luck::new(1, 0.1, 0.0);
-        let first = luck.mood(0);
-        assert_eq!(first, luck.mood(SECOND_NS - 1));
-        assert_ne!(first, luck.mood(SECOND_NS));
-        let mut restored = Luck::new(1, 0.0, 0.1);
-        assert_eq!(restored.mood(0), restored.mood(5 * SECOND_NS));
-        assert_ne!(restored.mood(0).cores, Luck::new(2, 0.0, 0.1).mood(0).cores);
+        let mut rng = Rng::new(1, 0.1, 0.0);
+        let first = rng.factors(0);
+        assert_eq!(first, rng.factors(SECOND_NS - 1));
+        assert_ne!(first, rng.factors(SECOND_NS));
+        let mut restored = Rng::new(1, 0.0, 0.1);
+        assert_eq!(restored.factors(0), restored.factors(5 * SECOND_NS));
+        assert_ne!(restored.factors(0).cores, Rng::new(2, 0.0, 0.1).factors(0).cores);
     }
 }

@@ -1,4 +1,4 @@
-//! The counters that meters would read from a real server: cumulative, by "quantity|source" (measurement/quantities.py).
+//! Counters that meters read from a real server: cumulative, by "quantity|source" (measurement/quantities.py).
 //!
 //! Two drives: `sim0` holds the data, `sim1` the log.
 
@@ -8,9 +8,9 @@ use super::ledger::PAGE_BYTES;
 use super::model::SECOND_NS;
 use super::{Checkpoints, Database};
 
-/// Client core time of a transaction: tokio-postgres measured at 9.3 us a prepared call.
+/// CPU time of the load generator per transaction: 9.3 us per prepared call, measured.
 const CLIENT_CPU_S: f64 = 9.3e-6;
-/// A checkpoint's pages are written evenly over this share of the time to the next (checkpoint_completion_target).
+/// A checkpoint's pages are written evenly over this share of the time to the next.
 const CHECKPOINT_SPREAD: f64 = 0.9;
 
 pub type Readings = BTreeMap<String, f64>;
@@ -28,9 +28,9 @@ impl Checkpoints {
 }
 
 impl Database {
-    /// Core time of the load generator so far.
+    /// CPU time of the load generator so far.
     pub fn client_cpu_s(&self) -> f64 {
-        self.asked as f64 * CLIENT_CPU_S
+        self.received as f64 * CLIENT_CPU_S
     }
 
     /// Every counter and gauge at this moment.
@@ -110,7 +110,7 @@ impl Database {
         );
     }
 
-    /// Who waits for what now, and how much of the time someone waited (as the kernel's pressure, "some").
+    /// Waiting sessions by event, and the time in which at least one waited (as the kernel's pressure, "some").
     fn read_waits(&self, now_ns: u64, readings: &mut Readings) {
         readings.extend(
             [

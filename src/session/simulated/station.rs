@@ -1,16 +1,16 @@
-//! A place where requests are served in the order they came: k servers, one queue (cores, or the channels of a drive).
+//! A queueing station: k servers behind one queue, first come, first served (cores, or the channels of a drive).
 //!
-//! In such a queue an arrival's end is known at once: it gets the server that is free first. So nobody is queued; an arrival
-//! *reserves*, and sleeps once until its end. What is reserved beyond now has not happened yet, and is left out of every figure.
+//! In such a queue the end of an arrival is known at once: it gets the server that is free first. So nothing is queued; an arrival
+//! *reserves*, and sleeps once until its end. Reservations beyond now have not happened yet, and no figure includes them.
 
-/// How much of the time at least one interval covered; intervals are added in the order they begin.
+/// Time covered by at least one interval; intervals are added in order of their beginning.
 #[derive(Clone, Copy, Default)]
-pub struct Cover {
+pub struct Coverage {
     total_ns: u64,
     until_ns: u64,
 }
 
-impl Cover {
+impl Coverage {
     pub fn add(&mut self, from_ns: u64, to_ns: u64) {
         self.total_ns += to_ns.saturating_sub(from_ns.max(self.until_ns));
         self.until_ns = self.until_ns.max(to_ns);
@@ -22,41 +22,49 @@ impl Cover {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct Server {
     free_at_ns: u64,
     reserved_ns: u64,
 }
 
-/// k servers behind one queue, first come first served.
-pub struct Station {
-    places: Vec<Place>,
-    queueing: Cover,
-    present: Cover,
+/// k servers behind one queue, first come, first served.
+pub struct QueueingStation {
+    servers: Vec<Server>,
+    queueing: Coverage,
+    present: Coverage,
     served: u64,
     served_time_ns: u64,
     inside: u64,
     arrivals_ns: u64,
 }
 
-impl Station {
-    pub fn new(places: usize) -> Self {
+impl QueueingStation {
+    pub fn new(servers: usize) -> Self {
         let (queueing, present) = Default::default();
-        Self { places: vec![Place::default(); places.max(1)], queueing, present, served: 0, served_time_ns: 0, inside: 0, arrivals_ns: 0 }
+        Self {
+            servers: vec![Server::default(); servers.max(1)],
+            queueing,
+            present,
+            served: 0,
+            served_time_ns: 0,
+            inside: 0,
+            arrivals_ns: 0,
+        }
     }
 
-    /// Take the next free server for `service_ns`; when that will be over.
+    /// Take the next free server for `service_ns`; returns the end of the service.
     pub fn enter(&mut self, now_ns: u64, service_ns: u64) -> u64 {
         let mut first = 0;
-        for (index, place) in self.places.iter().enumerate() {
-            if place.free_at_ns < self.places[first].free_at_ns {
+        for (index, server) in self.servers.iter().enumerate() {
+            if server.free_at_ns < self.servers[first].free_at_ns {
                 first = index;
             }
         }
-        let place = &mut self.places[first];
-        let begin_ns = now_ns.max(place.free_at_ns);
-        place.free_at_ns = begin_ns + service_ns;
-        place.reserved_ns += service_ns;
-        let end_ns = place.free_at_ns;
+        let server = &mut self.servers[first];
+        let begin_ns = now_ns.max(server.free_at_ns);
+        server.free_at_ns = begin_ns + service_ns;
+        server.reserved_ns += service_ns;
+        let end_ns = server.free_at_ns;
         self.queueing.add(now_ns, begin_ns);
         self.present.add(now_ns, end_ns);
         self.inside += 1;
@@ -64,7 +72,7 @@ impl Station {
         end_ns
     }
 
-    /// The request that came at `arrived_ns` is done.
+    /// The request that arrived at `arrived_ns` is done.
     pub fn leave(&mut self, arrived_ns: u64, now_ns: u64) {
         self.inside -= 1;
         self.arrivals_ns = self.arrivals_ns.wrapping_sub(arrived_ns);
@@ -72,14 +80,14 @@ impl Station {
         self.served_time_ns += now_ns - arrived_ns;
     }
 
-    /// Whoever is here is given up; what they reserved is worked off all the same.
+    /// All present requests are aborted; their reservations remain.
     pub fn abandon(&mut self) {
         (self.inside, self.arrivals_ns) = (0, 0);
     }
 
-    /// Time that each server has been busy so far.
+    /// Busy time of each server so far.
     pub fn busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
-        self.places.iter().map(move |place| place.reserved_ns - place.free_at_ns.saturating_sub(now_ns))
+        self.servers.iter().map(move |server| server.reserved_ns - server.free_at_ns.saturating_sub(now_ns))
     }
 
     /// Requests served, and the time they spent here, queueing included.
@@ -87,12 +95,12 @@ impl Station {
         (self.served, self.served_time_ns)
     }
 
-    /// Requests here now, queueing or being served.
+    /// Requests present now, queueing or being served.
     pub fn inside(&self) -> u64 {
         self.inside
     }
 
-    /// Request-time spent here so far, of those still here too: its growth over a second is the mean queue depth.
+    /// Request-time spent here so far, including present requests: its growth per second is the mean queue depth.
     pub fn spent_ns(&self, now_ns: u64) -> u64 {
         self.served_time_ns + self.inside.wrapping_mul(now_ns).wrapping_sub(self.arrivals_ns)
     }
@@ -114,14 +122,14 @@ mod tests {
 
     #[test]
     fn requests_are_served_in_the_order_they_came_by_the_server_that_is_free_first() {
-        let mut station = Station::new(2);
+        let mut station = QueueingStation::new(2);
         assert_eq!([station.enter(0, 10), station.enter(0, 4), station.enter(1, 5), station.enter(2, 5)], [10, 4, 9, 14]);
         assert_eq!(station.enter(100, 1), 101);
     }
 
     #[test]
     fn what_is_reserved_beyond_now_is_not_counted_yet() {
-        let mut station = Station::new(1);
+        let mut station = QueueingStation::new(1);
         station.enter(0, 10);
         station.enter(0, 10);
         assert_eq!(station.busy_ns(5).collect::<Vec<_>>(), [5]);

@@ -14,6 +14,6 @@ def section(reading: Reading) -> Section | None:
     if not found:
         return None
     rows = tuple(Row(cells=(reading.name(cell), one.resource, one.sentence, "\n".join(one.evidence))) for cell, one in found.items())
-    columns = tuple(Column(title=title, number=False) for title in ("Storage", "Short of", "Finding", "Evidence"))
-    caption = f"Named from what was measured. What proves it is a change that moves the {reading.point}: the log in memory, more cores, more memory."
-    return Section(name="bottlenecks", title="What was short", tables=(Table(caption=caption, columns=columns, rows=rows),))
+    columns = tuple(Column(title=title, number=False) for title in ("Storage", "Bottleneck", "Finding", "Evidence"))
+    caption = f"Inferred from the measurements. Proof is a change that moves the {reading.point}: the log in memory, more cores, or more memory."
+    return Section(name="bottlenecks", title="Bottlenecks", tables=(Table(caption=caption, columns=columns, rows=rows),))

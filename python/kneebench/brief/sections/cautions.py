@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench.analysis.knee import knee_rung
-from kneebench.analysis.words import number_of_users, percent
+from kneebench.analysis.words import capital, number_of_users, percent
 from kneebench.brief import words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Section
@@ -20,12 +20,12 @@ WAREHOUSES_A_USER = 4
 def section(reading: Reading) -> Section | None:
     """Warnings; nothing where there are none."""
     sentences = tuple(_cautions(reading))
-    return Section(name="cautions", title="To be read with care", sentences=sentences, tone="note") if sentences else None
+    return Section(name="cautions", title="Caveats", sentences=sentences, tone="note") if sentences else None
 
 
-BEHIND = {"a checkpoint began": CHECKPOINTS, "autovacuum ended on a table": ("tables.autovacuums",)}
+BEHIND = {"a checkpoint started": CHECKPOINTS, "autovacuum finished on a table": ("tables.autovacuums",)}
 """What a database does behind its users, and the counters that tell of it."""
-REPORTED: dict[Phase, str] = {"report": "at the {point}", "latency": "at one rate"}
+REPORTED: dict[Phase, str] = {"report": "at the {point}", "latency": "at the fixed rate"}
 
 
 def _unequal(reading: Reading, phase: Phase, what: str, counters: tuple[str, ...]) -> str:
@@ -48,36 +48,37 @@ def _elsewhere(reading: Reading, climb: Climb) -> str:
     if abs(share) <= reading.noise_floor(climb):
         return ""
     return (
-        f"{reading.name(climb.cell.id)}: the report measured {percent(share, signed=True)} NOPM against the climb's {words.significant(scout.tally.nopm)} "
-        f"at {number_of_users(scout.users)}: the figures quoted are the report's, but which number of users is the {reading.point} rests on the climb."
+        f"{reading.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {words.significant(scout.tally.nopm)} "
+        f"at {number_of_users(scout.users)}. The quoted figures are from the final runs; the choice of {reading.point} is from the climb."
     )
 
 
 def _cautions(reading: Reading) -> Iterator[str]:
+    yield from reading.disturbances
     ladder, warehouses = reading.plan.ladder, reading.plan.workload.warehouses
     users = {cell: knee.users.value for cell, knee in reading.knees.items()}
     crowded = [cell for cell, number in users.items() if warehouses < WAREHOUSES_A_USER * number]
     if crowded:
         fewest = warehouses / max(users.values())
         yield (
-            f"{fewest:.1f} warehouses a user at the {reading.point} ({reading.some(crowded)}); "
-            f"below {WAREHOUSES_A_USER} users wait for each other's rows, and storage shows less."
+            f"Only {fewest:.1f} warehouses per user at the {reading.point} ({reading.some(crowded)}). "
+            f"Below {WAREHOUSES_A_USER} per user, row contention masks storage differences."
         )
     if ladder.quick:
         yield (
-            f"Quick plan: windows of {words.time(ladder.report_window)} need not hold a whole checkpoint cycle: whether they hold a checkpoint, and the "
-            "storm of full-page images after it, is chance. They cannot show how vacuum keeps up, "
-            "a drive's steady state after its cache is full, or how a figure holds over hours."
+            f"Quick plan: a window of {words.time(ladder.report_window)} may miss checkpoints and the burst of full-page images after them. "
+            "It cannot show whether vacuum keeps up, a drive's steady state once its cache is full, or stability over hours."
         )
     yield from filter(None, (_elsewhere(reading, climb) for climb in reading.climbs))
     yield from (f"{reading.name(climb.cell.id)}: {found.sentence}." for climb, found in reading.drifts if found.matters)
     if unequal := list(filter(None, (_unequal(reading, phase, *what) for phase in REPORTED for what in BEHIND.items()))):
-        yield f"What a database does behind its users fell unequally into the windows, and its cost is in the comparisons: {'; '.join(unequal)}."
+        yield f"Background work was spread unevenly over the windows and affects these comparisons: {'; '.join(unequal)}."
     if reading.plan.database.restore == "clone":
-        yield "Restored by reflink clones: copy-on-write of shared blocks is charged to the runs, on the log as well."
+        yield "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also for the log."
     memory = [reading.name(climb.cell.id) for climb in reading.climbs if reading.memory_backed(climb)]
     if memory:
+        verb = "is" if len(memory) == 1 else "are"
         yield (
-            f"{words.listed(memory)} is memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound. "
-            "It takes memory, copies on the same cores and changes how commits share a flush."
+            f"{capital(words.listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound. "
+            "tmpfs uses RAM, costs CPU for copying and changes group commit."
         )

@@ -1,6 +1,8 @@
-"""Failed checks and invalid rungs: before anything else, in red."""
+"""Failed checks, invalid rungs and storages without a figure: before anything else, in red."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 from kneebench.brief import words
 from kneebench.brief.reading import Reading
@@ -11,24 +13,34 @@ PLACE = 0
 
 def section(reading: Reading) -> Section | None:
     """What must not be overlooked; nothing when all is well."""
-    if not reading.failed and not reading.invalid:
-        return None
-    tables = []
+    tables = tuple(_tables(reading))
+    return Section(name="checks", title=_title(reading), sentences=(_advice(reading),), tables=tables, tone="alarm") if tables else None
+
+
+def _tables(reading: Reading) -> Iterator[Table]:
     if reading.failed:
-        rows = tuple(Row(cells=(one.where, one.check.name, one.check.sentence, one.check.seen, one.check.limit), tone="alarm") for one in reading.failed)
-        columns = tuple(Column(title=title, number=False) for title in ("Where", "Check", "What was found", "Seen", "Limit"))
-        tables.append(Table(columns=columns, rows=rows))
+        failed = [(one.where, one.check.name, one.check.sentence, one.check.seen, one.check.limit) for one in reading.failed]
+        yield _table(("Where", "Check", "Finding", "Measured", "Limit"), failed)
     if reading.invalid:
-        rows = tuple(Row(cells=(reading.where(rung), rung.invalid), tone="alarm") for rung in reading.invalid)
-        tables.append(Table(columns=(Column(title="Rung", number=False), Column(title="Why it does not count", number=False)), rows=rows))
-    return Section(name="checks", title=_title(reading), sentences=(_advice(reading),), tables=tuple(tables), tone="alarm")
+        yield _table(("Rung", "Reason"), [(reading.where(rung), rung.invalid) for rung in reading.invalid])
+    if reading.unanswered:
+        yield _table(("Storage", "Reason"), [(reading.name(one.cell.id), one.sentence) for one in reading.unanswered])
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    return Table(columns=tuple(Column(title=title, number=False) for title in columns), rows=tuple(Row(cells=cells, tone="alarm") for cells in rows))
 
 
 def _title(reading: Reading) -> str:
     failed = f"{words.plural(len(reading.failed), 'check')} of {reading.checked} failed" if reading.failed else ""
-    invalid = f"{words.plural(len(reading.invalid), 'rung')} measured something else than the database" if reading.invalid else ""
-    return "; ".join(filter(None, (failed, invalid)))
+    invalid = f"{words.plural(len(reading.invalid), 'rung')} {'is' if len(reading.invalid) == 1 else 'are'} invalid" if reading.invalid else ""
+    unanswered = f"No usable figure for {words.listed([reading.name(one.cell.id) for one in reading.unanswered])}" if reading.unanswered else ""
+    return "; ".join(filter(None, (failed, invalid, unanswered)))
 
 
 def _advice(reading: Reading) -> str:
-    return "Do not quote figures of this brief before the cause is found." if reading.failed else "Invalid rungs are left out of every estimate."
+    if reading.failed:
+        return "Do not quote figures from this brief until the cause is found."
+    if reading.invalid:
+        return "They did not measure the database and are excluded from every estimate."
+    return "Correct the load or the storage as the reason states, then measure again."

@@ -23,7 +23,8 @@ COLUMNS = (
     Column(title="Cache hits"),
     Column(title="Dead rows"),
     Column(title="Server CPU per tx"),
-    Column(title="Client CPU per tx"),
+    Column(title="Load gen. CPU per tx"),
+    Column(title="Load gen. delay per tx"),
     Column(title="Restore"),
 )
 
@@ -31,9 +32,10 @@ COLUMNS = (
 def section(reading: Reading) -> Section | None:
     """A higher NOPM from cheaper orders is not faster storage: here they are priced."""
     rows = tuple(_row(reading, rung) for climb in reading.climbs for rung in climb.rungs)
-    caption = f"Over each window; a transaction is one of all five types. Full-page images as a share of log records. {words.NOTHING} is not measured, never 0."
+    shares = "Full-page images are a share of log records."
+    caption = f"Per window, over all five transaction types (tx: transaction, load gen.: load generator). {shares} {words.NOTHING} means not measured, never 0."
     tables = (Table(caption=caption, columns=COLUMNS, rows=rows),)
-    return Section(name="costs", title="What a transaction cost", sentences=_drifts(reading), tables=tables, fold=True) if rows else None
+    return Section(name="costs", title="Cost per transaction", sentences=_drifts(reading), tables=tables, fold=True) if rows else None
 
 
 def _row(reading: Reading, rung: Rung) -> Row:
@@ -53,6 +55,7 @@ def _row(reading: Reading, rung: Rung) -> Row:
             words.count(rung.quantity("tables.dead_tuples")),
             words.time(rung.quantity("server.cpu_per_transaction")),
             words.time(rung.quantity("client.cpu_per_transaction")),
+            words.time(rung.quantity("client.delay")),
             words.time(rung.restore_s),
         ),
         tone="plain" if rung.order.phase in ("report", "fixed") else "light",

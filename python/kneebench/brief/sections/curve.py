@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from kneebench.analysis.words import number_of_users
 from kneebench.brief import look, words
+from kneebench.brief.labels import Point, marks, placed
 from kneebench.brief.reading import Reading
-from kneebench.brief.scales import latency_scale
+from kneebench.brief.scales import Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section
 from kneebench.records import Climb
 
 PLACE = 40
+HEIGHT = look.HEIGHT + 40
 THOUSANDS = "datum.value ? format(datum.value / 1000, ',.4~r') + 'k' : '0'"
 
 
@@ -35,7 +39,8 @@ def _knees(reading: Reading) -> list[dict[str, Any]]:
     return [
         {
             "name": reading.name(cell),
-            "label": f"{reading.name(cell)}, {knee.users.value:.0f} users" if reading.direct else f"{knee.users.value:.0f}",
+            "label": f"{reading.name(cell)}, {number_of_users(knee.users.value)}",
+            "users": knee.users.value,
             "nopm": knee.nopm.value,
             "left": knee.nopm.low,
             "right": knee.nopm.high,
@@ -51,13 +56,13 @@ def _knees(reading: Reading) -> list[dict[str, Any]]:
 def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
     knees = _knees(reading)
     title = _title(reading, knees)
-    rung = "scouting rung" if reading.point == "knee" else "first rung"
+    rung = "search rung" if reading.point == "knee" else "first rung"
     caption = (
-        f"Each point is a {rung}, the line follows the users as they are added (closed loop). "
-        f"The circle is the {reading.point} as the report measured it again; "
-        "its box is the 95 % interval of NOPM and of mean latency, the latter widened by the users between which it lies."
+        f"Each point is one {rung}; the line follows the number of users (closed loop). "
+        f"The circle is the {reading.point} from the final runs. "
+        f"Its box is the 95% CI of NOPM and of mean latency; the latter includes the uncertainty of the {reading.point}."
     )
-    return Figure(name="curve", number="Fig. 3", title=title, caption=caption, alt=f"Mean latency against NOPM. {title}.", spec=_spec(reading, points, knees))
+    return Figure(name="curve", number="Fig. 3", title=title, caption=caption, alt=f"Mean latency vs. NOPM. {title}.", spec=_spec(reading, points, knees))
 
 
 def _title(reading: Reading, knees: list[dict[str, Any]]) -> str:
@@ -73,10 +78,12 @@ def _title(reading: Reading, knees: list[dict[str, Any]]) -> str:
 def _spec(reading: Reading, points: list[dict[str, Any]], knees: list[dict[str, Any]]) -> dict[str, Any]:
     import altair as alt
 
-    right = max([p["nopm"] for p in points] + [k["nopm"] for k in knees]) * 1.12
-    y = alt.Y("ms:Q", title="mean latency, ms", **latency_scale([p["ms"] for p in points] + [k["ms"] for k in knees]))
-    x = alt.X("nopm:Q", title="NOPM", scale=alt.Scale(domain=[0, right], nice=False), axis=alt.Axis(tickCount=6, labelExpr=THOUSANDS))
-    colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=look.legend(reading.direct))
+    across = Domain(0, max([p["nopm"] for p in points] + [k["nopm"] for k in knees]) * 1.12)
+    up = latencies([p["ms"] for p in points] + [k["ms"] for k in knees])
+    y = alt.Y("ms:Q", title="Mean latency, ms", **latency_axis(up))
+    x = alt.X("nopm:Q", title="NOPM", scale=across.scale, axis=alt.Axis(tickCount=6, labelExpr=THOUSANDS))
+    legend = None if reading.named_at_lines else look.legend(reading.names)
+    colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=legend)
     shape = alt.Shape(
         "name:N", scale=alt.Scale(domain=reading.names, range=[look.SHAPES[n % len(look.SHAPES)] for n in range(len(reading.names))]), legend=None
     )
@@ -88,16 +95,18 @@ def _spec(reading: Reading, points: list[dict[str, Any]], knees: list[dict[str, 
         rungs.mark_line(strokeWidth=2).encode(order="users:Q"),
         rungs.mark_point(filled=True, size=42, opacity=1).encode(shape=shape),
         found.mark_point(size=330, strokeWidth=2.5, shape="circle", opacity=1).encode(**at),
-        *(_label(knee, right, reading.direct) for knee in knees),
+        *_labels(reading, points, knees, across, up),
     )
-    return look.specification(drawn.properties(width=look.WIDTH, height=look.HEIGHT + 40))
+    return look.specification(drawn.properties(width=look.WIDTH, height=HEIGHT))
 
 
-def _label(knee: dict[str, Any], right: float, direct: bool) -> Any:
-    """A knee's name on the side where there is room; a bare number of users above its circle."""
-    beside = {"align": "right", "dx": -15, "dy": -12} if knee["nopm"] > 0.55 * right else {"align": "left", "dx": 15, "dy": 12}
-    placed = beside if direct else {"align": "center", "dy": -18}
-    text = {"fontWeight": "bold", "fontSize": 13, **placed}
-    halo = {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round"}
-    named = look.chart([knee]).encode(x="nopm:Q", y="ms:Q", text="label:N")
-    return named.mark_text(**text, **halo) + named.mark_text(**text, color=look.INK)
+def _labels(reading: Reading, points: list[dict[str, Any]], knees: list[dict[str, Any]], across: Domain, up: Domain) -> Iterator[Any]:
+    """The knees' names, or where a legend has those their users."""
+
+    def place(one: dict[str, Any]) -> Point:
+        return Point(look.WIDTH * across.share(one["nopm"]), HEIGHT * (1 - up.share(one["ms"])))
+
+    lines = [[place(one) for one in points if one["name"] == name] for name in reading.names]
+    texts = [(knee["label"] if reading.named_at_lines else number_of_users(knee["users"]), place(knee)) for knee in knees]
+    for knee, label in zip(knees, placed(texts, [*lines, [place(knee) for knee in knees]], look.WIDTH, HEIGHT), strict=True):
+        yield marks(look.chart([{**knee, "label": label.text}]).encode(x="nopm:Q", y="ms:Q", text="label:N"), label)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from kneebench.analysis.finding import foremost
 from kneebench.analysis.knee import metered, report_rungs
-from kneebench.analysis.within import nopm_within
-from kneebench.analysis.words import times_and_interval, times_with_interval
+from kneebench.analysis.words import FEW, FEW_MEANS, NO_DIFFERENCE, stop_reason, times_and_interval, times_with_interval
 from kneebench.brief import look, words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Column, Number, Row, Section, Table, Verdict
@@ -16,26 +15,15 @@ from kneebench.records import Climb, Estimate
 PLACE = 10
 FLAT = ("plateau", "saturation")
 """Stops that saw throughput level off; the others end a climb that may still be growing."""
-TITLES = (
-    "Storage",
-    "Users at the {point}",
-    "NOPM",
-    "Against baseline",
-    "Mean latency there",
-    "P99.9 there",
-    "Mean at one rate",
-    "P99.9 at one rate",
-    "Log write",
-    "Stopped by",
-)
+KNEE = ("Storage", "Users at the {point}", "NOPM", "Vs. baseline", "Mean latency", "P99.9 latency", "Log write", "Stop reason")
+RATE = ("Storage", "Share of its {point}", "Mean latency", "P99.9 latency")
+TEXTS = ("Storage", "Stop reason")
 
 
 def section(reading: Reading) -> Section:
     """The campaign in half a page."""
     numbers = tuple(_numbers(reading))[:4]
-    rows = tuple(_row(reading, climb) for climb in reading.climbs)
-    columns = tuple(Column(title=title.format(point=reading.point), number=title not in ("Storage", "Stopped by")) for title in TITLES)
-    tables = (Table(caption=_caption(reading), columns=columns, rows=rows),)
+    tables = tuple(filter(None, (_at_the_knee(reading), _at_the_rate(reading))))
     return Section(name="glance", title="At a glance", numbers=numbers, verdicts=tuple(_verdicts(reading)), tables=tables)
 
 
@@ -43,19 +31,22 @@ def _numbers(reading: Reading) -> Iterator[Number]:
     about = foremost(reading.comparisons)
     best = about.cell if about else None
     for quantity, what in (
-        ("nopm", f"the NOPM at the {reading.point}"),
-        ("latency.mean", "the mean latency at one rate"),
-        ("latency.p999", "the P99.9 latency at one rate"),
+        ("nopm", f"NOPM at the {reading.point}"),
+        ("latency.mean", "mean latency at the fixed rate"),
+        ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
         found = reading.compared(quantity, best) if best else None
         if found and best:
+            both = f"{reading.name(best)} vs. {reading.name(found.baseline)}"
             value, sure = times_and_interval(found.ratio)
-            shown = "" if found.differs else "; no difference shown"
-            yield Number(value=value, says=f"{what}, {reading.name(best)} against {reading.name(found.baseline)}", sure=sure + shown)
+            if found.differs:
+                yield Number(value=value, says=f"{what}, {both}", sure=sure)
+            else:
+                yield Number(value=NO_DIFFERENCE, says=f"in {what}, {both}", sure=times_with_interval(found.ratio), words=True)
     alone = reading.at_one_rate.get(reading.base.cell.id)
     if alone and not best:
-        uncertain = "" if alone.p999_certain else f"uncertain, n = {alone.n:,}"
-        rate = f"{words.count(60 * alone.rate_per_s)} transactions a minute"
+        uncertain = "" if alone.p999_certain else f"{FEW}: {alone.n:,} transactions"
+        rate = f"{words.count(60 * alone.rate_per_s)} transactions per minute"
         yield Number(value=words.time(alone.mean_s.value), says=f"mean latency at {rate}", sure=words.time_interval(alone.mean_s))
         yield Number(value=words.time(alone.p999_s.value), says=f"P99.9 latency at {rate}", sure=uncertain or words.time_interval(alone.p999_s))
     for cell, knee in reading.knees.items():
@@ -81,49 +72,71 @@ def verdict(reading: Reading, climb: Climb) -> str:
         nopm = f"{words.significant(knee.nopm.value)} NOPM ({words.interval(knee.nopm)})"
         parts.append(f"{nopm} with {words.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
     parts += [words.sentence(v.sentence) for v in climb.verdicts if v.fired or v.mark]
-    parts += [_within(reading, climb)] if any(v.stop == "log_latency" and (v.fired or v.mark) for v in climb.verdicts) else []
     parts += [short.sentence] if short else []
-    return " ".join(parts) or "measured in part, without a verdict yet."
+    return " ".join(parts) or "Partly measured; no stop reason yet."
 
 
-def _within(reading: Reading, climb: Climb) -> str:
-    """A limit already exceeded at the first rung is a mark, not a stop: then this reads "none"."""
-    limit_s = reading.plan.ladder.stops.log_latency.limit
-    most = nopm_within(climb.of("scout", "bisection", "fixed"), "log.write_latency", limit_s)
-    return f"NOPM with log writes within {words.time(limit_s)}, by the mean of the window: {'none' if most is None else words.significant(most)} (scouting)."
+def _columns(reading: Reading, titles: tuple[str, ...]) -> tuple[Column, ...]:
+    return tuple(Column(title=title.format(point=reading.point), number=title not in TEXTS) for title in titles)
 
 
-def _row(reading: Reading, climb: Climb) -> Row:
+def _at_the_knee(reading: Reading) -> Table:
+    """Throughput, and the latency of the same runs."""
+    few = any(not (knee.latency and knee.latency.p999_is_certain) for knee in reading.knees.values())
+    caption = f"At the {reading.point} (closed loop), latency equals users / throughput and says little about the drive." + f" {FEW_MEANS}" * few
+    rows = tuple(_knee_row(reading, climb) for climb in reading.climbs)
+    return Table(caption=caption, columns=_columns(reading, KNEE), rows=rows)
+
+
+def _knee_row(reading: Reading, climb: Climb) -> Row:
     id_ = climb.cell.id
-    knee, rate, log_write = reading.knees.get(id_), reading.at_one_rate.get(id_), metered(report_rungs(climb), "log.write_latency")
-    against = reading.compared("nopm", id_)
+    knee, log_write, against = reading.knees.get(id_), metered(report_rungs(climb), "log.write_latency"), reading.compared("nopm", id_)
+    ratio = "baseline" if reading.is_base(climb) else _below(*times_and_interval(against.ratio)) if against else words.NOTHING
     return Row(
         cells=(
             reading.name(id_),
             _users(knee.users) if knee else words.NOTHING,
-            f"{words.significant(knee.nopm.value)} ({words.interval(knee.nopm)})" if knee else words.NOTHING,
-            "baseline" if reading.is_base(climb) else times_with_interval(against.ratio) if against else words.NOTHING,
+            _below(words.significant(knee.nopm.value), words.interval(knee.nopm)) if knee else words.NOTHING,
+            ratio,
             words.time(knee.latency_s.value) if knee else words.NOTHING,
-            words.time(knee.p999_s.value) + ("" if knee.latency and knee.latency.p999_is_certain else " ?") if knee else words.NOTHING,
-            words.time(rate.mean_s.value) if rate else words.NOTHING,
-            words.time(rate.p999_s.value) + ("" if rate.p999_certain else " ?") if rate else words.NOTHING,
+            _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain)) if knee else words.NOTHING,
             words.time(log_write.value) if log_write else words.NOTHING,
-            climb.stopped_by or words.NOTHING,
+            stop_reason(climb.stopped_by) or words.NOTHING,
         ),
         tone="strong" if against and against.differs else "plain",
     )
 
 
+def _at_the_rate(reading: Reading) -> Table | None:
+    """Latency in open loop: it belongs to no throughput above."""
+    found = {climb.cell.id: rate for climb in reading.climbs if (rate := reading.at_one_rate.get(climb.cell.id))}
+    if not found:
+        return None
+    few = any(not rate.p999_certain for rate in found.values())
+    per_min = words.count(60 * min(one.rate_per_s for one in found.values()))
+    caption = f"At a fixed rate: open loop, {per_min} transactions per minute on every storage; latency counts from the intended start." + f" {FEW_MEANS}" * few
+    rows = (
+        Row(
+            cells=(
+                reading.name(id_),
+                words.percent(round(one.share, 2)) if one.share else words.NOTHING,
+                _below(words.time(one.mean_s.value), words.time_interval(one.mean_s)),
+                _percentile(one.p999_s, one.p999_certain),
+            )
+        )
+        for id_, one in found.items()
+    )
+    return Table(caption=caption, narrow=True, columns=_columns(reading, RATE), rows=tuple(rows))
+
+
+def _below(value: str, sure: str) -> str:
+    """A value, and in the line below how sure it is."""
+    return f"{value}\n({sure})"
+
+
+def _percentile(value: Estimate, certain: bool) -> str:
+    return words.time(value.value) if certain else _below(words.time(value.value), FEW)
+
+
 def _users(users: Estimate) -> str:
     return f"{users.value:.0f}" + (f" ({users.low:.0f} to {users.high:.0f})" if users.low < users.high else "")
-
-
-def _caption(reading: Reading) -> str:
-    rates = {rate.rate_per_s for rate in reading.at_one_rate.values()}
-    open_loop = (
-        f" At one rate: open loop, {words.count(60 * min(rates))} transactions a minute on every storage, latency from the intended start." if rates else ""
-    )
-    return (
-        f"At the {reading.point} users wait for each other (closed loop): its latency is users / throughput and says little about the drive." + open_loop
-        + " A ? marks a percentile with fewer than 100 samples beyond it."
-    )  # fmt: skip

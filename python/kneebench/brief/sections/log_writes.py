@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from kneebench.analysis.knee import metered, report_rungs
 from kneebench.brief import look, words
+from kneebench.brief.labels import Point, marks, placed
 from kneebench.brief.reading import Reading
-from kneebench.brief.scales import latency_scale, round_numbers
+from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
 from kneebench.brief.section import Figure, Section
 from kneebench.records import Climb
 
 PLACE = 50
+HEIGHT = look.HEIGHT + 40
 
 
 def section(reading: Reading) -> Section | None:
@@ -29,20 +32,20 @@ def _points(reading: Reading, climb: Climb) -> list[dict[str, Any]]:
 def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
     limit_s = reading.plan.ladder.stops.log_latency.limit
     above = sorted({point["name"] for point in points if point["ms"] > limit_s * 1e3})
-    title = f"Log writes: {words.listed(above) + ' above' if above else 'all within'} the limit of {words.time(limit_s)}, by the mean of the window"
+    title = f"Log writes: {words.listed(above) + ' above' if above else 'all within'} the limit of {words.time(limit_s)} (window means)"
     at_knees = list(filter(None, map(partial(_at_the_knee, reading), reading.climbs)))
-    at = f" At the {reading.point}, as the report measured it: {'; '.join(at_knees)}." if at_knees and reading.direct else ""
+    at = f" At the {reading.point}, in the final runs: {'; '.join(at_knees)}." if at_knees and reading.direct else ""
     judged = _judged(reading, above)
     caption = (
-        "Each point is the mean over a scouting rung's window of write plus sync as the database issues them: "
-        f"not the wait of a commit, which may join another's flush.{judged}{at}"
+        "Each point is the mean of write plus sync, as the database issues them, over the window of one search rung. "
+        f"It is not the commit wait: a commit may join another's flush.{judged}{at}"
     )
     return Figure(
         name="log-writes",
         number="Fig. 4",
         title=title,
         caption=caption,
-        alt=f"Log write latency against users. {title}.",
+        alt=f"Log write latency vs. users. {title}.",
         spec=_spec(reading, points, limit_s * 1e3),
     )
 
@@ -50,7 +53,7 @@ def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
 def _at_the_knee(reading: Reading, climb: Climb) -> str:
     rungs = report_rungs(climb)
     took, commits = metered(rungs, "log.write_latency"), metered(rungs, "log.commits_per_flush")
-    shared = f", {words.count(commits.value)} commits a flush" if commits else ""
+    shared = f", {words.count(commits.value)} commits per flush" if commits else ""
     return f"{reading.name(climb.cell.id)} {words.time(took.value)}{shared}" if took else ""
 
 
@@ -59,7 +62,7 @@ def _judged(reading: Reading, above: list[str]) -> str:
     exceeded = [reading.name(c.cell.id) for c in reading.climbs if any(v.stop == "log_latency" and (v.fired or v.mark) for v in c.verdicts)]
     hidden = [name for name in exceeded if name not in above]
     return (
-        f" The stop judges the median of shorter means (10 s, or a third of the window): that one exceeded the limit on {words.listed(hidden)}."
+        f" The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on {words.listed(hidden)}."
         if hidden
         else ""
     )
@@ -68,26 +71,35 @@ def _judged(reading: Reading, above: list[str]) -> str:
 def _spec(reading: Reading, points: list[dict[str, Any]], limit_ms: float) -> dict[str, Any]:
     import altair as alt
 
-    most = max(point["users"] for point in points)
-    least = min(point["users"] for point in points)
-    users = alt.Scale(type="log", domain=[least / 1.05, max(most, least * 2) * 1.45], nice=False)
-    x = alt.X(
-        "users:Q",
-        title="users",
-        scale=users,
-        axis=alt.Axis(values=round_numbers(least, most) if most > 5 * least else sorted({p["users"] for p in points}), format="d"),
-    )
-    y = alt.Y("ms:Q", title="log write latency, ms", **latency_scale([point["ms"] for point in points] + [limit_ms]))
-    colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=look.legend(reading.direct))
+    least, most = min(point["users"] for point in points), max(point["users"] for point in points)
+    across = Domain(least / 1.05, max(most, least * 2) * 1.45, logarithmic=True)
+    up = latencies([point["ms"] for point in points] + [limit_ms])
+    ticks = round_numbers(least, most) if most > 5 * least else sorted({p["users"] for p in points})
+    x = alt.X("users:Q", title="Users", scale=across.scale, axis=alt.Axis(values=ticks, format="d"))
+    y = alt.Y("ms:Q", title="Log write latency, ms", **latency_axis(up))
+    legend = None if reading.named_at_lines else look.legend(reading.names)
+    colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=legend)
     lines = look.chart(points).encode(x=x, y=y, color=colour)
-    limit = look.chart([{"ms": limit_ms, "users": least / 1.05, "label": f"limit {words.time(limit_ms / 1e3)}"}])
-    ends = [max((p for p in points if p["name"] == name), key=lambda p: p["users"]) for name in dict.fromkeys(p["name"] for p in points)]
-    named = look.chart(ends if reading.direct else []).mark_text(align="left", dx=9, fontWeight="bold", limit=100)
     drawn = alt.layer(
-        limit.mark_rule(color=look.ALARM, strokeDash=[6, 4], strokeWidth=1.5).encode(y="ms:Q"),
-        limit.mark_text(align="left", dy=-8, dx=4, color=look.ALARM).encode(x="users:Q", y="ms:Q", text="label:N"),
+        look.chart([{"ms": limit_ms}]).mark_rule(color=look.ALARM, strokeDash=[6, 4], strokeWidth=1.5).encode(y="ms:Q"),
         lines.mark_line(strokeWidth=2),
         lines.mark_point(filled=True, size=42, opacity=1),
-        named.encode(x="users:Q", y="ms:Q", text="name:N"),
+        *_labels(reading, points, {"ms": limit_ms, "users": across.low}, across, up),
     )
-    return look.specification(drawn.properties(width=look.WIDTH, height=look.HEIGHT + 40))
+    return look.specification(drawn.properties(width=look.WIDTH, height=HEIGHT))
+
+
+def _labels(reading: Reading, points: list[dict[str, Any]], limit: dict[str, Any], across: Domain, up: Domain) -> Iterator[Any]:
+    """The limit's name at its left end, and the lines' at their right ends unless a legend has them."""
+
+    def place(one: dict[str, Any]) -> Point:
+        return Point(look.WIDTH * across.share(one["users"]), HEIGHT * (1 - up.share(one["ms"])))
+
+    drawn = [[one for one in points if one["name"] == name] for name in reading.names]
+    ends = [line[-1] for line in drawn if line] if reading.named_at_lines else []
+    named = [{**limit, "label": f"limit {words.time(limit['ms'] / 1e3)}"}, *({**end, "label": end["name"]} for end in ends)]
+    behind = [[place(one) for one in line] for line in drawn] + [[place(limit), place({**limit, "users": across.high})]]
+    found = placed([(one["label"], place(one)) for one in named], behind, look.WIDTH, HEIGHT)
+    for one, label in zip(named, found, strict=True):
+        chart = look.chart([one]).encode(x="users:Q", y="ms:Q", text="label:N")
+        yield marks(chart, label, **({} if "name" in one else {"color": look.ALARM}))

@@ -19,16 +19,17 @@ def section(reading: Reading) -> Section:
         "Processor": f"{host.cpu}, {words.plural(host.cores, 'core')}",
         "Memory": words.size(host.memory_bytes),
         "System": f"{host.system}, kernel {host.kernel}",
-        "Virtualisation": host.virtualisation or "none seen",
+        "Virtualisation": host.virtualisation or "none detected",
         "Governor": host.governor or "not readable",
         **host.settings,
-        **{f"image: {name}": value for name, value in image.items()},
+        **{f"Base image: {name.replace('_', ' ')}": value for name, value in image.items()},
         "kneebench": reading.campaign.kneebench,
         "Started": reading.campaign.started_at,
     }
     tables = [_facts(facts)]
     if host.drives:
-        tables.append(_drives(host.drives, "Drives of the load generator's machine. " if served.kind(reading.plan) == "url" else ""))
+        elsewhere = served.kind(reading.plan) == "url" and not served.is_here(reading.campaign)
+        tables.append(_drives(host.drives, "Drives of the load generator's machine. " if elsewhere else ""))
     return Section(name="machine", title="Machine and drives", sentences=tuple(_whose(reading)), tables=tuple(tables))
 
 
@@ -36,15 +37,20 @@ def _whose(reading: Reading) -> Iterator[str]:
     """What the facts are of, where it is not simply the machine that was measured."""
     kind = served.kind(reading.plan)
     if kind == "simulated":
-        yield "This is the machine that the simulation ran on; the database, its cores and its drives were a model."
+        yield "The simulation ran on this machine; the database, its cores and its drives were a model."
     if kind != "url":
         return
-    said = "Processor, memory, system and drives are of the load generator's machine"
+    if served.is_here(reading.campaign):
+        yield "Server and load generator ran on this machine."
+        return
+    said = "Processor, memory, system and drives describe the load generator's machine"
     where = served.hosts(reading.plan)
-    if elsewhere := [host for host in where if host not in served.HERE]:
-        yield f"{said}; the server was reached at {words.listed(elsewhere)}, and its own machine is not described here."
+    if apart := served.elsewhere(reading.campaign):
+        yield f"{said}; the server's machine is not described here ({words.listed(apart)})."
+    elif elsewhere := [host for host in where if host not in served.HERE]:
+        yield f"{said}; the server at {words.listed(elsewhere)} is not described here."
     else:
-        yield f"{said}; the server was reached there too ({words.listed(where)}), and is on it unless that leads elsewhere."
+        yield f"{said}; the server was reached at {words.listed(where)} and ran there too, unless that address is forwarded."
 
 
 def _facts(facts: dict[str, str]) -> Table:
@@ -57,11 +63,10 @@ def _drives(drives: tuple[Drive, ...], whose: str) -> Table:
         Column(title="Drive", number=False),
         Column(title="Model", number=False),
         Column(title="Size"),
-        Column(title="Stands on", number=False),
+        Column(title="Built on", number=False),
         Column(title="Scheduler", number=False),
     )
     rows = (
-        Row(cells=(d.name, d.model or "not named", words.size(d.size_bytes), " → ".join(d.stack) or words.NOTHING, d.scheduler or words.NOTHING))
-        for d in drives
+        Row(cells=(d.name, d.model or "unnamed", words.size(d.size_bytes), " → ".join(d.stack) or words.NOTHING, d.scheduler or words.NOTHING)) for d in drives
     )
-    return Table(caption=f"{whose}Traffic is counted on the whole devices at the bottom, once.", columns=columns, rows=tuple(rows), narrow=True)
+    return Table(caption=f"{whose}I/O is counted once, on the underlying physical devices.", columns=columns, rows=tuple(rows), narrow=True)

@@ -17,22 +17,22 @@ def section(reading: Reading) -> Section | None:
     if reading.results.finished:
         return None
     lacks = tuple(sentence for climb in reading.climbs for sentence in _lacks(reading, climb))
-    again = "The campaign is not finished: started again with the same plan, kneebench goes on at the next rung."
-    return Section(name="missing", title="Unfinished: what is missing", sentences=(again, *lacks), tone="note")
+    again = "The campaign is not finished. Running the same plan again resumes it at the next rung."
+    return Section(name="missing", title="Unfinished campaign", sentences=(again, *lacks), tone="note")
 
 
 def _lacks(reading: Reading, climb: Climb) -> Iterator[str]:
     name = reading.name(climb.cell.id)
     if not climb.rungs:
-        yield f"{name}: nothing was measured yet."
+        yield f"{name}: not measured yet."
         return
     if not climb.stopped_by:
         climbed = climb.of("scout", "bisection", "fixed")
         there = f"{words.plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
-        yield f"{name}: the climb did not end; {there} are there, and no {reading.point}."
+        yield f"{name}: the climb is unfinished ({there}) and has no {reading.point}."
         return
     repeats, wanted = len(climb.of("report")), reading.plan.ladder.repeats
     if repeats < wanted:
-        yield f"{name}: the {reading.point} was measured again {repeats} of {wanted} times; scouting figures are never quoted in its place."
-    if not climb.of("latency"):
-        yield f"{name}: latency at one rate was not measured."
+        yield f"{name}: {repeats} of {wanted} final runs at the {reading.point} are done; search rungs are never quoted instead."
+    if wanted and not climb.of("latency"):
+        yield f"{name}: latency at the fixed rate was not measured."

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, NamedTuple
 
+from kneebench.analysis.words import capital
 from kneebench.brief import look, words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
@@ -31,13 +32,24 @@ def section(reading: Reading) -> Section | None:
     read = {cell: one for cell, one in read.items() if one.traffic or one.cores}
     if not read:
         return None
-    top = 1.08 * max((point["value"] for one in read.values() for point in one.traffic), default=1.0)
-    figures = tuple(_figure(reading, cell, one, letter, top) for (cell, one), letter in zip(read.items(), ascii_lowercase, strict=False))
+    drawn = [*read.values()]
+    scales = Scales(
+        top=1.08 * max((point["value"] for one in drawn for point in one.traffic), default=1.0),
+        end=max(point["at"] for one in drawn for point in (*one.traffic, *one.cores)),
+    )
+    figures = tuple(_figure(reading, cell, one, letter, scales) for (cell, one), letter in zip(read.items(), ascii_lowercase, strict=False))
     return Section(name="over-time", title=f"The {reading.point}, second by second", figures=figures)
 
 
+class Scales(NamedTuple):
+    """What all of Fig. 5 shares: the most traffic in MB/s, with some room, and the longest rung in seconds."""
+
+    top: float
+    end: float
+
+
 class _Read:
-    """A rung's series as the figure needs them: MB/s by kind, busy cores as a share, seconds in which a checkpoint was counted."""
+    """A rung's series as the figure needs them: MB/s by kind, busy cores as a share, seconds in which a checkpoint was."""
 
     def __init__(self, rung: Rung, series: Iterable[Series]) -> None:
         self.rung = rung
@@ -75,20 +87,21 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(part[0][0], _mean([value for _, value in part])) for part in parts]
 
 
-def _figure(reading: Reading, cell: str, read: _Read, letter: str, top: float) -> Figure:
+def _figure(reading: Reading, cell: str, read: _Read, letter: str, scales: Scales) -> Figure:
     rung = read.rung
     means = [f"{words.rate(value)} {kind}" for quantity, kind in TRAFFIC.items() if (value := _traffic(rung, quantity)) is not None]
-    dashed = f" Dashed: {words.plural(len(read.checkpoints), 'checkpoint')} counted." if read.checkpoints else ""
-    title = f"{reading.name(cell)} at {rung.users} users: {words.listed(means)}" if means else f"{reading.name(cell)} at {rung.users} users"
+    dashed = f" Dashed: {words.plural(len(read.checkpoints), 'checkpoint')}." if read.checkpoints else ""
+    at = f"{capital(reading.name(cell))} at {rung.users} users"
+    title = f"{at}: {words.listed(means)}" if means else at
     window = f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded: the window)."
-    caption = f"{window}{dashed} All of Fig. 5 has the same scales."
+    caption = f"{window}{dashed} All panels of Fig. 5 share their scales."
     return Figure(
         name=f"over-time-{letter}",
         number=f"Fig. 5{letter}",
         title=title,
         caption=caption,
         alt=f"Traffic and busy cores over time. {title}.",
-        spec=_spec(read, top),
+        spec=_spec(read, scales),
     )
 
 
@@ -98,10 +111,10 @@ def _traffic(rung: Rung, quantity: str) -> float | None:
     return rung.quantity(quantity) if each is None else each * rung.tally.throughput_per_s
 
 
-def _spec(read: _Read, top: float) -> dict[str, Any]:
+def _spec(read: _Read, scales: Scales) -> dict[str, Any]:
     import altair as alt
 
-    rung, end = read.rung, max(point["at"] for point in (*read.traffic, *read.cores))
+    rung, (top, end) = read.rung, scales
     window = look.chart([{"from": rung.warm_up_s, "to": min(end, rung.warm_up_s + rung.tally.window_s)}])
     marks = look.chart(read.checkpoints)
     scale = alt.Scale(domain=[0, end], nice=False)
@@ -119,7 +132,7 @@ def _spec(read: _Read, top: float) -> dict[str, Any]:
         x=alt.X("at:Q", scale=scale, title=None), y=alt.Y("value:Q", title="MB/s", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=5)),
         color=alt.Color("kind:N", scale=kinds), strokeDash=alt.StrokeDash("kind:N", scale=dashes),
     )  # fmt: skip
-    busy = alt.Y("value:Q", title="cores busy", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", values=[0, 0.5, 1]))
+    busy = alt.Y("value:Q", title="Cores busy", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", values=[0, 0.5, 1]))
     cores = look.chart(read.cores).mark_area(color="#9aa5b1", opacity=0.55, line={"color": look.FAINT}).encode(x=alt.X("at:Q", scale=scale), y=busy)
-    panels = [panel(traffic, None, 170)] * bool(read.traffic) + [panel(cores, "seconds since the rung began", 80)] * bool(read.cores)
+    panels = [panel(traffic, None, 170)] * bool(read.traffic) + [panel(cores, "Seconds since the rung started", 80)] * bool(read.cores)
     return look.specification(alt.vconcat(*panels, spacing=10))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kneebench.analysis.finding import foremost
-from kneebench.analysis.words import times, times_with_interval
+from kneebench.analysis.words import NO_DIFFERENCE, capital, possessive, times, times_with_interval
 from kneebench.brief import look, words
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker
+from kneebench.brief.labels import broken
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
 from kneebench.records import Climb, Estimate
@@ -15,6 +16,8 @@ from kneebench.records import Climb, Estimate
 PLACE = 20
 MOST_PANELS, MOST_BARS = 4, 36
 """With more the scouting rungs are left to the table."""
+MOST_LINES = 2
+"""Of a name above its panel; where one needs more, a legend has them all."""
 
 
 def section(reading: Reading) -> Section | None:
@@ -30,16 +33,17 @@ def section(reading: Reading) -> Section | None:
     beyond = any(bar["high"] and bar["high"] > _reach(data) for bar in knees) if whole else cut_off(levels)
     caption = _caption(reading, knees, whole) + (BEYOND if beyond else "")
     best = foremost(reading.comparisons)
-    title = (
-        f"{reading.name(best.cell)}: {times_with_interval(best.ratio)} the NOPM of {reading.name(best.baseline)}" if best else f"NOPM at the {reading.point}"
-    )
+    title = f"NOPM at the {reading.point}"
+    if best:
+        name, ratio = reading.name(best.cell), f"{times_with_interval(best.ratio)} {possessive(reading.name(best.baseline))} NOPM"
+        title = f"{capital(name)}: {ratio}" if best.differs else f"{NO_DIFFERENCE}: {name} {ratio}"
     figure = Figure(name="relative-nopm", number="Fig. 1", title=title, caption=caption, alt=f"Bars of relative NOPM. {title}.", spec=spec)
     return Section(name="relative", title="Throughput", figures=(figure,))
 
 
 def _caption(reading: Reading, knees: list[dict[str, Any]], whole: bool) -> str:
-    sure = "whiskers are 95 % intervals" if any(bar["high"] for bar in knees) else "one run each, no interval"
-    lighter = "Lighter bars are scouting rungs: one short measurement each, shown for the shape, not as results. " if whole else ""
+    sure = "whiskers are 95% CIs" if any(bar["high"] for bar in knees) else "one run each, no interval"
+    lighter = "Lighter bars are search rungs, one short measurement each; they are not results. " if whole else ""
     latencies = "; ".join(f"{reading.name(bar['cell'])} {bar['latency']}" for bar in knees)
     return f"NOPM at the {reading.point}, {reading.name(reading.base.cell.id)} = 1; {sure}. {lighter}Mean latency there: {latencies}."
 
@@ -56,7 +60,7 @@ def _lighter(climb: Climb) -> dict[int, float]:
 
 def _bars(reading: Reading, climb: Climb) -> list[dict[str, Any]]:
     one = reading.knees[reading.base.cell.id].nopm.value
-    made: list[dict[str, Any]] = [{"cell": climb.cell.id, "users": users, "ratio": nopm / one, "kind": "scouting"} for users, nopm in _lighter(climb).items()]
+    made: list[dict[str, Any]] = [{"cell": climb.cell.id, "users": users, "ratio": nopm / one, "kind": "search"} for users, nopm in _lighter(climb).items()]
     if knee := reading.knees.get(climb.cell.id):
         against = reading.compared("nopm", climb.cell.id)
         ratio = against.ratio if against else Estimate(value=knee.nopm.value / one, low=knee.nopm.low / one, high=knee.nopm.high / one, n=knee.nopm.n)
@@ -73,27 +77,40 @@ def _panels(reading: Reading, data: list[dict[str, Any]]) -> dict[str, Any]:
     data = [{**bar, **whisker(bar["ratio"], bar.get("high"), reach)._asdict()} for bar in data]
     groups = [(climb, bars) for climb in reading.climbs if (bars := [bar for bar in data if bar["cell"] == climb.cell.id])]
     step = min(64.0, (look.WIDTH - 14 * len(groups)) / len(data))
-    panels = [_panel(bars, look.colour(reading.place(climb.cell.id)), 1.14 * reach, step, first=climb is groups[0][0]) for climb, bars in groups]
-    named = [panel.properties(title=alt.Title(reading.name(climb.cell.id), anchor="middle")) for panel, (climb, _) in zip(panels, groups, strict=True)]
-    return look.specification(alt.hconcat(*named, spacing=14))
+    titles = [broken(reading.name(climb.cell.id), step * len(bars)) for climb, bars in groups]
+    short = max(map(len, titles)) <= MOST_LINES
+    panels = [_panel(reading, climb, bars, 1.14 * reach, step, first=climb is groups[0][0], named=not short) for climb, bars in groups]
+    if short:
+        panels = [panel.properties(title=alt.Title(title, anchor="middle")) for panel, title in zip(panels, _level_lines(titles), strict=True)]
+    return look.specification(alt.hconcat(*panels, spacing=14).resolve_scale(color="shared"))
+
+
+def _level_lines(titles: list[list[str]]) -> list[list[str]]:
+    """All with as many lines, so that what stands below them is level."""
+    most = max(map(len, titles))
+    return [[" "] * (most - len(title)) + title for title in titles]
 
 
 def _reach(data: list[dict[str, Any]]) -> float:
     return frame(((bar["ratio"], bar.get("high")) for bar in data), most=1.5)
 
 
-def _panel(bars: list[dict[str, Any]], colour: str, top: float, step: float, first: bool) -> Any:
-    """One storage's bars in the order of users; the vertical axis is the first panel's."""
+def _panel(reading: Reading, climb: Climb, bars: list[dict[str, Any]], top: float, step: float, *, first: bool, named: bool) -> Any:
+    """One storage's bars in the order of users; the vertical axis is the first panel's. `named`: a legend has the name."""
     import altair as alt
 
     scale = alt.Scale(domain=[0, top], nice=False)
     axis = alt.Axis(title="NOPM, baseline's knee = 1", format=".2~f") if first else alt.Axis(labels=False, title=None)
-    opacity = alt.Opacity("kind:N", scale=alt.Scale(domain=["knee", "scouting"], range=[1, 0.32]), legend=None)
-    shared = look.chart(bars).encode(x=alt.X("users:O", title="users", sort=None, axis=alt.Axis(labelAngle=0, labelOverlap="greedy")))
+    opacity = alt.Opacity("kind:N", scale=alt.Scale(domain=["knee", "search"], range=[1, 0.32]), legend=None)
+    axis_x = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
+    name = reading.name(climb.cell.id)
+    shared = look.chart([{**bar, "name": name} for bar in bars]).encode(x=alt.X("users:O", title="Users", sort=None, axis=axis_x))
+    legend = look.legend(reading.names, "square") if named else None
+    colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=legend)
     knee = shared.transform_filter("datum.kind == 'knee'")
     known, width = knee.transform_filter("isValid(datum.high)"), min(10, step * 0.4)
     return alt.layer(
-        shared.mark_bar(color=colour, cornerRadiusEnd=2).encode(y=alt.Y("ratio:Q", scale=scale, axis=axis), opacity=opacity),
+        shared.mark_bar(cornerRadiusEnd=2).encode(y=alt.Y("ratio:Q", scale=scale, axis=axis), color=colour, opacity=opacity),
         known.mark_rule(color=look.INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=scale), y2="end:Q"),
         known.mark_tick(color=look.INK, width=width).encode(y=alt.Y("low:Q", scale=scale)),
         knee.transform_filter("isValid(datum.tip)").mark_tick(color=look.INK, width=width).encode(y=alt.Y("tip:Q", scale=scale)),

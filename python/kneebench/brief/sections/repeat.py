@@ -7,24 +7,20 @@ from kneebench.brief.reading import Reading
 from kneebench.brief.section import Section
 from kneebench.plan import Plan
 from kneebench.plan.writer import to_toml
+from kneebench.results.compare_plans import plan_document
 
 PLACE = 130
-SAID = "Save this as plan.toml: it is the plan, with every default filled in. Then run the command."
-RELATIVE = "Relative paths in it start from the directory where kneebench is run."
+SAID = "Save this plan, with all defaults filled in, as plan.toml. Then run the command."
+COMMANDS = 'Commands are not saved because they may contain secrets: replace each "[not kept, hash ...]" with the command itself.'
+RELATIVE = "Relative paths start from the directory where kneebench runs."
 
 
 def section(reading: Reading) -> Section:
     """To be repeated by anyone; passwords were never kept."""
-    sentences = (SAID, RELATIVE) if _relative(reading.plan) else (SAID,)
-    return Section(name="repeat", title="To repeat it", sentences=sentences, code=(to_toml(_plan(reading)), "kneebench run plan.toml"), fold=True)
-
-
-def _plan(reading: Reading) -> Plan:
-    """As it was kept; but of a server by URL "copy" was only the default's name, and said aloud it would be refused."""
-    document = reading.plan.model_dump(mode="json")
-    if served.kind(reading.plan) == "url" and document["database"]["restore"] == "copy":
-        del document["database"]["restore"]
-    return Plan.model_validate(document)
+    plan = Plan.model_validate(plan_document(reading.plan))
+    told = {SAID: True, RELATIVE: _relative(plan), COMMANDS: bool(plan.kept_commands)}
+    sentences = tuple(sentence for sentence, holds in told.items() if holds)
+    return Section(name="repeat", title="Reproduce this result", sentences=sentences, code=(to_toml(plan), "kneebench run plan.toml"), fold=True)
 
 
 def _relative(plan: Plan) -> bool:

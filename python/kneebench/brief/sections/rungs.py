@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kneebench.analysis.words import times
+from kneebench.analysis.words import FEW_MEANS, times
 from kneebench.brief import words
 from kneebench.brief.reading import Reading
 from kneebench.brief.section import Column, Row, Section, Table
@@ -10,8 +10,8 @@ from kneebench.records import Phase, Rung
 
 PLACE = 80
 PHASES: dict[Phase, str] = {
-    "warm_up": "warming up", "scout": "scouting", "bisection": "scouting (bisection)", "drift": "scouting (drift)", "fixed": "first rung",
-    "latency": "one rate",
+    "warm_up": "warm-up", "scout": "search", "bisection": "search (bisection)", "drift": "drift check", "fixed": "first rung",
+    "latency": "fixed rate",
 }  # fmt: skip
 """A rung of the report is called by what it measured: the knee, or a fixed load."""
 COLUMNS = (
@@ -19,7 +19,7 @@ COLUMNS = (
     Column(title="Rung", number=False),
     Column(title="Users"),
     Column(title="NOPM"),
-    Column(title="Against baseline"),
+    Column(title="Vs. baseline"),
     Column(title="TPM"),
     Column(title="TPM/NOPM"),
     Column(title="Mean latency"),
@@ -35,11 +35,9 @@ def section(reading: Reading) -> Section | None:
     if not rows:
         return None
     caption = (
-        f"{reading.point.capitalize()}: the report's rungs{reading.own_restore}, closed loop. One rate: open loop, the same rate on every storage. "
-        "The first rung of a climb only warms the database up. Scouting rungs are one short measurement each and no results; drift is the "
-        "first of them again, last. "
-        "A ? marks a percentile with fewer than 100 samples beyond it. TPM is the window's, in the database's count from idle to idle: "
-        "within a window its counters lag."
+        f"{reading.point.capitalize()}: final runs{reading.own_restore}, closed loop. Fixed rate: open loop, the same rate on every storage. "
+        "The warm-up rung is not used for any figure. Search rungs are one short measurement each, not results; the drift check repeats the first of "
+        f"them at the end. {FEW_MEANS} TPM comes from the database's counters, read while idle before and after, scaled to the window."
     )
     return Section(name="rungs", title=f"All {words.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
 

@@ -19,10 +19,10 @@ def section(reading: Reading) -> Section | None:
     same = len({tuple((s.name, s.value) for s in settings.values()) for settings in kept.values()}) == 1
     shown = dict(list(kept.items())[:1]) if same else kept
     heads = ["Value"] if same else [reading.name(cell) for cell in shown]
-    columns = tuple(Column(title=title, number=False) for title in ("Setting", *heads, "Where from"))
+    columns = tuple(Column(title=title, number=False) for title in ("Setting", *heads, "Source"))
     every = {name: setting for settings in shown.values() for name, setting in settings.items()}
     rows = tuple(_row(setting, list(shown.values())) for setting in sorted(every.values(), key=lambda s: (not s.matters, s.name)))
-    caption = f"In bold: what changes what storage sees. {'The same on every storage.' if same and len(reading.climbs) > 1 else ''}"
+    caption = f"Bold: settings that affect storage I/O. {'Identical on every storage.' if same and len(reading.climbs) > 1 else ''}"
     return Section(
         name="settings",
         title=f"All {words.plural(len(rows), 'setting')}",

@@ -31,9 +31,24 @@ class Account(NamedTuple):
     uid: int
     gid: int
 
-    def owns(self, path: Path) -> None:
-        """Give it the file or directory."""
-        os.chown(path, self.uid, self.gid, follow_symlinks=False)
+    @property
+    def owner(self) -> tuple[int, int]:
+        """Its user and group."""
+        return self.uid, self.gid
+
+    @property
+    def rights(self) -> dict[str, Any]:
+        """Popen's arguments for a process with its rights and no more."""
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+    def owns(self, handle: int) -> None:
+        """Give it the open file or directory."""
+        os.fchown(handle, *self.owner)
+
+    def passes(self, handle: int) -> None:
+        """Let it pass through the open directory, which stays ours: it can neither list it nor change what lies in it."""
+        os.fchown(handle, -1, self.gid)
+        os.fchmod(handle, 0o710)
 
 
 def server_account() -> Account | None:
@@ -46,7 +61,7 @@ def server_account() -> Account | None:
         except KeyError:
             continue
         return Account(name, entry.pw_uid, entry.pw_gid)
-    raise PlanError("choosing the server's account", seen=f"there is none of {', '.join(ACCOUNTS)}", do="create one, or start kneebench as an ordinary user")
+    raise PlanError("choosing the server's account", seen=f"none of {', '.join(ACCOUNTS)} exists", do="create one, or start kneebench as an ordinary user")
 
 
 def bar(account: Account | None, path: Path) -> Path | None:
@@ -63,6 +78,19 @@ def _may_enter(account: Account, seen: os.stat_result) -> bool:
     if seen.st_gid == account.gid:
         return bool(seen.st_mode & stat.S_IXGRP)
     return bool(seen.st_mode & stat.S_IXOTH)
+
+
+def may_replace(account: Account | None, path: Path) -> bool:
+    """Whether the account could put something else in the place of what we make in a directory, there or above it."""
+    real = path.resolve()
+    return account is not None and any(_may_rename_in(account, p.stat()) for p in (real, *real.parents))
+
+
+def _may_rename_in(account: Account, seen: os.stat_result) -> bool:
+    if seen.st_uid == account.uid:
+        return True
+    open_to = seen.st_mode & (stat.S_IWGRP if seen.st_gid == account.gid else stat.S_IWOTH)
+    return bool(open_to) and not seen.st_mode & stat.S_ISVTX
 
 
 def covers_possible() -> bool:
@@ -83,13 +111,13 @@ def as_account(account: Account | None, argv: Sequence[str | Path], reach: Seque
         return command, {}
     barred = {path.resolve(): top for path in reach if (top := bar(account, path))}
     if not barred:
-        return command, {"user": account.uid, "group": account.gid, "extra_groups": []}
+        return command, account.rights
     path, top = next(((path, path) for path in barred if not _may_enter(account, path.stat())), next(iter(barred.items())))
     if top == path or not covers_possible():
         raise PlanError(
             f"opening {path} to the account {account.name!r}",
-            seen=f"{top} bars the way and no mount namespace can be made here",
-            do=f"use a directory outside of {top}",
+            seen=f"{top} blocks the path and no mount namespace can be created here",
+            do=f"use a directory outside {top}",
         )
     drop = ["setpriv", f"--reuid={account.uid}", f"--regid={account.gid}", "--clear-groups", "--", *command]
     return ["unshare", "--mount", "--propagation", "private", "sh", "-c", f"{_covering(barred, stash)}exec {shlex.join(drop)}"], {}

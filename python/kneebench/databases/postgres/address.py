@@ -20,6 +20,8 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pydantic import SecretStr, ValidationError
 
+from kneebench._core import NO_LIMITS
+from kneebench._core import Address as CoreAddress
 from kneebench.databases.postgres.advice import advice, refusal
 from kneebench.databases.postgres.patience import Patient
 from kneebench.errors import KneebenchError, PlanError
@@ -36,12 +38,12 @@ def address_of(url: str) -> Address:
     doing = f"reading the URL {without_passwords(url)}"
     try:
         given: dict[str, Any] = {key: value for key, value in conninfo_to_dict(url).items() if value is not None}
-    except psycopg.Error as error:
+    except (psycopg.Error, UnicodeError) as error:
         raise PlanError(
             doing, seen=str(error).strip().replace(url, "the URL"), do="write it as postgresql://user@host:5432/database?sslmode=verify-full"
         ) from None
     if unknown := sorted(set(given) - UNDERSTOOD):
-        raise PlanError(doing, seen=f"we cannot use {', '.join(unknown)}", do=f"use {', '.join(sorted(UNDERSTOOD))}")
+        raise PlanError(doing, seen=f"unsupported parameters: {', '.join(unknown)}", do=f"use {', '.join(sorted(UNDERSTOOD))}")
     user = given.get("user") or os.environ.get("PGUSER") or getpass.getuser()
     bare = {"host": given.get("host", "localhost"), "port": given.get("port", 5432), "user": user, "database": given.get("dbname", user)}
     bare |= {key: given[key] for key in ("sslmode", "sslrootcert") if key in given}
@@ -67,6 +69,20 @@ def _from_passfile(address: Address, named: str | None) -> str | None:
     return None
 
 
+def core_address(address: Address) -> CoreAddress:
+    """The address as the Rust core takes it."""
+    return CoreAddress(
+        protocol="postgres",
+        host=address.host,
+        port=address.port,
+        user=address.user,
+        password=address.password.get_secret_value() if address.password else None,
+        database=address.database,
+        sslmode=address.sslmode,
+        sslrootcert=address.sslrootcert,
+    )
+
+
 def parameters(address: Address, database: str = "") -> dict[str, str]:
     """The address as psycopg takes it; `database` in place of the address's own.
 
@@ -83,6 +99,7 @@ def parameters(address: Address, database: str = "") -> dict[str, str]:
 def connect(address: Address, database: str = "", limit_s: float | None = None) -> Patient:
     """A connection in autocommit whose answers may take `limit_s`; raises PlanError with the server's words where it refuses.
 
+    Limits that the server, the role or the database puts on sessions are lifted for it.
     It speaks the simple protocol: the extended one leaves a portal open in a transaction, and with it a snapshot
     that would keep dead rows from being vacuumed.
     """
@@ -91,20 +108,15 @@ def connect(address: Address, database: str = "", limit_s: float | None = None) 
         connection = Patient.connect(
             text, connect_timeout=10, application_name="kneebench", autocommit=True, cursor_factory=psycopg.ClientCursor, prepare_threshold=None
         )
+        connection.limit_s = limit_s
+        connection.execute(NO_LIMITS.encode())
+    except UnicodeError as error:  # psycopg looks the name up itself
+        raise PlanError(f"resolving the host {address.host}", seen=_words(error), do="correct the host of the URL") from None
     except psycopg.Error as error:
         raise PlanError(
             f"connecting to {address.host}:{address.port} as {address.user}", seen=_words(error), do=advice(error.sqlstate or "", str(error), address)
         ) from None
-    connection.limit_s = limit_s
     return connection
-
-
-def unhurried(session: psycopg.Connection[tuple[Any, ...]]) -> None:
-    """Lift the server's limits on how long one session's statements may take and how long it may be idle."""
-    for limit in ("statement_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"):
-        session.execute(f"SET {limit} = 0".encode())
-    if session.info.server_version >= 170000:
-        session.execute("SET transaction_timeout = 0")
 
 
 @contextlib.contextmanager
@@ -123,10 +135,18 @@ def explained(doing: str, address: Address | None = None) -> Iterator[None]:
 
 def answers(address: Address) -> bool:
     """True where a server takes connections there: asked without logging in to the workload's database, so nothing is counted."""
+    return _ping(address) == pq.Ping.OK
+
+
+def runs_there(address: Address) -> bool:
+    """True also where it starts up, recovers or shuts down, and takes none yet, or none any more."""
+    return _ping(address) in (pq.Ping.OK, pq.Ping.REJECT)
+
+
+def _ping(address: Address) -> int:
     asked = {**parameters(address, "postgres"), "password": "", "connect_timeout": "5"}
-    text = make_conninfo("", **asked)
-    return pq.PGconn.ping(text.encode()) == pq.Ping.OK
+    return pq.PGconn.ping(make_conninfo("", **asked).encode())
 
 
-def _words(error: psycopg.Error) -> str:
+def _words(error: Exception) -> str:
     return " ".join(str(error).split())

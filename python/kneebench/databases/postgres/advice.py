@@ -8,19 +8,22 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
+import psycopg
+
+from kneebench._core import ConnectError, LoadError
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Address
 
-PASSWORD = "correct the user of the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"  # noqa: S105 (words)
-HOST_LINE = "let the server's pg_hba.conf take this user, database and host, with TLS or without as the URL's sslmode says"
-CONNECTIONS = "raise max_connections on the server, end other sessions, or lower ladder.users' upper end or workload.connections"
-DATABASE = "create the database, or correct the URL's"
-ROOM = "free some room where the server's files are, or lower workload.warehouses"
-RIGHTS = "grant the role what the server's words name (`kneebench check` lists what it needs), or name another role in the URL"
-START = "start the server, or correct host and port of the URL"
-RUN_AGAIN = "see in the server's log why it was shut down or restarted, then run again"
+PASSWORD = "correct the user in the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"  # noqa: S105 (words)
+HOST_LINE = "allow this user, database and host in the server's pg_hba.conf, with or without TLS as the URL's sslmode requires"
+CONNECTIONS = "raise max_connections on the server, end other sessions, or lower the upper end of ladder.users or workload.connections"
+DATABASE = "create the database, or correct its name in the URL"
+ROOM = "free disk space where the server's files are, or lower workload.warehouses"
+RIGHTS = "grant the role the right named in the message (`kneebench check` lists the required rights), or use another role in the URL"
+START = "start the server, or correct host and port in the URL"
+RUN_AGAIN = "see the server's log for why it was shut down or restarted, then run again"
 BY_STATE = {
-    "25006": "name the primary in the URL: a standby takes no writes",
+    "25006": "use the primary in the URL: a standby is read-only",
     "28000": HOST_LINE,
     "28P01": PASSWORD,
     "3D000": DATABASE,
@@ -31,7 +34,16 @@ BY_STATE = {
     "55006": "end the other sessions on that database (pg_stat_activity names them)",
 }
 """All of them are wrong with what the plan names, and come back until something is changed."""
-PASSING = {"57P01": RUN_AGAIN, "57P02": RUN_AGAIN, "57P03": "wait until the server has started, then run again"}
+LIMITS = {
+    "57014": "statement_timeout",
+    "55P03": "lock_timeout",
+    "25P03": "idle_in_transaction_session_timeout",
+    "25P04": "transaction_timeout",
+    "57P05": "idle_session_timeout",
+}
+"""Settings that end a statement or a session. Ours lift them first of all, which is too late for a limit of a few milliseconds."""
+LIFTED = {state: f"remove {name} where it is set, for the server, role or database: ALTER ROLE ... SET {name} = 0" for state, name in LIMITS.items()}
+PASSING = LIFTED | {"57P01": RUN_AGAIN, "57P02": RUN_AGAIN, "57P03": "wait until the server has started, then run again"}
 BY_WORDS = {  # the password first: with sslmode=prefer a second try without TLS adds words on pg_hba.conf
     "password|fe_sendauth|role .* does not exist|not permitted to log in": PASSWORD,
     "pg_hba|Ident authentication|Peer authentication|peer authentication": HOST_LINE,
@@ -40,30 +52,31 @@ BY_WORDS = {  # the password first: with sslmode=prefer a second try without TLS
     "permission denied": RIGHTS,
     "refused|No such file|resolve|could not translate|timeout expired|No route|unreachable": START,
     "starting up|shutting down|recovery": PASSING["57P03"],
-    "(?i:ssl|certificate)": "correct sslmode and sslrootcert of the URL",
+    "(?i:ssl|certificate)": "correct sslmode and sslrootcert in the URL",
 }
 
 
-def state_of(words: str) -> str:
-    """The SQLSTATE that our core writes behind a server's words; empty where there is none.
+def state_of(error: BaseException | None) -> str:
+    """The SQLSTATE of an error or of the error that caused it: psycopg's `sqlstate`, our core's `code`; empty where there is none.
 
-    >>> state_of("FATAL: too many clients already (SQLSTATE 53300)")
-    '53300'
+    >>> state_of(ValueError("no SQLSTATE"))
+    ''
     """
-    found = re.search(r"SQLSTATE (\w{5})", words)
-    return found[1] if found else ""
+    if isinstance(error, psycopg.Error | LoadError | ConnectError):
+        return (error.sqlstate if isinstance(error, psycopg.Error) else error.code) or ""
+    return state_of(error.__cause__) if error else ""
 
 
 def by_hand(address: Address) -> str:
     """The command that asks the same of the server as we did, the password left out.
 
     >>> by_hand(Address(host="db", user="me", database="shop", sslmode="require"))
-    'try it by hand: psql "postgresql://me@db:5432/shop?sslmode=require"'
+    'test the connection with: psql "postgresql://me@db:5432/shop?sslmode=require"'
     """
     host = f"/{quote(address.database)}?host={quote(address.host, safe='')}&port={address.port}&"
     there = host if address.host.startswith("/") else f"{address.host}:{address.port}/{quote(address.database)}?"
     root = f"&sslrootcert={quote(address.sslrootcert)}" if address.sslrootcert else ""
-    return f'try it by hand: psql "postgresql://{quote(address.user, safe="")}@{there}sslmode={address.sslmode}{root}"'
+    return f'test the connection with: psql "postgresql://{quote(address.user, safe="")}@{there}sslmode={address.sslmode}{root}"'
 
 
 def advice(state: str, words: str, address: Address | None) -> str:
@@ -75,7 +88,7 @@ def advice(state: str, words: str, address: Address | None) -> str:
         for pattern, do in BY_WORDS.items():
             if re.search(pattern, words):
                 return do
-    return by_hand(address) if address else "see the server's log, and its SQLSTATE in appendix A of PostgreSQL's manual; then run again"
+    return by_hand(address) if address else "see the server's log and the SQLSTATE in appendix A of the PostgreSQL manual, then run again"
 
 
 def refusal(doing: str, words: str, state: str, address: Address | None = None) -> KneebenchError:

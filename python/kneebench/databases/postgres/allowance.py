@@ -32,11 +32,11 @@ def too_few_connections(connection: psycopg.Connection[tuple[Any, ...]], subject
     wanted = min(last, plan.workload.connections or last)
     if wanted <= free:
         return
-    limit = "" if of_role < 0 else f", the role may have {of_role}"
+    limit = "" if of_role < 0 else f", the role allows {of_role}"
     yield Finding(
         level="error" if fixed else "warning",
         subject=subject,
-        seen=f"max_connections is {most}, {reserved} of them reserved, {used} in use{limit}: {free} users at once get in, the plan has up to {wanted}",
+        seen=f"max_connections is {most}, {reserved} of them reserved, {used} in use{limit}: {free} users can connect, the plan needs up to {wanted}",
         do=f"raise {'max_connections' if of_role < 0 else 'max_connections and the CONNECTION LIMIT of the role'} "
-        f"(the climb wants {wanted + OURS} free), or set {'ladder.users' if fixed else 'the upper end of ladder.users'} or workload.connections to {free}",
+        f"(the climb needs {wanted + OURS} free), or set {'ladder.users' if fixed else 'the upper end of ladder.users'} or workload.connections to {free}",
     )

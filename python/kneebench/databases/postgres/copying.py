@@ -2,10 +2,14 @@
 
 The plain copy reads and writes every byte (never copy_file_range, which may share blocks on XFS and btrfs: the
 run would then pay for copy on write). Clones share them on request: FICLONE, ioctl_ficlonerange(2).
+
+What is duplicated belongs to us and holds directories and regular files only, else it is refused: root reads for the
+server's account here, and may read nothing that the account could have put there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -17,8 +21,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from kneebench.databases.postgres.account import Account
 from kneebench.errors import PlanError
+from kneebench.lab.folder import Folder, require_ours
 from kneebench.lab.removal import MARKER
 from kneebench.records import Event, Watch
 
@@ -29,23 +33,29 @@ LEFT_BEHIND = frozenset([MARKER, "postmaster.pid", "postmaster.opts"])
 
 
 class File(NamedTuple):
-    """A file to be duplicated."""
+    """A file to be duplicated from one directory to another."""
 
-    source: Path
-    target: Path
+    source: Folder
+    target: Folder
+    name: str
     size_bytes: int
 
 
-def duplicate(source: Path, target: Path, how: Literal["copy", "clone"], account: Account | None, watch: Watch, doing: str = "restoring") -> int:
-    """Duplicate the tree under `source` into the empty directory `target`, with modes, for the account; bytes of its files.
+def duplicate(source: Folder, target: Folder, how: Literal["copy", "clone"], watch: Watch, doing: str = "restoring") -> int:
+    """Duplicate the tree under `source` into the empty directory `target`, with modes; bytes of its files. The copy belongs to us.
 
-    Raises PlanError where the file system is full or cannot clone.
+    Raises PlanError where the file system is full or cannot clone, Refused where something in `source` is not ours or no plain file.
     """
-    files = sorted(_skeleton(source, target, account), key=lambda file: -file.size_bytes)
+    with contextlib.ExitStack() as opened:
+        files = sorted(_skeleton(source, target, opened), key=lambda file: -file.size_bytes)
+        return _duplicated(files, source.path, target.path, how, watch, doing)
+
+
+def _duplicated(files: Sequence[File], source: Path, target: Path, how: Literal["copy", "clone"], watch: Watch, doing: str) -> int:
     total = sum(file.size_bytes for file in files)
     one = _copy if how == "copy" else _clone
     with ThreadPoolExecutor(THREADS, thread_name_prefix="restore") as threads:
-        tasks = {threads.submit(_file, one, file, account): file.size_bytes for file in files}
+        tasks = {threads.submit(_file, one, file): file.size_bytes for file in files}
         try:
             for share, left_s in _progress(tasks, total):
                 watch(Event(kind="progress", doing=doing, share=share, left_s=left_s))
@@ -68,27 +78,23 @@ def _progress(tasks: dict[Future[None], int], total: int) -> Iterator[tuple[floa
         yield share, (time.monotonic() - began) * (1 - share) / share if share else None
 
 
-def _skeleton(source: Path, target: Path, account: Account | None) -> Iterator[File]:
-    """Make the directories; yield the files."""
-    for folder, _, names in os.walk(source):
-        here = target / Path(folder).relative_to(source)
-        here.mkdir(exist_ok=True)
-        here.chmod(stat.S_IMODE(Path(folder).stat().st_mode))
-        if account:
-            account.owns(here)
-        for name in names:
-            if name not in LEFT_BEHIND:
-                path = Path(folder, name)
-                yield File(path, here / name, path.stat().st_size)
+def _skeleton(source: Folder, target: Folder, opened: contextlib.ExitStack) -> Iterator[File]:
+    """Make the directories; yield the files. The directories (some thirty of a cluster) stay open until `opened` ends."""
+    seen, there = require_ours(source.handle, source.path), source.plain()
+    os.fchmod(target.handle, stat.S_IMODE(seen.st_mode))
+    for name in there.files:
+        if name not in LEFT_BEHIND:
+            yield File(source, target, name, os.stat(name, dir_fd=source.handle, follow_symlinks=False).st_size)
+    for name in there.folders:
+        yield from _skeleton(opened.enter_context(source.inner(name)), opened.enter_context(target.make(name)), opened)
 
 
-def _file(one: Callable[[int, int], None], file: File, account: Account | None) -> None:
-    source = os.open(file.source, os.O_RDONLY)
+def _file(one: Callable[[int, int], None], file: File) -> None:
+    source = file.source.reading(file.name)
     try:
-        target = os.open(file.target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IMODE(os.fstat(source).st_mode))
+        seen = require_ours(source, file.source.path / file.name)
+        target = file.target.creating(file.name, stat.S_IMODE(seen.st_mode))
         try:
-            if account:
-                os.fchown(target, account.uid, account.gid)
             one(source, target)
         finally:
             os.close(target)
@@ -112,36 +118,35 @@ def _clone(source: int, target: int) -> None:
 def _explained(error: OSError, source: Path, target: Path, how: str) -> Exception:
     doing = f"restoring {source} to {target}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return PlanError(doing, seen="the file system is full", do="free some room, or lower workload.warehouses")
+        return PlanError(doing, seen="the file system is full", do="free disk space, or lower workload.warehouses")
     if how == "clone" and error.errno in (errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY):
         return PlanError(
-            doing, seen=f"no reflink can be made here ({error.strerror})", do='put image_path and the storage on one XFS or btrfs, or set restore = "copy"'
+            doing, seen=f"reflinks are not supported here ({error.strerror})", do='put image_path and the storage on one XFS or btrfs, or set restore = "copy"'
         )
-    return PlanError(doing, seen=f"{error.strerror}: {error.filename or ''}", do="look at the permissions and the health of the storage")
+    return PlanError(doing, seen=f"{error.strerror}: {error.filename or ''}", do="check the permissions and the health of the storage")
 
 
-def cool(folders: Sequence[Path]) -> None:
+def cool(folders: Sequence[Folder]) -> None:
     """Write everything out and drop the folders' files from the page cache, so that a climb starts cold.
 
     DONTNEED drops only clean pages, hence syncfs(2) first. Files of a tmpfs are their page cache and stay.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     for folder in folders:
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            if libc.syncfs(handle):
-                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
-        finally:
-            os.close(handle)
+        if libc.syncfs(folder.handle):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder.path))
     for folder in folders:
-        for path in folder.rglob("*"):
-            if path.is_file():
-                _forget(path)
+        _forget(folder)
 
 
-def _forget(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(handle)
+def _forget(folder: Folder) -> None:
+    there = folder.listed()
+    for name in there.folders:
+        with folder.inner(name) as inner:
+            _forget(inner)
+    for name in there.files:
+        file = folder.reading(name)
+        try:
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(file)

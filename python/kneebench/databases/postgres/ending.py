@@ -29,7 +29,7 @@ def reason(exit_code: int | None, log: Path, started_s: float) -> str:
         return f"a process of the server died: {' / '.join(crashes[-2:])}{_memory_hint(started_s)}" if crashes else ""
     how = f"exit code {exit_code}" if exit_code >= 0 else f"killed by {signal.Signals(-exit_code).name}"
     said = " / ".join(dict.fromkeys([*crashes[-2:], *_tail(log)[-5:]])) or "nothing"
-    return f"the server ended ({how}){_memory_hint(started_s)}; its last lines: {said}"
+    return f"the server ended ({how}){_memory_hint(started_s)}; last log lines: {said}"
 
 
 def keep_log(log: Path, folder: Path) -> str:
@@ -42,7 +42,7 @@ def keep_log(log: Path, folder: Path) -> str:
             old.unlink(missing_ok=True)
     except OSError:
         return ""
-    return f"; its log is kept in {kept}"
+    return f"; full log: {kept}"
 
 
 def _tail(log: Path) -> list[str]:
@@ -57,7 +57,7 @@ def _tail(log: Path) -> list[str]:
 def _memory_hint(started_s: float) -> str:
     """A word on the kernel's out-of-memory killer, where its log (readable by root) tells of one since the server's start."""
     killed = [text for at_s, text in _kernel_lines() if at_s >= started_s and "Killed process" in text and "(postgres)" in text]
-    return f"; the kernel killed for want of memory: {killed[-1]}" if killed else ""
+    return f"; the kernel killed a process because memory ran out: {killed[-1]}" if killed else ""
 
 
 def _kernel_lines() -> list[tuple[float, str]]:

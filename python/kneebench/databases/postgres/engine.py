@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import psutil
 
@@ -22,10 +23,10 @@ from kneebench.databases.engine import Engine, finding_of
 from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.account import Account, server_account
 from kneebench.databases.postgres.builds import Build, find_build
-from kneebench.databases.postgres.cluster import DATABASE, configure, move_log, own
-from kneebench.databases.postgres.copying import cool, duplicate
+from kneebench.databases.postgres.cluster import DATABASE
 from kneebench.databases.postgres.launcher import Launch, Running, running
 from kneebench.databases.postgres.remote import RemotePostgres
+from kneebench.databases.postgres.restoring import restore
 from kneebench.databases.postgres.room import Place, crowded, device_of, log_room_bytes, obstacles, places, require, to_need_less
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
@@ -41,16 +42,21 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.drives import existing, mount_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.explanation import dotted
 from kneebench.plan.footprint import data_bytes, image_bytes, shared_buffers_bytes
 from kneebench.plan.plan import Storage
-from kneebench.records import Cell, Event, Finding, Watch
+from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
 from kneebench.units import size
 
 REFLINKING = frozenset(["btrfs", "xfs", "bcachefs"])
 
 
 def open_engine(plan: Plan, journal: Journal) -> Engine:
-    """The engine that the plan asks for; changes nothing."""
+    """The engine that the plan asks for; changes nothing. Raises PlanError for a plan of results, which has no commands any more."""
+    if plan.kept_commands:
+        raise PlanError(
+            f"reading {dotted(plan.kept_commands[0])}", seen="this is the placeholder that results keep in place of a command", do="write the command itself"
+        )
     if any(plan.urls.values()):
         return RemotePostgres(plan, journal)
     return OwnPostgres(plan, journal)
@@ -105,7 +111,7 @@ class OwnPostgres:
     def _findings(self) -> Iterator[Finding]:
         yield Finding(level="ok", subject="PostgreSQL", seen=f"version {self.build.version} in {self.build.bin_dir}")
         if self.account:
-            yield Finding(level="ok", subject="account", seen=f"started by root, the server runs as {self.account.name!r}")
+            yield Finding(level="ok", subject="account", seen=f"kneebench runs as root; the server runs as {self.account.name!r}")
         for storage in self.plan.storages.values():
             yield from self._obstacles(storage)
         yield self._image_finding()
@@ -126,7 +132,10 @@ class OwnPostgres:
             or list(self._crowded(self._with_image(there)))
             or [
                 Finding(
-                    level="ok", subject=str(place.path), seen=f"{place.holds}: up to {size(place.needs_bytes)} would be written, and removed after each climb"
+                    level="ok",
+                    subject=str(place.path),
+                    seen=f"{place.holds}: up to {size(place.needs_bytes)} to be written, removed after each climb",
+                    writes_bytes=place.needs_bytes,
                 )
                 for place in there
             ]
@@ -146,39 +155,49 @@ class OwnPostgres:
         folder = self.plan.database.image_path.absolute()
         if images.find(folder, self.recipe):
             return []
-        return [Place(existing(folder), "image", image_bytes(self.plan.workload.warehouses))]
+        return [Place(existing(folder), "base image", image_bytes(self.plan.workload.warehouses))]
 
     def _cores_missing(self) -> Iterator[Finding]:
         missing = sorted(set(self.plan.database.cores) - os.sched_getaffinity(0))
         if missing:
-            yield Finding(level="error", subject="database.cores", seen=f"we may not run on {', '.join(map(str, missing))}", do="name cores of this machine")
+            yield Finding(
+                level="error",
+                subject="database.cores",
+                seen=f"not available to this process: core {', '.join(map(str, missing))}",
+                do="use cores of this machine",
+            )
         elif self.plan.database.cores and not shutil.which("taskset"):
-            yield Finding(level="error", subject="database.cores", seen="taskset (util-linux) is missing", do="install it, or leave the cores out")
+            yield Finding(level="error", subject="database.cores", seen="taskset (util-linux) is missing", do="install it, or remove database.cores")
 
     def _cloning(self) -> Iterator[Finding]:
         """A clone shares blocks with the image, so both must lie on one file system that can."""
         for name, storage in self.plan.storages.items() if self.plan.database.restore == "clone" else ():
             image, there = mount_of(self.plan.database.image_path), mount_of(storage.path or Path())
             if image.source != there.source or there.type not in REFLINKING:
-                seen = f"the image lies on {image.source} ({image.type}), the storage on {there.source} ({there.type})"
+                seen = f"the base image is on {image.source} ({image.type}), the storage on {there.source} ({there.type})"
                 yield Finding(level="error", subject=f"clone to {name!r}", seen=seen, do='put both on one XFS or btrfs, or set restore = "copy"')
 
     def _image_finding(self) -> Finding:
         folder = self.plan.database.image_path.absolute()
         if image := images.find(folder, self.recipe):
-            return Finding(level="ok", subject=f"image {image.folder}", seen=f"built, {size(image.size_bytes)}: it is used again")
+            return Finding(level="ok", subject="base image", seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused")
         [place] = self._image_place()
-        written = f"about {size(data_bytes(self.plan.workload.warehouses))} would be written, and kept"
+        kept_bytes = data_bytes(self.plan.workload.warehouses)
+        written = f"{folder / self.recipe.key}: about {size(kept_bytes)} to be written and kept"
         return next(
             itertools.chain(obstacles(place, self.account), self._crowded([place])),
-            Finding(level="ok", subject=f"image {folder / self.recipe.key}", seen=written),
+            Finding(level="ok", subject="base image", seen=written, keeps_bytes=kept_bytes),
         )
+
+    def where(self, storage: str) -> Whereabouts:
+        """On this machine, as the plan says."""
+        return Whereabouts(here=True, seen="on this machine", cores=tuple(self._cores()), paths=self.plan.storages[storage].paths)
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Build the image, or find it; nothing is loaded that could not be restored for want of room beside it."""
-        require([self._image_finding()], "making room for the image")
+        require([self._image_finding()], "making room for the base image")
         for name, storage in self.plan.storages.items():
-            require(list(self._crowded(self._with_image(self._places(storage)))), f"making room for the image and a copy of it on {name!r}")
+            require(list(self._crowded(self._with_image(self._places(storage)))), f"making room for the base image and its copy on {name!r}")
         with self._launch() as launch:
             check_settings(launch, self.settings)
             self._image = images.prepare(self.plan.database.image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
@@ -198,7 +217,7 @@ class OwnPostgres:
             data, log = self._put_in_place(storage, stack, watch, doing)
             launch = stack.enter_context(self._launch())
             process = stack.enter_context(running(launch, data, self.journal, reach=[log] if log else []))
-            server = self._server(process, time.monotonic() - began)
+            server = self._server(storage, process, time.monotonic() - began)
             stack.callback(server.close)
             watch(Event(kind="end", doing=doing, share=1.0, data={"restore_s": server.restore_s}))
             yield server
@@ -208,24 +227,20 @@ class OwnPostgres:
         name = f".kneebench-{uuid.uuid4().hex[:12]}"
 
         def make(place: Path, what: str) -> Path:
-            return own(stack.enter_context(self.journal.directory(place.resolve() / f"{name}-{what}", f"a restored database's {what}")), self.account)
+            return stack.enter_context(self.journal.directory(place.resolve() / f"{name}-{what}", f"a restored database's {what}"))
 
         try:
-            data = make(storage.path or Path(), "data") / "data"
-            duplicate(self._image.data, data, "clone" if self.plan.database.restore == "clone" else "copy", self.account, watch, doing)
-            log = make(storage.log_path, "log") if storage.log_path else None
-            if log:
-                move_log(data, log, self.account)
-            configure(data, self.settings, self.account)
-            cool([self._image.data, data, *([log] if log else [])])
+            place, log = make(storage.path or Path(), "data"), make(storage.log_path, "log") if storage.log_path else None
+            how: Literal["copy", "clone"] = "clone" if self.plan.database.restore == "clone" else "copy"
+            data = restore(self._image, place, log, how, self.settings, self.account, watch, doing)
         except OSError as error:
-            raise PlanError(doing, seen=str(error), do="look at the permissions, the free space and the health of the storage") from error
+            raise PlanError(doing, seen=str(error), do="check the permissions, the free space and the health of the storage") from error
         return data, log
 
-    def _server(self, process: Running, restore_s: float) -> PostgresServer:
+    def _server(self, storage: Storage, process: Running, restore_s: float) -> PostgresServer:
         address = process.address.model_copy(update={"database": DATABASE})
         notes = []
         if self.plan.database.restore == "clone":
-            notes.append("restored by reflink: the first write to each block pays for its copy during the run")
-        here = Process(process.family, process.ending, tuple(self._cores()))
+            notes.append("restored by reflink: the first write to each block includes its copy-on-write")
+        here = Process(process.family, process.ending, tuple(self._cores()), storage.paths)
         return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)

@@ -22,19 +22,20 @@ from kneebench.databases.postgres.address import answers
 from kneebench.databases.postgres.advice import state_of
 from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.ending import keep_log, last_lines, reason
-from kneebench.databases.postgres.runtime import PORT, socket_of
+from kneebench.databases.postgres.runtime import PORT, socket_folder, socket_of
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
+from kneebench.lab.processes import family, living_in
 from kneebench.records import Address
 
 START_LIMIT_S = 120.0
 USER = "kneebench"
 TO_CHANGE = {
-    "No space left on device|Disk quota exceeded": "free some room on the file system of that directory, or name another in the plan",
+    "No space left on device|Disk quota exceeded": "free disk space in that directory, or use another in the plan",
     "could not (map anonymous|create) shared memory|Cannot allocate memory": "lower shared_buffers or max_connections in database.settings",
-    "configuration|invalid value for parameter|invalid argument|must be (a power|between)": "correct database.settings, whose key its words name",
-    "Permission denied|[Rr]ead-only file system": "let the server's account write to that directory, or name another in the plan",
-    "error while loading shared libraries|could not find|was not found": "install the rest of that PostgreSQL, or correct database.bin_dir",
+    "configuration|invalid value for parameter|invalid argument|must be (a power|between)": "correct the key of database.settings that the message names",
+    "Permission denied|[Rr]ead-only file system": "allow the server's account to write to that directory, or use another in the plan",
+    "error while loading shared libraries|could not find|was not found": "install the missing files of that PostgreSQL, or correct database.bin_dir",
 }
 """What to do, by the words of `postgres` and `initdb` where the plan, or what it names, must be changed."""
 LOST_LOGS = "lost-servers"
@@ -69,7 +70,7 @@ class Running:
 
     def __init__(self, process: subprocess.Popen[bytes], launch: Launch, data: Path, lost_logs: Path) -> None:
         self.process, self.launch, self.data, self.lost_logs, self.started_s = process, launch, data, lost_logs, time.monotonic()
-        self.address = Address(host=str(launch.runtime), port=PORT, user=USER, database="postgres")
+        self.address = Address(host=str(socket_folder(launch.runtime)), port=PORT, user=USER, database="postgres")
 
     def answers(self) -> bool:
         """True where it takes connections."""
@@ -77,11 +78,7 @@ class Running:
 
     def family(self) -> list[int]:
         """Its process ids: the postmaster and its children."""
-        try:
-            postmaster = psutil.Process(self.process.pid)
-            return [postmaster.pid, *(child.pid for child in postmaster.children())]
-        except psutil.NoSuchProcess:
-            return []
+        return family(self.process.pid)
 
     def ending(self) -> str:
         """What was seen of its end, or of a crash that it recovered from, and where its log is kept; empty while all is well."""
@@ -94,10 +91,10 @@ class Running:
         try:
             yield
         except KneebenchError as error:
-            ending = "" if state_of(error.seen) else self.ending()
+            ending = "" if state_of(error) else self.ending()
             if not ending:
                 raise
-            raise _broken_off(error.doing, f"{error.seen}; {ending}", ending, "see in the server's log why it ended, then run again") from error
+            raise _broken_off(error.doing, f"{error.seen}; {ending}", ending, "see the server's log for why it ended, then run again") from error
 
     def stop(self, *, keep: bool, limit_s: float = 600.0) -> None:
         """End it: a fast shutdown with its checkpoint where the data is kept, else an immediate one; then SIGKILL.
@@ -116,7 +113,14 @@ class Running:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     member.kill()
             self.process.wait(20.0)
-        _free_segment(self.data)
+        self._free_segments()
+
+    def _free_segments(self) -> None:
+        """Free the System V segment (56 bytes, the lock on the data directory) that a killed server left. The kernel says which it made:
+        what postmaster.pid says anybody with the account's rights may have written."""
+        account = self.launch.account
+        for segment in _segments(self.process.pid, account.uid if account else os.geteuid()):
+            ctypes.CDLL(None).shmctl(segment, 0, None)  # 0 is IPC_RMID
 
 
 @contextlib.contextmanager
@@ -125,41 +129,40 @@ def running(launch: Launch, data: Path, journal: Journal, *, reach: Sequence[Pat
 
     Raises PlanError for settings that it refuses, KneebenchError where it ends or does not answer in time.
     """
-    _clear_way(data, launch.runtime)
-    command, more = launch.command("postgres", "-D", data, "-k", launch.runtime, "-p", str(PORT), reach=(data, *reach))
+    _require_free(data, launch.runtime)
+    command, more = launch.command("postgres", "-D", data, "-k", socket_folder(launch.runtime), "-p", str(PORT), reach=(data, *reach))
     with launch.log.open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **more)
     server = Running(process, launch, data, journal.folder.parent / LOST_LOGS)
     with contextlib.ExitStack() as ends:
         ends.callback(server.stop, keep=False)
-        ends.enter_context(journal.process(process.pid, f"the PostgreSQL server over {data}"))
+        ends.enter_context(journal.process(process.pid, f"the PostgreSQL server on {data}"))
         ends.callback(server.stop, keep=False)
         _await_start(server)
         yield server
         server.stop(keep=keep)
         if keep and process.returncode != 0:
-            raise KneebenchError("shutting the server down", seen=server.ending(), do="run again: what it held is not kept")
+            raise KneebenchError("shutting down the server", seen=server.ending(), do="run again: its data were discarded")
 
 
-def _free_segment(data: Path) -> None:
-    """Free the System V segment (56 bytes, the lock on the data directory) that a killed server left: the 7th line of its postmaster.pid."""
-    with contextlib.suppress(OSError, IndexError, ValueError):
-        segment = int((data / "postmaster.pid").read_text().splitlines()[6].split()[1])
-        ctypes.CDLL(None).shmctl(segment, 0, None)  # 0 is IPC_RMID
+def _segments(creator: int, user: int) -> list[int]:
+    """The ids of the System V segments that a process made and that belong to a user still: sysvipc_shm in proc(5)."""
+    with contextlib.suppress(FileNotFoundError):
+        names, *rows = (line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines())
+        segments = [dict(zip(names, map(int, row), strict=True)) for row in rows]
+        return [one["shmid"] for one in segments if (one["cpid"], one["uid"], one["cuid"]) == (creator, user, user)]
+    return []
 
 
-def _clear_way(data: Path, runtime: Path) -> None:
-    """Remove a postmaster.pid that no living server holds; raise where one does, or where the socket's name is taken."""
-    lock = data / "postmaster.pid"
-    if lock.exists():
-        pid = int(lock.read_text().split()[0])
-        if psutil.pid_exists(pid) and "postgres" in psutil.Process(pid).name():
-            raise KneebenchError(
-                f"starting the server over {data}", seen=f"another server (process {pid}) runs over it", do="stop that one first, or run kneebench clean"
-            )
-        lock.unlink()
+def _require_free(data: Path, runtime: Path) -> None:
+    """Raises where a server runs over the data, or where the socket's name is taken. A postmaster.pid is left to `postgres` itself."""
+    if others := living_in(data.resolve()):
+        pids = ", ".join(str(other.pid) for other in others)
+        raise KneebenchError(
+            f"starting the server on {data}", seen=f"another server (process {pids}) uses it", do="stop that server first, or run `kneebench clean`"
+        )
     if socket_of(runtime).exists():
-        raise KneebenchError(f"starting the server in {runtime}", seen=f"the socket {socket_of(runtime)} is there already", do="run kneebench clean")
+        raise KneebenchError(f"starting the server in {runtime}", seen=f"the socket {socket_of(runtime)} already exists", do="run `kneebench clean`")
 
 
 def _broken_off(doing: str, seen: str, words: str, otherwise: str) -> KneebenchError:
@@ -173,10 +176,10 @@ def _await_start(server: Running) -> None:
     while not server.answers():
         lines = last_lines(server.launch.log)
         if server.process.poll() is not None:
-            raise _broken_off("starting the server", server.ending(), lines, "read the server's log, correct what it names, then run again")
+            raise _broken_off("starting the server", server.ending(), lines, "correct what the server's log names, then run again")
         if time.monotonic() - began > START_LIMIT_S:
             raise KneebenchError(
-                "starting the server", seen=f"it did not answer in {START_LIMIT_S:.0f} s; its last lines: {lines}", do="look at the load of the storage"
+                "starting the server", seen=f"no response within {START_LIMIT_S:.0f} s; last log lines: {lines}", do="check the load of the storage"
             )
         time.sleep(0.02)
 
@@ -189,4 +192,4 @@ def make_cluster(launch: Launch, data: Path, options: Sequence[str]) -> None:
     if done.returncode != 0:
         words = (done.stderr or done.stdout).strip()[-600:]
         by_hand = shlex.join(map(str, [launch.build.bin_dir / "initdb", *base, *options]))
-        raise _broken_off(f"making a database cluster in {data}", words, words, f"try it by hand, not as root: {by_hand}")
+        raise _broken_off(f"making a database cluster in {data}", words, words, f"run it yourself, not as root: {by_hand}")

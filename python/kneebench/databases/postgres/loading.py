@@ -7,7 +7,6 @@ Replication"). Keys come after the rows, which costs less than keeping them up m
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import deque
@@ -17,9 +16,9 @@ from contextlib import ExitStack
 
 import psycopg
 
-from kneebench._core import Loading
-from kneebench.databases.postgres.address import connect, unhurried
-from kneebench.databases.postgres.advice import refusal, state_of
+from kneebench._core import LoadError, Loading, TableLoad
+from kneebench.databases.postgres.address import connect, core_address
+from kneebench.databases.postgres.advice import refusal
 from kneebench.databases.postgres.schema import (
     LARGEST_FIRST,
     Connection,
@@ -31,7 +30,7 @@ from kneebench.databases.postgres.schema import (
     note,
     tables_there,
 )
-from kneebench.errors import KneebenchError, Refused
+from kneebench.errors import Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Address, Event, Watch
 
@@ -53,7 +52,6 @@ def load(address: Address, workload: Workload, seed: int, watch: Watch) -> dict[
     """
     shape = {"warehouses": str(workload.warehouses), "profile": workload.profile, "seed": str(seed), "rows_format": ROWS_FORMAT}
     with connect(address) as connection:
-        unhurried(connection)
         if found := _whole(connection, shape):
             return {**found, "reused": "yes"}
         drop_ours(connection)
@@ -71,7 +69,7 @@ def _whole(connection: Connection, shape: dict[str, str]) -> dict[str, str]:
     if any(found.get(name) != value for name, value in shape.items()):
         held = ", ".join(f"{name} = {found.get(name)}" for name in shape)
         raise Refused(
-            f"loading the database {connection.info.dbname}", seen=f"it holds a load of another shape: {held}", do="name another database, or drop this one"
+            f"loading the database {connection.info.dbname}", seen=f"it contains a different load: {held}", do="use another database, or drop this one"
         )
     fresh = connection.execute("SELECT bool_and(d_next_o_id = 3001) AND bool_and(d_ytd = 30000) FROM public.district").fetchone()
     return {name: value for name, value in found.items() if name != "state"} if fresh == (True,) else {}
@@ -82,13 +80,13 @@ def _whole(connection: Connection, shape: dict[str, str]) -> dict[str, str]:
 
 def _rows(address: Address, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
     began = time.monotonic()
-    loading = Loading(json.dumps(_order(address, workload, seed)))
+    loading = _loading(address, workload, seed)
     loading.start()
     try:
         while not loading.wait(0.5):
             watch(_progress(loading.progress(), workload.warehouses, time.monotonic() - began))
-    except RuntimeError as error:
-        raise _explained("loading the tables", str(error)) from None
+    except LoadError as error:
+        raise refusal("loading the tables", error.message, error.code) from error
     except BaseException:
         _stop(loading)
         raise
@@ -101,14 +99,13 @@ def _stop(loading: Loading) -> None:
     loading.cancel()
     try:
         loading.wait(60.0)
-    except RuntimeError:
+    except LoadError:
         return
 
 
-def _order(address: Address, workload: Workload, seed: int) -> dict[str, object]:
-    where = address.model_dump() | {"password": address.password.get_secret_value() if address.password else None}
-    tables = [{"name": table, "before": making(table), "copy": f"COPY public.{table} FROM STDIN (FORMAT binary, FREEZE)"} for table in LARGEST_FIRST]
-    return {"address": where, "warehouses": workload.warehouses, "profile": workload.profile, "seed": seed, "streams": STREAMS, "tables": tables}
+def _loading(address: Address, workload: Workload, seed: int) -> Loading:
+    tables = [TableLoad(name=table, before=making(table), fill=f"COPY public.{table} FROM STDIN (FORMAT binary, FREEZE)") for table in LARGEST_FIRST]
+    return Loading(address=core_address(address), warehouses=workload.warehouses, profile=workload.profile, seed=seed, streams=STREAMS, tables=tables)
 
 
 def _progress(done: dict[str, int], warehouses: int, elapsed_s: float) -> Event:
@@ -123,7 +120,7 @@ def _progress(done: dict[str, int], warehouses: int, elapsed_s: float) -> Event:
 
 def _after(connection: Connection, address: Address, watch: Watch) -> dict[str, str]:
     steps: list[tuple[str, str, Callable[[], None]]] = [
-        ("keys_s", "making the keys", lambda: _side_by_side(address, [keys_of(table) for table in LARGEST_FIRST])),
+        ("keys_s", "creating keys", lambda: _side_by_side(address, [keys_of(table) for table in LARGEST_FIRST])),
         ("vacuum_s", "gathering statistics", lambda: _side_by_side(address, [[f"VACUUM (ANALYZE) public.{table}"] for table in LARGEST_FIRST])),
         ("functions_s", "installing the functions", lambda: install_functions(connection)),
         ("checkpoint_s", "waiting for a checkpoint", lambda: _checkpoint(connection)),
@@ -135,7 +132,7 @@ def _after(connection: Connection, address: Address, watch: Watch) -> dict[str, 
         try:
             step()
         except psycopg.Error as error:
-            raise _explained(doing, f"{' '.join(str(error).split())} (SQLSTATE {error.sqlstate})") from None
+            raise refusal(doing, f"{' '.join(str(error).split())} (SQLSTATE {error.sqlstate})", error.sqlstate or "") from error
         known[name] = f"{time.monotonic() - began:.2f}"
     return known
 
@@ -157,7 +154,6 @@ def _side_by_side(address: Address, groups: Sequence[Sequence[str]]) -> None:
 
 
 def _run(connection: Connection, groups: Iterator[Sequence[str]]) -> None:
-    unhurried(connection)
     connection.execute(f"SET maintenance_work_mem = '{KEYS_MEMORY}'".encode())
     for group in groups:
         for statement in group:
@@ -170,8 +166,3 @@ def _checkpoint(connection: Connection) -> None:
         connection.execute("CHECKPOINT")
     except psycopg.errors.InsufficientPrivilege:
         return
-
-
-def _explained(doing: str, words: str) -> KneebenchError:
-    """The server's words, with what to do about their SQLSTATE. What was loaded so far is dropped by the next run."""
-    return refusal(doing, words, state_of(words))

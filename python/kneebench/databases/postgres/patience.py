@@ -19,11 +19,13 @@ _EVENTS = {Wait.R: select.POLLIN, Wait.W: select.POLLOUT, Wait.RW: select.POLLIN
 
 
 class Limits(NamedTuple):
-    """How long answers may take: a meter's reading; what is counted while idle, after much load; what reads or writes a whole database."""
+    """How long answers may take: a meter's reading; what is counted while idle, after much load; what reads or writes a whole database.
+    `lock_s`: how long of that a question may wait for a lock that somebody else has on the workload's tables."""
 
     reading_s: float = 60.0
     idle_s: float = 900.0
     whole_s: float = 6 * 3600.0
+    lock_s: float = 20.0
 
 
 class Patient(psycopg.Connection[tuple[Any, ...]]):
@@ -41,12 +43,16 @@ class Patient(psycopg.Connection[tuple[Any, ...]]):
                 if ready := self._ready(asked):
                     asked = gen.send(ready)
                 elif until is not None and monotonic() > until:
-                    raise psycopg.OperationalError(f"the server gave no answer within {limit_s:g} s")
+                    raise psycopg.OperationalError(f"no response from the server within {limit_s:g} s")
         except StopIteration as end:
             answer: RV = end.value
             return answer
-        except (KeyboardInterrupt, psycopg.OperationalError):
+        except KeyboardInterrupt:
             self.close()
+            raise
+        except psycopg.OperationalError as error:
+            if error.sqlstate is None:  # not the server's own words, after which it may answer again
+                self.close()
             raise
 
     def _ready(self, asked: Wait) -> Ready | None:

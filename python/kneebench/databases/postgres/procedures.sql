@@ -55,6 +55,12 @@ BEGIN
     RETURN total * factor;
 END $$;
 
+-- The rollback by design. A function of its own, so that a log level can be set for it alone (schema.py: quiet_rollbacks).
+CREATE OR REPLACE FUNCTION kneebench.no_such_item() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'item number is not valid' USING ERRCODE = 'KB001';
+END $$;
+
 -- The lines of an order that one UPDATE could not make, because the order names an item of a supplier twice (an UPDATE meets a
 -- row once); their amount. KB001 when there is an item that does not exist.
 CREATE OR REPLACE FUNCTION kneebench.lines_left(o int4, w int4, d int4, items int4[], suppliers int4[], quantities int4[])
@@ -65,7 +71,7 @@ DECLARE
     total numeric := 0;
 BEGIN
     IF EXISTS (SELECT FROM unnest(items) AS u (item) WHERE NOT EXISTS (SELECT FROM public.item WHERE i_id = item)) THEN
-        RAISE EXCEPTION 'item number is not valid' USING ERRCODE = 'KB001';
+        PERFORM kneebench.no_such_item();
     END IF;
     FOR line IN
         SELECT item, supplier, quantity, n FROM unnest(items, suppliers, quantities) WITH ORDINALITY AS u (item, supplier, quantity, n)

@@ -21,25 +21,30 @@ from typing import Any
 import psycopg
 
 from kneebench.databases.engine import finding_of
+from kneebench.databases.postgres import adopted
 from kneebench.databases.postgres.address import address_of, connect, explained, parameters
 from kneebench.databases.postgres.allowance import too_few_connections
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.schema import facts as facts_of_load
-from kneebench.databases.postgres.schema import install_functions, tables_there
-from kneebench.databases.postgres.server import PostgresServer
+from kneebench.databases.postgres.schema import install_functions, logs_errors, may_quiet, quiet_rollbacks
+from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.databases.postgres.templates import Template
+from kneebench.databases.postgres.whereabouts import whereabouts
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
+from kneebench.lab.processes import family
 from kneebench.plan import Plan
-from kneebench.records import Address, Cell, Check, Event, Finding, Watch
-from kneebench.secrets import without_passwords
+from kneebench.records import Address, Cell, Check, Event, Finding, Watch, Whereabouts
+from kneebench.secrets import said_by, without_passwords
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE", "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT"}
 START_LIMIT_S = 60.0
 """How long a server may take to answer again after the restore command."""
+
+LOGGED = "each New-Order that rolls back by design (1 in 100) writes an error of about 0.5 kB to the server's log"
 
 
 class RemotePostgres:
@@ -47,10 +52,11 @@ class RemotePostgres:
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
         self.plan, self.journal = plan, journal
+        self._where: dict[str, Whereabouts] = {}
         self.foreign = plan.database.schema_from == "hammerdb"
-        self.how = plan.database.restore if "restore" in plan.database.model_fields_set else "none" if self.foreign else "template"
-        if self.how in ("copy", "clone"):
-            raise PlanError("reading database.restore", seen=f"{self.how!r} needs the server's files", do='use "template", "command" or "none" with a URL')
+        self.how = plan.restore
+        if (asked := plan.database.restore) in ("copy", "clone"):
+            raise PlanError("database.restore", seen=f"{asked!r} needs the server's files", do='use "template", "command" or "none" with a URL')
 
     def _address(self, storage: str) -> Address:
         return address_of(self.plan.urls[storage])
@@ -63,12 +69,24 @@ class RemotePostgres:
         subject = without_passwords(self.plan.urls[storage])
         try:
             address = self._address(storage)
-            with explained("asking for the role's rights", address), connect(address) as connection:
-                yield Finding(level="ok", subject=subject, seen=f"PostgreSQL {_version(connection)}, restored by {self.how}")
+            with explained("reading the role's rights", address), connect(address) as connection:
+                where = whereabouts(connection)
+                yield Finding(level="ok", subject=subject, seen=f"PostgreSQL {_version(connection)}, restored by {self.how}; {where.seen}")
+                yield from (Finding(level="note", subject=subject, seen=note) for note in where.notes)
                 yield from _rights(connection, subject, self.how)
+                if self.foreign:
+                    yield from adopted.findings(connection, subject, self.how, stated=self.plan.database.restore == self.how)
                 yield from too_few_connections(connection, subject, self.plan)
         except KneebenchError as error:
             yield finding_of(error, subject)
+
+    def where(self, storage: str) -> Whereabouts:
+        """As the server's sockets, processes and directories tell, asked once."""
+        url = self.plan.urls[storage]
+        if url not in self._where:
+            with explained("locating the server", self._address(storage)), connect(self._address(storage)) as connection:
+                self._where[url] = whereabouts(connection)
+        return self._where[url]
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Load the image database (template) or the URL's own where it is empty; facts of the last storage's, and how it is restored."""
@@ -83,7 +101,8 @@ class RemotePostgres:
 
     def _prepared(self, address: Address, watch: Watch) -> dict[str, str]:
         if self.foreign:
-            return self._adopted(address)
+            with connect(address) as connection:
+                return adopted.facts(connection, self.plan.workload.warehouses)
         if self.how == "template":
             return self._template(address).prepare(self.plan.workload, self.plan.seed, watch)
         if self.how == "command":
@@ -92,21 +111,6 @@ class RemotePostgres:
             if loaded.get("state") == "whole":  # the command puts it back, run on or not
                 return {**loaded, "reused": "yes"}
         return {"reused": "no", **load(address, self.plan.workload, self.plan.seed, watch)}
-
-    def _adopted(self, address: Address) -> dict[str, str]:
-        """HammerDB's schema as it stands: our functions are put beside it, in a schema of their own."""
-        with connect(address) as connection:
-            if "order_line" not in tables_there(connection):
-                raise PlanError(
-                    f"looking for HammerDB's schema in {address.database}", seen="there is no table order_line", do="build it with HammerDB, or correct the URL"
-                )
-            install_functions(connection)
-            warehouses = (connection.execute("SELECT count(*) FROM public.warehouse").fetchone() or (0,))[0]
-        if warehouses != self.plan.workload.warehouses:
-            raise PlanError(
-                f"looking at HammerDB's schema in {address.database}", seen=f"it has {warehouses} warehouses", do=f"set workload.warehouses = {warehouses}"
-            )
-        return {"reused": "yes", "schema_from": "hammerdb", "warehouses": str(warehouses)}
 
     def _template(self, address: Address) -> Template:
         with connect(address) as connection:
@@ -118,33 +122,48 @@ class RemotePostgres:
         """The server with a fresh database; what we made for it is dropped at the end."""
         address = self._address(cell.storage)
         began = time.monotonic()
-        watch(Event(kind="start", doing=f"restoring the database of {cell.storage!r} by {self.how}"))
+        watch(Event(kind="start", doing=f"restoring the database of {cell.storage!r} ({self.how})"))
         with contextlib.ExitStack() as stack:
             if self.how == "template":
-                address = stack.enter_context(self._template(address).work())
+                address = stack.enter_context(self._template(address).work(watch))
             elif self.how == "command":
                 self._run_command(address)
-                with explained("installing the functions", address), connect(address) as connection:
-                    install_functions(connection)
+            if self.foreign and self.how != "template":
+                stack.enter_context(adopted.without_functions_after(address, self.journal, watch))
+            notes = [*self._notes(), *self.where(cell.storage).notes, *self._functions(address)]
             restore_s = time.monotonic() - began
             with explained("opening the restored database", address):
-                server = PostgresServer(address, self.plan.workload.warehouses, restore_s, self._notes(), before=self._before(address, watch))
+                process, before = self._process(address), self._before(address, watch)
+                server = PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, process, before)
             stack.callback(server.close)
             server.checkpoint()
             yield server
+
+    def _process(self, address: Address) -> Process:
+        """The server as a process of this machine, where it is one; anew each time, as it may have been started again."""
+        with connect(address) as connection:
+            found = whereabouts(connection)
+        return Process(lambda: family(found.process), cores=found.cores, paths=found.paths) if found.here else Process()
+
+    def _functions(self, address: Address) -> list[str]:
+        """Install them, but in the copy of an image that has them; a note where their rollbacks by design are seen in the server's log."""
+        with explained("installing the functions", address), connect(address) as connection:
+            if self.how != "template" or self.foreign:
+                install_functions(connection)
+            return [] if quiet_rollbacks(connection) else [LOGGED]
 
     def _before(self, address: Address, watch: Watch) -> Sequence[Check] | None:
         """The conditions of a schema that we did not fill, to judge the change since."""
         if not self.foreign:
             return None
-        watch(Event(kind="start", doing="checking the schema as it stands"))
+        watch(Event(kind="start", doing="checking the existing schema"))
         with connect(address) as connection:
             return conditions(connection, self.plan.workload.warehouses)
 
     def _notes(self) -> list[str]:
-        notes = ["the server was running: its caches were not emptied, its settings are its own"]
+        notes = ["external server: its caches were not emptied and its settings were not changed"]
         if self.how == "none":
-            notes.append("the database was not restored: each climb began with what the last one left")
+            notes.append("the database was not restored: each climb started from the state the previous one left")
         return notes
 
     def _run_command(self, address: Address) -> None:
@@ -152,8 +171,8 @@ class RemotePostgres:
         command = self.plan.database.restore_command
         done = subprocess.run(["sh", "-c", command], env=_told(address), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
-            words = (done.stderr or done.stdout).strip()[-400:]
-            raise KneebenchError("restoring by database.restore_command", seen=f"it ended with {done.returncode}: {words}", do="run it by hand and correct it")
+            words = said_by(command, done.stderr or done.stdout).strip()[-400:]
+            raise KneebenchError("database.restore_command", seen=f"exit code {done.returncode}: {words}", do="run the command by hand and correct it")
         until = time.monotonic() + START_LIMIT_S
         while True:
             try:
@@ -180,11 +199,19 @@ def _rights(connection: Connection, subject: str, how: str) -> Iterator[Finding]
                has_database_privilege(current_database(), 'CREATE') FROM pg_roles WHERE rolname = current_user"""
     may_create, may_monitor, timed, may_add = connection.execute(query).fetchone() or (False, False, False, False)
     if how == "template" and not may_create:
-        yield Finding(level="error", subject=subject, seen="the role may not create databases", do='grant CREATEDB, or set restore = "command" or "none"')
+        yield Finding(
+            level="error", subject=subject, seen="the role has no right to create databases", do='grant CREATEDB, or set restore = "command" or "none"'
+        )
     if how != "template" and not may_add:
-        seen, do = "the role may not create schemas in the database", f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {connection.info.user}"
+        seen, do = "the role has no right to create schemas in the database", f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {connection.info.user}"
         yield Finding(level="error", subject=subject, seen=seen, do=do)
+    if logs_errors(connection) and not may_quiet(connection):
+        grant = connection.info.server_version >= 150000
+        do = f"GRANT SET ON PARAMETER log_min_messages TO {connection.info.user}" if grant else "to suppress them, use a superuser in the URL"
+        yield Finding(level="note", subject=subject, seen=LOGGED, do=do)
     if not may_monitor:
-        yield Finding(level="warning", subject=subject, seen="the role may not see other sessions", do="grant pg_monitor")
+        yield Finding(level="warning", subject=subject, seen="the role has no right to see other sessions", do="grant pg_monitor")
     if not timed:
-        yield Finding(level="warning", subject=subject, seen="track_wal_io_timing is off: the log write latency will not be measured", do="turn it on")
+        yield Finding(
+            level="warning", subject=subject, seen="track_wal_io_timing is off: log write latency will not be measured", do="set track_wal_io_timing = on"
+        )

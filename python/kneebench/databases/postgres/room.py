@@ -33,7 +33,7 @@ class Place(NamedTuple):
 def places(storage: Storage, warehouses: int, log_bytes: int) -> list[Place]:
     """Where a storage's files go, with the room that they take."""
     if storage.path is None:
-        raise PlanError("looking for a storage's directory", seen="it has no path", do="set path (or url, for a server that runs already)")
+        raise PlanError("storage", seen="no path", do="set path, or url for an external server")
     data = climb_bytes(warehouses)
     if storage.log_path is None:
         return [Place(storage.path, "data and log", data + log_bytes)]
@@ -76,9 +76,9 @@ def obstacles(place: Place, account: Account | None) -> Iterator[Finding]:
     if not place.path.exists():
         yield Finding(level="error", subject=subject, seen="the directory does not exist", do="create it, or correct the plan")
     elif not place.path.is_dir():
-        yield Finding(level="error", subject=subject, seen="this is not a directory", do="correct the plan")
+        yield Finding(level="error", subject=subject, seen="not a directory", do="correct the plan")
     elif not os.access(place.path, os.W_OK | os.X_OK):
-        yield Finding(level="error", subject=subject, seen="we may not write there", do="change its owner or use another directory")
+        yield Finding(level="error", subject=subject, seen="no write permission", do="change its owner or use another directory")
     else:
         yield from _barred(place, account, subject)
 
@@ -86,7 +86,7 @@ def obstacles(place: Place, account: Account | None) -> Iterator[Finding]:
 def _barred(place: Place, account: Account | None, subject: str) -> Iterator[Finding]:
     top = bar(account, place.path)
     if account and top and not covers_possible():
-        yield Finding(level="error", subject=subject, seen=f"the server's account {account.name!r} may not enter {top}", do=f"use a directory outside of {top}")
+        yield Finding(level="error", subject=subject, seen=f"the server's account {account.name!r} cannot enter {top}", do=f"use a directory outside {top}")
 
 
 def crowded(wanted: Iterable[Place], buffers_bytes: int, available_bytes: int, do: str) -> Iterator[Finding]:
@@ -104,15 +104,15 @@ def _full(together: Sequence[Place], buffers_bytes: int, available_bytes: int, d
     parts = " + ".join(f"{size(place.needs_bytes)} of {place.holds}" for place in together)
     if free < needs:
         one = f" on one file system: {parts}" if len(together) > 1 else ""
-        yield Finding(level="error", subject=subject, seen=f"{size(free)} free, {size(needs)} needed{one}", do=f"free some, or {do}")
+        yield Finding(level="error", subject=subject, seen=f"{size(free)} free, {size(needs)} needed{one}", do=f"free some space, or {do}")
     elif file_system_of(together[0].path) in IN_MEMORY and available_bytes < needs + buffers_bytes:
         needed = f"{size(needs + buffers_bytes)} needed: {parts} in memory + {size(buffers_bytes)} of shared_buffers"
-        yield Finding(level="error", subject=subject, seen=f"{size(available_bytes)} of memory available, {needed}", do=f"free some, or {do}")
+        yield Finding(level="error", subject=subject, seen=f"{size(available_bytes)} of memory available, {needed}", do=f"free some space, or {do}")
 
 
 def to_need_less(plan: Plan) -> str:
     """What to change so that less room is needed, and where, for those who never wrote a plan."""
-    where = ", in a plan of your own (`kneebench plan default > plan.toml`)" if is_default(plan) else ""
+    where = ", in your own plan (`kneebench plan default > plan.toml`)" if is_default(plan) else ""
     return f"lower workload.warehouses or database.settings.max_wal_size{where}"
 
 

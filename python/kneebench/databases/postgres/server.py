@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 
-from kneebench._core import Crew, postgres_crew
-from kneebench.databases.postgres.address import answers, connect, explained, unhurried
-from kneebench.databases.postgres.advice import advice, state_of
+from kneebench._core import GeneratorSpec, LoadGenerator
+from kneebench.databases.engine import UNLOCK
+from kneebench.databases.postgres.address import answers, connect, core_address, explained
+from kneebench.databases.postgres.advice import advice
+from kneebench.databases.postgres.blocked import end_stuck, lockers
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.patience import Limits
 from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.settings import in_force, with_users_session
-from kneebench.errors import DatabaseLost, KneebenchError, PlanError
+from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Address, Check, Setting, Watch
 
 LIMITS = Limits()
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end and hand over their counts."""
-KEPT = "what was measured before is kept: see the server's log, then run again"
-NO_CHECKPOINTS = "the role may not run CHECKPOINT: windows do not begin at one"
+KEPT = "see the server's log, then run again; completed rungs are saved"
+NO_CHECKPOINTS = "the role may not run CHECKPOINT, so windows do not start at one"
 
 
 class Process(NamedTuple):
-    """What a server on this machine can be asked beside SQL; one elsewhere has neither ids nor cores."""
+    """What a server on this machine can be asked beside SQL; one elsewhere has neither ids nor cores nor directories."""
 
     family: Callable[[], Sequence[int]] = tuple
     ending: Callable[[], str] = str
     cores: Sequence[int] = ()
+    paths: Sequence[Path] = ()
 
 
 class PostgresServer:
@@ -41,7 +44,8 @@ class PostgresServer:
 
     It asks from two sessions (one for what takes long) on the workload's database, each in one transaction that never
     ends: so none of its own questions is counted as a transaction. Read committed and without a snapshot between
-    statements, they keep no row from being vacuumed.
+    statements, they keep no row from being vacuumed. Each question is rolled back to a savepoint, which gives back the locks
+    that it took: between questions they keep nobody waiting.
     """
 
     measures = METERS
@@ -58,7 +62,7 @@ class PostgresServer:
     ) -> None:
         self.address, self.warehouses, self.restore_s, self._before = address, warehouses, restore_s, before
         self._process = process or Process()
-        self.cores = self._process.cores
+        self.cores, self.paths = self._process.cores, self._process.paths
         self._lock = threading.Lock()
         self._limits = limits
         self._session, self._side = connect(address, limit_s=limits.reading_s), connect(address, limit_s=limits.whole_s)
@@ -67,7 +71,7 @@ class PostgresServer:
         self._may_checkpoint = _may_checkpoint(self._session)
         self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *([] if self._may_checkpoint else [NO_CHECKPOINTS]))
         for session in (self._session, self._side):
-            _settle(session)
+            _settle(session, limits.lock_s)
 
     def close(self) -> None:
         """End the sessions."""
@@ -79,32 +83,37 @@ class PostgresServer:
         with self._lock, self._told(doing):
             self._session.limit_s = limit_s or self._limits.reading_s
             self._session.execute("SELECT pg_stat_clear_snapshot()")
-            yield self._session
+            with _given_back(self._session):
+                yield self._session
 
     @contextlib.contextmanager
     def _reaching(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A connection of its own; DatabaseLost where the server went away."""
         try:
             with self._told(doing), connect(self.address, limit_s=self._limits.whole_s) as connection:
+                _bound(connection, self._limits.lock_s)
                 yield connection
         except PlanError as error:
             raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
 
     @contextlib.contextmanager
     def _told(self, doing: str) -> Iterator[None]:
-        """DatabaseLost where the server went away; its words in a KneebenchError where it refuses."""
+        """DatabaseLost where the server went away; its words in a KneebenchError where it refuses, and who stands in the way of a lock."""
         try:
             with explained(doing):
                 yield
         except KneebenchError as error:
+            if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+                with _given_back(self._side):
+                    seen = f"{error.seen}; {lockers(self._side)}"
+                raise InvalidMeasurement(doing, seen=seen, do=UNLOCK) from error
             if not isinstance(error.__cause__, psycopg.OperationalError):
                 raise
             raise DatabaseLost(doing, seen="; ".join(filter(None, (error.seen, self.alive()))), do=KEPT) from error
 
-    def crew(self, order: str) -> Crew:
-        """A crew for this server: the order with the address put in."""
-        address = self.address.model_dump() | {"password": self.address.password.get_secret_value() if self.address.password else None}
-        return postgres_crew(json.dumps({**json.loads(order), "address": address}))
+    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
+        """A load generator for this server."""
+        return LoadGenerator(spec, core_address(self.address))
 
     def readings(self, meter: str) -> dict[str, float]:
         """The meter's counters and gauges by "quantity|source"."""
@@ -122,7 +131,7 @@ class PostgresServer:
         Beside the load's transactions it counts one commit for each session's start and one for each statement it prepares.
         """
         with self._asking("counting the transactions", self._limits.idle_s) as session:
-            _await_idle(session, [own.info.backend_pid for own in (self._session, self._side)])
+            _await_idle(session, self._own)
         seen = self.readings("log_writes")
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
 
@@ -142,28 +151,52 @@ class PostgresServer:
     def checkpoint(self) -> None:
         """Run a checkpoint; nothing where the role may not (a note says so)."""
         if self._may_checkpoint:
-            with self._told("waiting for a checkpoint"):
+            with self._told("running a checkpoint"):
                 self._side.execute("CHECKPOINT")
 
-    def to_be_let_in(self, words: str) -> str:
-        """By the SQLSTATE that our core writes behind the server's words."""
-        return advice(state_of(words), words, None)
+    def to_be_let_in(self, code: str, message: str) -> str:
+        """By the SQLSTATE, or by the message where there is none."""
+        return advice(code, message, None)
+
+    def end_stuck(self, for_s: float) -> str:
+        """By pg_blocking_pids; waits for other users do not count."""
+        with self._asking("checking for users that wait for a lock") as session:
+            return end_stuck(session, self._own, for_s)
+
+    @property
+    def _own(self) -> list[int]:
+        return [own.info.backend_pid for own in (self._session, self._side)]
 
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end."""
         seen = self._process.ending()
-        return seen or ("" if answers(self.address) else self._process.ending() or "it takes no connections")
+        return seen or ("" if answers(self.address) else self._process.ending() or "it accepts no connections")
 
 
-def _settle(session: psycopg.Connection[tuple[Any, ...]]) -> None:
+@contextlib.contextmanager
+def _given_back(session: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
+    """What the block locks is given back at its end, and an error in it leaves the transaction usable."""
+    try:
+        yield
+    finally:
+        if not session.closed:
+            session.execute("ROLLBACK TO SAVEPOINT unlocked")
+
+
+def _bound(session: psycopg.Connection[tuple[Any, ...]], lock_s: float) -> None:
+    session.execute(f"SET lock_timeout = {round(1000 * lock_s)}".encode())
+
+
+def _settle(session: psycopg.Connection[tuple[Any, ...]], lock_s: float) -> None:
     """Have the counts of the session's own start handed over, then enter the transaction that never ends."""
-    unhurried(session)
+    _bound(session, lock_s)
     if session.info.server_version >= 150000:
         session.execute("SELECT pg_stat_force_next_flush()")
     else:  # the collector is sent a message every half second
         time.sleep(1.0)
         session.execute("SELECT 1")
     session.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
+    session.execute("SAVEPOINT unlocked")
 
 
 def _may_checkpoint(session: psycopg.Connection[tuple[Any, ...]]) -> bool:
@@ -189,8 +222,8 @@ def _remarks(settings: Sequence[Setting]) -> Iterator[str]:
     values = {setting.name: setting.value for setting in settings}
     for name in ("fsync", "full_page_writes", "synchronous_commit"):
         if values.get(name) == "off":
-            yield f"{name} is off: a crash of the machine loses or damages data, and the log is measured without its waiting"
+            yield f"{name} is off: a machine crash can lose or damage data, and log writes are measured without their sync"
     if values.get("track_wal_io_timing") == "off":
-        yield "track_wal_io_timing is off: the log write latency is not measured"
+        yield "track_wal_io_timing is off: log write latency is not measured"
     if values.get("wal_sync_method") in ("open_sync", "open_datasync"):
-        yield f"wal_sync_method is {values['wal_sync_method']}: each log write is its own sync, and is counted as one flush"
+        yield f"wal_sync_method is {values['wal_sync_method']}: each log write includes its sync and counts as one flush"

@@ -7,7 +7,7 @@ The rules are the same for all storages of a plan, so that nothing but the stora
   time and not by volume; at most what the smallest place for a log (a tmpfs counts as memory) can hold.
 - checkpoint_timeout: 5 min; 1 min for quick plans, whose windows would else see no checkpoint at all.
 - Durable: fsync, full_page_writes and synchronous_commit on. The log is minimal: no standby reads it.
-- Rolled back orders (1 % by design) write no lines to the server's log.
+- Rolled back orders (1% by design) write no lines to the server's log.
 - Dynamic shared memory (next to none without parallel queries) lies in the data directory: what is killed leaves nothing in /dev/shm.
 """
 
@@ -25,6 +25,7 @@ from kneebench._core import SESSION_SETTINGS
 from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
+from kneebench.lab.folder import Folder
 from kneebench.plan import Plan
 from kneebench.plan.footprint import GIB, MIB, QUICK_CHECKPOINT_S, max_wal_bytes, shared_buffers_bytes
 from kneebench.plan.settings import PLACES, SIZE
@@ -153,12 +154,11 @@ def configuration(settings: Mapping[str, str]) -> str:
 
 def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
     """The server's words on settings that it does not know or take; empty where it takes them. Starts no server."""
-    with tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder:
+    with tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder, Folder.at(Path(folder)) as opened:
         file = Path(folder, "postgresql.conf")
-        file.write_text(configuration(settings))
-        for path in (Path(folder), file):
-            if launch.account:
-                launch.account.owns(path)
+        opened.put(file.name, configuration(settings), launch.account and launch.account.owner)
+        if launch.account:
+            launch.account.passes(opened.handle)
         command, more = launch.command("postgres", "-D", folder, "-C", "max_connections", reach=())
         done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     return _words(done.stderr.replace(str(file), "the settings")) if done.returncode else ""
@@ -173,7 +173,7 @@ def _words(stderr: str) -> str:
 def check_settings(launch: Launch, settings: Mapping[str, str]) -> None:
     """Raises PlanError with the server's words for settings that it refuses."""
     if words := complaint(launch, settings):
-        raise PlanError("checking database.settings", seen=f"PostgreSQL {launch.build.version} says: {words}", do="correct the plan's settings")
+        raise PlanError("database.settings", seen=f"PostgreSQL {launch.build.version} reports: {words}", do="correct the plan's settings")
 
 
 def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, ...]:
@@ -187,14 +187,14 @@ def _told(name: str, value: str) -> str:
     """A value as it may be kept. Commands and connection strings may hold keys and passwords in any form: that they are set is enough.
 
     >>> _told("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p"), _told("archive_command", ""), _told("work_mem", "4MB")
-    ('set, not kept: it may hold a secret', '', '4MB')
+    ('set; not saved because it may contain a secret', '', '4MB')
     """
-    return "set, not kept: it may hold a secret" if value and name.endswith(("_command", "_conninfo")) else value
+    return "set; not saved because it may contain a secret" if value and name.endswith(("_command", "_conninfo")) else value
 
 
 def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
     """The server's settings with those that each virtual user sets for its session, which win there over the server's own."""
-    users = {name: Setting(name=name, value=value, source="session of the users", matters=True) for name, value in SESSION_SETTINGS}
+    users = {name: Setting(name=name, value=value, source="user sessions", matters=True) for name, value in SESSION_SETTINGS}
     return tuple(sorted((*(s for s in settings if s.name not in users), *users.values()), key=lambda s: s.name))
 
 
@@ -206,5 +206,5 @@ def setting_bytes(value: str) -> int:
     """
     found = SIZE.fullmatch(value)
     if not found:
-        raise PlanError("reading database.settings", seen=f"the size {value!r} has no unit", do='write it as "2GB"')
+        raise PlanError("database.settings", seen=f"the size {value!r} has no unit", do='write it as "2GB"')
     return int(float(found[1]) * {"B": 1, "kB": 2**10, "MB": MIB, "GB": GIB, "TB": 2**40}[found[2]])

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shlex
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
-from kneebench.databases.postgres.address import connect, explained, parameters, unhurried
+from kneebench.databases.postgres.address import connect, explained
 from kneebench.databases.postgres.image import Recipe
+from kneebench.databases.postgres.left import by_hand, once_it_answers, put_back
 from kneebench.databases.postgres.loading import load
-from kneebench.errors import KneebenchError, Refused
+from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
 from kneebench.records import Address, Watch
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 OURS = "made by kneebench: "
+ENDED = "57P"
+"""How the SQLSTATE begins by which a server says that it ended a session (admin_shutdown, crash_shutdown, ...)."""
 HOLDERS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::int8 << 32) + objid::int8 = %s"
 
 
@@ -54,7 +55,7 @@ class Template(NamedTuple):
             if comment and comment.startswith(f"{OURS}image "):
                 return {**json.loads(comment.removeprefix(f"{OURS}image ")), "reused": "yes"}
             _drop(connection, self.image)
-            _create(connection, self.address, self.image, "an image being built")
+            _create(connection, self.address, self.image, "a base image being built")
             began = time.monotonic()
             address = self.address.model_copy(update={"database": self.image})
             loaded = load(address, workload, seed, watch)
@@ -66,33 +67,33 @@ class Template(NamedTuple):
         return {**facts, "reused": "no"}
 
     @contextlib.contextmanager
-    def work(self) -> Iterator[Address]:
-        """A fresh copy of the image: its address; dropped at the end."""
+    def work(self, watch: Watch) -> Iterator[Address]:
+        """A fresh copy of the image: its address; dropped at the end. Where that fails it is told, with what removes it."""
         name = f"kneebench_work_{self._digest}"
         with self._alone() as connection:
             with explained(f"dropping the database {name} of an earlier run", self.address):
                 _drop(connection, name)
-            noted = self.journal.database(name, f"{self.address.host}:{self.address.port}", self._by_hand(name))
+            command = by_hand(self.address, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            noted = self.journal.on_a_server(f"the database {name}", f"{self.address.host}:{self.address.port}", command)
             try:
                 with explained(f"copying the database {self.image}", self.address):
                     _create(connection, self.address, name, "a restored database", self.image)
                 yield self.address.model_copy(update={"database": name})
             finally:
-                with contextlib.suppress(KneebenchError, psycopg.Error):
-                    self._remove(connection, name)
-                    self.journal.forget(noted)
-
-    def _by_hand(self, name: str) -> str:
-        """The command that drops a database; the password is not in it."""
-        address = make_conninfo("", **parameters(self.address.model_copy(update={"password": None})))
-        return f"psql {shlex.quote(address)} -c {shlex.quote(f'DROP DATABASE IF EXISTS {name} WITH (FORCE)')}"
+                put_back(lambda: self._remove(connection, name), noted, self.journal, watch)
 
     def _remove(self, connection: Connection, name: str) -> None:
+        """Drop it; where the server ended our session, as soon as that takes sessions again."""
         try:
             _drop(connection, name)
-        except psycopg.OperationalError:  # the server was started anew meanwhile
-            with self._alone() as again:
-                _drop(again, name)
+        except psycopg.OperationalError as error:
+            if not (error.sqlstate or ENDED).startswith(ENDED):
+                raise
+            once_it_answers(self.address, lambda: self._drop_anew(name))
+
+    def _drop_anew(self, name: str) -> None:
+        with self._alone() as connection:
+            _drop(connection, name)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[Connection]:
@@ -102,12 +103,11 @@ class Template(NamedTuple):
         """
         key = int(self._digest, 16)
         with connect(self.address) as connection:
-            with explained(f"locking the image {self.image}", self.address):
-                unhurried(connection)
+            with explained(f"locking the base image {self.image}", self.address):
                 mine = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
                 holders = connection.execute(HOLDERS, [key]).fetchone()
             if (mine, holders) != ((True,), (1,)):
-                raise Refused(f"locking the image {self.image}", seen="another kneebench works with it", do="wait for its end, or use another server")
+                raise Refused(f"locking the base image {self.image}", seen="another kneebench run uses it", do="wait for it to finish, or use another server")
             try:
                 yield connection
             finally:  # at once: a closed session's lock goes a moment later
@@ -138,5 +138,5 @@ def _drop(connection: Connection, database: str) -> None:
     if comment is None:
         return
     if not comment.startswith(OURS):
-        raise Refused(f"dropping the database {database}", seen="it does not say that kneebench made it", do="rename it or drop it yourself")
+        raise Refused(f"dropping the database {database}", seen="it carries no kneebench mark", do="rename it or drop it yourself")
     connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(database)))

@@ -17,7 +17,7 @@ from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.plan import SimulatedStorage, Workload
-from kneebench.records import Cell, Event, Finding, Record, Watch
+from kneebench.records import Cell, Event, Finding, Record, Watch, Whereabouts
 
 
 class Model(Record):
@@ -58,7 +58,12 @@ class SimulatedEngine:
         if found is None:
             return Finding(level="error", subject=f"storage {name}", seen="no model", do=_table(name))
         drives = f"{found.cores} cores, reads of {1e3 * found.read_latency:g} ms, log flushes of {1e3 * found.log_latency:g} ms"
-        return Finding(level="ok", subject=f"storage {name}", seen=f"simulated: {drives}; nothing is written anywhere")
+        return Finding(level="ok", subject=f"storage {name}", seen=f"simulated: {drives}; nothing is written")
+
+    def where(self, storage: str) -> Whereabouts:
+        """Nowhere, on the model's cores."""
+        found = self._plan.storages[storage].simulated
+        return Whereabouts(seen="a model", cores=tuple(range(found.cores if found else 0)))
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Nothing to load: a model is born with its tables full."""
@@ -70,7 +75,7 @@ class SimulatedEngine:
         """A fresh model with a cold cache and its clock at 0. Raises PlanError where the storage has none."""
         storage = self._plan.storages[cell.storage].simulated
         if storage is None:
-            raise PlanError(f"restoring {cell.storage} simulated", seen="the storage has no model", do=_table(cell.storage))
+            raise PlanError(f"storage {cell.storage}", seen="no model", do=_table(cell.storage))
         seed = restored_seed(self._plan.seed, cell.id, repeat)
         server = SimulatedServer(model(storage, self._plan.workload, seed).model_dump_json())
         watch(Event(kind="end", doing=f"restoring {cell.storage} (simulated)"))
@@ -78,7 +83,7 @@ class SimulatedEngine:
 
 
 def _table(storage: str) -> str:
-    return f'give it a table: [storages."{storage}".simulated]'
+    return f'add a table [storages."{storage}".simulated]'
 
 
 def open_engine(plan: Plan, journal: Journal) -> SimulatedEngine:

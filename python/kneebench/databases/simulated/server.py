@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from kneebench._core import Crew, SimulatedServer
+from kneebench._core import GeneratorSpec, LoadGenerator, SimulatedServer
 from kneebench.databases.simulated.conditions import judged
 from kneebench.plan.plan import SimulatedStorage
 from kneebench.records import Check, Setting, Watch
@@ -23,19 +24,20 @@ METERS: dict[str, tuple[str, ...]] = {
 
 
 class Simulated:
-    """One model, from its restore on. Its only clock is `now_s`: it goes on when a crew ticks."""
+    """One model, from its restore on. Its only clock is `now_s`: a tick of the load generator advances it."""
 
     def __init__(self, server: SimulatedServer, storage: SimulatedStorage) -> None:
         self._server = server
         self.settings = _settings(storage)
         self.measures = frozenset(METERS)
         self.cores = tuple(range(storage.cores))
+        self.paths: Sequence[Path] = ()
         self.restore_s = 0.0
-        self.notes = ("simulated: a model's answers, not a database's; its restore takes no time",)
+        self.notes = ("simulated: a model, not a database; its restore takes no time",)
 
-    def crew(self, order: str) -> Crew:
-        """A crew on the simulated clock, after those before it."""
-        return self._server.crew(order)
+    def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
+        """A load generator on the simulated clock, after those before it."""
+        return self._server.load_generator(spec)
 
     def readings(self, meter: str) -> dict[str, float]:
         """One meter's readings; raises KeyError for one that the model does not answer."""
@@ -67,9 +69,13 @@ class Simulated:
         """Start a checkpoint; its pages are written as time goes on."""
         self._server.checkpoint()
 
-    def to_be_let_in(self, words: str) -> str:
+    def to_be_let_in(self, code: str, message: str) -> str:
         """The model lets everyone in, so the words are those of its core."""
-        return "correct what the words name"
+        return "correct what the message names"
+
+    def end_stuck(self, for_s: float) -> str:
+        """Empty: nobody else is let in."""
+        return ""
 
     def alive(self) -> str:
         """Empty, unless the model's time to die has come."""

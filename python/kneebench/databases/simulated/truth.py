@@ -4,17 +4,16 @@ For the tests of ladder and analysis, which must find what is known. Three ways 
 
 bound       no resource works more than all the time (operational analysis: Denning and Buzen, Computing Surveys 10, 1978)
 mva         mean value analysis, exact for exponential service and no log (Reiser and Lavenberg, JACM 27, 1980)
-throughput  the model itself, without noise, warm, for 200,000 transactions: good to about 0.3 %
+throughput  the model itself, without noise, warm, for 200,000 transactions: good to about 0.3%
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from functools import lru_cache
 
-from kneebench._core import SimulatedServer
+from kneebench._core import GeneratorSpec, SimulatedServer
 from kneebench.analysis.elasticity import between
 from kneebench.databases.simulated.engine import model
 from kneebench.plan.plan import Plateau, SimulatedStorage, Workload
@@ -106,20 +105,28 @@ def long_run(storage: SimulatedStorage, users: int, window_s: int, workload: Wor
     """The tally of so many seconds without noise, from a warm cache."""
     calm = storage.model_copy(update={"noise": 0.0, "restore_noise": 0.0, "cold_reads_per_transaction": 0.0})
     server = SimulatedServer(model(calm, workload, seed).model_dump_json())
-    crew = server.crew(_order(users, workload, seed))
-    crew.ready()
-    crew.go()
+    generator = server.load_generator(_spec(users, workload, seed))
+    generator.ready()
+    generator.go()
     for second in range(WARM_UP_S + window_s):
         if second == WARM_UP_S:
-            crew.mark("window")
-        crew.tick()
-    crew.mark("cool_down")
-    return Tally.model_validate_json(crew.stop())
+            generator.mark("window")
+        generator.tick()
+    generator.mark("cool_down")
+    return Tally.model_validate_json(generator.stop())
 
 
-def _order(users: int, workload: Workload, seed: int) -> str:
-    loop = {"users": users, "seed": seed, "stream": 0, "retries": 10, "workers": 1}
-    return json.dumps(workload.model_dump(include={"warehouses", "profile", "home"}) | loop)
+def _spec(users: int, workload: Workload, seed: int) -> GeneratorSpec:
+    return GeneratorSpec(
+        users=users,
+        warehouses=workload.warehouses,
+        profile=workload.profile,
+        home=workload.home,
+        retries=10,
+        seed=seed,
+        stream=0,
+        workers=1,
+    )
 
 
 def rungs(first: int, last: int, step: float) -> Iterator[int]:

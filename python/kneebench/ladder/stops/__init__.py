@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -29,13 +30,14 @@ class Stop(Protocol):
         ...
 
 
-def names() -> list[str]:
+@cache
+def names() -> tuple[str, ...]:
     """The names of all stops.
 
     >>> names()
-    ['budget', 'errors', 'log_latency', 'plateau', 'saturation']
+    ('budget', 'errors', 'log_latency', 'plateau', 'saturation')
     """
-    return sorted(m.name for m in pkgutil.iter_modules(__path__))
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__)))
 
 
 def find(name: str) -> Stop:

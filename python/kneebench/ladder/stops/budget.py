@@ -24,11 +24,11 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     seen = f"{number_of_users(rungs[-1].users)}, {time(used_s)}"
     limit = f"{number_of_users(last)}, {time(limits.budget)}"
     if rungs[-1].users >= last:
-        said = f"users used up: {rungs[-1].users} of {number_of_users(last)} without another stop, so the knee may lie beyond"
+        said = f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true knee may be higher"
     elif needed_s > limits.budget:
-        said = f"time used up: {seen} of {time(limits.budget)}, too little left for another step, so the knee may lie beyond"
+        said = f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another step; the true knee may be higher"
     else:
-        return Verdict(stop="budget", fired=False, seen=seen, limit=limit, sentence=f"within the budget: {seen}; the limit is {limit}")
+        return Verdict(stop="budget", fired=False, seen=seen, limit=limit, sentence=f"Within the budget: {seen} (limit {limit})")
     return Verdict(stop="budget", fired=True, seen=seen, limit=limit, sentence=said)
 
 

@@ -17,12 +17,12 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     assert isinstance(limits, Errors)
     whole = rungs[-1].tally.whole
     share = (whole.failed + whole.unknown) / whole.started if whole.started else 1.0
-    limit = f"{100 * limits.share:g} % of all transactions"
-    seen = f"{100 * share:.2g} %"
+    limit = f"{100 * limits.share:g}% of all transactions"
+    seen = f"{100 * share:.2g}%"
     lost = whole.failed + whole.unknown
-    said = f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)} ({seen}); the limit is {limit}"
+    said = f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)} ({seen}; limit {limit})"
     if rungs[-1].tally.errors:
-        said += f"; the first: {rungs[-1].tally.errors[0].first}"
+        said += f". First error: {rungs[-1].tally.errors[0].first}"
     return Verdict(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=said)
 
 

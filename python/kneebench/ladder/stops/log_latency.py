@@ -25,28 +25,30 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     limit, judged = f"{time(limits.limit)}, {_mean_over(rungs[-1])}", _judged(rungs[-1])
     seen = rungs[-1].quantity(QUANTITY)
     if seen is None:
-        said = "the log's write latency was not measured, so its limit was not judged"
+        said = "Log write latency was not measured; its limit was not checked"
         return Verdict(stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=said)
     first = rungs[0].quantity(QUANTITY)
     mark = first is not None and first > limits.limit
     within = nopm_within(rungs, QUANTITY, limits.limit)
     best = "none" if within is None else count(within)
-    said = f"a log write took {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)}; the limit is {limit}; NOPM within the limit: {best}"
+    said = f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit}); NOPM within the limit: {best}"
     if mark and first is not None:
-        said = f"already the first rung ({number_of_users(rungs[0].users)}) exceeded it with {time(first)}, so it marks the climb and did not stop it: {said}"
+        said = (
+            f"The first rung already exceeded the limit ({time(first)}, {number_of_users(rungs[0].users)}); this is flagged and does not end the climb. {said}"
+        )
     return Verdict(stop="log_latency", fired=seen > limits.limit and not mark, seen=time(seen), limit=limit, sentence=said, mark=mark)
 
 
 def _mean_over(rung: Rung) -> str:
     """What was judged in this rung, as measurement/special.py took it."""
     if _whole(rung):
-        return f"mean over the window of {rung.tally.window_s:.3g} s"
+        return f"mean over the {rung.tally.window_s:.3g} s window"
     return f"mean over {_part_s(rung):.3g} s in two of three windows"
 
 
 def _judged(rung: Rung) -> str:
     """The same in two words: the mean of the whole window, which the brief prints too, is another figure."""
-    return "mean of the window" if _whole(rung) else f"{_part_s(rung):.3g} s median"
+    return "window mean" if _whole(rung) else f"{_part_s(rung):.3g} s median"
 
 
 def _whole(rung: Rung) -> bool:

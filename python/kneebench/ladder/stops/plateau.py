@@ -1,9 +1,9 @@
 """The plateau: throughput no longer grows with users.
 
 It fires when the elasticity stays below the limit on so many steps running. One flat step is often noise: in simulations on USL
-curves with 0.5 to 3 % of it, the 5th percentile of throughput at the knee is 0.95 to 0.97 of the true peak with two steps, and 0.81
-to 0.95 with one, as the curves are chosen. With 12 % the second rule raises it from 0.64 to 0.70 at steps of 1.33 and from 0.75 to 0.82 at 1.5;
-with 1 % it changes nothing. On curves that never peak it ends at 0.86 to 0.92 of what unlimited users would reach: a plateau, not the peak.
+curves with 0.5 to 3% of it, the 5th percentile of throughput at the knee is 0.95 to 0.97 of the true peak with two steps, and 0.81
+to 0.95 with one, as the curves are chosen. With 12% the second rule raises it from 0.64 to 0.70 at steps of 1.33 and from 0.75 to 0.82 at 1.5;
+with 1% it changes nothing. On curves that never peak it ends at 0.86 to 0.92 of what unlimited users would reach: a plateau, not the peak.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     rungs running did not exceed an earlier one, which is the knee then: a rung that noise made low hides a plateau from the steps beside it."""
     assert isinstance(limits, Plateau)
     if len(rungs) <= limits.steps:
-        return _verdict(False, "too few rungs", limits, f"no plateau yet: {len(rungs)} rungs are too few to judge {limits.steps} steps")
+        return _verdict(False, "too few rungs", limits, f"No plateau yet: {len(rungs)} rungs are too few to judge {limits.steps} steps")
     best = _best(rungs)
     if len(rungs) - 1 - best > limits.steps:
         return _not_exceeded(rungs, best, limits)
@@ -31,8 +31,9 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     fired = max(found) < limits.elasticity
     seen = ", ".join(f"{e:.2f}" for e in found)
     gain = 100 * (last[-1].tally.throughput_per_s / last[0].tally.throughput_per_s - 1) if last[0].tally.throughput_per_s else 0.0
-    said = f"from {last[0].users} to {last[-1].users} users throughput changed by {gain:+.1f} % (elasticity {seen})"
-    return _verdict(fired, f"elasticity {seen}", limits, f"{'plateau' if fired else 'no plateau'}: {said}{_lower(rungs, last[0]) if fired else ''}")
+    where = f"Plateau at {number_of_users(last[0].users)}" if fired else f"No plateau up to {number_of_users(last[-1].users)}"
+    said = f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users (elasticity {seen}; rule: {_rule(limits)})"
+    return _verdict(fired, f"elasticity {seen}", limits, f"{said}{_lower(rungs, last[0]) if fired else ''}")
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
@@ -51,16 +52,19 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> Verdict:
     top, after = rungs[best], rungs[best + 1 :]
     most = max(rung.tally.throughput_per_s for rung in after)
     gain = 100 * (most / top.tally.throughput_per_s - 1) if most else 0.0
-    said = f"plateau: {number_of_users(top.users)} did most; of the {len(after)} rungs after it, up to {after[-1].users} users, the best did {gain:+.1f} %"
-    limit = f"{limits.steps + 1} rungs running that do not exceed an earlier one"
-    return Verdict(stop="plateau", fired=True, seen=f"{len(after)} rungs", limit=limit, sentence=f"{said}{_lower(rungs, top)}; the limit is {limit}")
+    limit = f"{limits.steps + 1} consecutive rungs not above an earlier one"
+    said = f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to {after[-1].users} users, was {gain:+.1f}% (rule: {limit})"
+    return Verdict(stop="plateau", fired=True, seen=f"{len(after)} rungs", limit=limit, sentence=f"{said}{_lower(rungs, top)}")
 
 
 def _lower(rungs: Sequence[Rung], knee: Rung) -> str:
     """What a sentence adds where the climb began at its knee."""
-    return "; the climb began there, so the knee may lie at fewer users" if knee is rungs[0] and knee.users > 1 else ""
+    return f". The climb started at {number_of_users(knee.users)}, so the true knee may be lower" if knee is rungs[0] and knee.users > 1 else ""
 
 
 def _verdict(fired: bool, seen: str, limits: Plateau, said: str) -> Verdict:
-    limit = f"elasticity below {limits.elasticity:g} on {limits.steps} steps running"
-    return Verdict(stop="plateau", fired=fired, seen=seen, limit=limit, sentence=f"{said}; the limit is {limit}")
+    return Verdict(stop="plateau", fired=fired, seen=seen, limit=f"elasticity {_rule(limits)}", sentence=said)
+
+
+def _rule(limits: Plateau) -> str:
+    return f"below {limits.elasticity:g} on {limits.steps} consecutive steps"

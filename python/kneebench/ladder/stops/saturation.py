@@ -1,21 +1,21 @@
 """Saturation: the database's cores are flat out and throughput has stopped growing.
 
 Both are needed. Busy cores alone are no knee: group commit and batching still find work for more users. Where the load
-generator shares the cores, its own time counts as busy too: pin them apart, or read the verdict so. What other programs use does
-not count: the kernel does not tell whose a core's time was, so above a limit of it saturation is not judged.
+generator shares the cores, its own time counts as busy too: pin them apart, or read the verdict so. What other programs and
+a hypervisor use does not count: the kernel does not tell whose a core's time was, so above a limit of it saturation is not judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.bottleneck import OTHERS_BUSY
+from kneebench.analysis.disturbance import OTHERS_BUSY, taken
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.words import number_of_users
 from kneebench.plan.plan import Part, Saturation
 from kneebench.records import Rung, Verdict
 
-QUANTITY, OTHERS = "database.busy", "database.others"
+QUANTITY = "database.busy"
 WORTH_SAYING = 0.05
 
 
@@ -23,27 +23,27 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     """Fires when the least busy core of the last rung reaches `busy` and the last step's elasticity is below `elasticity`, unless other programs
     used more than `OTHERS_BUSY` of these cores."""
     assert isinstance(limits, Saturation)
-    limit = f"every core of the database at least {100 * limits.busy:g} % busy, with an elasticity below {limits.elasticity:g}"
-    busy, others = rungs[-1].quantity(QUANTITY), rungs[-1].quantity(OTHERS) or 0.0
+    limit = f"every database core at least {100 * limits.busy:g}% busy and elasticity below {limits.elasticity:g}"
+    busy, (others, who) = rungs[-1].quantity(QUANTITY), taken(rungs[-1:])
     if busy is None:
-        return _verdict(False, "not measured", limit, f"{seen(rungs[-1])}, so saturation was not judged")
-    told = f"{seen(rungs[-1])} at {number_of_users(rungs[-1].users)}"
+        return _verdict(False, "not measured", limit, f"Saturation was not judged: {seen(rungs[-1])}")
+    at = f"at {number_of_users(rungs[-1].users)}: {seen(rungs[-1])}"
     if busy >= limits.busy and others > OTHERS_BUSY:
-        short = f"{100 * busy:.1f} % busy, {100 * others:.0f} % used by other programs"
-        return _verdict(False, short, limit, f"saturation could not be judged, as other programs used too much: {told}; the limit is {limit}")
+        short = f"{100 * busy:.3g}% busy, {100 * others:.0f}% used by {who}"
+        return _verdict(False, short, limit, f"Saturation could not be judged {at}. The database's share is unknown (rule: {limit})")
     growth = elasticity(rungs[-2], rungs[-1]) if len(rungs) > 1 else None
     fired = busy >= limits.busy and growth is not None and growth < limits.elasticity
     grew = f"elasticity {'unknown at the first rung' if growth is None else f'{growth:.2f}'}"
-    return _verdict(fired, f"{100 * busy:.1f} % busy, {grew}", limit, f"{'' if fired else 'not '}saturated: {told}, {grew}; the limit is {limit}")
+    return _verdict(fired, f"{100 * busy:.3g}% busy, {grew}", limit, f"{'Saturated' if fired else 'Not saturated'} {at}, {grew} (rule: {limit})")
 
 
 def seen(rung: Rung) -> str:
-    """How busy the database's cores were, in words; and with other programs, where those used a part worth telling."""
-    busy, others = rung.quantity(QUANTITY), rung.quantity(OTHERS) or 0.0
+    """How busy the database's cores were, in words; and what others had of them, where those used a part worth telling."""
+    busy, (others, who) = rung.quantity(QUANTITY), taken([rung])
     if busy is None:
-        return "how busy the database's cores were was not measured"
-    besides = f" (other programs used {100 * others:.0f} % of the database's cores)" if others >= WORTH_SAYING else ""
-    return f"the least busy core of the database was {100 * busy:.1f} % busy{besides}"
+        return "the load of the database's cores was not measured"
+    besides = f" ({who} used {100 * others:.0f}% of the database's cores)" if others >= WORTH_SAYING else ""
+    return f"the least busy database core was {100 * busy:.3g}% busy{besides}"
 
 
 def _verdict(fired: bool, seen: str, limit: str, said: str) -> Verdict:

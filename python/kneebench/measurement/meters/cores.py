@@ -45,5 +45,5 @@ class Cores:
 
 def open_meter(site: Site) -> Meter:
     """The cores of this machine; where the server is elsewhere, a note says that they are the load generator's."""
-    elsewhere = () if site.server.cores else ("cores are those of the load generator's machine: the server runs elsewhere",)
+    elsewhere = () if site.server.cores else ("core figures are of the load generator's machine: the server runs elsewhere",)
     return Cores(notes=elsewhere)

@@ -76,7 +76,8 @@ def whole_devices(paths: Sequence[Path]) -> tuple[str, ...]:
 def open_meter(site: Site) -> Meter:
     """The devices under the storage paths; where there is none, a note says what there is instead."""
     if not site.storage_paths:
-        return Unread("devices", QUANTITIES, "devices not measured: the server's storage is not on this machine")
+        why = "the directories of the server's files are unknown" if site.server.cores else "the server's storage is not on this machine"
+        return Unread("devices", QUANTITIES, f"devices not measured: {why}")
     notes = tuple(dict.fromkeys(_without_device(path) for path in site.storage_paths if drive_of(path) is None))
     names = whole_devices(site.storage_paths)
     return Devices(names, notes=notes) if names else Unread("devices", QUANTITIES, "; ".join(notes))

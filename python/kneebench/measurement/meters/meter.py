@@ -74,7 +74,7 @@ class Unread:
 
 def only_by_server(name: str, quantities: tuple[str, ...]) -> Meter:
     """In place of a meter that only a server could answer, and this one does not."""
-    return Unread(name, quantities, f"{name} not measured: this server does not answer it")
+    return Unread(name, quantities, f"{name} not measured: this server does not report it")
 
 
 class KernelFile:

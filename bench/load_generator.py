@@ -1,0 +1,33 @@
+"""`python -m bench.load_generator VALUES SECONDS`: our load generator as a rung drives it, without meters; prints its sums each second."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from kneebench._core import Address, GeneratorSpec, LoadGenerator
+from kneebench.workload import running
+
+
+def main(given: str, seconds: int) -> None:
+    """Ready, go, a tick each second, stop."""
+    values = json.loads(given)
+    address = Address(protocol="postgres", **values.pop("address"))
+    generator = LoadGenerator(GeneratorSpec(**values), address)
+    generator.ready()
+    committed, rolled_back, new_orders, now_s = 0, 0, 0, 0.0
+    with running(generator) as users:
+        while now_s < seconds - 0.5:
+            tick = users.tick()
+            now_s = tick.now_s
+            committed += sum(second.committed for second in tick.seconds)
+            rolled_back += sum(second.rolled_back for second in tick.seconds)
+            new_orders += sum(second.committed for second in tick.seconds if second.transaction == "new_order")
+            print(f"[{now_s}, {committed + rolled_back}, {new_orders}, {rolled_back}]", flush=True)
+        print("end", flush=True)
+    if failed := users.stop().whole.failed:
+        sys.exit(f"{failed} transactions failed")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,110 @@
+"""Names within a chart: where each stands so that it covers no other, and how a long one is broken into lines."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from kneebench.brief import look
+
+CHARACTER, LINE = 9.0, 17.0
+"""Width of a bold character and height of a line at 13 pixels, in the widest font of the stack."""
+NEAR, STEP, STEPS = 15.0, 9.0, 9
+"""How far a name stands from its point at least, and how far from there it may be moved."""
+
+
+class Point(NamedTuple):
+    """A place in a chart, in pixels from its upper left corner."""
+
+    x: float
+    y: float
+
+
+class Box(NamedTuple):
+    """Where a text stands."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box) -> bool:
+        """True where the two cover each other."""
+        return self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+
+    def holds(self, point: Point) -> bool:
+        """True for a point within."""
+        return self.left <= point.x <= self.right and self.top <= point.y <= self.bottom
+
+
+class Label(NamedTuple):
+    """A text beside a point: `align` and the offsets as Vega-Lite's text mark takes them."""
+
+    text: str
+    align: str
+    dx: float
+    dy: float
+
+
+def placed(texts: Sequence[tuple[str, Point]], lines: Sequence[Sequence[Point]], width: float, height: float) -> list[Label]:
+    """A label for each text, one after the other: within the chart, on no other label, on as few lines and points as can be, and near its point.
+
+    >>> [label.align for label in placed([("a", Point(5, 50)), ("b", Point(95, 50))], [], 100, 100)]
+    ['left', 'right']
+    """
+    taken: list[Box] = []
+    drawn = [point for line in lines for point in _along(line)]
+    found = []
+    for text, at in texts:
+        label = min(_candidates(text), key=lambda one: _cost(one, at, taken, drawn, Box(0, 0, width, height)))
+        taken.append(_box(label, at))
+        found.append(label)
+    return found
+
+
+def broken(text: str, width: float) -> list[str]:
+    """A text in lines of so many pixels.
+
+    >>> broken("two NVMe drives in RAID 0", 120)
+    ['two NVMe', 'drives in', 'RAID 0']
+    """
+    return textwrap.wrap(text, max(4, int(width / CHARACTER))) or [text]
+
+
+def marks(chart: Any, label: Label, **colour: str) -> Any:
+    """The label as a text of the chart, with a white rim that parts it from lines behind it."""
+    text = {"fontWeight": "bold", "fontSize": 13, "align": label.align, "dx": label.dx, "dy": label.dy}
+    rim = chart.mark_text(**text, stroke="white", strokeWidth=4, strokeJoin="round")
+    return rim + chart.mark_text(**text, **({"color": look.INK} | colour))
+
+
+def _candidates(text: str) -> Iterator[Label]:
+    for step in range(STEPS):
+        far = step * STEP
+        for up in (-1, 1) if step else (-1,):
+            yield Label(text, "left", NEAR, up * far)
+            yield Label(text, "right", -NEAR, up * far)
+        yield Label(text, "center", 0, -NEAR - far)
+        yield Label(text, "center", 0, NEAR + far)
+
+
+def _cost(label: Label, at: Point, taken: Sequence[Box], drawn: Sequence[Point], frame: Box) -> float:
+    box = _box(label, at)
+    outside = max(0.0, frame.left - box.left) + max(0.0, box.right - frame.right) + max(0.0, frame.top - box.top) + max(0.0, box.bottom - frame.bottom)
+    covered = sum(map(box.meets, taken))
+    return 1000 * outside + 10_000 * covered + 10 * sum(map(box.holds, drawn)) + abs(label.dy)
+
+
+def _box(label: Label, at: Point) -> Box:
+    width = CHARACTER * len(label.text)
+    left = at.x + label.dx - {"left": 0.0, "center": width / 2, "right": width}[label.align]
+    return Box(left, at.y + label.dy - LINE / 2, left + width, at.y + label.dy + LINE / 2)
+
+
+def _along(line: Sequence[Point], parts: int = 12) -> Iterator[Point]:
+    """Points close beside each other on a line."""
+    yield from line
+    for a, b in pairwise(line):
+        yield from (Point(a.x + (b.x - a.x) * n / parts, a.y + (b.y - a.y) * n / parts) for n in range(1, parts))

@@ -1,0 +1,83 @@
+"""Whose a cluster's files are: the server's account's while a server runs over them, ours before and after.
+
+Only root has an account to give them to; for anybody else all of it belongs to one user, and nothing is changed here.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from kneebench.databases.postgres.account import Account
+from kneebench.errors import Refused
+from kneebench.lab.folder import LOOK, Folder, require_one_name
+from kneebench.lab.removal import ours
+
+DEEPEST = 16
+"""Directories within directories; a cluster has three."""
+
+
+def admit(place: Folder, account: Account | None) -> None:
+    """Let the account reach what lies in a directory of ours."""
+    if account:
+        account.passes(place.handle)
+
+
+def close(place: Folder, account: Account | None) -> None:
+    """Undo `admit`."""
+    if account is None:
+        return
+    os.fchown(place.handle, -1, os.getegid())
+    os.fchmod(place.handle, 0o700)
+
+
+def home(place: Path, name: str, account: Account | None) -> Path:
+    """A new directory of the account's in a directory of ours that it may now reach."""
+    with ours(place) as outer, outer.make(name) as made:
+        admit(outer, account)
+        if account:
+            account.owns(made.handle)
+        return made.path
+
+
+def hand_over(folder: Folder, account: Account | None) -> None:
+    """Give the account all that lies in a directory, but not yet the directory: until it has that too, it reaches none of it."""
+    if account is None:
+        return
+    for name in folder.listed().folders:
+        with folder.inner(name) as inner:
+            hand_over(inner, account)
+    for name in folder.names():
+        os.chown(name, *account.owner, dir_fd=folder.handle, follow_symlinks=False)
+
+
+def take_back(folder: Folder, account: Account | None, depth: int = 0) -> None:
+    """Take a directory and all that lies in it from the account, whose server has ended.
+
+    From the top down: what the account cannot change any more is looked at. Raises Refused for what is neither a
+    directory nor a plain file of the account's own: the account put there what it may not read, for us to read.
+    """
+    if depth > DEEPEST:
+        raise Refused(f"opening {folder.path}", seen="it is nested deeper than any database directory", do=LOOK)
+    _take(folder.handle, folder.path, account, 0o700)
+    there = folder.plain()
+    for name in there.files:
+        file = folder.reading(name)
+        try:
+            _take(file, folder.path / name, account, 0o600)
+        finally:
+            os.close(file)
+    for name in there.folders:
+        with folder.inner(name) as inner:
+            take_back(inner, account, depth + 1)
+
+
+def _take(handle: int, path: Path, account: Account | None, mode: int) -> None:
+    if account is None:
+        return
+    seen = os.fstat(handle)
+    if seen.st_uid != account.uid:
+        raise Refused(f"opening {path}", seen=f"it does not belong to the server's account {account.name!r}", do=LOOK)
+    require_one_name(seen, path)
+    os.fchown(handle, os.geteuid(), os.getegid())
+    os.fchmod(handle, mode)

@@ -1,0 +1,62 @@
+//! The load generator for Python.
+
+use std::cell::RefCell;
+
+use pyo3::prelude::*;
+
+use super::address::Address;
+use super::errors::generator_error;
+use crate::generator_spec::GeneratorSpec;
+use crate::load_generator::{self, GeneratorError, KeepWaiting};
+
+/// Many terminals on one server, from the first connection to the last response.
+#[pyclass(frozen, module = "kneebench._core")]
+pub struct LoadGenerator(Box<dyn load_generator::LoadGenerator>);
+
+impl LoadGenerator {
+    pub fn wrap(load_generator: Box<dyn load_generator::LoadGenerator>) -> Self {
+        Self(load_generator)
+    }
+
+    /// Call without the interpreter lock; a Python signal (Ctrl-C) ends the wait with its exception.
+    fn wait<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl Fn(&dyn load_generator::LoadGenerator, KeepWaiting) -> Result<T, GeneratorError> + Send + Sync,
+    ) -> PyResult<T> {
+        let load_generator = &*self.0;
+        py.detach(|| {
+            let signal = RefCell::new(None);
+            let keep_waiting = || Python::attach(|py| py.check_signals().map_err(|exception| signal.replace(Some(exception))).is_ok());
+            call(load_generator, &keep_waiting).map_err(|error| signal.take().unwrap_or_else(|| generator_error(error)))
+        })
+    }
+}
+
+#[pymethods]
+impl LoadGenerator {
+    #[new]
+    fn new(spec: &GeneratorSpec, address: &Address) -> Self {
+        Self(address.0.clone().load_generator(spec.clone()))
+    }
+
+    fn ready(&self, py: Python<'_>) -> PyResult<()> {
+        self.wait(py, |load_generator, keep_waiting| load_generator.ready(keep_waiting))
+    }
+
+    fn go(&self, py: Python<'_>) -> PyResult<()> {
+        self.wait(py, |load_generator, _| load_generator.go())
+    }
+
+    fn tick(&self, py: Python<'_>) -> PyResult<String> {
+        self.wait(py, |load_generator, keep_waiting| load_generator.tick(keep_waiting))
+    }
+
+    fn mark(&self, py: Python<'_>, phase: &str) -> PyResult<f64> {
+        self.wait(py, |load_generator, _| load_generator.mark(phase))
+    }
+
+    fn stop(&self, py: Python<'_>) -> PyResult<String> {
+        self.wait(py, |load_generator, keep_waiting| load_generator.stop(keep_waiting))
+    }
+}

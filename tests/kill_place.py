@@ -1,0 +1,97 @@
+"""A directory in which one campaign is started again and again, with a journal of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kneebench.lab.journal import Journal
+
+QUESTION = 'question = "What survives a kill?"\n'
+LADDER = """
+[ladder]
+users = [1, 2]
+step = 2
+checkpoints = 0
+repeats = 1
+"""
+SIMULATED = f"""{QUESTION}
+database.engine = "simulated"
+workload.warehouses = 40
+{LADDER}
+warm_up = "2s"
+window = "6s"
+report_window = "6s"
+[storages.disk.simulated]
+read_latency = "1ms"
+[storages.memory.simulated]
+read_latency = "0us"
+"""
+POSTGRES = f"""{QUESTION}
+workload.warehouses = 1
+{LADDER}
+warm_up = "1s"
+window = "2s"
+report_window = "2s"
+[storages]
+disk = {{ path = "disk" }}
+memory = {{ path = "memory" }}
+"""
+PLANS = {"simulated": SIMULATED, "postgres": POSTGRES}
+UP = "up"
+"""The first line of a started command, printed where its own first line would run: what ends Python's start before it is not ours."""
+COMMAND = f"""
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has jobs in the background ignore it, nohup SIGHUP
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+sys.argv[0] = "kneebench"
+from kneebench.__main__ import main
+print({UP!r}, flush=True)
+main()
+"""
+
+
+class Place:
+    """A directory for one campaign, with a journal of its own."""
+
+    def __init__(self, folder: Path, engine: str) -> None:
+        self.folder, self.output, self.errors = folder, folder / "output", folder / "errors"
+        self.memory = Path(tempfile.mkdtemp(prefix="kneebench-kills-", dir="/dev/shm"))
+        self.memory.chmod(0o755)
+        folder.chmod(0o755)
+        (folder / "disk").mkdir()
+        (folder / "memory").symlink_to(self.memory)
+        (folder / "plan.toml").write_text(PLANS[engine])
+        self._journal = Journal(folder / "state" / "kneebench" / "journal" / os.uname().nodename)
+
+    @property
+    def campaigns(self) -> list[Path]:
+        return sorted(file.parent for file in (self.folder / "kneebench-results").glob("*/campaign.json"))
+
+    @property
+    def made(self) -> set[tuple[str, int, int]]:
+        """What the journal says is there now: directories by their path, processes by their id and start."""
+        entries = self._journal.leftovers() + self._journal.others()
+        return {(entry.path, entry.pid, entry.pid_started) for entry in entries}
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
+        with self.output.open("wb") as output, self.errors.open("wb") as errors:
+            return subprocess.Popen([sys.executable, "-c", COMMAND, *words], cwd=self.folder, env=environment, stdout=output, stderr=errors)
+
+    def lines(self) -> list[str]:
+        """The whole lines of its output so far, without the first, which Python says."""
+        return self.output.read_text().split("\n")[:-1]
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.lines() if line != UP]
+
+    def remove(self) -> None:
+        shutil.rmtree(self.memory)
+        shutil.rmtree(self.folder)

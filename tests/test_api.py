@@ -1,0 +1,56 @@
+"""The first hour in Python: paths as text, results that fit a screen, names that mean something."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import kneebench
+from kneebench.records import Results
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("campaigns")
+    return kneebench.run(kneebench.preset("simulated"), folder=str(folder))
+
+
+def test_paths_may_be_given_as_text(results: Results) -> None:
+    assert results.folder
+    assert kneebench.load(str(results.folder)).campaign == results.campaign
+    assert [one.id for one in kneebench.campaigns(str(results.folder.parent))] == [results.campaign.id]
+    page = str(results.folder / "page.html")
+    assert kneebench.Brief(results).write(page) == Path(page)
+
+
+def test_the_package_tells_its_version() -> None:
+    assert kneebench.__version__ == version("kneebench")
+
+
+def test_what_is_printed_of_results_fits_one_screen(results: Results) -> None:
+    climb = results.climbs[0]
+    shown = [repr(thing) for thing in (results, climb, climb.rungs[0])]
+    assert [len(text) < 80 * 24 for text in shown] == [True] * 3
+    assert "stopped_by='plateau'" in shown[0]
+    assert "knee_users=18" in shown[1]
+
+
+def test_a_notebook_shows_the_answer_table(results: Results) -> None:
+    page = results._repr_html_()
+    assert page.startswith("<table><caption>SIMULATED: What would a faster drive buy?</caption>")
+    knees = [kneebench.knee(climb) for climb in results.climbs]
+    assert [f"{found.nopm.value:,.0f} (" in page for found in knees if found] == [True, True]
+
+
+def test_completion_offers_what_was_measured_and_not_the_library_below(results: Results) -> None:
+    assert dir(results) == ["campaign", "climbs", "finished", "folder", "model_dump", "model_dump_json"]
+    assert "nopm" in dir(results.climbs[0].rungs[0].tally)
+    assert not [name for name in dir(kneebench.preset("simulated")) if name.startswith(("__", "model_v", "parse_"))]
+
+
+def test_a_preset_is_a_plan_by_its_name() -> None:
+    assert kneebench.preset("quick").question
+    with pytest.raises(kneebench.UnknownPart, match="quick, running, server, simulated"):
+        kneebench.preset("slow")

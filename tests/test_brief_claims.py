@@ -1,0 +1,108 @@
+"""One figure, one estimator: a title says what its bars say, a tile says first what it does not show, and a verdict has one NOPM within the limit."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from recorded import make
+
+from kneebench.analysis.comparison import compare
+from kneebench.analysis.words import times
+from kneebench.brief import Brief
+from kneebench.brief.section import Figure
+from kneebench.records import Climb, Results, Rung, Verdict
+from kneebench.results import load
+from tests.test_brief_agrees import with_phase
+from tests.test_brief_page import section, with_rungs
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return load(make.HERE / make.NAME)
+
+
+def with_latency_of(results: Results, phase: str, repeat: int) -> Results:
+    """The campaign with one repeat of memory as slow as disk's, its histogram too."""
+    disk, memory = results.climbs
+    slow = next(rung.tally.latency for rung in disk.of(phase) if rung.order.repeat == repeat)  # type: ignore[arg-type]
+
+    def one(rung: Rung) -> Rung:
+        if rung.order.phase != phase or rung.order.repeat != repeat:
+            return rung
+        return rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": slow})})
+
+    return with_rungs(results, 1, tuple(map(one, memory.rungs)))
+
+
+def bars(figure: Figure) -> dict[str, float]:
+    """The values drawn, by storage."""
+    found = re.findall(r'"name": "(\w+)", "value": ([\d.]+)', json.dumps(figure.spec))
+    return {name: float(value) for name, value in found}
+
+
+def test_the_ratio_in_a_title_is_that_of_its_bars_also_where_one_repeat_has_most_of_the_tail(results: Results) -> None:
+    results = with_latency_of(results, "latency", 2)
+    for figure in section(Brief(results), "latency").figures:
+        drawn = bars(figure)
+        assert f": memory {times(drawn['memory'] / drawn['disk'])} (" in figure.title, (figure.title, drawn)
+        assert figure.title.split(":")[0].endswith("latency, no difference shown")
+
+
+def test_the_interval_of_a_percentile_s_ratio_holds_its_value_and_the_order_statistics(results: Results) -> None:
+    (found,) = (one for one in compare(with_latency_of(results, "latency", 2)) if one.quantity == "latency.p999")
+    assert found.ratio.low < found.ratio.value < found.ratio.high
+    assert "merged histograms" in found.ratio.method
+    assert not found.differs
+
+
+def test_where_a_repeat_is_missing_on_one_storage_the_caption_says_which_repeats_the_ratio_is_of(results: Results) -> None:
+    assert "repeats that both storages have" not in section(Brief(results), "latency").figures[0].caption
+    few = with_rungs(results, 1, tuple(r for r in results.climbs[1].rungs if (r.order.phase, r.order.repeat) != ("latency", 2)))
+    for figure in section(Brief(few), "latency").figures:
+        assert "The title's ratio uses the 2 repeats that both storages have." in figure.caption
+
+
+def test_every_part_of_figure_5_has_the_same_scales_in_both_directions(results: Results) -> None:
+    shorter = with_rungs(results, 1, tuple(r.model_copy(update={"warm_up_s": 3.0}) if r.order.phase == "report" else r for r in results.climbs[1].rungs))
+    cut = Brief(shorter)
+    kept = cut.reading.series
+    cut.reading.series = (
+        lambda rung, *names: tuple(  # type: ignore[method-assign]
+            one if rung.order.cell == "disk" else one.model_copy(update={"at_s": one.at_s[:20], "value": one.value[:20]}) for one in kept(rung, *names)
+        )
+    )
+    figures = section(cut, "over-time").figures
+    assert len(figures) == 2
+    domains = [re.findall(r'"domain": (\[0, [\d.]+\])', json.dumps(figure.spec)) for figure in figures]
+    assert domains[0] == domains[1]
+    assert "[0, 72]" in domains[0]
+
+
+def test_a_tile_and_a_title_say_first_that_no_difference_is_shown(results: Results) -> None:
+    def alike(climb: Climb) -> tuple[Rung, ...]:
+        factors = {1: 0.5, 2: 1.0, 3: 2.0}
+        return tuple(
+            r.model_copy(update={"tally": r.tally.model_copy(update={"window_s": r.tally.window_s * factors[r.order.repeat]})})
+            if r.order.phase == "report" else r for r in climb.rungs
+        )  # fmt: skip
+
+    brief = Brief(with_rungs(results, 1, alike(results.climbs[1])))
+    first, mean, *_ = section(brief, "glance").numbers
+    assert (first.value, first.words) == ("No difference shown", True)
+    assert first.says == "in NOPM at the knee, memory vs. disk"
+    assert re.fullmatch(r"2\.\dx \([\d.]+x to [\d.]+x, n=3\)", first.sure), first.sure
+    assert (mean.value, mean.words) == ("0.24x", False)
+    (figure,) = section(brief, "relative").figures
+    assert figure.title.startswith("No difference shown: memory 2.3x (")
+    assert '<div class="number-card words"><strong>No difference shown</strong>' in brief.html()
+
+
+def test_a_verdict_has_one_nopm_within_the_limit_and_it_is_the_stop_s(results: Results) -> None:
+    said = "a log write took 6.1 ms (mean over 10 s in two of three windows) at 72 users; the limit is 5 ms; NOPM within the limit: 31,000"
+    stop = Verdict(stop="log_latency", fired=True, seen="6.1 ms", limit="5 ms", sentence=said)
+    slow = with_phase(results, 0, "scout", log__write_latency=0.004)
+    climbs = (slow.climbs[0].model_copy(update={"verdicts": (stop,)}), slow.climbs[1])
+    verdict = section(Brief(slow.model_copy(update={"climbs": climbs})), "glance").verdicts[0].sentence
+    assert re.findall(r"NOPM with[^.;]*", verdict) == ["NOPM within the limit: 31,000"]

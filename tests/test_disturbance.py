@@ -1,0 +1,212 @@
+"""What disturbs a measurement from outside: a rung is invalid and measured again, or a sentence stands beside the headline."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from formula import Formula
+from typer.testing import CliRunner
+
+from kneebench.analysis.disturbance import TRIES, headline
+from kneebench.analysis.knee import knee
+from kneebench.brief import Brief
+from kneebench.campaign import Bench, Restored
+from kneebench.cli import app
+from kneebench.lab.host import host
+from kneebench.measurement.meters.cores import Cores
+from kneebench.measurement.rung import measure
+from kneebench.outcome import exit_code
+from kneebench.plan import Plan
+from kneebench.records import Cell, Order, Results, Rung, Summary, Watch
+from kneebench.results import Store, load
+from kneebench.screen.summary import printed, results_json
+
+RECORDED = Path(__file__).parent / "recorded" / "disk-against-memory"
+CELL = Cell(id="disk", storage="disk")
+SCOUT = Order(cell="disk", phase="scout", users=8)
+
+
+def plan() -> Plan:
+    ladder = {"window": "6s", "report_window": "6s", "warm_up": "2s", "checkpoints": 0}
+    fields = {"meters": ["log_writes", "tables", "cores"], "workload": {"warehouses": 40}, "ladder": ladder}
+    return Plan.model_validate({**fields, "storages": {"disk": {"path": "."}}})
+
+
+def measured(server: Formula, order: Order = SCOUT) -> Rung:
+    return measure(order, plan(), server, [], lambda event: None).rung  # type: ignore[arg-type]
+
+
+@dataclass
+class Shared(Formula):
+    """A server on a virtual machine: its cores are read from lines of /proc/stat by the meter itself, with so much of them stolen."""
+
+    stolen: float = 0.0
+    stat: Path = Path()
+
+    def readings(self, meter: str) -> dict[str, float]:
+        if meter != "cores":
+            return super().readings(meter)
+        ticks = 100 * self.clock_s
+        fields = (0.5 * ticks, 0, 0.1 * ticks, (0.4 - self.stolen) * ticks, 0, 0, 0, self.stolen * ticks, 0, 0)
+        self.stat.write_text(f"cpu0 {' '.join(f'{field:.0f}' for field in fields)}\nintr 1\n")
+        return Cores(self.stat).read()
+
+
+@dataclass
+class Engine:
+    """Restores one server, and nothing else."""
+
+    server: Formula
+
+    @contextlib.contextmanager
+    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[Formula]:
+        yield self.server
+
+
+def kept(server: Formula, folder: Path, order: Order = SCOUT) -> tuple[Rung, list[str]]:
+    """The rung that a campaign keeps, as its folder gives it back, and the warnings on the way."""
+    told: list[str] = []
+    with Store.create(folder, plan(), host()) as store:
+        bench = Bench(plan(), Engine(server), store, lambda event: told.append(event.doing) if event.kind == "warning" else None)  # type: ignore[arg-type]
+        with Restored(bench, CELL) as place:
+            place.rung(order)
+        found = store.rung(order)
+        assert found
+        return found, told
+
+
+def test_a_load_generator_that_stood_still_makes_the_rung_invalid() -> None:
+    rung = measured(Formula(freezes=1))
+    assert rung.tally.window_s > 12
+    assert rung.invalid == ("the load generator stalled for 12.0 s (limit 1 s); the window lasted 13.0 s instead of 6.0 s (limit 25% and 2 s longer)")
+    assert rung.quantity("client.late") == 12
+
+
+def test_a_freeze_that_leaves_the_window_as_long_as_ordered_is_noticed_too() -> None:
+    rung = measured(Formula(freezes=1, frozen_s=3.0))
+    assert rung.tally.window_s == 6
+    assert rung.invalid == "the load generator stalled for 3.0 s (limit 1 s)"
+
+
+def test_a_clock_that_is_late_by_less_than_its_limit_leaves_the_rung_valid() -> None:
+    rung = measured(Formula(freezes=1, frozen_s=0.9))
+    assert (rung.invalid, rung.quantity("client.late")) == ("", 0.9)
+
+
+def test_a_rung_that_only_warms_up_may_be_disturbed() -> None:
+    assert not measured(Formula(freezes=1), SCOUT.model_copy(update={"phase": "warm_up"})).invalid
+
+
+@pytest.mark.parametrize(("stolen", "invalid", "noted"), [(0.24, True, True), (0.19, False, True), (0.04, False, False)])
+def test_stolen_time_makes_a_rung_invalid_above_its_limit_and_is_noted_well_below_it(stolen: float, invalid: bool, noted: bool, tmp_path: Path) -> None:
+    rung = measured(Shared(stolen=stolen, stat=tmp_path / "stat"))
+    assert rung.quantity("database.steal") == pytest.approx(stolen, abs=0.005)
+    assert (rung.invalid == f"the hypervisor took {100 * stolen:.0f}% of the database's CPU time (limit 20%)") is invalid
+    assert any(note.startswith(f"the hypervisor took {100 * stolen:.0f}% of the database's CPU time") for note in rung.notes) is noted
+
+
+def test_of_a_server_elsewhere_the_load_generators_own_machine_tells_of_stolen_time(tmp_path: Path) -> None:
+    rung = measured(Shared(stolen=0.3, stat=tmp_path / "stat", cores=()))
+    assert rung.invalid == "the hypervisor took 30% of the CPU time of the load generator's machine (limit 20%)"
+
+
+def test_a_disturbed_rung_is_measured_again_and_what_is_kept_says_so(tmp_path: Path) -> None:
+    rung, told = kept(Formula(freezes=1), tmp_path)
+    assert not rung.invalid
+    assert rung.tally.nopm == measured(Formula()).tally.nopm
+    assert [note for note in rung.notes if note.startswith("attempt 1 of 2 was invalid and was repeated: ") and "stalled for 12.0 s" in note]
+    assert [one.partition(": ")[2] for one in told] == [f"attempt 1 of {TRIES} is invalid: {measured(Formula(freezes=1)).invalid}"]
+
+
+def test_a_rung_that_is_disturbed_each_time_is_kept_as_invalid_after_three_tries(tmp_path: Path) -> None:
+    server = Formula(freezes=100)
+    rung, told = kept(server, tmp_path)
+    assert "stalled" in rung.invalid
+    assert (len(server.specs), len(told)) == (TRIES, TRIES - 1)
+    assert len([note for note in rung.notes if "was repeated" in note]) == TRIES - 1
+
+
+def test_a_rung_that_is_invalid_by_itself_is_not_measured_again(tmp_path: Path) -> None:
+    server = Formula(client_cpu_share=0.9)
+    rung, told = kept(server, tmp_path)
+    assert "busy" in rung.invalid
+    assert (len(server.specs), told) == (1, [])
+
+
+# --- beside the headline ---------------------------------------------------------------------------
+
+
+def disturbed(quantity: str, shares: Sequence[float], phase: str = "report", climb: int = 0) -> Results:
+    """The recorded campaign with so much taken in the runs of a phase of one storage."""
+    results = load(RECORDED)
+    taken = iter(shares)
+    climbs = list(results.climbs)
+    rungs = [
+        rung.model_copy(update={"quantities": {**rung.quantities, quantity: Summary(unit="share", value=share, high=share)}})
+        if rung.order.phase == phase and (share := next(taken, None)) is not None
+        else rung
+        for rung in climbs[climb].rungs
+    ]
+    climbs[climb] = climbs[climb].model_copy(update={"rungs": tuple(rungs)})
+    return results.model_copy(update={"climbs": tuple(climbs)})
+
+
+def quoted(results: Results) -> int:
+    return sum(len(climb.of("report", "latency", "fixed")) for climb in results.climbs)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "said", "limit"),
+    [
+        ("database.others", "Other processes used up to 34% of the database's CPU cores", "15%"),
+        ("database.steal", "The hypervisor took up to 34% of the database's CPU time", "5%"),
+    ],
+)
+def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(quantity: str, said: str, limit: str) -> None:
+    results = disturbed(quantity, [0.24, 0.34, 0.01])
+    brief = Brief(results)
+    sentence = f"{said} in 2 of {quoted(results)} quoted runs (limit {limit}; disk 2, memory 0)."
+    assert headline(results) == (sentence,)
+    assert next(one for one in brief.sections if one.name == "cautions").sentences[0] == sentence
+    page = brief.html()
+    title = page.index("<h1>")
+    assert title < page.index(sentence.replace("'", "&#39;")) < page.index('<p class="question">')
+    assert brief.document()["disturbances"] == results_json(results)["disturbances"] == [sentence]
+    lines = [str(part) for part in printed(results)]
+    assert lines.index(f"CAVEAT  {sentence}") < lines.index("")
+
+
+def test_what_disturbed_a_run_that_is_not_quoted_is_no_headline() -> None:
+    assert headline(disturbed("database.others", [0.5] * 20, phase="scout")) == ()
+    assert headline(load(RECORDED)) == ()
+    assert 'class="disturbed"' not in Brief(load(RECORDED)).html()
+
+
+def test_an_invalid_run_is_not_quoted_and_so_disturbs_nothing() -> None:
+    results = disturbed("database.steal", [0.5])
+    (first, *rest) = results.climbs
+    rungs = tuple(rung.model_copy(update={"invalid": "stolen"}) if (rung.quantity("database.steal") or 0) > 0.2 else rung for rung in first.rungs)
+    results = results.model_copy(update={"climbs": (first.model_copy(update={"rungs": rungs}), *rest)})
+    assert headline(results) == ()
+    assert exit_code(results) == 3
+    assert knee(results.climbs[0])
+
+
+def test_show_and_compare_read_the_sentence_from_the_campaigns_folder(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(RECORDED, tmp_path / "disturbed"))
+    for file in (folder / "rungs").glob("memory.latency-*.json"):
+        document = json.loads(file.read_text())
+        document["rung"]["quantities"]["database.others"] = {"unit": "share", "value": 0.24, "high": 0.5}
+        file.write_text(json.dumps(document))
+    said = "Other processes used up to 24% of the database's CPU cores in 3 of 12 quoted runs (limit 15%; disk 0, memory 3)."
+    shown, compared = (CliRunner().invoke(app, words) for words in (["show", str(folder)], ["compare", str(RECORDED), str(folder)]))
+    assert f"CAVEAT  {said}" in shown.stdout
+    assert f"CAVEAT  {load(folder).campaign.id}: {said}" in compared.stdout
+    document = json.loads(CliRunner().invoke(app, ["compare", str(RECORDED), str(folder), "--json"]).stdout)
+    assert document["disturbances"] == [f"{load(folder).campaign.id}: {said}"]

@@ -1,0 +1,66 @@
+"""Limits that a server, role or database puts on sessions: lifted for ours, and named where they are too short for that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from loaded import BUILDS, databases
+
+from kneebench._core import GeneratorSpec
+from kneebench.databases.postgres.address import connect, parameters
+from kneebench.databases.postgres.advice import advice
+from kneebench.databases.postgres.server import PostgresServer
+from kneebench.records import Address, Tally
+
+ORDER: dict[str, Any] = {
+    "users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 1,
+    "seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 1.0, "workers": 1, "cores": [],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=BUILDS)
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """A loaded database whose every limit is a fifth of a second."""
+    with databases(tmp_path_factory.mktemp("limits"), request.param) as made:
+        address = made.loaded()
+        with psycopg.connect(**parameters(address), autocommit=True) as session:
+            names = [name for (name,) in session.execute("SELECT name FROM pg_settings WHERE name ~ '^(statement|lock|idle.*session|transaction)_timeout$'")]
+            assert {"statement_timeout", "lock_timeout", "idle_session_timeout"} < set(names)
+            for name in names:
+                session.execute(f"ALTER ROLE {address.user} IN DATABASE {address.database} SET {name} = '200ms'".encode())
+        yield address
+
+
+def test_no_limit_ends_a_session_of_ours(address: Address) -> None:
+    with connect(address) as session:
+        session.execute("SELECT pg_sleep(0.4)")
+        time.sleep(0.4)
+        session.execute("BEGIN")
+        time.sleep(0.4)
+        session.execute("COMMIT")
+
+
+def test_no_limit_ends_what_the_users_wait_for(address: Address) -> None:
+    server = PostgresServer(address, 1, 0.0)
+    generator = server.load_generator(GeneratorSpec(**ORDER))
+    generator.ready()
+    with connect(address) as other:
+        other.execute("BEGIN")
+        other.execute("UPDATE public.warehouse SET w_name = w_name")
+        generator.go()
+        generator.tick()
+        other.execute("ROLLBACK")
+    generator.tick()
+    tally = Tally.model_validate_json(generator.stop())
+    server.close()
+    assert tally.whole.committed > 0
+    assert tally.errors == ()
+
+
+def test_a_limit_that_ended_a_statement_is_named() -> None:
+    for state, name in (("57014", "statement_timeout"), ("55P03", "lock_timeout"), ("25P04", "transaction_timeout")):
+        assert advice(state, "canceling statement", None).startswith(f"remove {name}")
