@@ -92,6 +92,8 @@ def losses_told(server: Server, doing: str) -> Iterator[None]:
     """Turns any failure under a dead or dying server into DatabaseLost, with what the server's end looked like."""
     try:
         yield
+    except DatabaseLost as error:
+        raise DatabaseLost(error.doing, seen=f"{error.seen}; during {doing}", do=error.do) from error
     except KneebenchError:
         raise
     except Exception as error:
