@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import psutil
 import psycopg
 import pytest
+from pydantic import SecretStr
 
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.account import server_account
@@ -197,6 +198,26 @@ def test_a_passfile_that_others_may_read_is_not_used(elsewhere: Elsewhere, tmp_p
     file.write_text("*:*:*:*:secret\n")
     file.chmod(0o644)
     assert address_of(elsewhere.url(passfile=file)).password is None
+
+
+def test_a_passfile_names_a_socket_by_its_directory_as_libpq_does(tmp_path: Path) -> None:
+    file = tmp_path / "passfile"
+    file.write_text("localhost:*:*:*:of-tcp\n/srv/sockets:*:*:*:of-the-socket\n")
+    file.chmod(0o600)
+    found = {folder: address_of(f"postgresql://me@/shop?host={folder}&passfile={file}").password for folder in ("/srv/sockets", "/srv/others")}
+    assert found == {"/srv/sockets": SecretStr("of-the-socket"), "/srv/others": None}
+
+
+def test_looking_for_a_password_opens_no_connection(tmp_path: Path) -> None:
+    file = tmp_path / "passfile"
+    file.write_text("*:*:*:*:word\n")
+    file.chmod(0o600)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        url = f"postgresql://me@localhost:{server.getsockname()[1]}/shop?passfile={file}"
+        assert address_of(url).password == SecretStr("word")
+        with pytest.raises(TimeoutError):
+            server.accept()
 
 
 def test_a_wrong_password_is_told_without_being_shown(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
