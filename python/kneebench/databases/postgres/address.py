@@ -17,7 +17,7 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pydantic import SecretStr, ValidationError
 
-from kneebench._core import NO_LIMITS
+from kneebench._core import NO_LIMITS, system_roots
 from kneebench._core import Address as CoreAddress
 from kneebench.databases.postgres.advice import advice, refusal
 from kneebench.databases.postgres.patience import Patient
@@ -82,11 +82,12 @@ def core_address(address: Address) -> CoreAddress:
 def parameters(address: Address, database: str = "") -> dict[str, str]:
     """The address as psycopg takes it; `database` in place of the address's own.
 
-    Without a root certificate libpq would look for ~/.postgresql/root.crt, the core for the system's: both are told the system's.
+    psycopg brings an OpenSSL of its own, which knows no root certificates. So it is given the file of the system's, as the core is.
     """
     given = {"host": address.host, "port": str(address.port), "user": address.user, "dbname": database or address.database, "sslmode": address.sslmode}
-    if authorities := address.sslrootcert or ("system" if address.sslmode.startswith("verify") else ""):
-        given["sslrootcert"] = authorities
+    authorities = address.sslrootcert or ("system" if address.sslmode.startswith("verify") else "")
+    if authorities:
+        given["sslrootcert"] = (system_roots() if authorities == "system" else None) or authorities
     if address.password:
         given["password"] = address.password.get_secret_value()
     return given
