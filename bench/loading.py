@@ -30,8 +30,8 @@ from kneebench.databases.postgres.launcher import Launch, make_cluster, running
 from kneebench.databases.postgres.loading import KEYS_MEMORY, STREAMS, load
 from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
-from kneebench.databases.postgres.schema import LARGEST_FIRST, keys_of, making
-from kneebench.databases.postgres.settings import Machine, loading, rules
+from kneebench.databases.postgres.server_settings import Machine, loading, rules
+from kneebench.databases.postgres.sql_schema import LARGEST_FIRST, keys_of, making
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

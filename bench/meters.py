@@ -14,8 +14,8 @@ from bench.turn import generator_values, in_turn, process_cpu_s
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.measurement.logbook import Logbook
 from kneebench.measurement.meters import Site, names, open_meters
+from kneebench.measurement.sampler import Logbook
 from kneebench.plan.plan import Workload
 from kneebench.workload import running
 

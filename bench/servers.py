@@ -22,7 +22,7 @@ from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
-from kneebench.databases.postgres.settings import LISTENING, loading
+from kneebench.databases.postgres.server_settings import LISTENING, loading
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes

@@ -10,10 +10,10 @@ from curves import latency, rung
 
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.drift import drift
-from kneebench.analysis.finding import data_cached, finding, subtitle
+from kneebench.analysis.headline import data_cached, finding, subtitle
 from kneebench.analysis.knee import knee
 from kneebench.records import Campaign, Cell, Climb, Host, Order, Results, Rung
-from kneebench.results.reading import load
+from kneebench.results.campaign_reader import load
 
 RATE = 700.0
 

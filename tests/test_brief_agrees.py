@@ -7,8 +7,8 @@ import re
 import pytest
 from recorded import make
 
-from kneebench.analysis.answer import answers
 from kneebench.analysis.bottleneck import bottleneck
+from kneebench.analysis.configuration_summary import answers
 from kneebench.brief import Brief
 from kneebench.brief.sections.over_time import _Read
 from kneebench.records import Climb, Results, Rung, Series, Summary

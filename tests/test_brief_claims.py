@@ -9,7 +9,7 @@ import pytest
 from recorded import make
 
 from kneebench.analysis.comparison import compare
-from kneebench.analysis.words import times
+from kneebench.analysis.wording import times
 from kneebench.brief import Brief
 from kneebench.brief.section import Figure
 from kneebench.records import Climb, Results, Rung, Verdict

@@ -20,7 +20,7 @@ from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
 from kneebench.results import Store, load
-from kneebench.results.reading import kept_rungs
+from kneebench.results.campaign_reader import kept_rungs
 
 FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
 SLOW = {**FAST, "read_latency": "10ms", "read_channels": 8}

@@ -24,8 +24,8 @@ from typer.testing import CliRunner, Result
 from kneebench import campaign
 from kneebench.cli import app
 from kneebench.commands import measuring, plans
-from kneebench.commands.asked import asked_plan
 from kneebench.commands.options import CAMPAIGNS
+from kneebench.commands.plan_selection import asked_plan
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.plan.default import sized_plan

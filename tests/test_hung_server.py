@@ -14,7 +14,7 @@ import pytest
 from loaded import databases
 
 from kneebench.databases.postgres.address import answers, connect
-from kneebench.databases.postgres.patience import Limits
+from kneebench.databases.postgres.client_timeouts import Limits
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.errors import DatabaseLost
 from kneebench.measurement.rung import measure

@@ -12,7 +12,7 @@ from loaded import BUILDS, databases
 
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect, parameters
-from kneebench.databases.postgres.advice import advice
+from kneebench.databases.postgres.error_hints import advice
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.records import Address, Tally
 

@@ -14,7 +14,7 @@ import pytest
 from loaded import databases
 
 from kneebench.databases.postgres.address import connect, parameters
-from kneebench.databases.postgres.patience import Limits
+from kneebench.databases.postgres.client_timeouts import Limits
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import stuck

@@ -16,10 +16,10 @@ from kneebench.plan.cells import cells
 from kneebench.plan.default import Free, default_plan, fitting_warehouses, sized_plan
 from kneebench.plan.duration import expected, rungs
 from kneebench.plan.faults import Fault, PlanFaults
+from kneebench.plan.json_schema import plan_schema, quoted, tables, time_text, toml_text
 from kneebench.plan.lines import Lines
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import parse_plan, read_plan
-from kneebench.plan.schema import plan_schema, quoted, tables, time_text, toml_text
 from kneebench.plan.writer import to_toml
 from kneebench.records import Host
 from kneebench.units import TIME, parse_time

@@ -15,7 +15,6 @@ import pytest
 
 from kneebench import catalogue
 from kneebench.errors import PlanError
-from kneebench.findings import findings, shelves
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -25,6 +24,7 @@ from kneebench.plan.faults import MOST_TOLD, Fault, PlanFaults
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import MOST_BYTES, parse_plan, read_plan
 from kneebench.plan.writer import to_toml
+from kneebench.preflight import findings, shelves
 
 DISK = 'storages.disk.path = "."\n'
 SIMULATED = 'database.engine = "simulated"\nstorages.a.simulated.'

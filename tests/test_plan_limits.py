@@ -13,7 +13,7 @@ from kneebench.analysis.knee import knee, report_rungs
 from kneebench.plan import Plan
 from kneebench.records import Climb, Limits
 from kneebench.results import load
-from kneebench.results.reading import _limits
+from kneebench.results.campaign_reader import _limits
 
 
 def asked(folder: Path, **stops: dict[str, object]) -> Climb:

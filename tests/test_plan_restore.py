@@ -11,14 +11,14 @@ import jsonschema
 import pytest
 from recorded import make
 
-from kneebench.brief.reading import Reading
+from kneebench.brief.view_model import Reading
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.json_schema import plan_schema
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.schema import plan_schema
 from kneebench.plan.writer import to_toml
 from kneebench.results import Store, load
 from kneebench.results.compare_plans import compare_plans

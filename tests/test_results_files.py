@@ -23,15 +23,15 @@ from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.records import Second, Series
 from kneebench.results import Store, load
+from kneebench.results.atomic_write import write_whole
+from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import FORMAT, current
-from kneebench.results.schema import schemas
-from kneebench.results.tables import connect, read_seconds, read_series, write_seconds, write_series
-from kneebench.results.whole import write_whole
+from kneebench.results.parquet import connect, read_seconds, read_series, write_seconds, write_series
 
 KILLED_HALFWAY = """
 import os, signal, sys
 from pathlib import Path
-from kneebench.results.whole import write_whole
+from kneebench.results.atomic_write import write_whole
 
 def half(part):
     with part.open("w") as out:

@@ -9,7 +9,7 @@ import pytest
 from formula import Formula, FormulaLoad
 
 from kneebench._core import GeneratorSpec
-from kneebench.databases.postgres.settings import Machine, rules
+from kneebench.databases.postgres.server_settings import Machine, rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.delay import notes
 from kneebench.measurement.rung import Measured, measure

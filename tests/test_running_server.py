@@ -13,8 +13,8 @@ from test_postgres_url import PASSWORD, Elsewhere, databases, elsewhere, no_pass
 import kneebench
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.plan import Plan
+from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.schema import tables
 from tests.loaded import WITHOUT_DEBIAN
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from recorded import make
 
-from kneebench.analysis.answer import answers
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
-from kneebench.analysis.finding import finding
-from kneebench.analysis.latencies import at_one_rate
-from kneebench.analysis.words import FEW_MEANS
+from kneebench.analysis.configuration_summary import answers
+from kneebench.analysis.fixed_rate import at_one_rate
+from kneebench.analysis.headline import finding
+from kneebench.analysis.wording import FEW_MEANS
 from kneebench.campaign import run
 from kneebench.databases.postgres.loading import _progress as loading
 from kneebench.plan import Plan

@@ -158,7 +158,7 @@ def test_a_campaign_that_another_stopped_after_it_is_not_taken_for_the_one_witho
         if event.kind == "rung":
             raise Stopped
 
-    from kneebench.findings import read_plan
+    from kneebench.preflight import read_plan
 
     with pytest.raises(Stopped):
         campaign.run(read_plan(Path("plan.toml")), Path("kneebench-results"), stop, fresh=True)

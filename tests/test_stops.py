@@ -13,7 +13,7 @@ from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
 from kneebench.plan.plan import Errors, Ladder, LogLatency, Plateau, Saturation
 from kneebench.records import Order, Rung, Summary, Verdict
-from kneebench.results.reading import load
+from kneebench.results.campaign_reader import load
 
 LOG = "log__write_latency_10s"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kneebench.measurement.logbook import Logbook, Track
+from kneebench.measurement.derived_metrics import database_busy, log_write_latency_10s, special
 from kneebench.measurement.quantities import RATIOS, READ
-from kneebench.measurement.special import database_busy, log_write_latency_10s, special
+from kneebench.measurement.sampler import Logbook, Track
 from kneebench.measurement.summaries import between, by_second, series, summaries, window
 from kneebench.records import Counts, Tally, TransactionTally
 

@@ -12,19 +12,19 @@ from pathlib import Path
 
 from kneebench import catalogue
 from kneebench.analysis.disturbance import TRIES
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.errors import PlanError, Refused
-from kneebench.findings import findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
-from kneebench.ladder.report import Report, Visit
+from kneebench.ladder.final_runs import Report, Visit
 from kneebench.measurement.rung import Measured, measure
-from kneebench.measurement.underway import described
+from kneebench.measurement.rung_runner import described
 from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
+from kneebench.preflight import findings
 from kneebench.records import Cell, Climb, Event, Finding, Order, Results, Rung, Watch
 from kneebench.results.store import Store
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench.analysis.consistency import conditions
-from kneebench.analysis.unanswered import unanswered
-from kneebench.analysis.words import named, number_of_users
+from kneebench.analysis.missing_figures import unanswered
+from kneebench.analysis.wording import named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
 from kneebench.records import Results
 

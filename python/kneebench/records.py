@@ -499,6 +499,6 @@ class Results(Record):
 
     def _repr_html_(self) -> str:
         """The answer table, in a notebook."""
-        from kneebench.analysis.answer import as_html
+        from kneebench.analysis.configuration_summary import as_html
 
         return as_html(self)

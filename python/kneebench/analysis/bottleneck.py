@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
 from kneebench.analysis.knee import metered, place, report_rungs
-from kneebench.analysis.words import capital
+from kneebench.analysis.wording import capital
 from kneebench.records import Bottleneck, Climb, Limits, Rung
 from kneebench.units import time
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import paired_ratio, scatter, unpaired_ratio
+from kneebench.analysis.fixed_rate import together
 from kneebench.analysis.knee import place, quoted_rungs
-from kneebench.analysis.latencies import together
-from kneebench.analysis.words import FEW, NO_DIFFERENCE, capital, percent, possessive, times, times_with_interval
+from kneebench.analysis.wording import FEW, NO_DIFFERENCE, capital, percent, possessive, times, times_with_interval
 from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung
 from kneebench.units import count
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kneebench.analysis.words import number_of_users, percent
+from kneebench.analysis.wording import number_of_users, percent
 from kneebench.records import Climb
 
 FLOOR = 0.02

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.bracket import users_interval
 from kneebench.analysis.estimate import estimate
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.knee_interval import users_interval
+from kneebench.analysis.wording import number_of_users
 from kneebench.records import Climb, Estimate, Knee, Latency, Rung
 
 PAST_PEAK = 0.02

@@ -11,12 +11,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from kneebench.analysis.words import DERIVED
-from kneebench.brief import drawing, look, sections
-from kneebench.brief.reading import Reading
+from kneebench.analysis.wording import DERIVED
+from kneebench.brief import chart_theme, drawing, sections
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.view_model import Reading
 from kneebench.records import Results
-from kneebench.results.whole import write_text, write_whole
+from kneebench.results.atomic_write import write_text, write_whole
 from kneebench.secrets import clean
 
 FORMAT = 1
@@ -49,7 +49,7 @@ class Brief:
     def sections(self) -> tuple[Section, ...]:
         """What the shelf has to say, in the order of the page."""
         parts = [import_module(f"{sections.__name__}.{module.name}") for module in pkgutil.iter_modules(sections.__path__)]
-        with look.untested():
+        with chart_theme.untested():
             made = [part.section(self.reading) for part in sorted(parts, key=lambda part: int(part.PLACE))]
         return tuple(section for section in made if section)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kneebench.commands.options import CAMPAIGNS, CampaignName, Json, Root
+from kneebench.commands.output import write
 from kneebench.commands.printing import say, show_json, show_parts
-from kneebench.commands.written import write
 
 if TYPE_CHECKING:
     from kneebench.records import Results
@@ -65,11 +65,11 @@ def compare(a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: J
       kneebench compare before after
     """
     from kneebench.analysis.disturbance import headline
-    from kneebench.results import across, differences
+    from kneebench.results import compare_campaigns, differences
     from kneebench.screen.compared import document, printed
 
     both = [_load(a, root), _load(b, root)]
-    found, differing = across(both), differences(*both)
+    found, differing = compare_campaigns(both), differences(*both)
     disturbed = [f"{one.campaign.id}: {sentence}" for one in both for sentence in headline(one)]
     if as_json:
         show_json(document(found, differing, disturbed))

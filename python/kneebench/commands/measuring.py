@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kneebench.commands.asked import asked_once, asked_plan
 from kneebench.commands.options import CAMPAIGNS, Json, PlanFile
+from kneebench.commands.output import write
+from kneebench.commands.plan_selection import asked_once, asked_plan
 from kneebench.commands.printing import say, show_json, show_json_line, show_parts
 from kneebench.commands.resuming import Resumable
-from kneebench.commands.written import write
 
 if TYPE_CHECKING:
     from kneebench.plan import Plan
@@ -73,8 +73,8 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
     Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused.
     """
     from kneebench import catalogue
-    from kneebench.findings import findings, load_now
     from kneebench.lab.journal import Journal
+    from kneebench.preflight import findings, load_now
 
     asked, journal = asked_plan(plan, CAMPAIGNS), Journal()
     found = findings(asked, catalogue.engine(asked, journal), journal)

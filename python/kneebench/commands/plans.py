@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kneebench.commands.asked import asked_plan
+from kneebench.commands.plan_selection import asked_plan
 from kneebench.commands.printing import show_json
 
 
@@ -41,6 +41,6 @@ def schema() -> None:
     Example:
       kneebench plan schema > plan.schema.json
     """
-    from kneebench.plan.schema import plan_schema
+    from kneebench.plan.json_schema import plan_schema
 
     show_json(plan_schema())

@@ -39,7 +39,7 @@ class Resumable:
 
 
 def _sentence(folder: Path) -> str:
-    from kneebench.results.reading import rung_files
+    from kneebench.results.campaign_reader import rung_files
 
     rungs = len(rung_files(folder))
     saved = f"{rungs} rung{'' if rungs == 1 else 's'} saved in {folder}."

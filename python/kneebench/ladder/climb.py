@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from kneebench.analysis.bottleneck import CLIENT_BUSY
 from kneebench.analysis.elasticity import elasticity
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.ladder import steps, stops
 from kneebench.ladder.stops import saturation
 from kneebench.ladder.warming import warmed

@@ -6,7 +6,7 @@ needs. The plateau stop then ends the climb too early, and the report would quot
 
 from __future__ import annotations
 
-from kneebench.analysis.words import number_of_users, percent, stop_reason
+from kneebench.analysis.wording import number_of_users, percent, stop_reason
 from kneebench.records import Climb, Verdict
 
 LIMIT = 0.25

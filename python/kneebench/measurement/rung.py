@@ -18,12 +18,12 @@ from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
 from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_database, rise, warehouses_note
-from kneebench.measurement.logbook import Logbook
+from kneebench.measurement.derived_metrics import special
 from kneebench.measurement.meters import Site, open_meters
-from kneebench.measurement.special import special
+from kneebench.measurement.rung_runner import UnderWay, described, losses_told
+from kneebench.measurement.sampler import Logbook
 from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import Values, series, summaries, window
-from kneebench.measurement.underway import UnderWay, described, losses_told
 from kneebench.measurement.validity import disturbed, invalid, refuse_starved
 from kneebench.measurement.warm_up import Held, Schedule, WarmedUp, hold_window, schedule, warm_up
 from kneebench.plan import Plan

@@ -14,8 +14,8 @@ from itertools import chain
 from statistics import fmean
 from typing import NamedTuple
 
-from kneebench.measurement.logbook import Track
 from kneebench.measurement.quantities import RATIOS, READ, Quantity, Ratio
+from kneebench.measurement.sampler import Track
 from kneebench.records import Series, Summary
 
 Values = dict[str, dict[str, float]]

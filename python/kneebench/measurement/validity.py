@@ -12,7 +12,7 @@ from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import CLIENT_BUSY
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
-from kneebench.measurement.underway import described
+from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import Held
 from kneebench.records import Order, Rung, Tally
 

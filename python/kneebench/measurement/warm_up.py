@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.disturbance import QUOTED
 from kneebench.analysis.steady import Settled, settled
-from kneebench.measurement.underway import UnderWay
+from kneebench.measurement.rung_runner import UnderWay
 from kneebench.plan.plan import Ladder
 from kneebench.records import Order, Setting
 

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from kneebench.plan.faults import Fault
+from kneebench.plan.json_schema import allowed_text, at, is_time, keys_of, quoted, time_text
 from kneebench.plan.lines import Lines
-from kneebench.plan.schema import allowed_text, at, is_time, keys_of, quoted, time_text
 from kneebench.secrets import clean, kept_command
 
 Path = tuple[str | int, ...]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from kneebench.plan.settings import fault
+from kneebench.plan.allowed_settings import fault
 from kneebench.plan.simulated import SimulatedStorage as SimulatedStorage
 from kneebench.plan.values import MONTH_S, WEEK_S, Cores, Directory, Name, Number, Sentence, Shell, Switch, Text, WhileSeconds, Whole, check_url, wrong
 from kneebench.plan.values import Part as Part

@@ -13,7 +13,7 @@ from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import Campaign, Check, Climb, Order, Record, Rung
 from kneebench.results.agreement import disagreement
-from kneebench.results.whole import write_text
+from kneebench.results.atomic_write import write_text
 from kneebench.secrets import clean
 
 FORMAT = 1

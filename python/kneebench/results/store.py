@@ -16,12 +16,12 @@ from typing import Protocol
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Campaign, Cell, Check, Climb, Host, Order, Record, Results, Rung, Second, Series, Setting, Whereabouts
-from kneebench.results import reading, tables
+from kneebench.results import campaign_reader, parquet
+from kneebench.results.atomic_write import remove_parts, write_text
 from kneebench.results.compare_plans import RESUME_IGNORES, plan_document, resumable
+from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, KeptRung, read_kept, read_rung, write_kept
 from kneebench.results.lock import Lock, held
-from kneebench.results.schema import schemas
-from kneebench.results.whole import remove_parts, write_text
 
 BRIEF = "brief.html"
 """Where `kneebench run` writes a campaign's brief, within its folder."""
@@ -52,12 +52,12 @@ class Store:
         """Open a folder that holds a campaign; raises Refused while another process writes into it."""
         self.folder = folder
         self._campaign = read_kept(folder / "campaign.json", Campaign)
-        self._workload = reading.workload(self._campaign)
+        self._workload = campaign_reader.workload(self._campaign)
         self._lock = Lock(folder)
         remove_parts(folder)
         for name in _MEASURED:
             (folder / name).mkdir(exist_ok=True)
-        self._number = len(reading.rung_files(folder))
+        self._number = len(campaign_reader.rung_files(folder))
         self._there = _files(folder)
 
     # --- which folder -----------------------------------------------------------------------------
@@ -118,16 +118,16 @@ class Store:
         file = self._file("climbs", cell.id, "json")
         if not file.exists():
             return None
-        rungs = reading.rungs_in(self.folder, self._workload)
-        own = reading.of_last_climb(r for r in rungs if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
+        rungs = campaign_reader.rungs_in(self.folder, self._workload)
+        own = campaign_reader.of_last_climb(r for r in rungs if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
         return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": own})
 
     def put(self, measured: Measured) -> None:
         """Keep a rung. Its file is written last: a rung that is there has its series and seconds."""
         key = measured.rung.order.key
         with self._writing():
-            tables.write_series(self._file("series", key, "parquet"), measured.series)
-            tables.write_seconds(self._file("seconds", key, "parquet"), measured.seconds)
+            parquet.write_series(self._file("series", key, "parquet"), measured.series)
+            parquet.write_seconds(self._file("seconds", key, "parquet"), measured.seconds)
             self._number += 1
             write_kept(self._file("rungs", key, "json"), KeptRung(number=self._number, rung=measured.rung))
 
@@ -169,8 +169,8 @@ class Store:
     def finish(self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False) -> Results:
         """Say that everything was measured and what it came to, let others write, and give the whole."""
         with self._writing():
-            whole = reading.load(self.folder).model_copy(update={"finished": True})
-            at, rungs = datetime.now(UTC).isoformat(timespec="seconds"), len(reading.rung_files(self.folder))
+            whole = campaign_reader.load(self.folder).model_copy(update={"finished": True})
+            at, rungs = datetime.now(UTC).isoformat(timespec="seconds"), len(campaign_reader.rung_files(self.folder))
             write_kept(self.folder / "finished.json", Finished(at=at, exit_code=exit_code(whole), rungs=rungs, awaits_brief=awaits_brief))
         self.close()
         return whole

@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.words import FEW_MEANS
+from kneebench.analysis.wording import FEW_MEANS
 from kneebench.records import Event, Watch
 from kneebench.screen import tables
 from kneebench.screen.progress import Progress, left, told

@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from kneebench.analysis.answer import answers
 from kneebench.analysis.comparison import compare
+from kneebench.analysis.configuration_summary import answers
 from kneebench.analysis.disturbance import headline
-from kneebench.analysis.words import DERIVED
+from kneebench.analysis.wording import DERIVED
 from kneebench.outcome import exit_code, failed_checks, invalid_rungs, without_figure
 from kneebench.records import Results
 from kneebench.screen import tables

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
-from kneebench.analysis.answer import Answer, rows, shown_count, shown_time, shown_users
-from kneebench.analysis.words import FEW, FEW_MEANS, named, times_with_interval
+from kneebench.analysis.configuration_summary import Answer, rows, shown_count, shown_time, shown_users
+from kneebench.analysis.wording import FEW, FEW_MEANS, named, times_with_interval
 from kneebench.records import Comparison, Finding
-from kneebench.results import Across, Listed
+from kneebench.results import CampaignRow, Listed
 from kneebench.screen.progress import Line, left
 
 _STORAGES_A_TABLE = 3
@@ -107,7 +107,7 @@ def answers(found: Sequence[Answer]) -> Iterator[Table]:
         yield table
 
 
-def across(rows: Iterable[Across]) -> Table:
+def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
     """The knees (or fixed loads) of two campaigns with their latency, that at the one rate in a column of its own, and all against the first one's baseline."""
     rows = tuple(rows)
     rate, point = rows[0].rate_per_s, rows[0].point
@@ -127,7 +127,7 @@ def differences(sentences: Sequence[str]) -> Iterator[Text]:
     yield from (Text(f"  {sentence}") for sentence in sentences)
 
 
-def _against(row: Across) -> str:
+def _against(row: CampaignRow) -> str:
     if row.against is None:
         return row.sentence
     at = f"{units.count(row.rate_per_s)}/s" if row.rate_per_s else f"the {row.point}"

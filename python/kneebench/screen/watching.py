@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from kneebench import units
-from kneebench.analysis.words import FEW, FEW_MEANS, named, number_of_users
+from kneebench.analysis.wording import FEW, FEW_MEANS, named, number_of_users
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Rung, Watch

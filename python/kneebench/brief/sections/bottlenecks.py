@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kneebench.brief.reading import Reading
 from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.view_model import Reading
 
 PLACE = 70
 

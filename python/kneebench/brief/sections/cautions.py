@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench.analysis.knee import knee_rung
-from kneebench.analysis.words import capital, number_of_users, percent
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.analysis.wording import capital, number_of_users, percent
+from kneebench.brief import formatting
 from kneebench.brief.section import Section
 from kneebench.brief.sections.over_time import CHECKPOINTS
+from kneebench.brief.view_model import Reading
 from kneebench.records import Climb, Phase
 
 PLACE = 15
@@ -35,7 +35,7 @@ def _unequal(reading: Reading, phase: Phase, what: str, counters: tuple[str, ...
     shares = {held[cell] / len(windows[cell]) for cell in held}
     if len(shares) < 2:
         return ""
-    each = words.listed([f"{number} of {len(windows[cell])} on {reading.name(cell)}" for cell, number in held.items()])
+    each = formatting.listed([f"{number} of {len(windows[cell])} on {reading.name(cell)}" for cell, number in held.items()])
     return f"{REPORTED[phase].format(point=reading.point)} {what} in {each}"
 
 
@@ -48,7 +48,7 @@ def _elsewhere(reading: Reading, climb: Climb) -> str:
     if abs(share) <= reading.noise_floor(climb):
         return ""
     return (
-        f"{reading.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {words.significant(scout.tally.nopm)} "
+        f"{reading.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {formatting.significant(scout.tally.nopm)} "
         f"at {number_of_users(scout.users)}. The quoted figures are from the final runs; the choice of {reading.point} is from the climb."
     )
 
@@ -66,7 +66,7 @@ def _cautions(reading: Reading) -> Iterator[str]:
         )
     if ladder.quick:
         yield (
-            f"Quick plan: a window of {words.time(ladder.report_window)} may miss checkpoints and the burst of full-page images after them. "
+            f"Quick plan: a window of {formatting.time(ladder.report_window)} may miss checkpoints and the burst of full-page images after them. "
             "It cannot show whether vacuum keeps up, a drive's steady state once its cache is full, or stability over hours."
         )
     yield from filter(None, (_elsewhere(reading, climb) for climb in reading.climbs))
@@ -79,6 +79,6 @@ def _cautions(reading: Reading) -> Iterator[str]:
     if memory:
         verb = "is" if len(memory) == 1 else "are"
         yield (
-            f"{capital(words.listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound. "
+            f"{capital(formatting.listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound. "
             "tmpfs uses RAM, costs CPU for copying and changes group commit."
         )

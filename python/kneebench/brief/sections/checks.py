@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.brief import formatting
 from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.view_model import Reading
 
 PLACE = 0
 
@@ -32,9 +32,9 @@ def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
 
 
 def _title(reading: Reading) -> str:
-    failed = f"{words.plural(len(reading.failed), 'check')} of {reading.checked} failed" if reading.failed else ""
-    invalid = f"{words.plural(len(reading.invalid), 'rung')} {'is' if len(reading.invalid) == 1 else 'are'} invalid" if reading.invalid else ""
-    unanswered = f"No usable figure for {words.listed([reading.name(one.cell.id) for one in reading.unanswered])}" if reading.unanswered else ""
+    failed = f"{formatting.plural(len(reading.failed), 'check')} of {reading.checked} failed" if reading.failed else ""
+    invalid = f"{formatting.plural(len(reading.invalid), 'rung')} {'is' if len(reading.invalid) == 1 else 'are'} invalid" if reading.invalid else ""
+    unanswered = f"No usable figure for {formatting.listed([reading.name(one.cell.id) for one in reading.unanswered])}" if reading.unanswered else ""
     return "; ".join(filter(None, (failed, invalid, unanswered)))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.brief import formatting
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.brief.sections.rungs import label
+from kneebench.brief.view_model import Reading
 from kneebench.records import Rung
 
 PLACE = 90
@@ -33,7 +33,9 @@ def section(reading: Reading) -> Section | None:
     """A higher NOPM from cheaper orders is not faster storage: here they are priced."""
     rows = tuple(_row(reading, rung) for climb in reading.climbs for rung in climb.rungs)
     shares = "Full-page images are a share of log records."
-    caption = f"Per window, over all five transaction types (tx: transaction, load gen.: load generator). {shares} {words.NOTHING} means not measured, never 0."
+    caption = (
+        f"Per window, over all five transaction types (tx: transaction, load gen.: load generator). {shares} {formatting.NOTHING} means not measured, never 0."
+    )
     tables = (Table(caption=caption, columns=COLUMNS, rows=rows),)
     return Section(name="costs", title="Cost per transaction", sentences=_drifts(reading), tables=tables, fold=True) if rows else None
 
@@ -45,18 +47,18 @@ def _row(reading: Reading, rung: Rung) -> Row:
             reading.name(rung.order.cell),
             label(reading, rung),
             str(rung.users),
-            words.size(rung.quantity("log.bytes_per_transaction")),
-            words.size(rung.quantity("device.read_bytes_per_transaction")),
-            words.size(rung.quantity("device.write_bytes_per_transaction")),
-            words.percent(rung.quantity("log.full_page_image_share")),
-            f"{sum(begun) * rung.tally.window_s:.0f}" if begun else words.NOTHING,
-            words.count(rung.quantity("log.commits_per_flush")),
-            words.percent(rung.quantity("cache.hit_ratio")),
-            words.count(rung.quantity("tables.dead_tuples")),
-            words.time(rung.quantity("server.cpu_per_transaction")),
-            words.time(rung.quantity("client.cpu_per_transaction")),
-            words.time(rung.quantity("client.delay")),
-            words.time(rung.restore_s),
+            formatting.size(rung.quantity("log.bytes_per_transaction")),
+            formatting.size(rung.quantity("device.read_bytes_per_transaction")),
+            formatting.size(rung.quantity("device.write_bytes_per_transaction")),
+            formatting.percent(rung.quantity("log.full_page_image_share")),
+            f"{sum(begun) * rung.tally.window_s:.0f}" if begun else formatting.NOTHING,
+            formatting.count(rung.quantity("log.commits_per_flush")),
+            formatting.percent(rung.quantity("cache.hit_ratio")),
+            formatting.count(rung.quantity("tables.dead_tuples")),
+            formatting.time(rung.quantity("server.cpu_per_transaction")),
+            formatting.time(rung.quantity("client.cpu_per_transaction")),
+            formatting.time(rung.quantity("client.delay")),
+            formatting.time(rung.restore_s),
         ),
         tone="plain" if rung.order.phase in ("report", "fixed") else "light",
     )

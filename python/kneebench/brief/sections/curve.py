@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kneebench.analysis.words import number_of_users
-from kneebench.brief import look, words
+from kneebench.analysis.wording import number_of_users
+from kneebench.brief import chart_theme, formatting
 from kneebench.brief.labels import Point, marks, placed
-from kneebench.brief.reading import Reading
 from kneebench.brief.scales import Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.view_model import Reading
 from kneebench.records import Climb
 
 PLACE = 40
-HEIGHT = look.HEIGHT + 40
+HEIGHT = chart_theme.HEIGHT + 40
 THOUSANDS = "datum.value ? format(datum.value / 1000, ',.4~r') + 'k' : '0'"
 
 
@@ -70,8 +70,8 @@ def _title(reading: Reading, knees: list[dict[str, Any]]) -> str:
         return "The climb so far"
     if not reading.direct:
         nopm = sorted(knee["nopm"] for knee in knees)
-        return f"{words.plural(len(knees), reading.point)}, from {words.significant(nopm[0])} to {words.significant(nopm[-1])} NOPM"
-    found = words.listed([f"{knee['label']} ({words.significant(knee['nopm'])} NOPM)" for knee in knees])
+        return f"{formatting.plural(len(knees), reading.point)}, from {formatting.significant(nopm[0])} to {formatting.significant(nopm[-1])} NOPM"
+    found = formatting.listed([f"{knee['label']} ({formatting.significant(knee['nopm'])} NOPM)" for knee in knees])
     return f"{reading.point.capitalize()}{'' if len(knees) == 1 else 's'}: {found}"
 
 
@@ -82,13 +82,13 @@ def _spec(reading: Reading, points: list[dict[str, Any]], knees: list[dict[str, 
     up = latencies([p["ms"] for p in points] + [k["ms"] for k in knees])
     y = alt.Y("ms:Q", title="Mean latency, ms", **latency_axis(up))
     x = alt.X("nopm:Q", title="NOPM", scale=across.scale, axis=alt.Axis(tickCount=6, labelExpr=THOUSANDS))
-    legend = None if reading.named_at_lines else look.legend(reading.names)
+    legend = None if reading.named_at_lines else chart_theme.legend(reading.names)
     colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=legend)
     shape = alt.Shape(
-        "name:N", scale=alt.Scale(domain=reading.names, range=[look.SHAPES[n % len(look.SHAPES)] for n in range(len(reading.names))]), legend=None
+        "name:N", scale=alt.Scale(domain=reading.names, range=[chart_theme.SHAPES[n % len(chart_theme.SHAPES)] for n in range(len(reading.names))]), legend=None
     )
-    rungs = look.chart(points).encode(x=x, y=y, color=colour)
-    found = look.chart(knees).encode(color=colour)
+    rungs = chart_theme.chart(points).encode(x=x, y=y, color=colour)
+    found = chart_theme.chart(knees).encode(color=colour)
     at = {"x": alt.X("nopm:Q"), "y": alt.Y("ms:Q")}
     drawn = alt.layer(
         found.transform_filter("datum.boxed").mark_rect(opacity=0.22, clip=True, strokeWidth=1).encode(x="left:Q", x2="right:Q", y="low:Q", y2="high:Q"),
@@ -97,16 +97,16 @@ def _spec(reading: Reading, points: list[dict[str, Any]], knees: list[dict[str, 
         found.mark_point(size=330, strokeWidth=2.5, shape="circle", opacity=1).encode(**at),
         *_labels(reading, points, knees, across, up),
     )
-    return look.specification(drawn.properties(width=look.WIDTH, height=HEIGHT))
+    return chart_theme.specification(drawn.properties(width=chart_theme.WIDTH, height=HEIGHT))
 
 
 def _labels(reading: Reading, points: list[dict[str, Any]], knees: list[dict[str, Any]], across: Domain, up: Domain) -> Iterator[Any]:
     """The knees' names, or where a legend has those their users."""
 
     def place(one: dict[str, Any]) -> Point:
-        return Point(look.WIDTH * across.share(one["nopm"]), HEIGHT * (1 - up.share(one["ms"])))
+        return Point(chart_theme.WIDTH * across.share(one["nopm"]), HEIGHT * (1 - up.share(one["ms"])))
 
     lines = [[place(one) for one in points if one["name"] == name] for name in reading.names]
     texts = [(knee["label"] if reading.named_at_lines else number_of_users(knee["users"]), place(knee)) for knee in knees]
-    for knee, label in zip(knees, placed(texts, [*lines, [place(knee) for knee in knees]], look.WIDTH, HEIGHT), strict=True):
-        yield marks(look.chart([{**knee, "label": label.text}]).encode(x="nopm:Q", y="ms:Q", text="label:N"), label)
+    for knee, label in zip(knees, placed(texts, [*lines, [place(knee) for knee in knees]], chart_theme.WIDTH, HEIGHT), strict=True):
+        yield marks(chart_theme.chart([{**knee, "label": label.text}]).encode(x="nopm:Q", y="ms:Q", text="label:N"), label)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.analysis.finding import foremost
+from kneebench.analysis.headline import foremost
 from kneebench.analysis.knee import metered, report_rungs
-from kneebench.analysis.words import FEW, FEW_MEANS, NO_DIFFERENCE, stop_reason, times_and_interval, times_with_interval
-from kneebench.brief import look, words
-from kneebench.brief.reading import Reading
+from kneebench.analysis.wording import FEW, FEW_MEANS, NO_DIFFERENCE, stop_reason, times_and_interval, times_with_interval
+from kneebench.brief import chart_theme, formatting
 from kneebench.brief.section import Column, Number, Row, Section, Table, Verdict
+from kneebench.brief.view_model import Reading
 from kneebench.records import Climb, Estimate
 
 PLACE = 10
@@ -46,13 +46,15 @@ def _numbers(reading: Reading) -> Iterator[Number]:
     alone = reading.at_one_rate.get(reading.base.cell.id)
     if alone and not best:
         uncertain = "" if alone.p999_certain else f"{FEW}: {alone.n:,} transactions"
-        rate = f"{words.count(60 * alone.rate_per_s)} transactions per minute"
-        yield Number(value=words.time(alone.mean_s.value), says=f"mean latency at {rate}", sure=words.time_interval(alone.mean_s))
-        yield Number(value=words.time(alone.p999_s.value), says=f"P99.9 latency at {rate}", sure=uncertain or words.time_interval(alone.p999_s))
+        rate = f"{formatting.count(60 * alone.rate_per_s)} transactions per minute"
+        yield Number(value=formatting.time(alone.mean_s.value), says=f"mean latency at {rate}", sure=formatting.time_interval(alone.mean_s))
+        yield Number(value=formatting.time(alone.p999_s.value), says=f"P99.9 latency at {rate}", sure=uncertain or formatting.time_interval(alone.p999_s))
     for cell, knee in reading.knees.items():
         if cell in (best, reading.base.cell.id):
             yield Number(
-                value=words.significant(knee.nopm.value), says=f"NOPM on {reading.name(cell)}, at {knee.users.value:.0f} users", sure=words.interval(knee.nopm)
+                value=formatting.significant(knee.nopm.value),
+                says=f"NOPM on {reading.name(cell)}, at {knee.users.value:.0f} users",
+                sure=formatting.interval(knee.nopm),
             )
 
 
@@ -60,7 +62,7 @@ def _verdicts(reading: Reading) -> Iterator[Verdict]:
     for climb in reading.climbs:
         if climb.rungs:
             id_ = climb.cell.id
-            yield Verdict(name=reading.name(id_), colour=look.colour(reading.place(id_)), sentence=verdict(reading, climb))
+            yield Verdict(name=reading.name(id_), colour=chart_theme.colour(reading.place(id_)), sentence=verdict(reading, climb))
 
 
 def verdict(reading: Reading, climb: Climb) -> str:
@@ -69,9 +71,9 @@ def verdict(reading: Reading, climb: Climb) -> str:
     parts = []
     if knee:
         mark = "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
-        nopm = f"{words.significant(knee.nopm.value)} NOPM ({words.interval(knee.nopm)})"
-        parts.append(f"{nopm} with {words.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
-    parts += [words.sentence(v.sentence) for v in climb.verdicts if v.fired or v.mark]
+        nopm = f"{formatting.significant(knee.nopm.value)} NOPM ({formatting.interval(knee.nopm)})"
+        parts.append(f"{nopm} with {formatting.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
+    parts += [formatting.sentence(v.sentence) for v in climb.verdicts if v.fired or v.mark]
     parts += [short.sentence] if short else []
     return " ".join(parts) or "Partly measured; no stop reason yet."
 
@@ -91,17 +93,17 @@ def _at_the_knee(reading: Reading) -> Table:
 def _knee_row(reading: Reading, climb: Climb) -> Row:
     id_ = climb.cell.id
     knee, log_write, against = reading.knees.get(id_), metered(report_rungs(climb), "log.write_latency"), reading.compared("nopm", id_)
-    ratio = "baseline" if reading.is_base(climb) else _below(*times_and_interval(against.ratio)) if against else words.NOTHING
+    ratio = "baseline" if reading.is_base(climb) else _below(*times_and_interval(against.ratio)) if against else formatting.NOTHING
     return Row(
         cells=(
             reading.name(id_),
-            _users(knee.users) if knee else words.NOTHING,
-            _below(words.significant(knee.nopm.value), words.interval(knee.nopm)) if knee else words.NOTHING,
+            _users(knee.users) if knee else formatting.NOTHING,
+            _below(formatting.significant(knee.nopm.value), formatting.interval(knee.nopm)) if knee else formatting.NOTHING,
             ratio,
-            words.time(knee.latency_s.value) if knee else words.NOTHING,
-            _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain)) if knee else words.NOTHING,
-            words.time(log_write.value) if log_write else words.NOTHING,
-            stop_reason(climb.stopped_by) or words.NOTHING,
+            formatting.time(knee.latency_s.value) if knee else formatting.NOTHING,
+            _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain)) if knee else formatting.NOTHING,
+            formatting.time(log_write.value) if log_write else formatting.NOTHING,
+            stop_reason(climb.stopped_by) or formatting.NOTHING,
         ),
         tone="strong" if against and against.differs else "plain",
     )
@@ -113,14 +115,14 @@ def _at_the_rate(reading: Reading) -> Table | None:
     if not found:
         return None
     few = any(not rate.p999_certain for rate in found.values())
-    per_min = words.count(60 * min(one.rate_per_s for one in found.values()))
+    per_min = formatting.count(60 * min(one.rate_per_s for one in found.values()))
     caption = f"At a fixed rate: open loop, {per_min} transactions per minute on every storage; latency counts from the intended start." + f" {FEW_MEANS}" * few
     rows = (
         Row(
             cells=(
                 reading.name(id_),
-                words.percent(round(one.share, 2)) if one.share else words.NOTHING,
-                _below(words.time(one.mean_s.value), words.time_interval(one.mean_s)),
+                formatting.percent(round(one.share, 2)) if one.share else formatting.NOTHING,
+                _below(formatting.time(one.mean_s.value), formatting.time_interval(one.mean_s)),
                 _percentile(one.p999_s, one.p999_certain),
             )
         )
@@ -135,7 +137,7 @@ def _below(value: str, sure: str) -> str:
 
 
 def _percentile(value: Estimate, certain: bool) -> str:
-    return words.time(value.value) if certain else _below(words.time(value.value), FEW)
+    return formatting.time(value.value) if certain else _below(formatting.time(value.value), FEW)
 
 
 def _users(users: Estimate) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kneebench.analysis.latencies import AtOneRate
-from kneebench.analysis.words import FEW, FEW_MEANS, NO_DIFFERENCE, times_with_interval
-from kneebench.brief import words
+from kneebench.analysis.fixed_rate import AtOneRate
+from kneebench.analysis.wording import FEW, FEW_MEANS, NO_DIFFERENCE, times_with_interval
+from kneebench.brief import formatting
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
-from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.view_model import Reading
 from kneebench.records import Comparison, Estimate
 
 PLACE = 30
@@ -36,13 +36,13 @@ def _figure(reading: Reading, which: str) -> Figure:
 def _bar(reading: Reading, cell: str, rate: AtOneRate, which: str) -> Bar:
     of: Estimate = rate.mean_s if which == "mean" else rate.p999_s
     certain, known = which == "mean" or rate.p999_certain, which == "p999" or of.n > 1
-    label = words.time(of.value) + ("" if certain else f" ({FEW})")
+    label = formatting.time(of.value) + ("" if certain else f" ({FEW})")
     return Bar(reading.name(cell), of.value * 1e3, of.low * 1e3 if known else None, of.high * 1e3 if known else None, label)
 
 
 def _caption(reading: Reading, which: str) -> str:
     first = next(iter(reading.at_one_rate.values()))
-    rate = f"Open loop at {words.count(60 * first.rate_per_s)} transactions per minute on every storage{_share(reading)}"
+    rate = f"Open loop at {formatting.count(60 * first.rate_per_s)} transactions per minute on every storage{_share(reading)}"
     if which == "mean":
         whiskers = f"Whiskers are 95% CIs over {first.mean_s.n} repeats." if first.mean_s.n > 1 else "One run each: no interval."
         return f"{rate}. Latency counts from the intended start, so stalls are not hidden. {whiskers}"
@@ -64,4 +64,4 @@ def _share(reading: Reading) -> str:
     if not shares:
         return ""
     cell = max(shares, key=lambda one: shares[one])
-    return f", {words.percent(round(shares[cell], 2))} of the throughput of {reading.name(cell)} at its {reading.point}"
+    return f", {formatting.percent(round(shares[cell], 2))} of the throughput of {reading.name(cell)} at its {reading.point}"

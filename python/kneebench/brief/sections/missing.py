@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.brief import formatting
 from kneebench.brief.section import Section
+from kneebench.brief.view_model import Reading
 from kneebench.records import Climb
 
 PLACE = 5
@@ -28,7 +28,7 @@ def _lacks(reading: Reading, climb: Climb) -> Iterator[str]:
         return
     if not climb.stopped_by:
         climbed = climb.of("scout", "bisection", "fixed")
-        there = f"{words.plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
+        there = f"{formatting.plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
         yield f"{name}: the climb is unfinished ({there}) and has no {reading.point}."
         return
     repeats, wanted = len(climb.of("report")), reading.plan.ladder.repeats

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kneebench.analysis.finding import foremost
-from kneebench.analysis.words import NO_DIFFERENCE, capital, possessive, times, times_with_interval
-from kneebench.brief import look, words
+from kneebench.analysis.headline import foremost
+from kneebench.analysis.wording import NO_DIFFERENCE, capital, possessive, times, times_with_interval
+from kneebench.brief import chart_theme, formatting
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker
 from kneebench.brief.labels import broken
-from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.view_model import Reading
 from kneebench.records import Climb, Estimate
 
 PLACE = 20
@@ -65,7 +65,7 @@ def _bars(reading: Reading, climb: Climb) -> list[dict[str, Any]]:
         against = reading.compared("nopm", climb.cell.id)
         ratio = against.ratio if against else Estimate(value=knee.nopm.value / one, low=knee.nopm.low / one, high=knee.nopm.high / one, n=knee.nopm.n)
         interval = {"low": ratio.low, "high": ratio.high} if ratio.n > 1 else {"low": None, "high": None}
-        said = {"label": times(ratio.value), "latency": words.time(knee.latency_s.value)}
+        said = {"label": times(ratio.value), "latency": formatting.time(knee.latency_s.value)}
         made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **said})
     return sorted(made, key=lambda bar: int(bar["users"]))
 
@@ -76,13 +76,13 @@ def _panels(reading: Reading, data: list[dict[str, Any]]) -> dict[str, Any]:
     reach = _reach(data)
     data = [{**bar, **whisker(bar["ratio"], bar.get("high"), reach)._asdict()} for bar in data]
     groups = [(climb, bars) for climb in reading.climbs if (bars := [bar for bar in data if bar["cell"] == climb.cell.id])]
-    step = min(64.0, (look.WIDTH - 14 * len(groups)) / len(data))
+    step = min(64.0, (chart_theme.WIDTH - 14 * len(groups)) / len(data))
     titles = [broken(reading.name(climb.cell.id), step * len(bars)) for climb, bars in groups]
     short = max(map(len, titles)) <= MOST_LINES
     panels = [_panel(reading, climb, bars, 1.14 * reach, step, first=climb is groups[0][0], named=not short) for climb, bars in groups]
     if short:
         panels = [panel.properties(title=alt.Title(title, anchor="middle")) for panel, title in zip(panels, _level_lines(titles), strict=True)]
-    return look.specification(alt.hconcat(*panels, spacing=14).resolve_scale(color="shared"))
+    return chart_theme.specification(alt.hconcat(*panels, spacing=14).resolve_scale(color="shared"))
 
 
 def _level_lines(titles: list[list[str]]) -> list[list[str]]:
@@ -104,16 +104,16 @@ def _panel(reading: Reading, climb: Climb, bars: list[dict[str, Any]], top: floa
     opacity = alt.Opacity("kind:N", scale=alt.Scale(domain=["knee", "search"], range=[1, 0.32]), legend=None)
     axis_x = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
     name = reading.name(climb.cell.id)
-    shared = look.chart([{**bar, "name": name} for bar in bars]).encode(x=alt.X("users:O", title="Users", sort=None, axis=axis_x))
-    legend = look.legend(reading.names, "square") if named else None
+    shared = chart_theme.chart([{**bar, "name": name} for bar in bars]).encode(x=alt.X("users:O", title="Users", sort=None, axis=axis_x))
+    legend = chart_theme.legend(reading.names, "square") if named else None
     colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=legend)
     knee = shared.transform_filter("datum.kind == 'knee'")
     known, width = knee.transform_filter("isValid(datum.high)"), min(10, step * 0.4)
     return alt.layer(
         shared.mark_bar(cornerRadiusEnd=2).encode(y=alt.Y("ratio:Q", scale=scale, axis=axis), color=colour, opacity=opacity),
-        known.mark_rule(color=look.INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=scale), y2="end:Q"),
-        known.mark_tick(color=look.INK, width=width).encode(y=alt.Y("low:Q", scale=scale)),
-        knee.transform_filter("isValid(datum.tip)").mark_tick(color=look.INK, width=width).encode(y=alt.Y("tip:Q", scale=scale)),
-        knee.transform_filter("isValid(datum.beyond)").mark_point(**look.ARROW, shape="triangle-up").encode(y=alt.Y("beyond:Q", scale=scale)),
+        known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=scale), y2="end:Q"),
+        known.mark_tick(color=chart_theme.INK, width=width).encode(y=alt.Y("low:Q", scale=scale)),
+        knee.transform_filter("isValid(datum.tip)").mark_tick(color=chart_theme.INK, width=width).encode(y=alt.Y("tip:Q", scale=scale)),
+        knee.transform_filter("isValid(datum.beyond)").mark_point(**chart_theme.ARROW, shape="triangle-up").encode(y=alt.Y("beyond:Q", scale=scale)),
         knee.mark_text(baseline="bottom", dy=-7, fontWeight="bold", fontSize=13).encode(y=alt.Y("end:Q", scale=scale), text="label:N"),
-    ).properties(width={"step": step}, height=look.HEIGHT)
+    ).properties(width={"step": step}, height=chart_theme.HEIGHT)

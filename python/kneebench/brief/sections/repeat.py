@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kneebench.brief import served
-from kneebench.brief.reading import Reading
+from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
+from kneebench.brief.view_model import Reading
 from kneebench.plan import Plan
 from kneebench.plan.writer import to_toml
 from kneebench.results.compare_plans import plan_document
@@ -25,7 +25,7 @@ def section(reading: Reading) -> Section:
 
 def _relative(plan: Plan) -> bool:
     """Whether a path that is used begins where kneebench is run."""
-    if served.kind(plan) != "own":
+    if server_provenance.kind(plan) != "own":
         return False
     paths = [plan.database.image_path, plan.database.bin_dir, *plan.paths]
     return any(path and not path.is_absolute() for path in paths)

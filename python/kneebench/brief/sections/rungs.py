@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kneebench.analysis.words import FEW_MEANS, times
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.analysis.wording import FEW_MEANS, times
+from kneebench.brief import formatting
 from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.view_model import Reading
 from kneebench.records import Phase, Rung
 
 PLACE = 80
@@ -39,7 +39,7 @@ def section(reading: Reading) -> Section | None:
         "The warm-up rung is not used for any figure. Search rungs are one short measurement each, not results; the drift check repeats the first of "
         f"them at the end. {FEW_MEANS} TPM comes from the database's counters, read while idle before and after, scaled to the window."
     )
-    return Section(name="rungs", title=f"All {words.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
+    return Section(name="rungs", title=f"All {formatting.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
 
 
 def label(reading: Reading, rung: Rung) -> str:
@@ -57,13 +57,13 @@ def _row(reading: Reading, rung: Rung) -> Row:
             reading.name(rung.order.cell),
             label(reading, rung),
             str(rung.users),
-            words.count(tally.nopm),
-            times(tally.nopm / base.nopm.value) if base and closed else words.NOTHING,
-            words.count(rung.tpm),
-            f"{rung.tpm / tally.nopm:.4f}" if tally.nopm else words.NOTHING,
-            words.time(tally.latency.mean_s if tally.latency else None),
-            words.p999(tally.latency),
-            words.time(rung.quantity("log.write_latency")),
+            formatting.count(tally.nopm),
+            times(tally.nopm / base.nopm.value) if base and closed else formatting.NOTHING,
+            formatting.count(rung.tpm),
+            f"{rung.tpm / tally.nopm:.4f}" if tally.nopm else formatting.NOTHING,
+            formatting.time(tally.latency.mean_s if tally.latency else None),
+            formatting.p999(tally.latency),
+            formatting.time(rung.quantity("log.write_latency")),
             "; ".join(_notes(rung, reading.shared[rung.order.cell])),
         ),
         tone=tone,

@@ -22,8 +22,8 @@ from pydantic import SecretStr, ValidationError
 
 from kneebench._core import NO_LIMITS
 from kneebench._core import Address as CoreAddress
-from kneebench.databases.postgres.advice import advice, refusal
-from kneebench.databases.postgres.patience import Patient
+from kneebench.databases.postgres.client_timeouts import Patient
+from kneebench.databases.postgres.error_hints import advice, refusal
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Address
 from kneebench.secrets import without_passwords

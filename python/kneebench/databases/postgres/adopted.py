@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 
 from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.left import by_hand, once_it_answers, put_back
-from kneebench.databases.postgres.schema import HERE, tables_there
+from kneebench.databases.postgres.remote_cleanup import by_hand, once_it_answers, put_back
+from kneebench.databases.postgres.sql_schema import HERE, tables_there
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.records import Address, Finding, Watch

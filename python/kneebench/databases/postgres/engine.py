@@ -24,13 +24,13 @@ from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.account import Account, server_account
 from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE
+from kneebench.databases.postgres.disk_space import Place, crowded, device_of, log_room_bytes, obstacles, places, require, to_need_less
 from kneebench.databases.postgres.launcher import Launch, Running, running
 from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.databases.postgres.restoring import restore
-from kneebench.databases.postgres.room import Place, crowded, device_of, log_room_bytes, obstacles, places, require, to_need_less
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
-from kneebench.databases.postgres.settings import (
+from kneebench.databases.postgres.server_settings import (
     Machine,
     check_settings,
     complaint,

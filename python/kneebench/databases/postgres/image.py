@@ -21,11 +21,11 @@ from typing import NamedTuple
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.cluster import DATABASE, configure
 from kneebench.databases.postgres.copying import cool
+from kneebench.databases.postgres.disk_space import tree_bytes
 from kneebench.databases.postgres.launcher import Launch, make_cluster, running
 from kneebench.databases.postgres.loading import ROWS_FORMAT, load
 from kneebench.databases.postgres.ownership import close, home, take_back
-from kneebench.databases.postgres.room import tree_bytes
-from kneebench.databases.postgres.settings import loading
+from kneebench.databases.postgres.server_settings import loading
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.folder import Folder, require_ours
 from kneebench.lab.journal import Journal

@@ -19,9 +19,9 @@ import psutil
 
 from kneebench.databases.postgres.account import Account, as_account
 from kneebench.databases.postgres.address import answers
-from kneebench.databases.postgres.advice import state_of
 from kneebench.databases.postgres.builds import Build
-from kneebench.databases.postgres.ending import keep_log, last_lines, reason
+from kneebench.databases.postgres.crash_report import keep_log, last_lines, reason
+from kneebench.databases.postgres.error_hints import state_of
 from kneebench.databases.postgres.runtime import PORT, socket_folder, socket_of
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal

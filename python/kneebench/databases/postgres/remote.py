@@ -23,13 +23,13 @@ import psycopg
 from kneebench.databases.engine import finding_of
 from kneebench.databases.postgres import adopted
 from kneebench.databases.postgres.address import address_of, connect, explained, parameters
-from kneebench.databases.postgres.allowance import too_few_connections
 from kneebench.databases.postgres.conditions import conditions
+from kneebench.databases.postgres.connection_limit import too_few_connections
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
-from kneebench.databases.postgres.schema import facts as facts_of_load
-from kneebench.databases.postgres.schema import install_functions, logs_errors, may_quiet, quiet_rollbacks
 from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.databases.postgres.sql_schema import facts as facts_of_load
+from kneebench.databases.postgres.sql_schema import install_functions, logs_errors, may_quiet, quiet_rollbacks
 from kneebench.databases.postgres.templates import Template
 from kneebench.databases.postgres.whereabouts import whereabouts
 from kneebench.errors import KneebenchError, PlanError

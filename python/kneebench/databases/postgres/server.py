@@ -14,12 +14,12 @@ import psycopg
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import UNLOCK
 from kneebench.databases.postgres.address import answers, connect, core_address, explained
-from kneebench.databases.postgres.advice import advice
 from kneebench.databases.postgres.blocked import end_stuck, lockers
+from kneebench.databases.postgres.client_timeouts import Limits
 from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.patience import Limits
+from kneebench.databases.postgres.error_hints import advice
 from kneebench.databases.postgres.readings import METERS, Readings
-from kneebench.databases.postgres.settings import in_force, with_users_session
+from kneebench.databases.postgres.server_settings import in_force, with_users_session
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Address, Check, Setting, Watch
 

@@ -17,8 +17,8 @@ from psycopg import sql
 
 from kneebench.databases.postgres.address import connect, explained
 from kneebench.databases.postgres.image import Recipe
-from kneebench.databases.postgres.left import by_hand, once_it_answers, put_back
 from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.remote_cleanup import by_hand, once_it_answers, put_back
 from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kneebench.analysis.elasticity import elasticity
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import Ladder, Part
 from kneebench.records import Rung, Verdict
 from kneebench.units import time

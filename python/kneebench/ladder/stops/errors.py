@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import Errors, Part
 from kneebench.records import Rung, Verdict
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.within import nopm_within
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.nopm_within_limit import nopm_within
+from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import LogLatency, Part
 from kneebench.records import Rung, Verdict
 from kneebench.units import count, time
@@ -40,7 +40,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
 
 
 def _mean_over(rung: Rung) -> str:
-    """What was judged in this rung, as measurement/special.py took it."""
+    """What was judged in this rung, as measurement/derived_metrics.py took it."""
     if _whole(rung):
         return f"mean over the {rung.tally.window_s:.3g} s window"
     return f"mean over {_part_s(rung):.3g} s in two of three windows"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
 from kneebench.analysis.elasticity import elasticity
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import Part, Saturation
 from kneebench.records import Rung, Verdict
 

@@ -6,10 +6,10 @@ import contextlib
 import math
 from collections.abc import Iterator, Sequence
 
-from kneebench.analysis.words import named, number_of_users
+from kneebench.analysis.wording import named, number_of_users
 from kneebench.databases.engine import Server
 from kneebench.errors import DatabaseLost, KneebenchError
-from kneebench.measurement.logbook import Logbook
+from kneebench.measurement.sampler import Logbook
 from kneebench.measurement.stuck import EVERY_S, refuse_stuck
 from kneebench.measurement.summaries import Values, between, combined
 from kneebench.records import Event, Order, Second, Tick, Watch

@@ -13,7 +13,7 @@ from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
 from kneebench.records import Campaign, Cell, Check, Climb, Limits, Phase, Record, Results, Rung, Series
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
-from kneebench.results.tables import read_series
+from kneebench.results.parquet import read_series
 
 CLIMBING: tuple[Phase, ...] = ("scout", "bisection", "drift")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import floor, log10
 
 from kneebench import units
-from kneebench.analysis.words import FEW
+from kneebench.analysis.wording import FEW
 from kneebench.records import Estimate, Latency
 
 NOTHING = "–"

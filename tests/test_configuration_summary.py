@@ -7,9 +7,9 @@ import re
 import pytest
 from recorded import make
 
-from kneebench.analysis.answer import answers
+from kneebench.analysis.configuration_summary import answers
+from kneebench.analysis.fixed_rate import at_one_rate
 from kneebench.analysis.knee import knee
-from kneebench.analysis.latencies import at_one_rate
 from kneebench.records import Results
 from kneebench.results import load
 from kneebench.screen.tables import answers as tables

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.plan.explanation import dotted
-from kneebench.plan.schema import TIME_ALLOWED, Key, Table, tables
+from kneebench.plan.json_schema import TIME_ALLOWED, Key, Table, tables
 
 _GENERATED = "<!-- Written by `make docs`; change the source, not this file. -->"
 _COLUMNS = 100

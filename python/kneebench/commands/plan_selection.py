@@ -45,9 +45,9 @@ def asked_plan(file: Path | None, campaigns: Path | None = None, once: Once | No
     """Raises PlanError with everything that is wrong with it. An unfinished campaign of this directory's default plan, among
     `campaigns`, is gone on with as it was sized when it began: what is free has changed since. With `brief`, so is a finished one
     whose brief is still to be written."""
-    from kneebench.findings import read_plan
     from kneebench.lab.host import host
     from kneebench.plan.default import default_plan
+    from kneebench.preflight import read_plan
 
     if file:
         return _measured_once(read_plan(file), once)

@@ -9,7 +9,7 @@ from curves import answer, rung, walk
 
 from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb, followed
-from kneebench.ladder.report import Report
+from kneebench.ladder.final_runs import Report
 from kneebench.plan.plan import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
 

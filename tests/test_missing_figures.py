@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kneebench.analysis.unanswered import unanswered
+from kneebench.analysis.missing_figures import unanswered
 from kneebench.brief.page import Brief
 from kneebench.cli import app
 from kneebench.results import load

@@ -7,9 +7,9 @@ from html import escape
 
 from kneebench import units
 from kneebench.analysis.bottleneck import bottleneck
+from kneebench.analysis.fixed_rate import at_one_rate
 from kneebench.analysis.knee import knee, metered, report_rungs
-from kneebench.analysis.latencies import at_one_rate
-from kneebench.analysis.words import DERIVED, FEW, known, percent, stop_reason
+from kneebench.analysis.wording import DERIVED, FEW, known, percent, stop_reason
 from kneebench.records import Campaign, Climb, Estimate, Record, Results
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from kneebench.errors import KneebenchError
 from kneebench.records import Second, Series
-from kneebench.results import schema
-from kneebench.results.whole import write_whole
+from kneebench.results import file_schemas
+from kneebench.results.atomic_write import write_whole
 
 if TYPE_CHECKING:
     import duckdb
@@ -72,12 +72,12 @@ def _signals_wait(interrupt: Callable[[], None]) -> Iterator[None]:
 def write_series(file: Path, series: Sequence[Series]) -> None:
     """Write series in long format; raises ValueError where one's times and values are not as many."""
     rows = [(at_s, one.quantity, one.source, one.unit, value) for one in series for at_s, value in zip(one.at_s, one.value, strict=True)]
-    _write(file, schema.SERIES, rows, "ORDER BY quantity, source, at_s")
+    _write(file, file_schemas.SERIES, rows, "ORDER BY quantity, source, at_s")
 
 
 def write_seconds(file: Path, seconds: Sequence[Second]) -> None:
     """Write seconds, a row for each and each transaction, as they come."""
-    _write(file, schema.SECONDS, [tuple(getattr(second, name) for name in schema.SECONDS) for second in seconds])
+    _write(file, file_schemas.SECONDS, [tuple(getattr(second, name) for name in file_schemas.SECONDS) for second in seconds])
 
 
 def _write(file: Path, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], order: str = "") -> None:
@@ -129,8 +129,8 @@ def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...
 
 def read_seconds(file: Path) -> tuple[Second, ...]:
     """The seconds of a rung, as they were put."""
-    rows = _query(file, "SELECT " + ", ".join(f'"{name}"' for name in schema.SECONDS) + " FROM read_parquet($file)")  # noqa: S608 (our own names)
-    return tuple(Second(**dict(zip(schema.SECONDS, row, strict=True))) for row in rows)
+    rows = _query(file, "SELECT " + ", ".join(f'"{name}"' for name in file_schemas.SECONDS) + " FROM read_parquet($file)")  # noqa: S608 (our own names)
+    return tuple(Second(**dict(zip(file_schemas.SECONDS, row, strict=True))) for row in rows)
 
 
 def _query(file: Path, sql: str, **values: object) -> list[tuple[Any, ...]]:

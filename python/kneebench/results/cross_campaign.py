@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.answer import point
 from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ratio_of
+from kneebench.analysis.configuration_summary import point
+from kneebench.analysis.fixed_rate import at_one_rate
 from kneebench.analysis.knee import knee
-from kneebench.analysis.latencies import at_one_rate
 from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results
 from kneebench.results.compare_plans import comparable
 
@@ -16,7 +16,7 @@ SAME_RATE = 0.01
 """Rates this near each other are one: below the knee a hundredth more load changes the latency by less than the noise floor."""
 
 
-class Across(Record):
+class CampaignRow(Record):
     """One cell of one campaign. `against` is its NOPM at the knee against the first campaign's baseline; None for the baseline
     itself, and where either has no report. `sentence` says it for people; `point` is what the report measured, "knee" or "fixed load".
 
@@ -41,7 +41,7 @@ class Across(Record):
     sentence: str
 
 
-def across(campaigns: Sequence[Results]) -> tuple[Across, ...]:
+def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
     """The cells of all campaigns, in order; raises PlanError that names the field when plans differ in what matters.
 
     Repeats of different campaigns were not interleaved, so they are not paired: what drifted between the days is in the ratio, and in no interval.
@@ -82,14 +82,14 @@ def _mean(climb: Climb, found: Knee | None, rate_per_s: float | None) -> Estimat
     return there.mean_s if there else None
 
 
-def _row(results: Results, climb: Climb, base: Climb, rate_per_s: float | None, *, interleaved: bool) -> Across:
+def _row(results: Results, climb: Climb, base: Climb, rate_per_s: float | None, *, interleaved: bool) -> CampaignRow:
     named, found = _renamed(results, climb), knee(climb)
     itself = named.cell.id == base.cell.id
     of = (NOPM, MEAN if rate_per_s else KNEE_LATENCY)
     against, latency = (None if itself else ratio_of(named, base, quantity, interleaved=interleaved) for quantity in of)
     at = point(results.campaign)
     plain = "the baseline" if itself else f"no final run at the {at}" if found is None else f"the baseline has no final run at the {at}"
-    return Across(
+    return CampaignRow(
         campaign=results.campaign.id,
         simulated=results.campaign.simulated,
         cell=climb.cell.id,

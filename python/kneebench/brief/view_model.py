@@ -11,21 +11,21 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from kneebench.analysis import disturbance
-from kneebench.analysis.answer import point
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
+from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.consistency import conditions
 from kneebench.analysis.drift import Drift, drift
-from kneebench.analysis.finding import finding, subtitle
+from kneebench.analysis.fixed_rate import AtOneRate, at_one_rate
+from kneebench.analysis.headline import finding, subtitle
 from kneebench.analysis.knee import knee, knee_rung
-from kneebench.analysis.latencies import AtOneRate, at_one_rate
-from kneebench.analysis.unanswered import Unanswered, unanswered
-from kneebench.analysis.words import named
-from kneebench.brief import look, served, words
+from kneebench.analysis.missing_figures import Unanswered, unanswered
+from kneebench.analysis.wording import named
+from kneebench.brief import chart_theme, formatting, server_provenance
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
-from kneebench.results.reading import series
+from kneebench.results.campaign_reader import series
 from kneebench.visible import is_plain
 
 
@@ -108,7 +108,7 @@ class Reading:
     @property
     def restored(self) -> str:
         """How each climb and repeat got its database; empty where that was not kept."""
-        return served.restored(self.campaign, self.plan)
+        return server_provenance.restored(self.campaign, self.plan)
 
     @property
     def own_restore(self) -> str:
@@ -148,7 +148,7 @@ class Reading:
 
     def some(self, cells: list[str]) -> str:
         """Cells in a sentence; all of them in two words."""
-        return "all storages" if len(cells) == len(self.climbs) > 1 else words.listed([self.name(cell) for cell in cells])
+        return "all storages" if len(cells) == len(self.climbs) > 1 else formatting.listed([self.name(cell) for cell in cells])
 
     @property
     def names(self) -> list[str]:
@@ -158,17 +158,17 @@ class Reading:
     @property
     def direct(self) -> bool:
         """Few enough cells for each to be told in a title or a caption."""
-        return len(self.climbs) <= look.DIRECT
+        return len(self.climbs) <= chart_theme.DIRECT
 
     @property
     def named_at_lines(self) -> bool:
         """Names short enough to stand at their lines, too."""
-        return self.direct and max(map(len, self.names)) <= look.SHORT
+        return self.direct and max(map(len, self.names)) <= chart_theme.SHORT
 
     @property
     def colours(self) -> list[str]:
         """All cells' colours, in the order of `names`."""
-        return [look.colour(place) for place in range(len(self.climbs))]
+        return [chart_theme.colour(place) for place in range(len(self.climbs))]
 
     @cached_property
     def shared(self) -> dict[str, tuple[str, ...]]:

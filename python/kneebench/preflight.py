@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kneebench import catalogue, units
 from kneebench.analysis.disturbance import OTHERS_BUSY, STEAL
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine
 from kneebench.lab.drives import drive_of, mount_of
 from kneebench.lab.host import host

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.comparison import NOPM, called, compare
 from kneebench.analysis.knee import knee, place, report_rungs
-from kneebench.analysis.words import NO_DIFFERENCE, capital, known, number_of_users, possessive, times, times_and_interval
+from kneebench.analysis.wording import NO_DIFFERENCE, capital, known, number_of_users, possessive, times, times_and_interval
 from kneebench.records import Climb, Comparison, Knee, Results
 from kneebench.units import count
 

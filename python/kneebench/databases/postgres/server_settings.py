@@ -27,8 +27,8 @@ from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 from kneebench.plan import Plan
+from kneebench.plan.allowed_settings import PLACES, SIZE
 from kneebench.plan.footprint import GIB, MIB, QUICK_CHECKPOINT_S, max_wal_bytes, shared_buffers_bytes
-from kneebench.plan.settings import PLACES, SIZE
 from kneebench.records import Setting
 
 INITDB = frozenset(["data_checksums", "wal_segment_size"])

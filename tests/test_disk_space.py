@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from kneebench.commands.asked import asked_plan
-from kneebench.databases.postgres import room
+from kneebench.commands.plan_selection import asked_plan
+from kneebench.databases.postgres import disk_space
 from kneebench.databases.postgres.engine import OwnPostgres
 from kneebench.databases.postgres.image import find
 from kneebench.errors import PlanError
@@ -41,8 +41,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=total_bytes, available=available_bytes))
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)))
         monkeypatch.setattr(default_plans, "_free", free)
-        monkeypatch.setattr(room, "free_bytes", free)
-        monkeypatch.setattr(room, "file_system_of", lambda path: "tmpfs" if path == MEMORY else "ext4")
+        monkeypatch.setattr(disk_space, "free_bytes", free)
+        monkeypatch.setattr(disk_space, "file_system_of", lambda path: "tmpfs" if path == MEMORY else "ext4")
         return Host(cpu="any", cores=cores, memory_bytes=total_bytes, kernel="6", system="any")
 
     monkeypatch.chdir(tmp_path)
