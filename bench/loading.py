@@ -26,7 +26,7 @@ from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import configure
-from kneebench.databases.postgres.launcher import Launch, make_cluster, running
+from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import KEYS_MEMORY, STREAMS, load
 from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
@@ -94,7 +94,7 @@ def _server(folder: Path, warehouses: int) -> Iterator[Address]:
         make_cluster(launch, data, [])
         with Folder.at(data) as opened:
             configure(opened, settings, account)
-        with running(launch, data, journal) as server:
+        with running_server(launch, data, journal) as server:
             yield server.address
 
 

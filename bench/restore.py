@@ -21,7 +21,7 @@ from typing import Literal
 from bench.ratio import Ratio, Size, alone, at_least, at_most, told, turns
 from bench.servers import unwatched
 from bench.turn import in_turn
-from kneebench.databases.postgres.copying import cool, duplicate
+from kneebench.databases.postgres.copying import drop_caches, duplicate
 from kneebench.databases.postgres.engine import OwnPostgres
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -106,7 +106,7 @@ def _duplicated(source: Path, target: Path, how: Literal["copy", "clone"]) -> No
 
 def _cool(*folders: Path) -> None:
     with contextlib.ExitStack() as opened:
-        cool([opened.enter_context(Folder.at(folder)) for folder in folders])
+        drop_caches([opened.enter_context(Folder.at(folder)) for folder in folders])
 
 
 def _timed(image: Path, target: Path, copy: Callable[[Path], object]) -> float:

@@ -10,7 +10,7 @@ from curves import latency, rung
 
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.drift import drift
-from kneebench.analysis.headline import data_cached, finding, subtitle
+from kneebench.analysis.headline import data_cached, headline, subtitle
 from kneebench.analysis.knee import knee
 from kneebench.records import Campaign, Cell, Climb, Host, Order, Results, Rung
 from kneebench.results.campaign_reader import load
@@ -136,13 +136,13 @@ def test_few_transactions_leave_p999_uncertain() -> None:
 
 def test_the_title_is_the_largest_difference_and_the_subtitle_has_its_interval() -> None:
     found = results(DISK, cell("raid", [1100.0, 1120.0, 1095.0]), MEMORY)
-    assert finding(found) == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
+    assert headline(found) == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
     assert subtitle(found).startswith("NOPM at the knee 2.50x (95% CI 2.46x to 2.53x, n=3); mean latency 0.50x")
 
 
 def test_the_title_does_not_claim_what_was_not_shown() -> None:
     alike = results(DISK, cell("b", [1001.0, 1010.0, 996.0]))
-    assert finding(alike).startswith("No difference shown between b and disk")
+    assert headline(alike).startswith("No difference shown between b and disk")
     assert subtitle(alike).startswith("No difference shown in NOPM at the knee (1.0")
 
 
@@ -150,32 +150,32 @@ def test_the_title_claims_no_latency_that_only_scatters() -> None:
     scattered = [rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": latency(0.001 * 4**rung.order.repeat, 200_000)})})
                  if rung.order.phase == "latency" else rung for rung in MEMORY.rungs]  # fmt: skip
     found = results(DISK, MEMORY.model_copy(update={"rungs": tuple(scattered)}))
-    assert finding(found) == "Memory: 2.5x disk's NOPM at the knee"
+    assert headline(found) == "Memory: 2.5x disk's NOPM at the knee"
     assert "; no difference shown in mean latency" in subtitle(found)
 
 
 def test_one_cell_alone_gives_its_knee() -> None:
-    assert finding(results(DISK)).startswith("Disk: 27,0")
-    assert finding(results(DISK)).endswith("at 16 users")
+    assert headline(results(DISK)).startswith("Disk: 27,0")
+    assert headline(results(DISK)).endswith("at 16 users")
 
 
 def test_the_title_says_simulated_and_data_cached() -> None:
     reads = "device__reads_per_transaction"
     cached = [cell(name, [x, x * 1.01], **{reads: 0.01}) for name, x in (("a", 1000.0), ("b", 2000.0))]
-    assert finding(results(*cached)).endswith("(data cached)")
+    assert headline(results(*cached)).endswith("(data cached)")
     assert subtitle(results(*cached)).endswith("Data cached: this tests the log and write-back, not reads")
-    assert finding(results(*cached, simulated=True)).startswith("Simulated: B: 2.0x a's NOPM")
+    assert headline(results(*cached, simulated=True)).startswith("Simulated: B: 2.0x a's NOPM")
     assert not data_cached([DISK, MEMORY]), "what was not measured is not said"
     assert not data_cached([cached[0], cell("c", [1000.0], **{reads: 2.0})])
 
 
 def test_the_title_takes_a_third_as_much_for_a_larger_difference_than_twice_as_much() -> None:
     third, twice = cell("slow", [333.0, 337.0, 331.0]), cell("fast", [1900.0, 1923.0, 1890.0])
-    assert finding(results(DISK, twice, third)).startswith("Slow: 0.33x disk's NOPM")
+    assert headline(results(DISK, twice, third)).startswith("Slow: 0.33x disk's NOPM")
 
 
 def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
-    assert finding(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "No final runs yet"
+    assert headline(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "No final runs yet"
 
 
 # --- the knee ----------------------------------------------------------------------------------------

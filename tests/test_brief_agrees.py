@@ -8,7 +8,7 @@ import pytest
 from recorded import make
 
 from kneebench.analysis.bottleneck import bottleneck
-from kneebench.analysis.configuration_summary import answers
+from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.brief import Brief
 from kneebench.brief.sections.over_time import _Read
 from kneebench.records import Climb, Results, Rung, Series, Summary
@@ -46,7 +46,7 @@ def test_the_log_write_at_the_knee_is_one_number_wherever_it_stands(results: Res
     assert table.rows[0].cells[6] == said
     assert f"disk {said}" in figure.caption
     assert f"a log write took {said}" in " ".join(bottleneck(results.climbs[0]).evidence)
-    told = answers(results)[0].log_write_s
+    told = configuration_summaries(results)[0].log_write_s
     assert told
     assert told.value == pytest.approx(0.00252, rel=0.01)
 

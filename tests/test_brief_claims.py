@@ -67,8 +67,8 @@ def test_where_a_repeat_is_missing_on_one_storage_the_caption_says_which_repeats
 def test_every_part_of_figure_5_has_the_same_scales_in_both_directions(results: Results) -> None:
     shorter = with_rungs(results, 1, tuple(r.model_copy(update={"warm_up_s": 3.0}) if r.order.phase == "report" else r for r in results.climbs[1].rungs))
     cut = Brief(shorter)
-    kept = cut.reading.series
-    cut.reading.series = (
+    kept = cut.view.series
+    cut.view.series = (
         lambda rung, *names: tuple(  # type: ignore[method-assign]
             one if rung.order.cell == "disk" else one.model_copy(update={"at_s": one.at_s[:20], "value": one.value[:20]}) for one in kept(rung, *names)
         )

@@ -469,7 +469,7 @@ def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(re
     toml, command = section(brief, "repeat").code
     (tmp_path / "plan.toml").write_text(toml)
     again = read_plan(tmp_path / "plan.toml")
-    assert again == make.Plan.model_validate(brief.reading.campaign.plan)
+    assert again == make.Plan.model_validate(brief.view.campaign.plan)
     assert command == "kneebench run plan.toml"
     assert ("Relative paths" in " ".join(section(brief, "repeat").sentences)) == (place == "own")
     if place != "simulated":

@@ -153,8 +153,8 @@ def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that
         if event.kind == "rung" and event.data["rung"].order.phase == "latency" and not event.data["kept"]:  # type: ignore[attr-defined]
             raise Killed
 
-    visits = sum(len(climb.of("latency")) for climb in results.climbs)
-    for _ in range(visits):
+    repetitions = sum(len(climb.of("latency")) for climb in results.climbs)
+    for _ in range(repetitions):
         with pytest.raises(Killed):
             run(plan(), tmp_path, stopper)
     again = run(plan(), tmp_path, stopper)
@@ -274,10 +274,10 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(tmp_path: P
 
 
 def test_the_data_of_each_final_run_are_asked_the_conditions_and_a_broken_one_ends_with_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, visits = plan(storages={"fast": {"simulated": FAST}}), 3
+    one, repetitions = plan(storages={"fast": {"simulated": FAST}}), 3
     whole = run(one, tmp_path / "whole")
     (climb,) = whole.climbs
-    assert [when for when, _ in conditions(climb)] == ["after the climb", *(f"after final run {n + 1} at {climb.knee_users} users" for n in range(visits))]
+    assert [when for when, _ in conditions(climb)] == ["after the climb", *(f"after final run {n + 1} at {climb.knee_users} users" for n in range(repetitions))]
     assert all(checks and all(check.passed for check in checks) for _, checks in conditions(climb))
 
     real, calls = Simulated.conditions, []
@@ -285,13 +285,15 @@ def test_the_data_of_each_final_run_are_asked_the_conditions_and_a_broken_one_en
     def broken_at_the_end(server: Simulated, watch: Watch) -> Sequence[Check]:
         calls.append(server)
         checks = real(server, watch)
-        return checks if len(calls) <= visits else [checks[0].model_copy(update={"passed": False}), *checks[1:]]
+        return checks if len(calls) <= repetitions else [checks[0].model_copy(update={"passed": False}), *checks[1:]]
 
     monkeypatch.setattr(Simulated, "conditions", broken_at_the_end)
     broken = run(one, tmp_path / "broken")
     assert exit_code(broken) == 4
-    assert [sentence.partition(": ")[0] for sentence in failed_checks(broken)] == [f"fast, after final run {visits} at {broken.climbs[0].knee_users} users"]
-    assert f"fast, after final run {visits}" in Brief(broken).html()
+    assert [sentence.partition(": ")[0] for sentence in failed_checks(broken)] == [
+        f"fast, after final run {repetitions} at {broken.climbs[0].knee_users} users"
+    ]
+    assert f"fast, after final run {repetitions}" in Brief(broken).html()
 
 
 def test_a_campaign_killed_while_it_asked_after_a_final_run_asks_a_loaded_database_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

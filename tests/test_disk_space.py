@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from kneebench.commands.plan_selection import asked_plan
+from kneebench.commands.plan_selection import selected_plan
 from kneebench.databases.postgres import disk_space
 from kneebench.databases.postgres.engine import OwnPostgres
 from kneebench.databases.postgres.image import find
@@ -49,7 +49,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     return seems
 
 
-def crowded(plan: Plan, folder: Path) -> list[Finding]:
+def space_shortages(plan: Plan, folder: Path) -> list[Finding]:
     engine = OwnPostgres(plan, Journal(folder / "journal"))
     return [finding for storage in plan.storages.values() for finding in engine._obstacles(storage) if finding.level == "error"]
 
@@ -66,7 +66,7 @@ def test_the_default_plan_passes_the_check_for_room_or_says_that_the_machine_is_
                 assert "the machine is too small" in error.seen
                 refused.append(percent)
             else:
-                assert crowded(plan, tmp_path) == []
+                assert space_shortages(plan, tmp_path) == []
     assert not refused or total_gib <= 4
 
 
@@ -82,11 +82,11 @@ def test_two_cores_and_24_gib_hardly_used_get_20_warehouses(machine: Machine) ->
 
 def test_an_unfinished_campaign_of_the_default_plan_keeps_its_size_when_less_memory_is_available(machine: Machine, tmp_path: Path) -> None:
     machine(24 * GIB, 20 * GIB)
-    begun = asked_plan(None, tmp_path / "campaigns")
+    begun = selected_plan(None, tmp_path / "campaigns")
     Store.create(tmp_path / "campaigns", begun, host()).close()
     machine(24 * GIB, 9 * GIB)
-    assert asked_plan(None).workload.warehouses < begun.workload.warehouses
-    gone_on_with = asked_plan(None, tmp_path / "campaigns")
+    assert selected_plan(None).workload.warehouses < begun.workload.warehouses
+    gone_on_with = selected_plan(None, tmp_path / "campaigns")
     assert plan_document(gone_on_with) == plan_document(begun)
     with Store.for_plan(tmp_path / "campaigns", gone_on_with, host(), fresh=False) as store:
         assert [store.folder] == list((tmp_path / "campaigns").iterdir())
@@ -95,12 +95,12 @@ def test_an_unfinished_campaign_of_the_default_plan_keeps_its_size_when_less_mem
 def test_too_little_room_for_the_default_plan_says_how_to_get_a_plan_to_change(machine: Machine, tmp_path: Path) -> None:
     machine(8 * GIB, 4 * GIB)
     plan = sized_plan(Path(), warehouses=18)
-    [error] = crowded(plan, tmp_path)
+    [error] = space_shortages(plan, tmp_path)
     assert "of memory available" in error.seen
     assert "kneebench plan default > plan.toml" in error.do
     own = plan.model_copy(update={"seed": 5})
     assert (is_default(plan), is_default(own)) == (True, False)
-    [error] = crowded(own, tmp_path)
+    [error] = space_shortages(own, tmp_path)
     assert "lower workload.warehouses" in error.do
     assert "plan default" not in error.do
 
@@ -113,8 +113,8 @@ def small(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own with room for the image or for a copy of one warehouse, not for both."""
     folder = tmp_path / "small"
     folder.mkdir()
-    room_bytes = climb_bytes(1) + 256 * MIB + image_bytes(1) // 2
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room_bytes // 4096 * 4096}", "tmpfs", folder], check=True)
+    space_bytes = climb_bytes(1) + 256 * MIB + image_bytes(1) // 2
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={space_bytes // 4096 * 4096}", "tmpfs", folder], check=True)
     try:
         for name in ("images", "data", "log"):
             (folder / name).mkdir()
@@ -131,21 +131,21 @@ def plan_of(image: Path, **storage: Path) -> Plan:
 @needs_root
 def test_an_image_and_a_copy_on_one_file_system_need_room_for_both(small: Path, tmp_path: Path) -> None:
     together = plan_of(small / "images", path=small / "data")
-    [error] = crowded(together, tmp_path)
+    [error] = space_shortages(together, tmp_path)
     assert "on one file system" in error.seen
     assert "of base image" in error.seen
     with pytest.raises(PlanError, match="on one file system"):
         OwnPostgres(together, Journal(tmp_path / "journal")).prepare(lambda event: None)
     assert list((small / "images").iterdir()) == []
-    assert crowded(plan_of(tmp_path / "images", path=small / "data"), tmp_path) == []
-    assert crowded(plan_of(small / "images", path=tmp_path), tmp_path) == []
+    assert space_shortages(plan_of(tmp_path / "images", path=small / "data"), tmp_path) == []
+    assert space_shortages(plan_of(small / "images", path=tmp_path), tmp_path) == []
 
 
 @needs_root
 def test_data_and_log_on_one_file_system_need_room_for_both(small: Path, tmp_path: Path) -> None:
     (small / "filler").write_bytes(bytes(image_bytes(1) // 2 + 64 * MIB))
-    assert crowded(plan_of(tmp_path / "images", path=small / "data", log_path=tmp_path), tmp_path) == []
-    [error] = crowded(plan_of(tmp_path / "images", path=small / "data", log_path=small / "log"), tmp_path)
+    assert space_shortages(plan_of(tmp_path / "images", path=small / "data", log_path=tmp_path), tmp_path) == []
+    [error] = space_shortages(plan_of(tmp_path / "images", path=small / "data", log_path=small / "log"), tmp_path)
     assert "of log" in error.seen
 
 

@@ -13,7 +13,7 @@ import pytest
 from formula import Formula
 from typer.testing import CliRunner
 
-from kneebench.analysis.disturbance import TRIES, headline
+from kneebench.analysis.disturbance import TRIES, disturbances
 from kneebench.analysis.knee import knee
 from kneebench.brief import Brief
 from kneebench.campaign import Bench, Restored
@@ -172,7 +172,7 @@ def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(quant
     results = disturbed(quantity, [0.24, 0.34, 0.01])
     brief = Brief(results)
     sentence = f"{said} in 2 of {quoted(results)} quoted runs (limit {limit}; disk 2, memory 0)."
-    assert headline(results) == (sentence,)
+    assert disturbances(results) == (sentence,)
     assert next(one for one in brief.sections if one.name == "cautions").sentences[0] == sentence
     page = brief.html()
     title = page.index("<h1>")
@@ -183,8 +183,8 @@ def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(quant
 
 
 def test_what_disturbed_a_run_that_is_not_quoted_is_no_headline() -> None:
-    assert headline(disturbed("database.others", [0.5] * 20, phase="scout")) == ()
-    assert headline(load(RECORDED)) == ()
+    assert disturbances(disturbed("database.others", [0.5] * 20, phase="scout")) == ()
+    assert disturbances(load(RECORDED)) == ()
     assert 'class="disturbed"' not in Brief(load(RECORDED)).html()
 
 
@@ -193,7 +193,7 @@ def test_an_invalid_run_is_not_quoted_and_so_disturbs_nothing() -> None:
     (first, *rest) = results.climbs
     rungs = tuple(rung.model_copy(update={"invalid": "stolen"}) if (rung.quantity("database.steal") or 0) > 0.2 else rung for rung in first.rungs)
     results = results.model_copy(update={"climbs": (first.model_copy(update={"rungs": rungs}), *rest)})
-    assert headline(results) == ()
+    assert disturbances(results) == ()
     assert exit_code(results) == 3
     assert knee(results.climbs[0])
 

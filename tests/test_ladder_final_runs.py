@@ -9,7 +9,7 @@ from curves import answer, rung, walk
 
 from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb, followed
-from kneebench.ladder.final_runs import Report
+from kneebench.ladder.final_runs import FinalRuns
 from kneebench.plan.plan import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
 
@@ -35,9 +35,9 @@ def visited(climbs: Sequence[Climb], ladder: Ladder, measure: Callable[[Order], 
         made[-1][1].append(order)
         return measure(order)
 
-    for visit in Report(climbs, ladder).visits():
-        made.append((visit.load, []))
-        followed(visit.steps, measured)
+    for repetition in FinalRuns(climbs, ladder).repetitions():
+        made.append((repetition.load, []))
+        followed(repetition.steps, measured)
     return made
 
 
@@ -77,8 +77,8 @@ def test_the_rate_is_decided_by_the_first_turn_and_stays_whatever_later_repeats_
 
 
 def test_in_the_first_turn_all_but_the_last_cell_are_restored_again_for_their_latency_and_loaded_as_they_were() -> None:
-    visits = visited([A, B, C], Ladder(repeats=2))
-    assert [("".join(o.cell + o.phase[0] for o in some), load.key if load else "") for load, some in visits] == [
+    repetitions = visited([A, B, C], Ladder(repeats=2))
+    assert [("".join(o.cell + o.phase[0] for o in some), load.key if load else "") for load, some in repetitions] == [
         ("ar", ""), ("br", ""), ("crcl", ""), ("bl", f"b.report-{B.knee_users}-1"), ("al", f"a.report-{A.knee_users}-1"),
         ("crcl", ""), ("brbl", ""), ("aral", ""),
     ]  # fmt: skip

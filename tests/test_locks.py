@@ -14,7 +14,7 @@ import pytest
 from loaded import databases
 
 from kneebench.databases.postgres.address import connect, parameters
-from kneebench.databases.postgres.client_timeouts import Limits
+from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import stuck
@@ -39,7 +39,7 @@ WHO = r"held by process \d+ \(application 'psql', idle in transaction for [\d.]+
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
     """A real server with one warehouse."""
     with databases(tmp_path_factory.mktemp("locks"), None) as made:
-        yield PostgresServer(made.loaded(), 1, 0.0, limits=Limits(lock_s=0.5))
+        yield PostgresServer(made.loaded(), 1, 0.0, timeouts=Timeouts(lock_s=0.5))
 
 
 @contextlib.contextmanager

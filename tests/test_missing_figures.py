@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kneebench.analysis.missing_figures import unanswered
+from kneebench.analysis.missing_figures import missing_figures
 from kneebench.brief.page import Brief
 from kneebench.cli import app
 from kneebench.results import load
@@ -58,5 +58,5 @@ def test_the_reason_is_that_of_the_final_runs_where_all_of_them_are_invalid(tmp_
     climb = results.climbs[0]
     rungs = tuple(rung.model_copy(update={"invalid": "the load generator was busy"} if rung.order.phase == "report" else {}) for rung in climb.rungs)
     spoilt = results.model_copy(update={"climbs": (climb.model_copy(update={"rungs": rungs}), *results.climbs[1:])})
-    assert [one.sentence for one in unanswered(spoilt)] == ["no usable figure: none of the 1 final runs is valid (first: the load generator was busy)"]
-    assert unanswered(spoilt.model_copy(update={"finished": False})) == (), "its figures are still to come"
+    assert [one.sentence for one in missing_figures(spoilt)] == ["no usable figure: none of the 1 final runs is valid (first: the load generator was busy)"]
+    assert missing_figures(spoilt.model_copy(update={"finished": False})) == (), "its figures are still to come"

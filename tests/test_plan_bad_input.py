@@ -24,7 +24,7 @@ from kneebench.plan.faults import MOST_TOLD, Fault, PlanFaults
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import MOST_BYTES, parse_plan, read_plan
 from kneebench.plan.writer import to_toml
-from kneebench.preflight import findings, shelves
+from kneebench.preflight import preflight_checks, shelves
 
 DISK = 'storages.disk.path = "."\n'
 SIMULATED = 'database.engine = "simulated"\nstorages.a.simulated.'
@@ -231,7 +231,7 @@ def test_what_check_finds_of_a_plan_with_odd_places_is_a_finding(tmp_path: Path,
     (tmp_path / "loop").symlink_to("loop")
     for place in ("file", "file/below", "loop", "loop/below", "/proc/1/fd/9999", "/dev/null", "x/" * 900, 255 * "x", ""):
         plan = parse_plan(f"database.image_path = {json.dumps(place)}\nstorages.disk.path = {json.dumps(place)}")
-        found = findings(plan, catalogue.engine(plan, Journal(tmp_path / "journal")), Journal(tmp_path / "journal"))
+        found = preflight_checks(plan, catalogue.engine(plan, Journal(tmp_path / "journal")), Journal(tmp_path / "journal"))
         assert "error" in {one.level for one in found} or place == "", place
 
 

@@ -23,7 +23,7 @@ from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.records import Second, Series
 from kneebench.results import Store, load
-from kneebench.results.atomic_write import write_whole
+from kneebench.results.atomic_write import write_atomically
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import FORMAT, current
 from kneebench.results.parquet import connect, read_seconds, read_series, write_seconds, write_series
@@ -69,7 +69,7 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(OSError, match="No space") as told:
-        write_whole(tmp_path / "rung.json", fails)
+        write_atomically(tmp_path / "rung.json", fails)
     assert told.value.filename == str(tmp_path / "rung.json")
     assert list(tmp_path.iterdir()) == []
 

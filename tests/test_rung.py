@@ -12,7 +12,7 @@ from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.server_settings import Machine, rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.delay import notes
-from kneebench.measurement.rung import Measured, measure
+from kneebench.measurement.rung import MeasuredRung, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
 from kneebench.plan.footprint import GIB
@@ -31,7 +31,7 @@ SCOUT = Order(cell="disk", phase="scout", users=8)
 REPORT = Order(cell="disk", phase="report", users=8, repeat=1)
 
 
-def measured(server: Formula, order: Order = SCOUT, asked: Plan | None = None, watch: Watch = lambda event: None) -> Measured:
+def measured(server: Formula, order: Order = SCOUT, asked: Plan | None = None, watch: Watch = lambda event: None) -> MeasuredRung:
     return measure(order, asked or plan(), server, [], watch)  # type: ignore[arg-type]
 
 
@@ -264,7 +264,7 @@ def test_progress_is_told_every_second_with_the_time_left() -> None:
 def test_a_plan_may_have_users_share_connections() -> None:
     shared = plan().model_copy(update={"workload": plan().workload.model_copy(update={"connections": 7})})
     assert (generator_spec(plan(), SCOUT).connections, generator_spec(shared, SCOUT).connections) == (0, 7)
-    machine = Machine(cores=2, memory_bytes=8 * GIB, log_room_bytes=8 * GIB)
+    machine = Machine(cores=2, memory_bytes=8 * GIB, log_space_bytes=8 * GIB)
     assert rules(shared, machine)["max_connections"] == "31"
     assert int(rules(plan(), machine)["max_connections"]) > 31
 

@@ -8,7 +8,7 @@ from kneebench.databases.simulated.engine import open_engine
 from kneebench.databases.simulated.truth import bound
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
-from kneebench.measurement.rung import Measured, measure
+from kneebench.measurement.rung import MeasuredRung, measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Phase
 
@@ -26,13 +26,13 @@ def plan(profile: str = "spec", **drives: object) -> Plan:
     )
 
 
-def measured(asked: Plan, users: int = 16, phase: Phase = "scout", rate_per_s: float | None = None) -> Measured:
+def measured(asked: Plan, users: int = 16, phase: Phase = "scout", rate_per_s: float | None = None) -> MeasuredRung:
     order = Order(cell="disk", phase=phase, users=users, rate_per_s=rate_per_s)
     with open_engine(asked, Journal()).restored(CELL, lambda event: None) as server:
         return measure(order, asked, server, [], lambda event: None)
 
 
-def failed(found: Measured) -> list[str]:
+def failed(found: MeasuredRung) -> list[str]:
     return [check.sentence for check in found.rung.checks if not check.passed]
 
 

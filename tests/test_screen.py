@@ -11,9 +11,9 @@ from recorded import make
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
-from kneebench.analysis.configuration_summary import answers
-from kneebench.analysis.fixed_rate import at_one_rate
-from kneebench.analysis.headline import finding
+from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.analysis.fixed_rate import fixed_rate_latency
+from kneebench.analysis.headline import headline
 from kneebench.analysis.wording import FEW_MEANS
 from kneebench.campaign import run
 from kneebench.databases.postgres.loading import _progress as loading
@@ -22,8 +22,8 @@ from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results
 from kneebench.results import load
 from kneebench.screen.live import Picture
-from kneebench.screen.progress import Line, Progress, line
-from kneebench.screen.tables import answers as tables
+from kneebench.screen.progress import Progress, RungLine, rung_line
+from kneebench.screen.tables import configuration_summaries as tables
 from kneebench.screen.tables import rungs
 from kneebench.screen.watching import PlainLines, plain
 from terminal import drawn
@@ -71,8 +71,8 @@ def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -
 
 
 def test_the_terminal_has_the_percentile_of_the_brief(results: Results) -> None:
-    for answer, climb in zip(answers(results), results.climbs, strict=True):
-        rate = at_one_rate(climb)
+    for answer, climb in zip(configuration_summaries(results), results.climbs, strict=True):
+        rate = fixed_rate_latency(climb)
         assert rate and answer.fixed_rate and answer.fixed_rate.p999_s == rate.p999_s
         assert answer.fixed_rate.mean_s == rate.mean_s
 
@@ -82,30 +82,30 @@ def test_the_interval_of_a_percentile_at_one_rate_holds_what_the_repeats_differ_
     repeats = [rung.tally.latency for rung in climb.of("latency") if rung.tally.latency]
     apart = [one.model_copy(update={"p999_s": factor * one.p999_s, "histogram": ""}) for one, factor in zip(repeats, (0.5, 1.0, 2.0), strict=True)]
     rungs = [r.model_copy(update={"tally": r.tally.model_copy(update={"latency": one})}) for r, one in zip(climb.of("latency"), apart, strict=True)]
-    rate = at_one_rate(climb.model_copy(update={"rungs": tuple(rungs)}))
+    rate = fixed_rate_latency(climb.model_copy(update={"rungs": tuple(rungs)}))
     assert rate and rate.p999_s.low < min(one.p999_s for one in apart) < max(one.p999_s for one in apart) < rate.p999_s.high
 
 
 def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> None:
-    (table,) = tables(answers(results))
+    (table,) = tables(configuration_summaries(results))
     assert "knee, users" in str(list(table.columns[0].cells))
     ladder = {"users": 24, "window": "10s", "report_window": "10s", "warm_up": "5s", "checkpoints": 0, "repeats": 1}
     fixed = run(Plan.model_validate({**make.PLAN, "ladder": ladder}), tmp_path)
-    (table,) = tables(answers(fixed))
+    (table,) = tables(configuration_summaries(fixed))
     assert "fixed load, users" in str(list(table.columns[0].cells))
     assert "knee" not in str(list(table.columns[0].cells))
     words = [sentence for said in told(fixed) for sentence in said]
     assert [one for one in words if "knee" in one.replace("not a knee", "").lower()] == []
     assert any("NOPM at 24 users" in one for one in words)
     assert any("Fixed load of 24 users, not a knee; the least busy database core was" in one for one in words)
-    assert finding(fixed).startswith("Simulated: ")
+    assert headline(fixed).startswith("Simulated: ")
 
 
 def told(results: Results) -> list[list[str]]:
     """All sentences that terminal, brief and JSON are made of."""
     verdicts = [verdict.sentence for climb in results.climbs for verdict in climb.verdicts]
     shorts = [bottleneck(climb).sentence for climb in results.climbs]
-    return [verdicts, shorts, [one.sentence for one in compare(results)], [finding(results)]]
+    return [verdicts, shorts, [one.sentence for one in compare(results)], [headline(results)]]
 
 
 def test_sentences_of_a_climb_speak_of_its_knee(results: Results) -> None:
@@ -115,18 +115,18 @@ def test_sentences_of_a_climb_speak_of_its_knee(results: Results) -> None:
 
 
 def test_one_user_is_a_user(results: Results) -> None:
-    assert plain(Line("disk", "scout", 1, 810.0, None, None, None, "")) == "disk: search, 1 user: 810 NOPM"
+    assert plain(RungLine("disk", "scout", 1, 810.0, None, None, None, "")) == "disk: search, 1 user: 810 NOPM"
 
 
 def test_a_percentile_with_too_few_samples_says_so_where_it_stands_and_what_that_means_is_told_once(results: Results) -> None:
-    certain = Line("disk", "report", 8, 810.0, 0.001, 0.0123, None, "")
+    certain = RungLine("disk", "report", 8, 810.0, 0.001, 0.0123, None, "")
     doubtful = certain._replace(p999_certain=False)
     marked = drawn(rungs([certain, doubtful, doubtful]))
     assert marked.count("12.3 ms (n too small)") == 2
     assert marked.count(FEW_MEANS) == 1
     assert "?" not in marked
     assert "n too small" not in drawn(rungs([certain]))
-    answered = [answer.model_copy(update={"p999_certain": False}) for answer in answers(results)]
+    answered = [answer.model_copy(update={"p999_certain": False}) for answer in configuration_summaries(results)]
     found = drawn(*tables(answered))
     assert re.search(r"P99\.9 latency +[\d.]+ ms \([\d.]+ ms to [\d.]+ ms, n too small\)", found), found
     assert found.count(FEW_MEANS) == 1
@@ -137,7 +137,7 @@ def test_what_the_mark_goes_by_is_the_number_of_samples(results: Results) -> Non
     for climb in results.climbs:
         for rung in climb.rungs:
             assert rung.tally.latency
-            assert line(rung, {}).p999_certain == (rung.tally.latency.n >= 100_000)
+            assert rung_line(rung, {}).p999_certain == (rung.tally.latency.n >= 100_000)
 
 
 def test_plain_lines_explain_the_words_where_they_are_used_first(results: Results) -> None:

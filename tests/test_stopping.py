@@ -90,7 +90,7 @@ def test_what_ends_before_a_campaign_has_a_folder_promises_no_resuming(place: Pa
     def interrupt(*words: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(campaign, "findings", interrupt)
+    monkeypatch.setattr(campaign, "preflight_checks", interrupt)
     answer = call("run", "plan.toml", "--fresh")
     assert answer.exit_code == 130
     assert "kneebench: Interrupted.\n" in answer.stderr

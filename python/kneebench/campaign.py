@@ -18,13 +18,13 @@ from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
-from kneebench.ladder.final_runs import Report, Visit
-from kneebench.measurement.rung import Measured, measure
+from kneebench.ladder.final_runs import FinalRuns, Repetition
+from kneebench.measurement.rung import MeasuredRung, measure
 from kneebench.measurement.rung_runner import described
 from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.preflight import findings
+from kneebench.preflight import preflight_checks
 from kneebench.records import Cell, Climb, Event, Finding, Order, Results, Rung, Watch
 from kneebench.results.store import Store
 
@@ -49,7 +49,7 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
     journal = Journal()
     journal.clean(watch)
     engine = catalogue.engine(plan, journal)
-    _refuse(findings(plan, engine, journal))
+    _refuse(preflight_checks(plan, engine, journal))
     servers = {name: engine.where(name) for name in plan.storages}
     root, machine = Path(folder or RESULTS), host(dict.fromkeys(path for server in servers.values() for path in server.paths))
     with contextlib.ExitStack() as stack:
@@ -66,8 +66,8 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
         store.put_servers(servers)
         bench = Bench(plan, engine, store, watch)
         climbs = [bench.climb(cell) for cell in cells(plan)]
-        for visit in Report(climbs, plan.ladder).visits():
-            bench.visit(visit)
+        for repetition in FinalRuns(climbs, plan.ladder).repetitions():
+            bench.repetition(repetition)
         return store.finish(exit_code, awaits_brief=brief)
 
 
@@ -107,10 +107,10 @@ class Bench:
         self.store.put_climb(climbed)
         return climbed
 
-    def visit(self, visit: Visit) -> None:
+    def repetition(self, repetition: Repetition) -> None:
         """Measure what the report wants of one cell, on one restore; then ask the conditions of the data that its figures come from."""
-        with Restored(self, visit.cell, visit.repeat, visit.load) as place:
-            followed(visit.steps, place.rung)
+        with Restored(self, repetition.cell, repetition.repeat, repetition.load) as place:
+            followed(repetition.steps, place.rung)
             if place.last and not self.store.has_conditions(place.last):
                 place.load_again()
                 self.store.put_conditions(place.last, place.server.conditions(self.watch))
@@ -172,7 +172,7 @@ class Restored:
         self.bench.store.put(measured._replace(rung=rung))
         return rung
 
-    def _undisturbed(self, order: Order, *, cold: bool) -> Measured:
+    def _undisturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
         """The first try that nothing from outside made invalid, or the last one; it says what became of those before."""
         tried: list[str] = []
         while True:
@@ -195,7 +195,7 @@ class Restored:
         self._measure(self._load, cold=True)
         return True
 
-    def _measure(self, order: Order, *, cold: bool) -> Measured:
+    def _measure(self, order: Order, *, cold: bool) -> MeasuredRung:
         return measure(order, self.bench.plan, self.server, self.server.paths, self.bench.watch, cold=cold)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.plan.explanation import dotted
-from kneebench.plan.json_schema import TIME_ALLOWED, Key, Table, tables
+from kneebench.plan.json_schema import TIME_ALLOWED, PlanKey, PlanTable, tables
 
 _GENERATED = "<!-- Written by `make docs`; change the source, not this file. -->"
 _COLUMNS = 100
@@ -76,7 +76,7 @@ def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, 
         yield from _commands(inner, (*words, name))
 
 
-def _section(table: Table) -> Iterator[str]:
+def _section(table: PlanTable) -> Iterator[str]:
     name = ".".join("NAME" if part == "*" else dotted((part,)) for part in table.path)
     yield f"## `[{name}]`" if name else "## Top level"
     yield f"\n{table.description}\n"
@@ -87,7 +87,7 @@ def _section(table: Table) -> Iterator[str]:
         yield ""
 
 
-def _row(key: Key) -> str:
+def _row(key: PlanKey) -> str:
     default = "required" if key.default is None else f"`{key.default}`" if key.default else "none"
     allowed = key.allowed.replace(TIME_ALLOWED, "a time")
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{key.name}`", key.description, allowed, default)) + " |"

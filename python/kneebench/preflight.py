@@ -26,7 +26,7 @@ _CORES_TOLD = 16
 """Of those that are not there."""
 
 
-def findings(plan: Plan, engine: Engine, journal: Journal) -> tuple[Finding, ...]:
+def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Finding, ...]:
     """Everything worth knowing before the plan is run; changes nothing. The engine's own findings come first."""
     machine = host()
     return (

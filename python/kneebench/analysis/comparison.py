@@ -22,7 +22,7 @@ from kneebench.units import count
 Pick = Callable[[Rung], float]
 
 
-class Quantity(NamedTuple):
+class ComparedQuantity(NamedTuple):
     """What is compared: in which phase's rungs, and how a sentence calls it; {} is where: the knee, or a fixed number of users."""
 
     name: str
@@ -39,10 +39,10 @@ def _p999_s(rung: Rung) -> float:
     return rung.tally.latency.p999_s if rung.tally.latency else 0.0
 
 
-NOPM = Quantity("nopm", "report", lambda rung: rung.tally.nopm, "NOPM at {}")
-KNEE_LATENCY = Quantity("latency.knee", "report", _mean_s, "mean latency at {}")
-MEAN = Quantity("latency.mean", "latency", _mean_s, "mean latency at the fixed rate")
-P999 = Quantity("latency.p999", "latency", _p999_s, "P99.9 latency at the fixed rate")
+NOPM = ComparedQuantity("nopm", "report", lambda rung: rung.tally.nopm, "NOPM at {}")
+KNEE_LATENCY = ComparedQuantity("latency.knee", "report", _mean_s, "mean latency at {}")
+MEAN = ComparedQuantity("latency.mean", "latency", _mean_s, "mean latency at the fixed rate")
+P999 = ComparedQuantity("latency.p999", "latency", _p999_s, "P99.9 latency at the fixed rate")
 
 
 def compare(results: Results) -> tuple[Comparison, ...]:
@@ -68,13 +68,13 @@ def baseline(results: Results) -> str:
     return str(plan.get("baseline") or first or (results.climbs[0].cell.storage if results.climbs else ""))
 
 
-def noise_floor(climbs: Sequence[Climb], quantity: Quantity) -> float:
+def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
     """max(2%, what two runs of one cell differ by): below it no difference is claimed."""
     groups = [[quantity.pick(r) for r in _rungs(climb, quantity)] for climb in climbs]
     return max(FLOOR, scatter(groups))
 
 
-def ratio_of(climb: Climb, against: Climb, quantity: Quantity, *, interleaved: bool = True) -> Comparison | None:
+def ratio_of(climb: Climb, against: Climb, quantity: ComparedQuantity, *, interleaved: bool = True) -> Comparison | None:
     """The ratio of one quantity from the pairs of repeats, or from all runs of either where they were not `interleaved`; the sentence is without
     what stands beside it."""
     ratio = _paired(climb, against, quantity) if interleaved else _unpaired(climb, against, quantity)
@@ -129,11 +129,11 @@ def _doubt(*climbs: Climb) -> str:
     return f"; {FEW}: of {min(n):,} transactions, fewer than 100 exceed P99.9" if min(n) < 100_000 else ""
 
 
-def _rungs(climb: Climb, quantity: Quantity) -> tuple[Rung, ...]:
+def _rungs(climb: Climb, quantity: ComparedQuantity) -> tuple[Rung, ...]:
     return quoted_rungs(climb) if quantity.phase == "report" else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
 
 
-def _paired(climb: Climb, against: Climb, quantity: Quantity) -> Estimate | None:
+def _paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
     other = {rung.order.repeat: rung for rung in _counted(against, quantity)}
     pairs = [(rung, other[rung.order.repeat]) for rung in _counted(climb, quantity) if rung.order.repeat in other]
     if not pairs:
@@ -152,10 +152,10 @@ def _of_merged(between: Estimate, pairs: Sequence[tuple[Rung, Rung]]) -> Estimat
     return Estimate(value=value, low=low, high=high, n=between.n, method=method)
 
 
-def _unpaired(climb: Climb, against: Climb, quantity: Quantity) -> Estimate | None:
+def _unpaired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
     of, to = ([quantity.pick(rung) for rung in _counted(one, quantity)] for one in (climb, against))
     return unpaired_ratio(of, to) if of and to else None
 
 
-def _counted(climb: Climb, quantity: Quantity) -> list[Rung]:
+def _counted(climb: Climb, quantity: ComparedQuantity) -> list[Rung]:
     return [rung for rung in _rungs(climb, quantity) if quantity.pick(rung) > 0]

@@ -7,7 +7,7 @@ from html import escape
 
 from kneebench import units
 from kneebench.analysis.bottleneck import bottleneck
-from kneebench.analysis.fixed_rate import at_one_rate
+from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import knee, metered, report_rungs
 from kneebench.analysis.wording import DERIVED, FEW, known, percent, stop_reason
 from kneebench.records import Campaign, Climb, Estimate, Record, Results
@@ -24,7 +24,7 @@ class FixedRate(Record):
     p999_certain: bool
 
 
-class Answer(Record):
+class ConfigurationSummary(Record):
     """A storage's knee (or what it did at the load that the plan fixed: `point`), what stopped it, and its latency at the fixed rate; None where not
     measured.
 
@@ -45,15 +45,15 @@ class Answer(Record):
     fixed_rate: FixedRate | None
 
 
-def answers(results: Results) -> list[Answer]:
+def configuration_summaries(results: Results) -> list[ConfigurationSummary]:
     """One answer a climb, in the order measured."""
-    return [_answer(climb, point(results.campaign)) for climb in results.climbs]
+    return [_summary(climb, point(results.campaign)) for climb in results.climbs]
 
 
-def _answer(climb: Climb, at: str) -> Answer:
+def _summary(climb: Climb, at: str) -> ConfigurationSummary:
     found = knee(climb)
-    rate = at_one_rate(climb)
-    return Answer(
+    rate = fixed_rate_latency(climb)
+    return ConfigurationSummary(
         storage=climb.cell.storage,
         point=at,
         users=found.users if found else None,
@@ -69,17 +69,17 @@ def _answer(climb: Climb, at: str) -> Answer:
     )
 
 
-def rows(found: Sequence[Answer]) -> Iterator[tuple[str, list[str]]]:
+def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]]]:
     """The answer table: a row's name, and its cell for each storage."""
-    yield f"{found[0].point}, users", [shown_users(answer.users) for answer in found]
-    yield "NOPM", [shown_count(answer.nopm) for answer in found]
-    yield "TPM", [shown_count(answer.tpm) for answer in found]
-    yield "mean latency", [shown_time(answer.mean_s) for answer in found]
-    yield "P99.9 latency", [shown_time(answer.p999_s, answer.p999_certain) for answer in found]
-    yield "log write", [shown_time(answer.log_write_s) for answer in found]
-    yield "stop reason", [stop_reason(answer.stopped_by) for answer in found]
-    yield "bottleneck", [answer.bottleneck for answer in found]
-    yield from _at_the_fixed_rate(found[0].point, [answer.fixed_rate for answer in found])
+    yield f"{found[0].point}, users", [shown_users(summary.users) for summary in found]
+    yield "NOPM", [shown_count(summary.nopm) for summary in found]
+    yield "TPM", [shown_count(summary.tpm) for summary in found]
+    yield "mean latency", [shown_time(summary.mean_s) for summary in found]
+    yield "P99.9 latency", [shown_time(summary.p999_s, summary.p999_certain) for summary in found]
+    yield "log write", [shown_time(summary.log_write_s) for summary in found]
+    yield "stop reason", [stop_reason(summary.stopped_by) for summary in found]
+    yield "bottleneck", [summary.bottleneck for summary in found]
+    yield from _at_the_fixed_rate(found[0].point, [summary.fixed_rate for summary in found])
 
 
 def _at_the_fixed_rate(point: str, found: Sequence[FixedRate | None]) -> Iterator[tuple[str, list[str]]]:
@@ -126,7 +126,7 @@ def point(campaign: Campaign) -> str:
 
 def as_html(results: Results) -> str:
     """The answer table for a notebook, with the campaign's question as its caption."""
-    found = answers(results)
+    found = configuration_summaries(results)
     head = "".join(f"<th>{escape(one.storage)}</th>" for one in found)
     body = "".join(f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for name, cells in rows(found) if name)
     simulated = "SIMULATED: " if results.campaign.simulated else ""

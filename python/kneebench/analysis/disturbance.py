@@ -64,7 +64,7 @@ def notes(rung: Rung) -> tuple[str, ...]:
     return tuple(f"{one.who} {100 * share:.0f}% of {what} (limit {100 * one.limit:.0f}%)" for one, (share, what) in seen if share > one.limit)
 
 
-def headline(results: Results) -> tuple[str, ...]:
+def disturbances(results: Results) -> tuple[str, ...]:
     """What disturbed the runs that are quoted: a sentence for each kind, to stand beside the finding."""
     quoted = {called(climb): [rung for rung in climb.of(*QUOTED) if not rung.invalid] for climb in results.climbs}
     return tuple(sentence for one in (OTHERS, STOLEN) for sentence in _sentence(one, quoted))

@@ -10,7 +10,7 @@ from kneebench.analysis.knee import knee, merged_latency, repeated_p999
 from kneebench.records import Climb, Estimate, Latency
 
 
-class AtOneRate(NamedTuple):
+class FixedRateLatency(NamedTuple):
     """`rate_per_s` was asked of every cell, `share` of its own knee's throughput as it is quoted (None: no knee is); `p999_certain`: at least 100
     samples lie beyond it, over all repeats."""
 
@@ -23,7 +23,7 @@ class AtOneRate(NamedTuple):
     users: int
 
 
-def at_one_rate(climb: Climb) -> AtOneRate | None:
+def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
     """The repeats of a cell's open-loop rung together: means by repeat, percentiles from the merged histogram."""
     rungs = [rung for rung in climb.of("latency") if rung.tally.latency and rung.order.rate_per_s and not rung.invalid]
     latencies = [rung.tally.latency for rung in rungs if rung.tally.latency]
@@ -32,7 +32,7 @@ def at_one_rate(climb: Climb) -> AtOneRate | None:
     merged = merged_latency(latencies)
     whole = together(latencies)
     rate_per_s, own = rungs[0].order.rate_per_s, knee(climb)
-    return AtOneRate(
+    return FixedRateLatency(
         rate_per_s=rate_per_s,
         share=60 * rate_per_s / own.tpm.value if own else None,
         mean_s=estimate([latency.mean_s for latency in latencies]),

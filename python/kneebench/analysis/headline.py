@@ -21,7 +21,7 @@ CACHED = "data cached"
 _SIMULATED = "Simulated: "
 
 
-def finding(results: Results) -> str:
+def headline(results: Results) -> str:
     """The title: the significant finding first, in at most `LONGEST` characters where the storages' names allow it.
 
     Of compared cells it is the ratio of NOPM at the knee that is farthest from 1 (a third as much is farther than twice as much);

@@ -8,18 +8,18 @@ from kneebench.analysis.knee import knee
 from kneebench.records import Cell, Climb, Results
 
 
-class Unanswered(NamedTuple):
+class MissingFigure(NamedTuple):
     """A cell without a usable figure; `sentence` gives the reason."""
 
     cell: Cell
     sentence: str
 
 
-def unanswered(results: Results) -> tuple[Unanswered, ...]:
+def missing_figures(results: Results) -> tuple[MissingFigure, ...]:
     """The cells whose final runs gave no figure, in running order; none while a campaign is unfinished, for its figures are still to come."""
     if not results.finished:
         return ()
-    return tuple(Unanswered(climb.cell, f"no usable figure: {_why(climb)}") for climb in results.climbs if knee(climb) is None)
+    return tuple(MissingFigure(climb.cell, f"no usable figure: {_why(climb)}") for climb in results.climbs if knee(climb) is None)
 
 
 def _why(climb: Climb) -> str:

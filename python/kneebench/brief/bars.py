@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kneebench.brief import chart_theme
 from kneebench.brief.labels import CHARACTER, LINE, broken
-from kneebench.brief.view_model import Reading
+from kneebench.brief.view_model import ViewModel
 
 NAMES = 170
 """Width of the names beside the bars; longer ones are broken."""
@@ -56,7 +56,7 @@ def whisker(value: float, high: float | None, frame: float) -> Whisker:
     return Whisker(high, high, None) if high <= frame else Whisker(frame, None, frame)
 
 
-def bars(reading: Reading, rows: list[Bar], title: str) -> dict[str, Any]:
+def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
     """The chart. A whisker that would reach beyond twice the longest bar's own is cut off at the frame, with an arrow."""
     import altair as alt
 
@@ -68,7 +68,7 @@ def bars(reading: Reading, rows: list[Bar], title: str) -> dict[str, Any]:
     room = CHARACTER * max(len(line) for lines in names.values() for line in lines)
     axis = alt.Axis(labelExpr=f"{json.dumps(names)}[datum.label]", labelLimit=0, labelFontSize=13, labelPadding=8, minExtent=room)
     y = alt.Y("name:N", sort=[row.name for row in rows], title=None, axis=axis)
-    colours = alt.Scale(domain=reading.names, range=reading.colours)
+    colours = alt.Scale(domain=view.names, range=view.colours)
     shared = chart_theme.chart([{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]).encode(y=y)
     known = shared.transform_filter("isValid(datum.high)")
     drawn = alt.layer(

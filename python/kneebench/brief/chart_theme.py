@@ -58,7 +58,7 @@ def legend(names: Sequence[str], symbol: str = "stroke") -> Any:
 
 
 @contextlib.contextmanager
-def untested() -> Iterator[None]:
+def without_validation() -> Iterator[None]:
     """Charts made within are not held against Vega-Lite's schema, again and again as they grow: that took half of a brief's time.
 
     The tests hold every finished specification against it.

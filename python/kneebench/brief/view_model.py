@@ -16,10 +16,10 @@ from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.consistency import conditions
 from kneebench.analysis.drift import Drift, drift
-from kneebench.analysis.fixed_rate import AtOneRate, at_one_rate
-from kneebench.analysis.headline import finding, subtitle
+from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
+from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung
-from kneebench.analysis.missing_figures import Unanswered, unanswered
+from kneebench.analysis.missing_figures import MissingFigure, missing_figures
 from kneebench.analysis.wording import named
 from kneebench.brief import chart_theme, formatting, server_provenance
 from kneebench.errors import KneebenchError
@@ -36,7 +36,7 @@ class Failed(NamedTuple):
     check: Check
 
 
-class Reading:
+class ViewModel:
     """The campaign's cells in running order, and what the analysis says of them."""
 
     def __init__(self, results: Results) -> None:
@@ -48,7 +48,7 @@ class Reading:
     @cached_property
     def title(self) -> str:
         """The campaign's one finding."""
-        return finding(self.results)
+        return headline(self.results)
 
     @cached_property
     def subtitle(self) -> str:
@@ -58,7 +58,7 @@ class Reading:
     @cached_property
     def disturbances(self) -> tuple[str, ...]:
         """What disturbed the quoted runs from outside: it stands under the title and is the first caveat."""
-        return disturbance.headline(self.results)
+        return disturbance.disturbances(self.results)
 
     @cached_property
     def knees(self) -> dict[str, Knee]:
@@ -76,9 +76,9 @@ class Reading:
         return {climb.cell.id: bottleneck(climb) for climb in self.climbs if self.at_the_knee(climb)}
 
     @cached_property
-    def at_one_rate(self) -> dict[str, AtOneRate]:
+    def fixed_rate_latency(self) -> dict[str, FixedRateLatency]:
         """By cell: latency in open loop at the rate that all cells were given."""
-        return {climb.cell.id: found for climb in self.climbs if (found := at_one_rate(climb))}
+        return {climb.cell.id: found for climb in self.climbs if (found := fixed_rate_latency(climb))}
 
     @cached_property
     def failed(self) -> tuple[Failed, ...]:
@@ -96,9 +96,9 @@ class Reading:
         return tuple(rung for climb in self.climbs for rung in climb.rungs if rung.invalid)
 
     @cached_property
-    def unanswered(self) -> tuple[Unanswered, ...]:
+    def missing_figures(self) -> tuple[MissingFigure, ...]:
         """Cells of a finished campaign without a usable figure."""
-        return unanswered(self.results)
+        return missing_figures(self.results)
 
     @property
     def point(self) -> str:

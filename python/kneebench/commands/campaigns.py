@@ -64,13 +64,13 @@ def compare(a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: J
     Example:
       kneebench compare before after
     """
-    from kneebench.analysis.disturbance import headline
+    from kneebench.analysis.disturbance import disturbances
     from kneebench.results import compare_campaigns, differences
     from kneebench.screen.compared import document, printed
 
     both = [_load(a, root), _load(b, root)]
     found, differing = compare_campaigns(both), differences(*both)
-    disturbed = [f"{one.campaign.id}: {sentence}" for one in both for sentence in headline(one)]
+    disturbed = [f"{one.campaign.id}: {sentence}" for one in both for sentence in disturbances(one)]
     if as_json:
         show_json(document(found, differing, disturbed))
     else:

@@ -10,7 +10,7 @@ import typer
 
 from kneebench.commands.options import CAMPAIGNS, Json, PlanFile
 from kneebench.commands.output import write
-from kneebench.commands.plan_selection import asked_once, asked_plan
+from kneebench.commands.plan_selection import selected_plan, single_load
 from kneebench.commands.printing import say, show_json, show_json_line, show_parts
 from kneebench.commands.resuming import Resumable
 
@@ -51,13 +51,13 @@ def run(
     from kneebench.screen.watching import watching
 
     _clean()
-    asked = asked_plan(plan, None if fresh else out, asked_once(users, window), brief=brief)
-    _write_missing_brief(asked, out, wanted=brief and not fresh, as_json=as_json)
-    expecting = expected(asked, host())
+    selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
+    _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
+    expecting = expected(selected, host())
     _ask(expecting.total_s, yes or as_json)
     with Resumable() as resumable:
-        with watching(asked, expecting, as_json=as_json) as watch:
-            results = campaign.run(asked, out, resumable.watcher(watch), fresh, brief)
+        with watching(selected, expecting, as_json=as_json) as watch:
+            results = campaign.run(selected, out, resumable.watcher(watch), fresh, brief)
         _tell(results, brief, as_json)
 
 
@@ -74,12 +74,12 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
     """
     from kneebench import catalogue
     from kneebench.lab.journal import Journal
-    from kneebench.preflight import findings, load_now
+    from kneebench.preflight import load_now, preflight_checks
 
-    asked, journal = asked_plan(plan, CAMPAIGNS), Journal()
-    found = findings(asked, catalogue.engine(asked, journal), journal)
-    if not asked.simulated:
-        found = (*found, load_now(asked))
+    selected, journal = selected_plan(plan, CAMPAIGNS), Journal()
+    found = preflight_checks(selected, catalogue.engine(selected, journal), journal)
+    if not selected.simulated:
+        found = (*found, load_now(selected))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:
@@ -130,13 +130,13 @@ def _clean() -> None:
     Journal().clean(lambda event: say(event.doing, err=True))
 
 
-def _write_missing_brief(asked: Plan, out: Path, *, wanted: bool, as_json: bool) -> None:
+def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bool) -> None:
     """Where the newest campaign of this plan is finished and only its brief was interrupted: write that, and leave."""
     from kneebench.lab.host import host
     from kneebench.results import Store, load
     from kneebench.results.store import find_unfinished, is_finished
 
-    found = find_unfinished(out, asked, host(asked.paths), brief=True) if wanted else None
+    found = find_unfinished(out, selected, host(selected.paths), brief=True) if wanted else None
     if found and is_finished(found):
         typer.echo(f"{found} is finished; writing its missing brief. To measure again, use --fresh", err=True)
         with Store.open(found):

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from kneebench.plan import Plan
 
 
-class Once(NamedTuple):
+class SingleLoad(NamedTuple):
     """A load to be measured once on each storage, in place of the plan's ladder."""
 
     users: int
     window_s: float
 
 
-def asked_once(users: int | None, window: str | None) -> Once | None:
+def single_load(users: int | None, window: str | None) -> SingleLoad | None:
     """What `--users` and `--for` ask for; None where neither is given. Raises PlanError for one without the other.
 
-    >>> asked_once(8, "5min")
+    >>> single_load(8, "5min")
     Once(users=8, window_s=300.0)
     """
     from kneebench.plan.values import WEEK_S
@@ -38,10 +38,10 @@ def asked_once(users: int | None, window: str | None) -> Once | None:
         raise PlanError("--for", seen=f"{window!r}: {error}", do="use a time with a unit, such as 30s or 5min") from None
     if not 0 < window_s <= WEEK_S:
         raise PlanError("--for", seen=f"{window!r} is out of range", do="use a time above 0 and up to 168h, such as 30s or 5min")
-    return Once(users, window_s)
+    return SingleLoad(users, window_s)
 
 
-def asked_plan(file: Path | None, campaigns: Path | None = None, once: Once | None = None, *, brief: bool = False) -> Plan:
+def selected_plan(file: Path | None, campaigns: Path | None = None, single: SingleLoad | None = None, *, brief: bool = False) -> Plan:
     """Raises PlanError with everything that is wrong with it. An unfinished campaign of this directory's default plan, among
     `campaigns`, is gone on with as it was sized when it began: what is free has changed since. With `brief`, so is a finished one
     whose brief is still to be written."""
@@ -50,16 +50,16 @@ def asked_plan(file: Path | None, campaigns: Path | None = None, once: Once | No
     from kneebench.preflight import read_plan
 
     if file:
-        return _measured_once(read_plan(file), once)
-    begun = _begun(campaigns, once, brief) if campaigns else None
-    return begun or _measured_once(default_plan(host(), Path()), once)
+        return _with_single_load(read_plan(file), single)
+    begun = _unfinished_plan(campaigns, single, brief) if campaigns else None
+    return begun or _with_single_load(default_plan(host(), Path()), single)
 
 
-def _measured_once(plan: Plan, once: Once | None) -> Plan:
-    return plan.model_copy(update={"ladder": plan.ladder.once(*once)}) if once else plan
+def _with_single_load(plan: Plan, single: SingleLoad | None) -> Plan:
+    return plan.model_copy(update={"ladder": plan.ladder.once(*single)}) if single else plan
 
 
-def _begun(campaigns: Path, once: Once | None, brief: bool) -> Plan | None:
+def _unfinished_plan(campaigns: Path, single: SingleLoad | None, brief: bool) -> Plan | None:
     """The plan of the unfinished campaign that the default plan of this directory began, however many warehouses it has."""
     from kneebench.lab.host import host
     from kneebench.plan import Plan
@@ -67,6 +67,6 @@ def _begun(campaigns: Path, once: Once | None, brief: bool) -> Plan | None:
     from kneebench.results import load
     from kneebench.results.store import find_unfinished
 
-    asked = _measured_once(sized_plan(Path(), warehouses=1), once)
-    found = find_unfinished(campaigns, asked, host(asked.paths), but=("workload.warehouses",), brief=brief)
+    selected = _with_single_load(sized_plan(Path(), warehouses=1), single)
+    found = find_unfinished(campaigns, selected, host(selected.paths), but=("workload.warehouses",), brief=brief)
     return Plan.model_validate(load(found).campaign.plan) if found else None

@@ -60,7 +60,7 @@ class Server(Protocol):
         """Start a checkpoint and wait for its end."""
         ...
 
-    def to_be_let_in(self, code: str, message: str) -> str:
+    def connection_hint(self, code: str, message: str) -> str:
         """What to do about the error by which it refused connections: its code (empty if it has none) and its message."""
         ...
 

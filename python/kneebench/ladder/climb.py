@@ -22,7 +22,7 @@ Climbing = Generator[Order, Rung, Climb]
 Followed = TypeVar("Followed")
 
 
-class Place(NamedTuple):
+class KneePosition(NamedTuple):
     """Where on the scouting rungs the knee is: `at` is its index, below 0 where not even the first rung passed."""
 
     at: int
@@ -72,14 +72,14 @@ def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Cl
     verdicts = _judged(scouts, ladder) if scouts else ()
     if invalid:
         return _ended_invalid(cell, scouts, invalid, verdicts)
-    place = _place(scouts, ladder, verdicts)
-    if place.at < 0:
-        return Climb(cell=cell, rungs=tuple(scouts), verdicts=verdicts, stopped_by=place.stop)
-    middle = yield from _bisect(cell, scouts, place, repeat)
+    position = _knee_position(scouts, ladder, verdicts)
+    if position.at < 0:
+        return Climb(cell=cell, rungs=tuple(scouts), verdicts=verdicts, stopped_by=position.stop)
+    middle = yield from _bisect(cell, scouts, position, repeat)
     last = yield _order(cell, "drift", scouts[0].users, repeat)
-    knee, bracket = _refined(scouts, place.at, middle, ladder)
+    knee, bracket = _refined(scouts, position.at, middle, ladder)
     rungs = (*scouts, *([middle] if middle else []), last)
-    return Climb(cell=cell, rungs=rungs, verdicts=verdicts, stopped_by=place.stop, knee_users=knee, bracket=bracket)
+    return Climb(cell=cell, rungs=rungs, verdicts=verdicts, stopped_by=position.stop, knee_users=knee, bracket=bracket)
 
 
 def _order(cell: Cell, phase: Phase, users: int, repeat: int = 0) -> Order:
@@ -106,18 +106,18 @@ def _judged(rungs: Sequence[Rung], ladder: Ladder, *, but: Sequence[str] = ()) -
     return tuple(sorted(found, key=lambda v: not v.fired))
 
 
-def _place(scouts: Sequence[Rung], ladder: Ladder, verdicts: Sequence[Verdict]) -> Place:
+def _knee_position(scouts: Sequence[Rung], ladder: Ladder, verdicts: Sequence[Verdict]) -> KneePosition:
     """The lowest knee of the stops that fired. The budget only tells that one was not found: it yields to any other."""
     fired = [v.stop for v in verdicts if v.fired]
     named = [name for name in fired if name != "budget"] or fired
-    return min(Place(len(scouts) - 1 - stops.find(name).beyond(scouts, stops.limits(name, ladder)), name) for name in named)
+    return min(KneePosition(len(scouts) - 1 - stops.find(name).beyond(scouts, stops.limits(name, ladder)), name) for name in named)
 
 
-def _bisect(cell: Cell, scouts: Sequence[Rung], place: Place, repeat: int) -> Generator[Order, Rung, Rung | None]:
+def _bisect(cell: Cell, scouts: Sequence[Rung], position: KneePosition, repeat: int) -> Generator[Order, Rung, Rung | None]:
     """One more rung between the knee and the rung after it, where there is one and users between them."""
-    if place.at + 1 >= len(scouts):
+    if position.at + 1 >= len(scouts):
         return None
-    users = steps.between(scouts[place.at].users, scouts[place.at + 1].users)
+    users = steps.between(scouts[position.at].users, scouts[position.at + 1].users)
     return (yield _order(cell, "bisection", users, repeat)) if users else None
 
 

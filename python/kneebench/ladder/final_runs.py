@@ -16,7 +16,7 @@ from kneebench.plan.plan import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
 
 
-class Visit(NamedTuple):
+class Repetition(NamedTuple):
     """One restore, and what is measured on it: `steps` yields orders and is sent rungs. `load` is put on it first and measured for nothing."""
 
     cell: Cell
@@ -25,7 +25,7 @@ class Visit(NamedTuple):
     load: Order | None = None
 
 
-class Report:
+class FinalRuns:
     """The visits of a campaign, and the one rate, which its first turn decides. The same rungs always give the same rate."""
 
     def __init__(self, climbs: Sequence[Climb], ladder: Ladder) -> None:
@@ -41,13 +41,13 @@ class Report:
         knees = (self._scouted[cell] if rung.invalid else rung for cell, rung in self._first.items())
         return round(self._ladder.latency_share * min((rung.tpm for rung in knees), default=0.0) / 60, 3)
 
-    def visits(self) -> Iterator[Visit]:
+    def repetitions(self) -> Iterator[Repetition]:
         """In the order to make them; repeats count from 1. Cells whose climb found no knee are left out."""
         cells = list(self._scouted)
         for repeat in range(1, self._ladder.repeats + 1):
-            yield from (Visit(cell, repeat, self._knee(cell, repeat)) for cell in (cells if repeat % 2 else reversed(cells)))
+            yield from (Repetition(cell, repeat, self._knee(cell, repeat)) for cell in (cells if repeat % 2 else reversed(cells)))
             if repeat == 1:
-                yield from (Visit(cell, 1, self._latency(cell, 1), load=self._order(cell, 1)) for cell in reversed(cells[:-1]) if self.rate_per_s)
+                yield from (Repetition(cell, 1, self._latency(cell, 1), load=self._order(cell, 1)) for cell in reversed(cells[:-1]) if self.rate_per_s)
 
     def _knee(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
         """The knee, and on the same restore the latency, where the rate is known."""

@@ -32,8 +32,8 @@ LOG_SHORTEST_S = 5
 """Of a window that a mean of the log's times is taken over (summaries.py: what less than 5 s say of them is rough)."""
 
 
-def special(window: Window, tally: Tally, cores: Sequence[int], client_cores: Sequence[int] = (), late_s: float = 0.0) -> dict[str, Summary]:
-    """All of them over the looks of a window, without those whose readings are missing; no `client_cores` are all of the machine's."""
+def derived_metrics(window: Window, tally: Tally, cores: Sequence[int], client_cores: Sequence[int] = (), late_s: float = 0.0) -> dict[str, Summary]:
+    """All of them over the samples of a window, without those whose readings are missing; no `client_cores` are all of the machine's."""
     found = {
         "database.busy": database_busy(window, cores),
         "database.steal": database_steal(window, cores),
@@ -104,7 +104,7 @@ def log_write_latency_10s(window: Window) -> Summary | None:
     means = {
         str(n): mean
         for n, (a, b) in enumerate(pairwise(edges), start=1)
-        if b > a and (mean := quotient(between(window.tracks, a, b), RATIOS["log.write_latency"])) is not None
+        if b > a and (mean := quotient(between(window.raw_series, a, b), RATIOS["log.write_latency"])) is not None
     }
     return Summary(unit="s", value=median(means.values()), high=max(means.values()), sources=means) if means else None
 

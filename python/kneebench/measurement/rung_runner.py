@@ -9,18 +9,18 @@ from collections.abc import Iterator, Sequence
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.databases.engine import Server
 from kneebench.errors import DatabaseLost, KneebenchError
-from kneebench.measurement.sampler import Logbook
+from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import EVERY_S, refuse_stuck
 from kneebench.measurement.summaries import Values, between, combined
 from kneebench.records import Event, Order, Second, Tick, Watch
-from kneebench.workload import Running
+from kneebench.workload import RunningLoad
 
 
-class UnderWay:
+class RungRunner:
     """One rung from go on. Only `second` passes time: it ends with the crew's second, real or simulated."""
 
-    def __init__(self, order: Order, users: Running, logbook: Logbook, server: Server, watch: Watch) -> None:
-        self.order, self.users, self.logbook, self._server, self._watch = order, users, logbook, server, watch
+    def __init__(self, order: Order, users: RunningLoad, sampler: Sampler, server: Server, watch: Watch) -> None:
+        self.order, self.users, self.sampler, self._server, self._watch = order, users, sampler, server, watch
         self.seconds: list[Second] = []
         self.nopm: list[float] = []
         """New-Orders per minute in each second since go."""
@@ -37,17 +37,17 @@ class UnderWay:
     def second(self, doing: str, share: float, left_s: float) -> None:
         """Let a second pass, look at every meter, tell who watches. Raises DatabaseLost, InvalidMeasurement for users stuck behind others."""
         where = f"{described(self.order)}, {doing} ({self.now_s:.0f} s after the start)"
-        with losses_told(self._server, where):
+        with losses_reported(self._server, where):
             tick = self.users.tick()
             self.now_s = tick.now_s
             self.late_s.append(tick.late_s)
             self._count(tick.seconds)
-            self.logbook.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
+            self.sampler.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
             self._refuse_to_go_on_alone(tick)
             if len(self.read) % EVERY_S == EVERY_S - 1:
                 refuse_stuck(self._server, where)
-            look = self.logbook.look()
-        seen = between(self.logbook.tracks, look - 1, look)
+            sample = self.sampler.sample()
+        seen = between(self.sampler.raw_series, sample - 1, sample)
         self.read.append(seen)
         if (reads := combined(seen, "device.reads")) is not None:
             self.reads_per_s.append(reads)
@@ -72,7 +72,7 @@ class UnderWay:
     @property
     def checkpoints_begun(self) -> float | None:
         """Checkpoints that the server has begun, by any cause; None where it does not tell."""
-        told = [values for track in self.logbook.tracks if (values := track.values[-1])]
+        told = [values for raw in self.sampler.raw_series if (values := raw.values[-1])]
         counts = [n for values in told for key, n in values.items() if key.partition("|")[0] in ("checkpoints.timed", "checkpoints.requested")]
         return math.fsum(counts) if counts else None
 
@@ -88,7 +88,7 @@ def described(order: Order) -> str:
 
 
 @contextlib.contextmanager
-def losses_told(server: Server, doing: str) -> Iterator[None]:
+def losses_reported(server: Server, doing: str) -> Iterator[None]:
     """Turns any failure under a dead or dying server into DatabaseLost, with what the server's end looked like."""
     try:
         yield

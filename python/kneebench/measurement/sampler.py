@@ -1,4 +1,4 @@
-"""The logbook of a rung: what every meter read, once a second, on the server's clock."""
+"""The sampler of a rung: what every meter read, once a second, on the server's clock."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import NamedTuple
 from kneebench.measurement.meters.meter import Meter
 
 
-class Track(NamedTuple):
-    """What one meter read: the i-th values at the i-th time. All tracks of a logbook are equally long."""
+class RawSeries(NamedTuple):
+    """What one meter read: the i-th values at the i-th time. All tracks of a sampler are equally long."""
 
     meter: str
     at_s: list[float]
     values: list[dict[str, float]]
 
 
-class Load:
+class LoadMeter:
     """The load itself as a meter: what the users have completed up to the last second, told by their crew."""
 
     name, quantities = "load", ("load.transactions",)
@@ -30,38 +30,38 @@ class Load:
         return {"load.transactions|client": float(self.completed)}
 
 
-class Logbook:
+class Sampler:
     """Looks at all meters, and at the load, and writes down what they read.
 
-    Times count from the making of the logbook, and each meter has its own: a look at the server may take some milliseconds
-    under load, and a rate is only as good as its times. How long each look takes is read too ("meters.read_time").
+    Times count from the making of the sampler, and each meter has its own: a sample at the server may take some milliseconds
+    under load, and a rate is only as good as its times. How long each sample takes is read too ("meters.read_time").
     """
 
     def __init__(self, meters: Sequence[Meter], now_s: Callable[[], float]) -> None:
-        self.load = Load()
+        self.load = LoadMeter()
         self._meters, self._now_s, self._start_s = (self.load, *meters), now_s, now_s()
-        self.tracks = tuple(Track(name, [], []) for name in (*(meter.name for meter in self._meters), "meters"))
-        self.look()
+        self.raw_series = tuple(RawSeries(name, [], []) for name in (*(meter.name for meter in self._meters), "meters"))
+        self.sample()
 
-    def look(self) -> int:
-        """Read every meter once; the number of this look, from 0."""
+    def sample(self) -> int:
+        """Read every meter once; the number of this sample, from 0."""
         cost_s = {}
         before_s = self._now_s()
-        for meter, track in zip(self._meters, self.tracks, strict=False):
+        for meter, raw in zip(self._meters, self.raw_series, strict=False):
             values = meter.read()
             after_s = self._now_s()
-            track.at_s.append((before_s + after_s) / 2 - self._start_s)
-            track.values.append(values)
+            raw.at_s.append((before_s + after_s) / 2 - self._start_s)
+            raw.values.append(values)
             cost_s[f"meters.read_time|{meter.name}"] = after_s - before_s
             before_s = after_s
-        self.tracks[-1].at_s.append(before_s - self._start_s)
-        self.tracks[-1].values.append(cost_s)
+        self.raw_series[-1].at_s.append(before_s - self._start_s)
+        self.raw_series[-1].values.append(cost_s)
         return self.last
 
     @property
     def last(self) -> int:
-        """The number of the last look."""
-        return len(self.tracks[-1].at_s) - 1
+        """The number of the last sample."""
+        return len(self.raw_series[-1].at_s) - 1
 
     @property
     def notes(self) -> tuple[str, ...]:

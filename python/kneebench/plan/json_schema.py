@@ -13,7 +13,7 @@ from kneebench.units import TIME
 TIME_ALLOWED = 'a time with its unit in quotes (ns, us, ms, s, min, h), as in "10min"'
 
 
-class Key(NamedTuple):
+class PlanKey(NamedTuple):
     """One key of the plan: `allowed` for people, `default` as TOML, or None where there is none."""
 
     name: str
@@ -22,12 +22,12 @@ class Key(NamedTuple):
     description: str
 
 
-class Table(NamedTuple):
+class PlanTable(NamedTuple):
     """One table of the plan; a part `*` of its path stands for a name that the plan chooses."""
 
     path: tuple[str, ...]
     description: str
-    keys: tuple[Key, ...]
+    keys: tuple[PlanKey, ...]
 
 
 @cache
@@ -36,7 +36,7 @@ def plan_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_with_time_texts(Plan.model_json_schema())}
 
 
-def tables() -> Iterator[Table]:
+def tables() -> Iterator[PlanTable]:
     """All tables of the plan, outer before inner, in the order of the model."""
     yield from _tables((), plan_schema())
 
@@ -120,7 +120,7 @@ def _with_time_texts(schema: Any) -> Any:
     return written
 
 
-def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[Table]:
+def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[PlanTable]:
     required = schema.get("required", ())
     inner: dict[str, dict[str, Any]] = {}
     keys = []
@@ -132,15 +132,15 @@ def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[Table]:
             inner[name] = _resolved(value)
         else:
             keys.append(_key(name, value, name in required))
-    yield Table(path, schema.get("description", ""), tuple(keys))
+    yield PlanTable(path, schema.get("description", ""), tuple(keys))
     for name, value in inner.items():
         yield from _tables((*path, *name.split(".")), value)
 
 
-def _key(name: str, schema: dict[str, Any], required: bool) -> Key:
+def _key(name: str, schema: dict[str, Any], required: bool) -> PlanKey:
     default = schema.get("default")
     text = None if required else "" if default is None else "{}" if schema.get("type") == "object" else toml_text(default, schema)
-    return Key(name, allowed_text(schema), text, schema.get("description", ""))
+    return PlanKey(name, allowed_text(schema), text, schema.get("description", ""))
 
 
 def allowed_text(schema: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from math import isclose
 
 from kneebench._core import merge_histograms
-from kneebench.measurement.checks import Evidence, Idle, counted_by_the_database, little, new_orders, overflow, ratio, rollbacks, unstarted
+from kneebench.measurement.checks import CheckInput, Idle, counted_by_the_database, little, new_orders, overflow, ratio, rollbacks, unstarted
 from kneebench.plan.plan import Workload
 from kneebench.records import Check, Counted, Counts, Latency, Rung, Tally
 
@@ -100,7 +100,7 @@ def _checks(rung: Rung, workload: Workload) -> Iterator[str]:
 def _again(rung: Rung, workload: Workload) -> Iterator[Check]:
     """The checks that the file has the numbers for; the identity is judged by itself."""
     after = _idle(rung.counted) if rung.counted else NOTHING
-    seen = Evidence(rung.order, workload, rung.tally, NOTHING, after, rung.tpm, None)
+    seen = CheckInput(rung.order, workload, rung.tally, NOTHING, after, rung.tpm, None)
     rules = (ratio, little, overflow, unstarted) + ((new_orders, rollbacks) if rung.counted else ())
     yield from filter(None, (rule(seen) for rule in rules))
 

@@ -14,7 +14,7 @@ PART = ".part"
 """How the name of a file that is not whole yet ends: nothing reads it, the next writer removes it."""
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a temporary file, then give it the name `path`; on any error nothing is left.
 
     The directory must be there: one that was removed meanwhile is not made again without what was in it.
@@ -33,8 +33,8 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """`write_whole` for a text."""
-    write_whole(path, lambda part: _keep(part, text))
+    """`write_atomically` for a text."""
+    write_atomically(path, lambda part: _keep(part, text))
 
 
 def remove_parts(folder: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ratio_of
 from kneebench.analysis.configuration_summary import point
-from kneebench.analysis.fixed_rate import at_one_rate
+from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import knee
 from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results
 from kneebench.results.compare_plans import comparable
@@ -55,7 +55,7 @@ def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
 
 def _one_rate(climbs: Sequence[Climb]) -> float | None:
     """The rate that every cell with a knee was given; None where they differ, or one was given none."""
-    found = [at_one_rate(climb) for climb in climbs if knee(climb)]
+    found = [fixed_rate_latency(climb) for climb in climbs if knee(climb)]
     rates = [one.rate_per_s for one in found if one]
     return rates[0] if rates and len(rates) == len(found) and max(rates) <= (1 + SAME_RATE) * min(rates) else None
 
@@ -78,7 +78,7 @@ def _renamed(results: Results, climb: Climb) -> Climb:
 def _mean(climb: Climb, found: Knee | None, rate_per_s: float | None) -> Estimate | None:
     if rate_per_s is None or found is None:
         return found.latency_s if found else None
-    there = at_one_rate(climb)
+    there = fixed_rate_latency(climb)
     return there.mean_s if there else None
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kneebench.errors import KneebenchError
 from kneebench.records import Second, Series
 from kneebench.results import file_schemas
-from kneebench.results.atomic_write import write_whole
+from kneebench.results.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     import duckdb
@@ -88,7 +88,7 @@ def _write(file: Path, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...
     cast = ", ".join(f'{_value(name, kind)}::{kind} AS "{name}"' for name, kind in columns.items())
     with _failures_told(file), connect() as database:
         database.register("kept", values)
-        write_whole(file, lambda part: _copy(database, f"SELECT {cast} FROM kept {order}", part))  # noqa: S608 (our own names)
+        write_atomically(file, lambda part: _copy(database, f"SELECT {cast} FROM kept {order}", part))  # noqa: S608 (our own names)
 
 
 def _value(name: str, kind: str) -> str:

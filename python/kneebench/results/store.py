@@ -29,7 +29,7 @@ _MEASURED = ("climbs", "conditions", "rungs", "seconds", "series")
 """The directories of a campaign that hold what was measured."""
 
 
-class Measured(Protocol):
+class StorableRung(Protocol):
     """One rung with its series and seconds, as measurement gives it."""
 
     @property
@@ -122,7 +122,7 @@ class Store:
         own = campaign_reader.of_last_climb(r for r in rungs if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
         return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": own})
 
-    def put(self, measured: Measured) -> None:
+    def put(self, measured: StorableRung) -> None:
         """Keep a rung. Its file is written last: a rung that is there has its series and seconds."""
         key = measured.rung.order.key
         with self._writing():

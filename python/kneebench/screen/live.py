@@ -14,7 +14,7 @@ from rich.text import Text
 from kneebench.analysis.wording import FEW_MEANS
 from kneebench.records import Event, Watch
 from kneebench.screen import tables
-from kneebench.screen.progress import Progress, left, told
+from kneebench.screen.progress import Progress, left, message_of
 from kneebench.visible import visible
 
 
@@ -52,7 +52,7 @@ class Scrolling:
         if event.kind == "rung":
             rung = self._progress.lines[-1]
             self._console.print(*self._rows.row(rung), *self._below(rung.note), sep="\n")
-        elif sentence := told(event):
+        elif sentence := message_of(event):
             self._console.print(Text(visible(sentence), style="yellow"))
 
     def _below(self, note: str) -> Iterator[Text]:

@@ -65,7 +65,7 @@ def generator_spec(plan: Plan, order: Order) -> GeneratorSpec:
     )
 
 
-class Running:
+class RunningLoad:
     """A load generator under load, with its reports as records. Only `tick` passes time."""
 
     def __init__(self, generator: LoadGenerator) -> None:
@@ -88,14 +88,14 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(generator: LoadGenerator) -> Iterator[Running]:
+def running_load(generator: LoadGenerator) -> Iterator[RunningLoad]:
     """A load generator from go to stop: it is stopped however the block ends, so that no user outlives its rung.
 
     It must be ready: opening connections is not measured. After an error or Ctrl-C it waits at most `FAREWELL_S` for
     responses that no longer count.
     """
     generator.go()
-    users = Running(generator)
+    users = RunningLoad(generator)
     try:
         yield users
     except BaseException:

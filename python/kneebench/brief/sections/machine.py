@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from kneebench.brief import formatting, server_provenance
 from kneebench.brief.section import Column, Row, Section, Table
-from kneebench.brief.view_model import Reading
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Drive
 
 PLACE = 120
 
 
-def section(reading: Reading) -> Section:
+def section(view: ViewModel) -> Section:
     """Host, drives and image."""
-    host, image = reading.campaign.host, reading.campaign.image
+    host, image = view.campaign.host, view.campaign.image
     facts = {
         "Processor": f"{host.cpu}, {formatting.plural(host.cores, 'core')}",
         "Memory": formatting.size(host.memory_bytes),
@@ -23,29 +23,29 @@ def section(reading: Reading) -> Section:
         "Governor": host.governor or "not readable",
         **host.settings,
         **{f"Base image: {name.replace('_', ' ')}": value for name, value in image.items()},
-        "kneebench": reading.campaign.kneebench,
-        "Started": reading.campaign.started_at,
+        "kneebench": view.campaign.kneebench,
+        "Started": view.campaign.started_at,
     }
     tables = [_facts(facts)]
     if host.drives:
-        elsewhere = server_provenance.kind(reading.plan) == "url" and not server_provenance.is_here(reading.campaign)
+        elsewhere = server_provenance.kind(view.plan) == "url" and not server_provenance.is_here(view.campaign)
         tables.append(_drives(host.drives, "Drives of the load generator's machine. " if elsewhere else ""))
-    return Section(name="machine", title="Machine and drives", sentences=tuple(_whose(reading)), tables=tuple(tables))
+    return Section(name="machine", title="Machine and drives", sentences=tuple(_whose(view)), tables=tuple(tables))
 
 
-def _whose(reading: Reading) -> Iterator[str]:
+def _whose(view: ViewModel) -> Iterator[str]:
     """What the facts are of, where it is not simply the machine that was measured."""
-    kind = server_provenance.kind(reading.plan)
+    kind = server_provenance.kind(view.plan)
     if kind == "simulated":
         yield "The simulation ran on this machine; the database, its cores and its drives were a model."
     if kind != "url":
         return
-    if server_provenance.is_here(reading.campaign):
+    if server_provenance.is_here(view.campaign):
         yield "Server and load generator ran on this machine."
         return
     said = "Processor, memory, system and drives describe the load generator's machine"
-    where = server_provenance.hosts(reading.plan)
-    if apart := server_provenance.elsewhere(reading.campaign):
+    where = server_provenance.hosts(view.plan)
+    if apart := server_provenance.elsewhere(view.campaign):
         yield f"{said}; the server's machine is not described here ({formatting.listed(apart)})."
     elif elsewhere := [host for host in where if host not in server_provenance.HERE]:
         yield f"{said}; the server at {formatting.listed(elsewhere)} is not described here."

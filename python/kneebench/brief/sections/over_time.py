@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kneebench.analysis.wording import capital
 from kneebench.brief import chart_theme, formatting
 from kneebench.brief.section import Figure, Section
-from kneebench.brief.view_model import Reading
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung, Series
 
 PLACE = 60
@@ -25,10 +25,10 @@ COUNTS = ("load.transactions", "database.commits")
 Point = dict[str, Any]
 
 
-def section(reading: Reading) -> Section | None:
+def section(view: ViewModel) -> Section | None:
     """One figure for each storage, all on the same scales."""
-    shown = [(climb.cell.id, rung) for climb in reading.climbs if (rung := reading.at_the_knee(climb))][:MOST_CELLS]
-    read = {cell: _Read(rung, reading.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, "cores.busy")) for cell, rung in shown}
+    shown = [(climb.cell.id, rung) for climb in view.climbs if (rung := view.at_the_knee(climb))][:MOST_CELLS]
+    read = {cell: _Read(rung, view.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, "cores.busy")) for cell, rung in shown}
     read = {cell: one for cell, one in read.items() if one.traffic or one.cores}
     if not read:
         return None
@@ -37,8 +37,8 @@ def section(reading: Reading) -> Section | None:
         top=1.08 * max((point["value"] for one in drawn for point in one.traffic), default=1.0),
         end=max(point["at"] for one in drawn for point in (*one.traffic, *one.cores)),
     )
-    figures = tuple(_figure(reading, cell, one, letter, scales) for (cell, one), letter in zip(read.items(), ascii_lowercase, strict=False))
-    return Section(name="over-time", title=f"The {reading.point}, second by second", figures=figures)
+    figures = tuple(_figure(view, cell, one, letter, scales) for (cell, one), letter in zip(read.items(), ascii_lowercase, strict=False))
+    return Section(name="over-time", title=f"The {view.point}, second by second", figures=figures)
 
 
 class Scales(NamedTuple):
@@ -87,11 +87,11 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(part[0][0], _mean([value for _, value in part])) for part in parts]
 
 
-def _figure(reading: Reading, cell: str, read: _Read, letter: str, scales: Scales) -> Figure:
+def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales) -> Figure:
     rung = read.rung
     means = [f"{formatting.rate(value)} {kind}" for quantity, kind in TRAFFIC.items() if (value := _traffic(rung, quantity)) is not None]
     dashed = f" Dashed: {formatting.plural(len(read.checkpoints), 'checkpoint')}." if read.checkpoints else ""
-    at = f"{capital(reading.name(cell))} at {rung.users} users"
+    at = f"{capital(view.name(cell))} at {rung.users} users"
     title = f"{at}: {formatting.listed(means)}" if means else at
     window = f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded: the window)."
     caption = f"{window}{dashed} All panels of Fig. 5 share their scales."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
-from kneebench.brief.view_model import Reading
+from kneebench.brief.view_model import ViewModel
 from kneebench.plan import Plan
 from kneebench.plan.writer import to_toml
 from kneebench.results.compare_plans import plan_document
@@ -15,9 +15,9 @@ COMMANDS = 'Commands are not saved because they may contain secrets: replace eac
 RELATIVE = "Relative paths start from the directory where kneebench runs."
 
 
-def section(reading: Reading) -> Section:
+def section(view: ViewModel) -> Section:
     """To be repeated by anyone; passwords were never kept."""
-    plan = Plan.model_validate(plan_document(reading.plan))
+    plan = Plan.model_validate(plan_document(view.plan))
     told = {SAID: True, RELATIVE: _relative(plan), COMMANDS: bool(plan.kept_commands)}
     sentences = tuple(sentence for sentence, holds in told.items() if holds)
     return Section(name="repeat", title="Reproduce this result", sentences=sentences, code=(to_toml(plan), "kneebench run plan.toml"), fold=True)

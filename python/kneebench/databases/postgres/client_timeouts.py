@@ -18,7 +18,7 @@ _INTERVAL_S = 0.1
 _EVENTS = {Wait.R: select.POLLIN, Wait.W: select.POLLOUT, Wait.RW: select.POLLIN | select.POLLOUT}
 
 
-class Limits(NamedTuple):
+class Timeouts(NamedTuple):
     """How long answers may take: a meter's reading; what is counted while idle, after much load; what reads or writes a whole database.
     `lock_s`: how long of that a question may wait for a lock that somebody else has on the workload's tables."""
 
@@ -28,7 +28,7 @@ class Limits(NamedTuple):
     lock_s: float = 20.0
 
 
-class Patient(psycopg.Connection[tuple[Any, ...]]):
+class TimeLimitedConnection(psycopg.Connection[tuple[Any, ...]]):
     """Every wait for the server's answer ends after `limit_s` (None: never) with an OperationalError, at Ctrl-C at once; both close it."""
 
     limit_s: float | None = None

@@ -126,7 +126,7 @@ def _explained(error: OSError, source: Path, target: Path, how: str) -> Exceptio
     return PlanError(doing, seen=f"{error.strerror}: {error.filename or ''}", do="check the permissions and the health of the storage")
 
 
-def cool(folders: Sequence[Folder]) -> None:
+def drop_caches(folders: Sequence[Folder]) -> None:
     """Write everything out and drop the folders' files from the page cache, so that a climb starts cold.
 
     DONTNEED drops only clean pages, hence syncfs(2) first. Files of a tmpfs are their page cache and stay.

@@ -19,7 +19,7 @@ def last_lines(log: Path, lines: int = 5) -> str:
     return " / ".join(_tail(log)[-lines:])
 
 
-def reason(exit_code: int | None, log: Path, started_s: float) -> str:
+def crash_reason(exit_code: int | None, log: Path, started_s: float) -> str:
     """Why the server is not well; empty where it runs and its log tells of no crash. `started_s` is on the monotonic clock.
 
     A backend killed from outside makes the postmaster end all others and recover: it lives on, what was measured does not.

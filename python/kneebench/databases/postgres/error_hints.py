@@ -67,10 +67,10 @@ def state_of(error: BaseException | None) -> str:
     return state_of(error.__cause__) if error else ""
 
 
-def by_hand(address: Address) -> str:
+def psql_test_command(address: Address) -> str:
     """The command that asks the same of the server as we did, the password left out.
 
-    >>> by_hand(Address(host="db", user="me", database="shop", sslmode="require"))
+    >>> psql_test_command(Address(host="db", user="me", database="shop", sslmode="require"))
     'test the connection with: psql "postgresql://me@db:5432/shop?sslmode=require"'
     """
     host = f"/{quote(address.database)}?host={quote(address.host, safe='')}&port={address.port}&"
@@ -79,7 +79,7 @@ def by_hand(address: Address) -> str:
     return f'test the connection with: psql "postgresql://{quote(address.user, safe="")}@{there}sslmode={address.sslmode}{root}"'
 
 
-def advice(state: str, words: str, address: Address | None) -> str:
+def error_hint(state: str, words: str, address: Address | None) -> str:
     """What to do; without an address the server is ours, or what it was asked cannot be asked by hand."""
     known = BY_STATE | PASSING
     if state in known:
@@ -88,10 +88,10 @@ def advice(state: str, words: str, address: Address | None) -> str:
         for pattern, do in BY_WORDS.items():
             if re.search(pattern, words):
                 return do
-    return by_hand(address) if address else "see the server's log and the SQLSTATE in appendix A of the PostgreSQL manual, then run again"
+    return psql_test_command(address) if address else "see the server's log and the SQLSTATE in appendix A of the PostgreSQL manual, then run again"
 
 
 def refusal(doing: str, words: str, state: str, address: Address | None = None) -> KneebenchError:
     """The server's words with what to do: a PlanError where running again would meet the same."""
     kind = PlanError if state in BY_STATE else KneebenchError
-    return kind(doing, seen=words, do=advice(state, words, address))
+    return kind(doing, seen=words, do=error_hint(state, words, address))

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.cluster import DATABASE, configure
-from kneebench.databases.postgres.copying import cool
+from kneebench.databases.postgres.copying import drop_caches
 from kneebench.databases.postgres.disk_space import tree_bytes
-from kneebench.databases.postgres.launcher import Launch, make_cluster, running
+from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import ROWS_FORMAT, load
 from kneebench.databases.postgres.ownership import close, home, take_back
 from kneebench.databases.postgres.server_settings import loading
@@ -113,7 +113,7 @@ def prepare(folder: Path, recipe: Recipe, launch: Launch, settings: Mapping[str,
         with journal.directory(folder / f"building-{recipe.key}", "a base image being built") as building, ours(building) as place:
             facts = {"key": recipe.key, **_build(place, recipe, launch, settings, journal, watch)}
             place.put("facts.json", json.dumps(facts, indent=1))
-            cool([place])
+            drop_caches([place])
             building.rename(folder / recipe.key)
     return Image(folder / recipe.key, {**facts, "reused": "no"})
 
@@ -150,11 +150,11 @@ def _build(building: Folder, recipe: Recipe, launch: Launch, settings: Mapping[s
     make_cluster(launch, data, recipe.options)
     with building.inner("data") as made:
         configure(made, loading(settings), launch.account)
-    with running(launch, data, journal, keep=True) as server:
+    with running_server(launch, data, journal, keep=True) as server:
         with connect(server.address) as connection:
             connection.execute(f"CREATE DATABASE {DATABASE}")
         address = server.address.model_copy(update={"database": DATABASE})
-        with server.heard():
+        with server.with_crash_report():
             loaded = load(address, recipe.workload, recipe.seed, watch)
     close(building, launch.account)
     with building.inner("data") as loaded_data:

@@ -19,7 +19,7 @@ RESTART_LIMIT_S = 60.0
 """How long a server that recovers from a crash is waited for."""
 
 
-def put_back(undo: Callable[[], None], noted: Entry, journal: Journal, watch: Watch) -> None:
+def undo_or_report(undo: Callable[[], None], noted: Entry, journal: Journal, watch: Watch) -> None:
     """Undo what the journal's entry says, and forget it. Where that fails it stays noted, and is told: behind the error that ends
     the run, which is the last thing to be read, else as a warning."""
     ending = sys.exc_info()[1]
@@ -48,7 +48,7 @@ def once_it_answers(address: Address, do: Callable[[], None]) -> None:
         time.sleep(0.2)
 
 
-def by_hand(address: Address, statements: str) -> str:
+def psql_command(address: Address, statements: str) -> str:
     """The command that has the server run these; the password is not in it."""
     without = make_conninfo("", **parameters(address.model_copy(update={"password": None})))
     return f"psql {shlex.quote(without)} -c {shlex.quote(statements)}"

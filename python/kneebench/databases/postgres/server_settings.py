@@ -81,11 +81,11 @@ LISTENING = {
 
 
 class Machine(NamedTuple):
-    """What the rules look at: `log_room_bytes` is that of the smallest place where a log will lie."""
+    """What the rules look at: `log_space_bytes` is that of the smallest place where a log will lie."""
 
     cores: int
     memory_bytes: int
-    log_room_bytes: int
+    log_space_bytes: int
 
 
 def checkpoint_timeout_s(plan: Plan) -> int:
@@ -102,7 +102,7 @@ def rules(plan: Plan, machine: Machine) -> dict[str, str]:
     users = plan.ladder.users if isinstance(plan.ladder.users, int) else plan.ladder.users[1]
     connections = min(users, plan.workload.connections or users)
     timeout_s = checkpoint_timeout_s(plan)
-    log_mib = max_wal_bytes(machine.cores, machine.log_room_bytes, timeout_s) // MIB
+    log_mib = max_wal_bytes(machine.cores, machine.log_space_bytes, timeout_s) // MIB
     ruled = {
         "shared_buffers": f"{shared_buffers_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB}MB",
         "max_connections": str(connections + 24),

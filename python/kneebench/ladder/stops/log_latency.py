@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.nopm_within_limit import nopm_within
+from kneebench.analysis.nopm_within_limit import nopm_within_limit
 from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import LogLatency, Part
 from kneebench.records import Rung, Verdict
@@ -29,7 +29,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
         return Verdict(stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=said)
     first = rungs[0].quantity(QUANTITY)
     mark = first is not None and first > limits.limit
-    within = nopm_within(rungs, QUANTITY, limits.limit)
+    within = nopm_within_limit(rungs, QUANTITY, limits.limit)
     best = "none" if within is None else count(within)
     said = f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit}); NOPM within the limit: {best}"
     if mark and first is not None:

@@ -1,6 +1,6 @@
 """What a meter is: the protocol of this shelf's parts, and what they share in reading.
 
-A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and `open_meter(site) -> Meter`.
+A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and `open_meter(context) -> Meter`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Meter(Protocol):
         ...
 
 
-class Site(NamedTuple):
+class MeterContext(NamedTuple):
     """What a meter may look at: the server, and where its files are on this machine."""
 
     server: Server
@@ -60,7 +60,7 @@ class ServerMeter:
         return self._server.readings(self.name)
 
 
-class Unread:
+class UnavailableMeter:
     """A meter that cannot read anything here: its note says why, and its quantities stay absent."""
 
     def __init__(self, name: str, quantities: tuple[str, ...], note: str) -> None:
@@ -74,11 +74,11 @@ class Unread:
 
 def only_by_server(name: str, quantities: tuple[str, ...]) -> Meter:
     """In place of a meter that only a server could answer, and this one does not."""
-    return Unread(name, quantities, f"{name} not measured: this server does not report it")
+    return UnavailableMeter(name, quantities, f"{name} not measured: this server does not report it")
 
 
 class KernelFile:
-    """A file under /proc or /sys kept open: one pread a look, no path look-up."""
+    """A file under /proc or /sys kept open: one pread a sample, no path look-up."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

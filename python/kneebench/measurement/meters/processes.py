@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench.measurement.meters.meter import KernelFile, Meter, Site
+from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
 
 QUANTITIES = ("processes.cpu",)
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -90,6 +90,6 @@ def _first_of(pids: Sequence[int]) -> int | None:
     return next((pid for pid, parent in parents.items() if parent not in parents), None)
 
 
-def open_meter(site: Site) -> Meter:
+def open_meter(context: MeterContext) -> Meter:
     """The load generator, and the server where it runs on this machine."""
-    return Processes(site.server.processes())
+    return Processes(context.server.processes())
