@@ -15,7 +15,7 @@ from kneebench.records import Order
 
 
 def at(users: int, throughput_per_s: float, **quantities: float):
-    return rung(Order(cell="a", phase="scout", users=users), throughput_per_s, **quantities)
+    return rung(Order(cell="a", phase="search", users=users), throughput_per_s, **quantities)
 
 
 def test_the_elasticity_of_a_power_law_is_its_exponent() -> None:

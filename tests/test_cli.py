@@ -118,7 +118,7 @@ def test_run_with_json_prints_one_event_a_line_and_the_result_last() -> None:
     assert {"storage", "users", "nopm", "mean_s", "p999_s"} <= set(rungs[0]["data"])
     assert events[-1]["kind"] == "result"
     assert events[-1]["data"]["finished"]
-    assert [found["storage"] for found in events[-1]["data"]["answers"]] == ["slow drive", "fast drive"]
+    assert [found["storage"] for found in events[-1]["data"]["configurations"]] == ["slow drive", "fast drive"]
 
 
 def test_run_in_a_terminal_shows_a_live_table(place: Path) -> None:

@@ -48,5 +48,5 @@ def test_an_answer_for_programs_keeps_the_two_latencies_apart_too(results: Resul
 
 
 def test_without_a_fixed_rate_there_is_no_block_for_it(results: Results) -> None:
-    climbs = tuple(climb.model_copy(update={"rungs": tuple(r for r in climb.rungs if r.order.phase != "latency")}) for climb in results.climbs)
+    climbs = tuple(climb.model_copy(update={"rungs": tuple(r for r in climb.rungs if r.order.phase != "fixed_rate")}) for climb in results.climbs)
     assert "fixed rate" not in drawn(*tables(configuration_summaries(results.model_copy(update={"climbs": climbs}))))

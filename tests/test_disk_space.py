@@ -124,7 +124,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 
 def plan_of(image: Path, **storage: Path) -> Plan:
-    given = {"database": {"image_path": image, "settings": {"max_wal_size": "256MB"}}, "workload": {"warehouses": 1}, "ladder": {"users": (1, 8)}}
+    given = {"database": {"base_image_path": image, "settings": {"max_wal_size": "256MB"}}, "workload": {"warehouses": 1}, "ladder": {"users": (1, 8)}}
     return Plan.model_validate({**given, "storages": {"only": storage}})
 
 

@@ -24,7 +24,7 @@ from kneebench.records import Event, Order
 PLAN = Plan.model_validate(
     {
         "meters": ["log_writes"],
-        "workload": {"warehouses": 1, "client_workers": 1},
+        "workload": {"warehouses": 1, "load_generator_threads": 1},
         "ladder": {"window": "600s", "warm_up": "1s", "checkpoints": 0},
         "storages": {"disk": {"path": "."}},
     }
@@ -88,7 +88,7 @@ def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -
             frozen_now.enter_context(frozen(server))
 
     with frozen_now, pytest.raises(DatabaseLost, match=r"cannot read log_writes: no response from the server within 0\.5 s"):
-        measure(Order(cell="disk", phase="scout", users=2), PLAN, measured, [], freeze)
+        measure(Order(cell="disk", phase="search", users=2), PLAN, measured, [], freeze)
     assert answers(server.address), "and it goes on once it is thawed"
 
 

@@ -46,41 +46,41 @@ def orders(climbs: Sequence[Climb], ladder: Ladder, measure: Callable[[Order], R
 
 
 def test_two_cells_take_turns_there_and_back() -> None:
-    knees = [order for order in orders([A, B], Ladder(repeats=4)) if order.phase == "report"]
+    knees = [order for order in orders([A, B], Ladder(repeats=4)) if order.phase == "final_run"]
     assert [order.cell for order in knees] == list("abbaabba")
     assert [order.repeat for order in knees] == [1, 1, 2, 2, 3, 3, 4, 4]
 
 
 def test_three_cells_take_turns_there_and_back() -> None:
-    assert [order.cell for order in orders([A, B, C], Ladder(repeats=2)) if order.phase == "report"] == list("abccba")
+    assert [order.cell for order in orders([A, B, C], Ladder(repeats=2)) if order.phase == "final_run"] == list("abccba")
 
 
 def test_every_repeat_of_every_cell_has_its_knee_closed_and_its_latency_at_one_rate_open() -> None:
     found = orders([A, B, C], Ladder(repeats=3))
-    for phase, rates in (("report", {None}), ("latency", {350.0})):
+    for phase, rates in (("final_run", {None}), ("fixed_rate", {350.0})):
         assert sorted((o.cell, o.repeat) for o in found if o.phase == phase) == [(cell, repeat) for cell in "abc" for repeat in (1, 2, 3)]
         assert {o.rate_per_s for o in found if o.phase == phase} == rates
-    assert {(o.cell, o.users) for o in found if o.phase == "report"} == {(c.cell.id, c.knee_users) for c in (A, B, C)}
+    assert {(o.cell, o.users) for o in found if o.phase == "final_run"} == {(c.cell.id, c.knee_users) for c in (A, B, C)}
 
 
 def test_the_one_rate_is_the_share_of_the_lowest_knee_as_the_report_measured_it_and_not_as_its_climb_saw_it() -> None:
     seen = min(next(r for r in c.rungs if r.users == c.knee_users).tally.throughput_per_s for c in (A, B))
     assert seen != pytest.approx(500.0, rel=0.1)
-    assert {o.rate_per_s for o in orders([A, B], Ladder(latency_share=0.7)) if o.phase == "latency"} == {350.0}
+    assert {o.rate_per_s for o in orders([A, B], Ladder(fixed_rate_share=0.7)) if o.phase == "fixed_rate"} == {350.0}
 
 
 def test_the_rate_is_decided_by_the_first_turn_and_stays_whatever_later_repeats_do() -> None:
     def slower_each_time(order: Order) -> Rung:
         return rung(order, order.rate_per_s or PER_S[order.cell] / order.repeat)
 
-    assert {o.rate_per_s for o in orders([A, B], Ladder(latency_share=0.5, repeats=3), slower_each_time) if o.phase == "latency"} == {250.0}
+    assert {o.rate_per_s for o in orders([A, B], Ladder(fixed_rate_share=0.5, repeats=3), slower_each_time) if o.phase == "fixed_rate"} == {250.0}
 
 
 def test_in_the_first_turn_all_but_the_last_cell_are_restored_again_for_their_latency_and_loaded_as_they_were() -> None:
     repetitions = visited([A, B, C], Ladder(repeats=2))
-    assert [("".join(o.cell + o.phase[0] for o in some), load.key if load else "") for load, some in repetitions] == [
-        ("ar", ""), ("br", ""), ("crcl", ""), ("bl", f"b.report-{B.knee_users}-1"), ("al", f"a.report-{A.knee_users}-1"),
-        ("crcl", ""), ("brbl", ""), ("aral", ""),
+    assert [("".join(o.cell + {"final_run": "k", "fixed_rate": "r"}[o.phase] for o in some), load.key if load else "") for load, some in repetitions] == [
+        ("ak", ""), ("bk", ""), ("ckcr", ""), ("br", f"b.final_run-{B.knee_users}-1"), ("ar", f"a.final_run-{A.knee_users}-1"),
+        ("ckcr", ""), ("bkbr", ""), ("akar", ""),
     ]  # fmt: skip
 
 
@@ -89,11 +89,11 @@ def test_where_a_first_rung_is_invalid_its_climb_stands_in_for_it() -> None:
         return rung(order, order.rate_per_s or PER_S[order.cell], invalid="the load generator" if (order.cell, order.repeat) == ("b", 1) else "")
 
     seen = next(r for r in B.rungs if r.users == B.knee_users).tpm / 60
-    assert {o.rate_per_s for o in orders([B], Ladder(latency_share=0.5), invalid) if o.phase == "latency"} == {round(0.5 * seen, 3)}
+    assert {o.rate_per_s for o in orders([B], Ladder(fixed_rate_share=0.5), invalid) if o.phase == "fixed_rate"} == {round(0.5 * seen, 3)}
 
 
 def test_the_open_loop_has_as_many_users_everywhere() -> None:
-    assert {o.users for o in orders([A, B], Ladder()) if o.phase == "latency"} == {max(A.knee_users or 0, B.knee_users or 0)}
+    assert {o.users for o in orders([A, B], Ladder()) if o.phase == "fixed_rate"} == {max(A.knee_users or 0, B.knee_users or 0)}
 
 
 def test_every_order_has_a_key_of_its_own() -> None:
@@ -110,5 +110,5 @@ def test_a_cell_without_a_knee_is_left_out_and_without_any_there_is_no_report() 
 def test_a_fixed_load_is_reported_at_its_users() -> None:
     fixed, _ = walk(climb(Cell(id="f", storage="f"), Ladder(users=60), 4), lambda o: rung(o, 500.0))
     found = orders([fixed], Ladder(users=60, repeats=1), lambda o: rung(o, 480.0))
-    assert [(o.phase, o.users) for o in found] == [("report", 60), ("latency", 60)]
+    assert [(o.phase, o.users) for o in found] == [("final_run", 60), ("fixed_rate", 60)]
     assert found[1].rate_per_s == pytest.approx(336.0, rel=1e-3)

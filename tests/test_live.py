@@ -18,7 +18,7 @@ from kneebench.screen.progress import Progress, rung_line
 from kneebench.units import time as time_of
 from terminal import Terminal
 
-EXPECTED = Expected(load_s=100.0, climbs_s=400.0, report_s=600.0)
+EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
 ELAPSED = re.compile(r"\d+:\d\d")
 DRAWN_S = 0.4
 """More than the time between two drawings."""
@@ -48,7 +48,7 @@ def events_of(results: Results, storage: str, notes: int) -> list[Event]:
             noted = rung.model_copy(update={"order": order, "invalid": invalid if number % 2 < notes else ""})
             events.append(Event(kind="progress", doing=f"search on {storage}, 8 users: measuring the window", share=0.4, left_s=59.0))
             events.append(Event(kind="rung", doing="", data={"rung": noted, "kept": False}))
-        events += [Event(kind="verdict", doing=storage, data={**verdict.model_dump(), "fired": True}) for verdict in climb.verdicts]
+        events += [Event(kind="stop", doing=storage, data={**result.model_dump(), "fired": True}) for result in climb.stop_results]
         events.append(Event(kind="warning", doing=f"{storage}: " + "the server that is measured changed one of its settings meanwhile; " * 3))
     return events
 

@@ -22,7 +22,7 @@ retries = 0
 [ladder]
 users = {users}
 window = "6s"
-report_window = "6s"
+final_window = "6s"
 warm_up = "2s"
 checkpoints = 0
 repeats = 1
@@ -56,7 +56,7 @@ def test_the_reason_is_that_of_the_final_runs_where_all_of_them_are_invalid(tmp_
     assert call("run", str(tmp_path / "plan.toml"), "--out", str(tmp_path), "--no-brief").exit_code == 0
     results = load(next(tmp_path.glob("*/campaign.json")).parent)
     climb = results.climbs[0]
-    rungs = tuple(rung.model_copy(update={"invalid": "the load generator was busy"} if rung.order.phase == "report" else {}) for rung in climb.rungs)
+    rungs = tuple(rung.model_copy(update={"invalid": "the load generator was busy"} if rung.order.phase == "final_run" else {}) for rung in climb.rungs)
     spoilt = results.model_copy(update={"climbs": (climb.model_copy(update={"rungs": rungs}), *results.climbs[1:])})
     assert [one.sentence for one in missing_figures(spoilt)] == ["no usable figure: none of the 1 final runs is valid (first: the load generator was busy)"]
     assert missing_figures(spoilt.model_copy(update={"finished": False})) == (), "its figures are still to come"

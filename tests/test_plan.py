@@ -46,7 +46,7 @@ def only_fault(text: str) -> Fault:
 def test_an_unknown_key_is_told_with_its_line_the_keys_there_are_and_the_one_that_was_perhaps_meant() -> None:
     fault = only_fault("seed = 1\n\n[ladder]\nwindw = '5s'\n" + DISK)
     assert (fault.file, fault.line, fault.key, fault.near) == ("plan.toml", 4, "ladder.windw", "window")
-    assert "report_window" in fault.allowed
+    assert "final_window" in fault.allowed
 
 
 def test_a_time_without_a_unit_is_refused_whole_or_broken() -> None:

@@ -68,7 +68,12 @@ BAD = {
     "a window of ages": (DISK + 'ladder.window = "100000000000000h"', 2, "ladder.window", "at most 168h"),
     "a warm-up of ages": (DISK + 'ladder.warm_up = "100000000000000h"', 2, "ladder.warm_up", "at most 168h"),
     "a budget of ages": (DISK + f'ladder.budget = "{400 * "9"}h"', 2, "ladder.budget", "at most 720h"),
-    "5,000 cores": (DISK + f"workload.client_cores = {list(range(5_000))}", 2, "workload.client_cores", "at most 1024 entries"),
+    "5,000 cores": (DISK + f"workload.load_generator_cores = {list(range(5_000))}", 2, "workload.load_generator_cores", "at most 1024 entries"),
+    "the old image_path": (DISK + 'database.image_path = "x"', 2, "database.image_path", "^renamed to base_image_path$"),
+    "the old client_cores": (DISK + "workload.client_cores = [1]", 2, "workload.client_cores", "^renamed to load_generator_cores$"),
+    "the old client_workers": (DISK + "workload.client_workers = 1", 2, "workload.client_workers", "^renamed to load_generator_threads$"),
+    "the old report_window": (DISK + 'ladder.report_window = "5s"', 2, "ladder.report_window", "^renamed to final_window$"),
+    "the old latency_share": (DISK + "ladder.latency_share = 0.5", 2, "ladder.latency_share", "^renamed to fixed_rate_share$"),
     "a core below none": (DISK + "database.cores = [-1]", 2, "database.cores", "from 0 below 8192"),
     "simulated cores beyond all": (SIMULATED + "cores = 9223372036854775807", 2, "storages.a.simulated.cores", "from 1 to 4096"),
     "simulated 2^63": (SIMULATED + "warm_after = 9223372036854775808", 2, "storages.a.simulated.warm_after", "at most 64 bits"),
@@ -230,7 +235,7 @@ def test_what_check_finds_of_a_plan_with_odd_places_is_a_finding(tmp_path: Path,
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
     for place in ("file", "file/below", "loop", "loop/below", "/proc/1/fd/9999", "/dev/null", "x/" * 900, 255 * "x", ""):
-        plan = parse_plan(f"database.image_path = {json.dumps(place)}\nstorages.disk.path = {json.dumps(place)}")
+        plan = parse_plan(f"database.base_image_path = {json.dumps(place)}\nstorages.disk.path = {json.dumps(place)}")
         found = preflight_checks(plan, catalogue.engine(plan, Journal(tmp_path / "journal")), Journal(tmp_path / "journal"))
         assert "error" in {one.level for one in found} or place == "", place
 

@@ -57,7 +57,7 @@ class Bench:
     def plan(self, **database: Any) -> Plan:
         return Plan.model_validate(
             {
-                "database": {"bin_dir": self.bin_dir, "image_path": self.folder / "images", **database},
+                "database": {"bin_dir": self.bin_dir, "base_image_path": self.folder / "images", **database},
                 "workload": {"warehouses": 1},
                 "ladder": {"users": (1, 8), "checkpoints": 0},
                 "storages": {
@@ -396,7 +396,7 @@ def test_started_by_root_it_works_below_a_closed_home_whose_mode_stays(bench: Be
     home.chmod(0o700)
     plan = bench.plan().model_dump()
     plan["storages"] = {"disk": {"path": home / "deep" / "disk"}}
-    plan["database"]["image_path"] = home / "images"
+    plan["database"]["base_image_path"] = home / "images"
     mounts = Path("/proc/mounts").read_text()
     with open_engine(Plan.model_validate(plan), bench.journal).restored(Cell(id="disk", storage="disk"), unwatched) as server:
         assert server.sum_next_order_ids() == 30_010
@@ -458,7 +458,7 @@ def little(tmp_path: Path) -> Iterator[Path]:
 
 @needs_root
 def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_small_a_place(bench: Bench, little: Path) -> None:
-    engine = bench.engine(image_path=little)
+    engine = bench.engine(base_image_path=little)
     assert isinstance(engine, OwnPostgres)
     with pytest.raises(PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free disk space"), engine._launch() as launch:
         images.prepare(little, engine.recipe, launch, engine.settings, bench.journal, unwatched)

@@ -33,7 +33,7 @@ def renamed(results: Results, id_: str, **fields: object) -> Results:
         ({"workload": {"profile": "hammerdb"}}, "workload.profile"),
         ({"database": {"settings": {"shared_buffers": "2GB"}}}, "database.settings.shared_buffers"),
         ({"database": {"restore": "clone"}}, "database.restore"),
-        ({"ladder": {"report_window": "61s"}}, "ladder.report_window"),
+        ({"ladder": {"final_window": "61s"}}, "ladder.final_window"),
         ({"ladder": {"stops": {"log_latency": {"limit": "6ms"}}}}, "ladder.stops.log_latency.limit"),
     ],
 )
@@ -103,7 +103,7 @@ def at_another_rate(results: Results, rate_per_s: float) -> Results:
         climb.model_copy(
             update={
                 "rungs": tuple(
-                    rung.model_copy(update={"order": rung.order.model_copy(update={"rate_per_s": rate_per_s})}) if rung.order.phase == "latency" else rung
+                    rung.model_copy(update={"order": rung.order.model_copy(update={"rate_per_s": rate_per_s})}) if rung.order.phase == "fixed_rate" else rung
                     for rung in climb.rungs
                 )
             }

@@ -61,7 +61,7 @@ def granted(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> Iterator[E
 def small(plan: Plan, url: str) -> Plan:
     """A plan of the docs at this server, with one warehouse and one short load."""
     said: dict[str, Any] = plan.model_dump(exclude_unset=True)
-    ladder = {"users": 2, "repeats": 0, "warm_up": 1.0, "window": 1.0, "report_window": 1.0, "checkpoints": 0}
+    ladder = {"users": 2, "repeats": 0, "warm_up": 1.0, "window": 1.0, "final_window": 1.0, "checkpoints": 0}
     return Plan.model_validate({**said, "database": {**said["database"], "url": url}, "workload": {"warehouses": 1}, "ladder": ladder, "meters": ["cores"]})
 
 

@@ -66,7 +66,7 @@ def engine(folder: Path, images_in: Path | None = None, **database: object) -> O
     (folder / "disk").mkdir(exist_ok=True)
     plan = Plan.model_validate(
         {
-            "database": {"image_path": images_in or folder / "images", **database},
+            "database": {"base_image_path": images_in or folder / "images", **database},
             "workload": {"warehouses": 1},
             "ladder": {"users": (1, 8), "checkpoints": 0},
             "storages": {"disk": {"path": folder / "disk"}},

@@ -118,8 +118,8 @@ def test_cpu_per_transaction_is_cores_used_over_throughput() -> None:
     processes = raw(processes_cpu__server=[0, 2, 4, 6, 8], processes_cpu__client=[0, 1, 1, 1, 1])
     found = derived_metrics(window([processes], 0, 4), tally(completed=1000, client_cpu_s=0.2, client_workers=1), cores=[])
     assert found["server.cpu_per_transaction"].value == pytest.approx(0.008)
-    assert found["client.cpu_per_transaction"].value == pytest.approx(0.0002)
-    assert found["client.busy"].value == pytest.approx(0.05)
+    assert found["load_generator.cpu_per_transaction"].value == pytest.approx(0.0002)
+    assert found["load_generator.busy"].value == pytest.approx(0.05)
 
 
 def others(cores: list[int], client_cores: list[int]) -> float:

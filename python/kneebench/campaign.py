@@ -62,7 +62,7 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
             watch(_opened(store))
         if store.rungs:
             watch(Event(kind="start", doing=f"resuming {store.folder.name} ({store.rungs} rung{'' if store.rungs == 1 else 's'} already measured)"))
-        store.put_image(image)
+        store.put_base_image(image)
         store.put_servers(servers)
         bench = Bench(plan, engine, store, watch)
         climbs = [bench.climb(cell) for cell in cells(plan)]
@@ -95,8 +95,8 @@ class Bench:
         for rung in kept.rungs if kept else ():
             self.tell(rung, kept=True)
         climbed = kept or self._climbed(cell)
-        for verdict in climbed.verdicts:
-            self.watch(Event(kind="verdict", doing=cell.storage, data=verdict.model_dump()))
+        for result in climbed.stop_results:
+            self.watch(Event(kind="stop", doing=cell.storage, data=result.model_dump()))
         return climbed
 
     def _climbed(self, cell: Cell) -> Climb:
@@ -108,7 +108,7 @@ class Bench:
         return climbed
 
     def repetition(self, repetition: Repetition) -> None:
-        """Measure what the report wants of one cell, on one restore; then ask the conditions of the data that its figures come from."""
+        """Measure the final runs of one configuration, on one restore; then ask the conditions of the data that its figures come from."""
         with Restored(self, repetition.cell, repetition.repeat, repetition.load) as place:
             followed(repetition.steps, place.rung)
             if place.last and not self.store.has_conditions(place.last):
@@ -183,7 +183,7 @@ class Restored:
             self.bench.watch(Event(kind="warning", doing=f"{described(order)}: attempt {len(tried)} of {TRIES} is invalid: {measured.disturbed}"))
 
     def load_again(self) -> bool:
-        """True where the database is restored, cold and untouched, and a load was put on it now: in the report before latency, else where this is
+        """True where the database is restored, cold and untouched, and a load was put on it now: in the final runs before the fixed rate, else where this is
         gone on with.
 
         It fills the cache, as it did before, and leaves the consistency conditions something to find.

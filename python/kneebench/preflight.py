@@ -85,11 +85,11 @@ def _parts(plan: Plan) -> Iterator[Finding]:
 
 
 def _cores(plan: Plan, machine: Host) -> Iterator[Finding]:
-    database, client = set(plan.database.cores), set(plan.workload.client_cores)
+    database, client = set(plan.database.cores), set(plan.workload.load_generator_cores)
     absent = sorted(core for core in database | client if core not in _allowed_cores())
     if absent:
         seen = f"not available to this process: core {', '.join(map(str, absent[:_CORES_TOLD]))}{', ...' if absent[_CORES_TOLD:] else ''}"
-        yield Finding(level="error", subject="database.cores, workload.client_cores", seen=seen, do=f"use cores from {sorted(_allowed_cores())}")
+        yield Finding(level="error", subject="database.cores, workload.load_generator_cores", seen=seen, do=f"use cores from {sorted(_allowed_cores())}")
     if database and client and database & client:
         yield Finding(
             level="warning", subject="cores", seen=f"database and load generator share {sorted(database & client)}", do="assign separate cores to each"
@@ -165,5 +165,5 @@ def _duration(plan: Plan, machine: Host) -> Finding:
     parts = expected(plan, machine)
     if plan.simulated:
         return Finding(level="ok", subject="duration", seen="a few seconds: the clock is simulated", takes_s=parts.total_s)
-    told = f"loading {left(parts.load_s)} (once), climbs {left(parts.climbs_s)}, final runs {left(parts.report_s)}"
+    told = f"loading {left(parts.load_s)} (once), climbs {left(parts.climbs_s)}, final runs {left(parts.final_runs_s)}"
     return Finding(level="ok", subject="duration", seen=f"about {left(parts.total_s)}: {told}", takes_s=parts.total_s)

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
-Phase = Literal["warm_up", "scout", "bisection", "drift", "fixed", "report", "latency"]
+Phase = Literal["warm_up", "search", "bisection", "drift_check", "fixed_load", "final_run", "fixed_rate"]
 
 
 class Record(BaseModel):
@@ -117,7 +117,7 @@ class Setting(Record):
 class Event(Record):
     """Something that a watcher may show: `share` is how much of `doing` is done, `left_s` the time it still takes."""
 
-    kind: Literal["start", "progress", "end", "rung", "verdict", "warning", "result"]
+    kind: Literal["start", "progress", "end", "rung", "stop", "warning", "result"]
     doing: str
     share: float | None = None
     left_s: float | None = None
@@ -359,18 +359,18 @@ class Tick(Record):
     late_s: float = 0.0
 
 
-# --- verdicts and answers --------------------------------------------------------------------------
+# --- stop conditions and what the analysis gives --------------------------------------------------
 
 
-class Verdict(Record):
-    """A stop condition's word on a climb: `mark` is True where the limit was exceeded without ending it: the reader must know."""
+class StopResult(Record):
+    """The result of a stop condition on a climb. `flag` is True if the limit was exceeded without ending the climb."""
 
     stop: str
     fired: bool
     seen: str
     limit: str
     sentence: str
-    mark: bool = False
+    flag: bool = False
 
 
 class Limits(Record):
@@ -394,7 +394,7 @@ class Climb(Record):
 
     cell: Cell
     rungs: tuple[Rung, ...]
-    verdicts: tuple[Verdict, ...] = ()
+    stop_results: tuple[StopResult, ...] = ()
     stopped_by: str = ""
     knee_users: int | None = None
     bracket: tuple[int, int] | None = None
@@ -428,7 +428,7 @@ class Estimate(Record):
 
 
 class Knee(Record):
-    """A cell's knee as the report measured it (the scout's own figures are never quoted).
+    """A cell's knee as the final runs measured it (search rungs are never quoted).
 
     `latency_s` and `p999_s` are closed-loop at the knee, widened by the interval of `users`.
     """
@@ -467,7 +467,7 @@ class Bottleneck(Record):
 class Campaign(Record):
     """The head of a results folder: everything but the rungs. `plan` is the plan's JSON with all defaults filled in."""
 
-    format: int = 1
+    format: int = 2
     id: str
     kneebench: str
     started_at: str
@@ -475,7 +475,7 @@ class Campaign(Record):
     host: Host
     simulated: bool
     settings: dict[str, tuple[Setting, ...]] = Field(default_factory=dict)
-    image: dict[str, str] = Field(default_factory=dict)
+    base_image: dict[str, str] = Field(default_factory=dict)
     servers: dict[str, Whereabouts] = Field(default_factory=dict)
     """By storage; empty in campaigns of old."""
     command: str = ""

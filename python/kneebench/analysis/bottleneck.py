@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
-from kneebench.analysis.knee import metered, place, report_rungs
+from kneebench.analysis.knee import final_rungs, metered, place
 from kneebench.analysis.wording import capital
 from kneebench.records import Bottleneck, Climb, Limits, Rung
 from kneebench.units import time
@@ -36,12 +36,12 @@ Rule = Callable[[Sequence[Rung], Limits], Evidence]
 
 
 def bottleneck(climb: Climb) -> Bottleneck:
-    """Judge the knee's rungs (the report's, or else the climb's own) resource by resource.
+    """Judge the knee's rungs (the final runs', or else the climb's own) resource by resource.
 
     `resource` is the first that is short in the order load generator, cpu, one core, log, data reads, locks: busy cores make every wait
     longer, so they are asked first. "unknown" when nothing that was measured is short, or nothing was measured.
     """
-    rungs = report_rungs(climb)
+    rungs = final_rungs(climb)
     found = [rule(rungs, climb.limits) for rule in RULES] if rungs else []
     short = [e for e in found if e.short]
     resource = short[0].resource if short else "unknown"
@@ -70,7 +70,7 @@ CALLED = {"load generator": "the load generator", "cpu": "CPU", "one core": "a s
 
 
 def _client(rungs: Sequence[Rung], limits: Limits) -> Evidence:
-    busy = _value(rungs, "client.busy")
+    busy = _value(rungs, "load_generator.busy")
     says = f"load generator threads were {_busy(busy)} (limit {_share(CLIENT_BUSY)})"
     return Evidence("load generator", None if busy is None else busy > CLIENT_BUSY, says)
 

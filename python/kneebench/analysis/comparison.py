@@ -1,6 +1,6 @@
 """Cells against the baseline: at their knees, and at one rate.
 
-The unit is one restored run. Runs are paired by repeat, as the report interleaved them (A B B A), so that what drifts with time
+The unit is one restored run. Runs are paired by repeat, as the final runs interleaved them (A B B A), so that what drifts with time
 cancels out; runs of two campaigns are not interleaved and not paired. A difference is claimed only when the interval of the ratio
 excludes 1 *and* the ratio is beyond the noise floor.
 """
@@ -39,10 +39,10 @@ def _p999_s(rung: Rung) -> float:
     return rung.tally.latency.p999_s if rung.tally.latency else 0.0
 
 
-NOPM = ComparedQuantity("nopm", "report", lambda rung: rung.tally.nopm, "NOPM at {}")
-KNEE_LATENCY = ComparedQuantity("latency.knee", "report", _mean_s, "mean latency at {}")
-MEAN = ComparedQuantity("latency.mean", "latency", _mean_s, "mean latency at the fixed rate")
-P999 = ComparedQuantity("latency.p999", "latency", _p999_s, "P99.9 latency at the fixed rate")
+NOPM = ComparedQuantity("nopm", "final_run", lambda rung: rung.tally.nopm, "NOPM at {}")
+KNEE_LATENCY = ComparedQuantity("latency.knee", "final_run", _mean_s, "mean latency at {}")
+MEAN = ComparedQuantity("latency.mean", "fixed_rate", _mean_s, "mean latency at the fixed rate")
+P999 = ComparedQuantity("latency.p999", "fixed_rate", _p999_s, "P99.9 latency at the fixed rate")
 
 
 def compare(results: Results) -> tuple[Comparison, ...]:
@@ -113,24 +113,24 @@ def _of_cell(climb: Climb, against: Climb) -> Iterator[Comparison]:
 def _latency_beside(climb: Climb, against: Climb, mean: Comparison | None) -> str:
     """A relative NOPM is bought with users: the latency that it cost, and the latency at one rate."""
     at_knee = ratio_of(climb, against, KNEE_LATENCY)
-    users = "" if climb.of("fixed") else f" ({climb.knee_users} vs. {against.knee_users} users)"
+    users = "" if climb.of("fixed_load") else f" ({climb.knee_users} vs. {against.knee_users} users)"
     latency = [f"{times(at_knee.ratio.value)} at {place(climb)}"] if at_knee else []
     latency += [f"{times(mean.ratio.value)} at the fixed rate"] if mean else []
     return users + (f"; mean latency {', '.join(latency)}" if latency else "")
 
 
 def _rate(climb: Climb) -> str:
-    rate_per_s = next((r.order.rate_per_s for r in climb.of("latency") if r.order.rate_per_s), None)
+    rate_per_s = next((r.order.rate_per_s for r in climb.of("fixed_rate") if r.order.rate_per_s), None)
     return f" ({count(rate_per_s)} transactions/s on both)" if rate_per_s else ""
 
 
 def _doubt(*climbs: Climb) -> str:
-    n = [sum(r.tally.latency.n for r in c.of("latency") if r.tally.latency and not r.invalid) for c in climbs]
+    n = [sum(r.tally.latency.n for r in c.of("fixed_rate") if r.tally.latency and not r.invalid) for c in climbs]
     return f"; {FEW}: of {min(n):,} transactions, fewer than 100 exceed P99.9" if min(n) < 100_000 else ""
 
 
 def _rungs(climb: Climb, quantity: ComparedQuantity) -> tuple[Rung, ...]:
-    return quoted_rungs(climb) if quantity.phase == "report" else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
+    return quoted_rungs(climb) if quantity.phase == "final_run" else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
 
 
 def _paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:

@@ -8,7 +8,7 @@ from html import escape
 from kneebench import units
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.fixed_rate import fixed_rate_latency
-from kneebench.analysis.knee import knee, metered, report_rungs
+from kneebench.analysis.knee import final_rungs, knee, metered
 from kneebench.analysis.wording import DERIVED, FEW, known, percent, stop_reason
 from kneebench.records import Campaign, Climb, Estimate, Record, Results
 
@@ -62,7 +62,7 @@ def _summary(climb: Climb, at: str) -> ConfigurationSummary:
         mean_s=found.latency_s if found else None,
         p999_s=found.p999_s if found else None,
         p999_certain=found is None or (found.latency is not None and found.latency.p999_is_certain),
-        log_write_s=metered(report_rungs(climb), "log.write_latency"),
+        log_write_s=metered(final_rungs(climb), "log.write_latency"),
         stopped_by=climb.stopped_by or "not stopped yet",
         bottleneck=bottleneck(climb).resource if climb.rungs else "",
         fixed_rate=FixedRate.model_validate({name: getattr(rate, name) for name in FixedRate.model_fields}) if rate else None,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kneebench.analysis.comparison import called
 from kneebench.records import Phase, Results, Rung
 
-QUOTED: tuple[Phase, ...] = ("report", "latency", "fixed")
+QUOTED: tuple[Phase, ...] = ("final_run", "fixed_rate", "fixed_load")
 """Phases whose figures are quoted; all others only lead to them."""
 
 TRIES = 3

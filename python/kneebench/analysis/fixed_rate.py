@@ -25,7 +25,7 @@ class FixedRateLatency(NamedTuple):
 
 def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
     """The repeats of a cell's open-loop rung together: means by repeat, percentiles from the merged histogram."""
-    rungs = [rung for rung in climb.of("latency") if rung.tally.latency and rung.order.rate_per_s and not rung.invalid]
+    rungs = [rung for rung in climb.of("fixed_rate") if rung.tally.latency and rung.order.rate_per_s and not rung.invalid]
     latencies = [rung.tally.latency for rung in rungs if rung.tally.latency]
     if not rungs or not rungs[0].order.rate_per_s:
         return None

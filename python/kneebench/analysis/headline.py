@@ -7,7 +7,7 @@ from math import log
 from typing import NamedTuple
 
 from kneebench.analysis.comparison import NOPM, called, compare
-from kneebench.analysis.knee import knee, place, report_rungs
+from kneebench.analysis.knee import final_rungs, knee, place
 from kneebench.analysis.wording import NO_DIFFERENCE, capital, known, number_of_users, possessive, times, times_and_interval
 from kneebench.records import Climb, Comparison, Knee, Results
 from kneebench.units import count
@@ -45,7 +45,7 @@ def subtitle(results: Results) -> str:
 
 def data_cached(climbs: Sequence[Climb]) -> bool:
     """True where device reads at the knee were measured somewhere and were nowhere above 0.1 per transaction."""
-    seen = [r.quantity("device.reads_per_transaction") for climb in climbs for r in report_rungs(climb)]
+    seen = [r.quantity("device.reads_per_transaction") for climb in climbs for r in final_rungs(climb)]
     measured = [reads for reads in seen if reads is not None]
     return bool(measured) and max(measured) < HARDLY_ANY_READS
 
@@ -119,7 +119,7 @@ def _part(one: Comparison, what: str, at: str) -> str:
 
 
 def _rate_per_s(climb: Climb) -> float | None:
-    return next((r.order.rate_per_s for r in climb.of("latency") if r.order.rate_per_s), None)
+    return next((r.order.rate_per_s for r in climb.of("fixed_rate") if r.order.rate_per_s), None)
 
 
 def _alone(climb: Climb, found: Knee) -> str:

@@ -25,12 +25,12 @@ def users_interval(climb: Climb) -> Estimate | None:
     used for nothing else here. In simulations with 0.5 to 3% noise, on soft and on sharp bends, the interval holds
     the bend 96 to 100 times in 100; the bracket alone 34 to 98 times. None without a knee; a fixed load is exact.
     """
-    fixed = climb.of("fixed")
+    fixed = climb.of("fixed_load")
     if fixed and not climb.stopped_by:  # stopped before the campaign could say that this load was the one ordered
         return Estimate(value=fixed[0].users, low=fixed[0].users, high=fixed[0].users, n=1, method="fixed by the plan")
     if climb.knee_users is None or climb.bracket is None:
         return None
-    rungs = sorted((r for r in climb.of("scout", "bisection") if not r.invalid and r.tally.throughput_per_s > 0), key=lambda r: r.users)
+    rungs = sorted((r for r in climb.of("search", "bisection") if not r.invalid and r.tally.throughput_per_s > 0), key=lambda r: r.users)
     knee = next((r for r in rungs if r.users == climb.knee_users), None)
     if knee is None:
         return Estimate(value=climb.knee_users, low=climb.bracket[0], high=climb.bracket[1], n=1, method="fixed by the plan")

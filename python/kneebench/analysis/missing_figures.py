@@ -23,7 +23,7 @@ def missing_figures(results: Results) -> tuple[MissingFigure, ...]:
 
 
 def _why(climb: Climb) -> str:
-    if found := climb.of("report"):
+    if found := climb.of("final_run"):
         return f"none of the {len(found)} final runs is valid (first: {found[0].invalid})" if found[0].invalid else "no final run has a latency"
-    fired = next((verdict.sentence for verdict in climb.verdicts if verdict.fired and verdict.stop == climb.stopped_by), "")
+    fired = next((result.sentence for result in climb.stop_results if result.fired and result.stop == climb.stopped_by), "")
     return fired or "no load could be chosen for the final runs"

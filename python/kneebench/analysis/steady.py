@@ -141,7 +141,7 @@ def trend(series: Sequence[float]) -> Trend:
     5% for no reason at all.
 
     >>> trend([100.0, 101.0, 102.0, 103.0, 104.0])
-    Drift(share=0.0392156862745098, error=0.0)
+    Trend(share=0.0392156862745098, error=0.0)
     """
     n, centre = len(series), fmean(series) if series else 0.0
     if n < 3 or centre == 0:

@@ -13,17 +13,8 @@ FEW = "n too small"
 FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
 NO_DIFFERENCE = "No difference shown"
 """Said before any ratio that is within its noise."""
-PHASES: dict[str, str] = {
-    "warm_up": "warm-up",
-    "scout": "search",
-    "drift": "drift check",
-    "report": "final run",
-    "latency": "fixed rate",
-    "fixed": "fixed load",
-}
-"""What a rung is for, by the phase in its file; a phase that is not here is called what it is."""
-STOPS = {"log_latency": "log latency", "client": "load generator", "invalid": "invalid rung", "fixed": "fixed load"}
-"""What a stop condition is called, by its name in the plan and in files."""
+STOPS = {"invalid": "invalid rung"}
+"""Names of stop reasons for people, where they are not the name in the plan and in files with spaces."""
 WIDEST = 10
 """An interval of one run or two that reaches beyond so many times the value tells nothing, and is not printed as if it did."""
 
@@ -73,19 +64,19 @@ def times_and_interval(ratio: Estimate) -> tuple[str, str]:
 def named(phase: Phase) -> str:
     """What a rung is for, as people write it.
 
-    >>> named("warm_up"), named("report")
+    >>> named("warm_up"), named("final_run")
     ('warm-up', 'final run')
     """
-    return PHASES.get(phase, phase)
+    return "warm-up" if phase == "warm_up" else phase.replace("_", " ")
 
 
 def stop_reason(stop: str) -> str:
     """What ended a climb, as people write it.
 
-    >>> stop_reason("log_latency"), stop_reason("plateau")
-    ('log latency', 'plateau')
+    >>> stop_reason("log_latency"), stop_reason("invalid")
+    ('log latency', 'invalid rung')
     """
-    return STOPS.get(stop, stop)
+    return STOPS.get(stop, stop.replace("_", " "))
 
 
 def capital(text: str) -> str:

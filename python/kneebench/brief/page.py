@@ -19,7 +19,7 @@ from kneebench.records import Results
 from kneebench.results.atomic_write import write_atomically, write_text
 from kneebench.secrets import clean
 
-FORMAT = 1
+FORMAT = 2
 """Of the brief's JSON."""
 """On every brief: the workload's fair-use condition (methods: the workload)."""
 
@@ -106,10 +106,10 @@ class Brief:
             "invalid_rungs": [rung.order.key for rung in view.invalid],
             "without_figure": {one.cell.id: one.sentence for one in view.missing_figures},
             "knees": {cell: knee.model_dump(mode="json", exclude={"latency"}) for cell, knee in view.knees.items()},
-            "at_one_rate": {cell: _at_one_rate(one) for cell, one in view.fixed_rate_latency.items()},
+            "fixed_rate": {cell: _fixed_rate(one) for cell, one in view.fixed_rate_latency.items()},
             "comparisons": [one.model_dump(mode="json") for one in view.comparisons],
             "bottlenecks": {cell: one.model_dump(mode="json") for cell, one in view.bottlenecks.items()},
-            "verdicts": {climb.cell.id: [v.model_dump(mode="json") for v in climb.verdicts] for climb in view.climbs},
+            "stop_results": {climb.cell.id: [v.model_dump(mode="json") for v in climb.stop_results] for climb in view.climbs},
             "rungs": [_rung(rung) for climb in view.climbs for rung in climb.rungs],
             "sections": [section.model_dump(mode="json") for section in self.sections],
         }
@@ -123,7 +123,7 @@ def _keep(part: Path, drawn: bytes) -> None:
     part.write_bytes(drawn)
 
 
-def _at_one_rate(one: Any) -> dict[str, Any]:
+def _fixed_rate(one: Any) -> dict[str, Any]:
     plain = one._asdict()
     return {**plain, "mean_s": one.mean_s.model_dump(mode="json"), "p999_s": one.p999_s.model_dump(mode="json")}
 

@@ -22,7 +22,7 @@ def kind(plan: Plan) -> Kind:
 def restored(campaign: Campaign, plan: Plan) -> str:
     """How each climb and repeat got its database: "copy", "clone", "template", "command", "none", "model"; empty where an old campaign did
     not keep it (its plan has the default of a server of ours, whatever was done to one by URL)."""
-    found = {"simulated": "model", "own": plan.restore, "url": campaign.image.get("restored_by", "")}
+    found = {"simulated": "model", "own": plan.restore, "url": campaign.base_image.get("restored_by", "")}
     return found[kind(plan)]
 
 

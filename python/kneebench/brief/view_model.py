@@ -62,7 +62,7 @@ class ViewModel:
 
     @cached_property
     def knees(self) -> dict[str, Knee]:
-        """By cell: its knee as the report measured it; cells without one are missing."""
+        """By cell: its knee as the final runs measured it; cells without one are missing."""
         return {climb.cell.id: found for climb in self.climbs if (found := knee(climb))}
 
     @cached_property
@@ -102,7 +102,7 @@ class ViewModel:
 
     @property
     def point(self) -> str:
-        """What the report measured: a knee that a climb found, or the load that the plan fixed."""
+        """What the final runs measured: a knee that a climb found, or the load that the plan fixed."""
         return point(self.campaign)
 
     @property
@@ -112,7 +112,7 @@ class ViewModel:
 
     @property
     def own_restore(self) -> str:
-        """What a sentence adds of the report's runs: nothing where they were not restored, or nobody knows."""
+        """The words that a sentence adds about the final runs: nothing where they were not restored, or nobody knows."""
         return "" if self.restored in ("", "none") else ", each on a freshly restored database"
 
     @property
@@ -184,12 +184,12 @@ class ViewModel:
     def where(self, rung: Rung) -> str:
         """A rung in a sentence."""
         order = rung.order
-        repeat = f", repeat {order.repeat}" if order.repeat and order.phase in ("report", "latency") else ""
+        repeat = f", repeat {order.repeat}" if order.repeat and order.phase in ("final_run", "fixed_rate") else ""
         return f"{self.name(order.cell)}, {named(order.phase)}, {order.users} users{repeat}"
 
     def at_the_knee(self, climb: Climb) -> Rung | None:
-        """The rung that stands for the knee: the report's middle one, or the scout's where there is no report."""
-        valid = [rung for rung in climb.of("report", "fixed") if not rung.invalid]
+        """The rung that stands for the knee: the final runs' middle one, or the search's where there are no final runs."""
+        valid = [rung for rung in climb.of("final_run", "fixed_load") if not rung.invalid]
         if valid:
             middle = median(rung.tally.nopm for rung in valid)
             return min(valid, key=lambda rung: abs(rung.tally.nopm - middle))

@@ -22,7 +22,7 @@ def single_load(users: int | None, window: str | None) -> SingleLoad | None:
     """What `--users` and `--for` ask for; None where neither is given. Raises PlanError for one without the other.
 
     >>> single_load(8, "5min")
-    Once(users=8, window_s=300.0)
+    SingleLoad(users=8, window_s=300.0)
     """
     from kneebench.plan.values import WEEK_S
     from kneebench.units import parse_time

@@ -95,5 +95,5 @@ class Engine(Protocol):
 
     def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> AbstractContextManager[Server]:
         """A server on the cell's storage, restored, started and cold; stopped and removed at the end. `repeat` says what for: 0 the climb,
-        or the report's repeat of that number."""
+        or the final run of that number."""
         ...

@@ -30,20 +30,20 @@ class FinalRuns:
 
     def __init__(self, climbs: Sequence[Climb], ladder: Ladder) -> None:
         self._ladder = ladder
-        self._scouted = {climb.cell: rung for climb in climbs if (rung := knee_rung(climb)) is not None}
+        self._search_knees = {climb.cell: rung for climb in climbs if (rung := knee_rung(climb)) is not None}
         self._first: dict[Cell, Rung] = {}
 
     @property
     def rate_per_s(self) -> float:
-        """`latency_share` of the lowest knee as the first turn measured it; 0 before its end. Of a cell whose rung was invalid, the climb's counts."""
-        if len(self._first) < len(self._scouted):
+        """`fixed_rate_share` of the lowest knee as the first turn measured it; 0 before its end. Of a cell whose rung was invalid, the climb's counts."""
+        if len(self._first) < len(self._search_knees):
             return 0.0
-        knees = (self._scouted[cell] if rung.invalid else rung for cell, rung in self._first.items())
-        return round(self._ladder.latency_share * min((rung.tpm for rung in knees), default=0.0) / 60, 3)
+        knees = (self._search_knees[cell] if rung.invalid else rung for cell, rung in self._first.items())
+        return round(self._ladder.fixed_rate_share * min((rung.tpm for rung in knees), default=0.0) / 60, 3)
 
     def repetitions(self) -> Iterator[Repetition]:
         """In the order to make them; repeats count from 1. Cells whose climb found no knee are left out."""
-        cells = list(self._scouted)
+        cells = list(self._search_knees)
         for repeat in range(1, self._ladder.repeats + 1):
             yield from (Repetition(cell, repeat, self._knee(cell, repeat)) for cell in (cells if repeat % 2 else reversed(cells)))
             if repeat == 1:
@@ -59,8 +59,8 @@ class FinalRuns:
     def _latency(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
         """As many users everywhere as the highest knee has, so that no cell waits for a free one."""
         if self.rate_per_s:
-            users = max(rung.users for rung in self._scouted.values())
-            yield Order(cell=cell.id, phase="latency", users=users, repeat=repeat, rate_per_s=self.rate_per_s)
+            users = max(rung.users for rung in self._search_knees.values())
+            yield Order(cell=cell.id, phase="fixed_rate", users=users, repeat=repeat, rate_per_s=self.rate_per_s)
 
     def _order(self, cell: Cell, repeat: int) -> Order:
-        return Order(cell=cell.id, phase="report", users=self._scouted[cell].users, repeat=repeat)
+        return Order(cell=cell.id, phase="final_run", users=self._search_knees[cell].users, repeat=repeat)

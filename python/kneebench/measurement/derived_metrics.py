@@ -32,18 +32,18 @@ LOG_SHORTEST_S = 5
 """Of a window that a mean of the log's times is taken over (summaries.py: what less than 5 s say of them is rough)."""
 
 
-def derived_metrics(window: Window, tally: Tally, cores: Sequence[int], client_cores: Sequence[int] = (), late_s: float = 0.0) -> dict[str, Summary]:
-    """All of them over the samples of a window, without those whose readings are missing; no `client_cores` are all of the machine's."""
+def derived_metrics(window: Window, tally: Tally, cores: Sequence[int], load_generator_cores: Sequence[int] = (), late_s: float = 0.0) -> dict[str, Summary]:
+    """All of them over the samples of a window, without those whose readings are missing; no `load_generator_cores` are all of the machine's."""
     found = {
         "database.busy": database_busy(window, cores),
         "database.steal": database_steal(window, cores),
-        "database.others": database_others(window, cores, client_cores),
-        "client.late": Summary(unit="s", value=late_s, high=late_s),
-        "client.busy": client_busy(tally),
+        "database.others": database_others(window, cores, load_generator_cores),
+        "load_generator.late": Summary(unit="s", value=late_s, high=late_s),
+        "load_generator.busy": client_busy(tally),
         "log.write_latency_10s": log_write_latency_10s(window),
         "server.cpu_per_transaction": server_cpu_per_transaction(window, tally),
-        "client.cpu_per_transaction": _per_transaction(tally.client_cpu_s / tally.window_s, tally),
-        "client.delay": delay.quantity(tally),
+        "load_generator.cpu_per_transaction": _per_transaction(tally.client_cpu_s / tally.window_s, tally),
+        "load_generator.delay": delay.quantity(tally),
     }
     return {name: summary for name, summary in found.items() if summary}
 
@@ -71,7 +71,7 @@ def _of_cores(window: Window, quantity: str, cores: Sequence[int], over: Callabl
     return Summary(unit="share", value=over(whole.values()), high=max(seconds), sources=whole)
 
 
-def database_others(window: Window, cores: Sequence[int], client_cores: Sequence[int]) -> Summary | None:
+def database_others(window: Window, cores: Sequence[int], load_generator_cores: Sequence[int]) -> Summary | None:
     """None where the server's processes are not on this machine: then nobody knows what is whose."""
 
     def left(values: Values) -> float | None:
@@ -79,7 +79,7 @@ def database_others(window: Window, cores: Sequence[int], client_cores: Sequence
         here = {str(core) for core in cores} & busy.keys()
         if not here or "server" not in used:
             return None
-        client = {str(core) for core in client_cores} or busy.keys()
+        client = {str(core) for core in load_generator_cores} or busy.keys()
         stolen = values.get("cores.steal", {})
         own = used["server"] + used.get("client", 0.0) * len(here & client) / len(client)
         return max(0.0, (sum(busy[core] - stolen.get(core, 0.0) for core in here) - own) / len(here))

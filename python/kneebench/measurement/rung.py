@@ -66,7 +66,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
         generator = server.load_generator(generator_spec(plan, order))
         _connect(generator, order, server)
         sampler = Sampler(open_meters(plan.meters, MeterContext(server, storage_paths), plan.simulated), server.now_s)
-        with _kept_on(() if plan.simulated else plan.workload.client_cores):
+        with _kept_on(() if plan.simulated else plan.workload.load_generator_cores):
             seen = _under_load(generator, order, times, sampler, server, watch)
         refuse_starved(order, seen.tally)
         after = _idle(server)
@@ -75,7 +75,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
     tpm = counted_by_the_database(seen.tally, before, after)
     evidence = CheckInput(order, plan.workload, seen.tally, before, after, tpm, _scans(seen.sampler))
     held = window(raw_series, first, last, seen.read[first:last])
-    quantities = summaries(held) | derived_metrics(held, seen.tally, server.cores, plan.workload.client_cores, seen.held.late_s)
+    quantities = summaries(held) | derived_metrics(held, seen.tally, server.cores, plan.workload.load_generator_cores, seen.held.late_s)
     rung = Rung(
         order=order,
         started_at=started_at,

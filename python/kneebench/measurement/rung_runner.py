@@ -80,7 +80,7 @@ class RungRunner:
 def described(order: Order) -> str:
     """An order for people.
 
-    >>> described(Order(cell="disk", phase="scout", users=16))
+    >>> described(Order(cell="disk", phase="search", users=16))
     'search on disk, 16 users'
     """
     rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""

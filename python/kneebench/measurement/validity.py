@@ -16,7 +16,7 @@ from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import Held
 from kneebench.records import Order, Rung, Tally
 
-JUDGED_BY_THE_STOP = ("scout", "fixed")
+JUDGED_BY_THE_STOP = ("search", "fixed_load")
 """Phases whose errors the errors stop judges: they may say where a climb ends, and are not quoted."""
 STARVED = {
     "53": "give the server the resource that the message names (disk space, memory, connections)",

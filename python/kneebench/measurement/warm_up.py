@@ -63,11 +63,11 @@ def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = (), *, 
 
     `cold`: it is the first on a restored database.
 
-    >>> schedule(Order(cell="disk", phase="scout", users=4), Ladder(window="5s")).minimum_s
+    >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s")).minimum_s
     3.0
     """
     quoted = order.phase in QUOTED
-    stretch_s = ladder.report_window if quoted else ladder.window
+    stretch_s = ladder.final_window if quoted else ladder.window
     window_s = max(min(stretch_s, SHORT_S), stretch_s / 3) if order.phase == "warm_up" else stretch_s
     fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
     cycle_s = next((_seconds(s.value) for s in settings if s.name == "checkpoint_timeout"), 300.0)

@@ -64,8 +64,8 @@ def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
         baseline="disk",
         workload=Workload(warehouses=warehouses),
         ladder=Ladder(
-            users=(0, 256), step=1.5, climb_again=False, warm_up_limit=14.0, window=6.0, report_window=12.0, checkpoints=0, repeats=3, budget=600.0,
-            latency_share=0.5,
+            users=(0, 256), step=1.5, climb_again=False, warm_up_limit=14.0, window=6.0, final_window=12.0, checkpoints=0, repeats=3, budget=600.0,
+            fixed_rate_share=0.5,
         ),
         storages={"disk": Storage(path=directory), "memory": Storage(path=memory)},
     )  # fmt: skip

@@ -14,8 +14,9 @@ from kneebench.plan.plan import Workload
 from kneebench.records import Campaign, Cell, Check, Climb, Limits, Phase, Record, Results, Rung, Series
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
 from kneebench.results.parquet import read_series
+from kneebench.results.upgrades import old_key
 
-CLIMBING: tuple[Phase, ...] = ("scout", "bisection", "drift")
+CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
 
 
 class Listed(Record):
@@ -75,7 +76,7 @@ def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
 def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
     """Of the rungs kept on one cell those that count: where it was climbed again, those of the earlier climb do not."""
     kept = tuple(rungs)
-    last = max((rung.order.repeat for rung in kept if rung.order.phase == "scout"), default=0)
+    last = max((rung.order.repeat for rung in kept if rung.order.phase == "search"), default=0)
     return tuple(rung for rung in kept if rung.order.phase not in CLIMBING or rung.order.repeat >= last)
 
 
@@ -118,7 +119,7 @@ def rungs_in(folder: Path, workload: Workload | None) -> tuple[Rung, ...]:
     """The same where the campaign's workload is known; it judges whether a rung agrees with itself."""
     kept = {file: read_rung(file, workload) for file in rung_files(folder)}
     for file, one in kept.items():
-        if file.stem != one.rung.order.key:
+        if file.stem not in (one.rung.order.key, old_key(one.rung.order)):
             raise KneebenchError(f"reading {file}", seen=f"it contains the rung {one.rung.order.key}", do="remove the file: it is a copy of another")
     return tuple(one.rung for one in sorted(kept.values(), key=lambda one: one.number))
 
@@ -138,8 +139,11 @@ def _conditions(folder: Path) -> dict[str, dict[str, tuple[Check, ...]]]:
 
 
 def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]:
-    """What the meters read through a rung, a value a second; nothing where results are in no folder."""
-    return read_series(results.folder / "series" / f"{rung.order.key}.parquet", quantities) if results.folder else ()
+    """The meters' values during a rung, one per second; empty for results without a folder."""
+    if results.folder is None:
+        return ()
+    file, old = (results.folder / "series" / f"{key}.parquet" for key in (rung.order.key, old_key(rung.order)))
+    return read_series(old if old.exists() and not file.exists() else file, quantities)
 
 
 def campaigns(root: str | Path) -> list[Listed]:

@@ -21,14 +21,14 @@ MATTERS = (
     "database.restore",
     "database.cores",
     "ladder.window",
-    "ladder.report_window",
+    "ladder.final_window",
     "ladder.checkpoints",
     "ladder.warm_up",
     "ladder.warm_up_limit",
     "ladder.users",
     "ladder.step",
     "ladder.climb_again",
-    "ladder.latency_share",
+    "ladder.fixed_rate_share",
     "ladder.stops",
 )
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the question, seed, repeats, meters, budget."""

@@ -18,7 +18,7 @@ SAME_RATE = 0.01
 
 class CampaignRow(Record):
     """One cell of one campaign. `against` is its NOPM at the knee against the first campaign's baseline; None for the baseline
-    itself, and where either has no report. `sentence` says it for people; `point` is what the report measured, "knee" or "fixed load".
+    itself, and where either has no final runs. `sentence` says it for people; `point` is what the final runs measured, "knee" or "fixed load".
 
     The mean latency stands beside: in open loop at `rate_per_s` where all cells had that one rate, else (`rate_per_s` None) in
     closed loop at the knee. A campaign sets its rate by its own lowest knee, so two campaigns rarely share one.

@@ -22,6 +22,7 @@ from kneebench.results.compare_plans import RESUME_IGNORES, plan_document, resum
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, KeptRung, read_kept, read_rung, write_kept
 from kneebench.results.lock import Lock, held
+from kneebench.results.upgrades import rename_files
 
 BRIEF = "brief.html"
 """Where `kneebench run` writes a campaign's brief, within its folder."""
@@ -57,6 +58,7 @@ class Store:
         remove_parts(folder)
         for name in _MEASURED:
             (folder / name).mkdir(exist_ok=True)
+            rename_files(folder / name)
         self._number = len(campaign_reader.rung_files(folder))
         self._there = _files(folder)
 
@@ -96,7 +98,7 @@ class Store:
 
     def differing(self, image: Mapping[str, str]) -> str:
         """What keeps this campaign from being gone on with: another kneebench or another image measured it; empty where both match."""
-        kept = {"kneebench": self._campaign.kneebench, "base image": self._campaign.image.get("key", "")}
+        kept = {"kneebench": self._campaign.kneebench, "base image": self._campaign.base_image.get("key", "")}
         now = {"kneebench": _version(), "base image": image.get("key", "")}
         return " and ".join(f"{name} changed: {kept[name]}, now {now[name]}" for name in kept if kept[name] and kept[name] != now[name])
 
@@ -114,12 +116,12 @@ class Store:
         return kept if kept and kept.order == order else None
 
     def climb(self, cell: Cell) -> Climb | None:
-        """The climb of a cell as it was put, if it ended: rungs of the report are not among its own."""
+        """The climb of a cell as it was put, if it ended: final runs are not among its own."""
         file = self._file("climbs", cell.id, "json")
         if not file.exists():
             return None
         rungs = campaign_reader.rungs_in(self.folder, self._workload)
-        own = campaign_reader.of_last_climb(r for r in rungs if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
+        own = campaign_reader.of_last_climb(r for r in rungs if r.order.cell == cell.id and r.order.phase not in ("final_run", "fixed_rate"))
         return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": own})
 
     def put(self, measured: StorableRung) -> None:
@@ -153,9 +155,9 @@ class Store:
                 self.put_note(f"{name} changed on {cell.storage} during the campaign: {was.get(name, 'not set')}, then {now.get(name, 'not set')}")
         self._change(settings={**self._campaign.settings, cell.id: tuple(settings)})
 
-    def put_image(self, facts: Mapping[str, str]) -> None:
+    def put_base_image(self, facts: Mapping[str, str]) -> None:
         """Keep the facts about the loaded image."""
-        self._change(image={**self._campaign.image, **facts})
+        self._change(base_image={**self._campaign.base_image, **facts})
 
     def put_servers(self, servers: Mapping[str, Whereabouts]) -> None:
         """Keep where the servers run, by storage."""

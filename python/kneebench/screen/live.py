@@ -40,7 +40,7 @@ class Picture:
 
 
 class Scrolling:
-    """Prints each rung, verdict and warning once, above the picture: the terminal keeps them all."""
+    """Prints each rung, stop result and warning once, above the picture: the terminal keeps them all."""
 
     def __init__(self, progress: Progress, console: Console) -> None:
         self._progress, self._console = progress, console

@@ -11,7 +11,7 @@ from kneebench.lab.host import host
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import Expected, rungs
-from kneebench.records import Event, Phase, Rung, Verdict
+from kneebench.records import Event, Phase, Rung, StopResult
 
 _FASTER, _SLOWER = 3.0, 4.0
 """The pace of what is measured may be so many times off what was expected: a first short rung says little."""
@@ -73,26 +73,26 @@ def rate(event: Event) -> str:
 
 
 def message_of(event: Event) -> str:
-    """A warning, or a verdict that fired or marks; empty for every other event.
+    """A warning, or a stop result that fired or marks; empty for every other event.
 
     >>> message_of(Event(kind="warning", doing="the clock jumped")), message_of(Event(kind="start", doing="restoring"))
     ('warning: the clock jumped', '')
     """
-    if event.kind == "verdict":
-        verdict = Verdict.model_validate(event.data)
-        return f"{event.doing}: {verdict.sentence}" if verdict.fired or verdict.mark else ""
+    if event.kind == "stop":
+        result = StopResult.model_validate(event.data)
+        return f"{event.doing}: {result.sentence}" if result.fired or result.flag else ""
     return f"warning: {event.doing}" if event.kind == "warning" else ""
 
 
 class Work:
-    """What was expected of a campaign, and how much of it is done: loading, each storage's climb, the report's rungs."""
+    """What was expected of a campaign, and how much of it is done: loading, each storage's climb, the final runs' rungs."""
 
     def __init__(self, plan: Plan, expected: Expected) -> None:
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
         self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(plan.database.cores) or host().cores)
-        self._report_rung_s = expected.report_s / max(1, 2 * plan.ladder.repeats * len(plan.storages))
+        self._report_rung_s = expected.final_runs_s / max(1, 2 * plan.ladder.repeats * len(plan.storages))
         self._climbs_left_s = dict.fromkeys(plan.storages, self._climb_s)
-        self._report_left_s = expected.report_s
+        self._report_left_s = expected.final_runs_s
 
     @property
     def left_s(self) -> float:
@@ -100,9 +100,9 @@ class Work:
         return self._load_s + sum(self._climbs_left_s.values()) + self._report_left_s
 
     def rung(self, storage: str, phase: str) -> float:
-        """Count a rung as done; how long it was expected to take. The last part of a climb is left until its verdicts are known."""
+        """Count a rung as done; how long it was expected to take. The last part of a climb is left until its stop_results are known."""
         self._load_s = 0.0
-        if phase in ("report", "latency"):
+        if phase in ("final_run", "fixed_rate"):
             self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
             return self._report_rung_s
         if storage in self._climbs_left_s:
@@ -133,7 +133,7 @@ class Progress:
         elif event.kind == "rung":
             self.lines.append(rung_line(Rung.model_validate(event.data["rung"]), self.storages))
             self._count(self.lines[-1], kept=bool(event.data.get("kept")))
-        elif event.kind == "verdict":
+        elif event.kind == "stop":
             self._work.climbed(event.doing)
 
     @property

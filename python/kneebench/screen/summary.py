@@ -51,7 +51,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "invalid_rungs": list(invalid_rungs(results)),
         "disturbances": list(disturbances(results)),
         "without_figure": list(without_figure(results)),
-        "answers": [summary.model_dump(mode="json") for summary in configuration_summaries(results)],
+        "configurations": [summary.model_dump(mode="json") for summary in configuration_summaries(results)],
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
         "rungs": [rung_line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs],
     }

@@ -55,7 +55,7 @@ class JsonLines:
 
 
 class PlainLines:
-    """A line for each thing begun, each rung and each verdict; for progress in between, one every ten seconds."""
+    """A line for each thing begun, each rung and each stop result; for progress in between, one every ten seconds."""
 
     def __init__(self, progress: Progress, out: TextIO) -> None:
         self._progress, self._out = progress, out
@@ -77,7 +77,7 @@ class PlainLines:
     def _text(self, event: Event) -> str:
         if event.kind == "rung":
             return plain(self._progress.lines[-1]) + (f"\n       {FEW_MEANS}" if self._progress.first_doubt else "")
-        if event.kind in ("verdict", "warning"):
+        if event.kind in ("stop", "warning"):
             return message_of(event)
         if event.kind == "progress" and self._progress.elapsed_s - self._told_s < _PLAIN_EVERY_S:
             return ""
@@ -93,7 +93,7 @@ class PlainLines:
 def plain(rung: RungLine) -> str:
     """A rung in one line.
 
-    >>> plain(RungLine("disk", "scout", 8, 81234.0, 0.0025, 0.0123, 0.0005, ""))
+    >>> plain(RungLine("disk", "search", 8, 81234.0, 0.0025, 0.0123, 0.0005, ""))
     'disk: search, 8 users: 81,234 NOPM, mean 2.5 ms, P99.9 12.3 ms, log write 500 µs'
     """
     doubt = "" if rung.p999_certain else f" ({FEW})"

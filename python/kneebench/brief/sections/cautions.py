@@ -25,7 +25,7 @@ def section(view: ViewModel) -> Section | None:
 
 BEHIND = {"a checkpoint started": CHECKPOINTS, "autovacuum finished on a table": ("tables.autovacuums",)}
 """What a database does behind its users, and the counters that tell of it."""
-REPORTED: dict[Phase, str] = {"report": "at the {point}", "latency": "at the fixed rate"}
+QUOTED_AT: dict[Phase, str] = {"final_run": "at the {point}", "fixed_rate": "at the fixed rate"}
 
 
 def _unequal(view: ViewModel, phase: Phase, what: str, counters: tuple[str, ...]) -> str:
@@ -36,20 +36,20 @@ def _unequal(view: ViewModel, phase: Phase, what: str, counters: tuple[str, ...]
     if len(shares) < 2:
         return ""
     each = formatting.listed([f"{number} of {len(windows[cell])} on {view.name(cell)}" for cell, number in held.items()])
-    return f"{REPORTED[phase].format(point=view.point)} {what} in {each}"
+    return f"{QUOTED_AT[phase].format(point=view.point)} {what} in {each}"
 
 
 def _elsewhere(view: ViewModel, climb: Climb) -> str:
-    """Where the report did not find again what the climb had seen at its knee."""
-    knee, scout = view.knees.get(climb.cell.id), knee_rung(climb)
-    if not knee or not scout or not climb.of("scout") or knee.nopm.low <= scout.tally.nopm <= knee.nopm.high:
+    """Where the final runs did not find again what the climb had seen at its knee."""
+    knee, searched = view.knees.get(climb.cell.id), knee_rung(climb)
+    if not knee or not searched or not climb.of("search") or knee.nopm.low <= searched.tally.nopm <= knee.nopm.high:
         return ""
-    share = knee.nopm.value / scout.tally.nopm - 1
+    share = knee.nopm.value / searched.tally.nopm - 1
     if abs(share) <= view.noise_floor(climb):
         return ""
     return (
-        f"{view.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {formatting.significant(scout.tally.nopm)} "
-        f"at {number_of_users(scout.users)}. The quoted figures are from the final runs; the choice of {view.point} is from the climb."
+        f"{view.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {formatting.significant(searched.tally.nopm)} "
+        f"at {number_of_users(searched.users)}. The quoted figures are from the final runs; the choice of {view.point} is from the climb."
     )
 
 
@@ -66,12 +66,12 @@ def _cautions(view: ViewModel) -> Iterator[str]:
         )
     if ladder.quick:
         yield (
-            f"Quick plan: a window of {formatting.time(ladder.report_window)} may miss checkpoints and the burst of full-page images after them. "
+            f"Quick plan: a window of {formatting.time(ladder.final_window)} may miss checkpoints and the burst of full-page images after them. "
             "It cannot show whether vacuum keeps up, a drive's steady state once its cache is full, or stability over hours."
         )
     yield from filter(None, (_elsewhere(view, climb) for climb in view.climbs))
     yield from (f"{view.name(climb.cell.id)}: {found.sentence}." for climb, found in view.drifts if found.matters)
-    if unequal := list(filter(None, (_unequal(view, phase, *what) for phase in REPORTED for what in BEHIND.items()))):
+    if unequal := list(filter(None, (_unequal(view, phase, *what) for phase in QUOTED_AT for what in BEHIND.items()))):
         yield f"Background work was spread unevenly over the windows and affects these comparisons: {'; '.join(unequal)}."
     if view.plan.database.restore == "clone":
         yield "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also for the log."

@@ -56,11 +56,11 @@ def _row(view: ViewModel, rung: Rung) -> Row:
             formatting.percent(rung.quantity("cache.hit_ratio")),
             formatting.count(rung.quantity("tables.dead_tuples")),
             formatting.time(rung.quantity("server.cpu_per_transaction")),
-            formatting.time(rung.quantity("client.cpu_per_transaction")),
-            formatting.time(rung.quantity("client.delay")),
+            formatting.time(rung.quantity("load_generator.cpu_per_transaction")),
+            formatting.time(rung.quantity("load_generator.delay")),
             formatting.time(rung.restore_s),
         ),
-        tone="plain" if rung.order.phase in ("report", "fixed") else "light",
+        tone="plain" if rung.order.phase in ("final_run", "fixed_load") else "light",
     )
 
 

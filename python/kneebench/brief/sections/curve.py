@@ -27,7 +27,7 @@ def section(view: ViewModel) -> Section | None:
 
 
 def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
-    rungs = {rung.users: rung for rung in climb.of("scout", "bisection", "fixed") if not rung.invalid and rung.tally.latency}
+    rungs = {rung.users: rung for rung in climb.of("search", "bisection", "fixed_load") if not rung.invalid and rung.tally.latency}
     return [
         {"name": view.name(climb.cell.id), "users": users, "nopm": rung.tally.nopm, "ms": rung.tally.latency.mean_s * 1e3}
         for users, rung in sorted(rungs.items())

@@ -1,14 +1,14 @@
-"""The row of big numbers, a verdict for each storage, and the campaign at a glance."""
+"""The row of big numbers, the stop reason of each storage, and the campaign at a glance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from kneebench.analysis.headline import foremost
-from kneebench.analysis.knee import metered, report_rungs
+from kneebench.analysis.knee import final_rungs, metered
 from kneebench.analysis.wording import FEW, FEW_MEANS, NO_DIFFERENCE, stop_reason, times_and_interval, times_with_interval
 from kneebench.brief import chart_theme, formatting
-from kneebench.brief.section import Column, Number, Row, Section, Table, Verdict
+from kneebench.brief.section import Column, Number, Row, Section, StopReason, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Estimate
 
@@ -24,7 +24,7 @@ def section(view: ViewModel) -> Section:
     """The campaign in half a page."""
     numbers = tuple(_numbers(view))[:4]
     tables = tuple(filter(None, (_at_the_knee(view), _at_the_rate(view))))
-    return Section(name="glance", title="At a glance", numbers=numbers, verdicts=tuple(_verdicts(view)), tables=tables)
+    return Section(name="glance", title="At a glance", numbers=numbers, stop_reasons=tuple(_stop_reasons(view)), tables=tables)
 
 
 def _numbers(view: ViewModel) -> Iterator[Number]:
@@ -58,14 +58,14 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
             )
 
 
-def _verdicts(view: ViewModel) -> Iterator[Verdict]:
+def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:
     for climb in view.climbs:
         if climb.rungs:
             id_ = climb.cell.id
-            yield Verdict(name=view.name(id_), colour=chart_theme.colour(view.place(id_)), sentence=verdict(view, climb))
+            yield StopReason(name=view.name(id_), colour=chart_theme.colour(view.place(id_)), sentence=stop_reason_sentence(view, climb))
 
 
-def verdict(view: ViewModel, climb: Climb) -> str:
+def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
     """What a storage did, what stopped it and what it was short of, in sentences."""
     knee, short = view.knees.get(climb.cell.id), view.bottlenecks.get(climb.cell.id)
     parts = []
@@ -73,7 +73,7 @@ def verdict(view: ViewModel, climb: Climb) -> str:
         mark = "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
         nopm = f"{formatting.significant(knee.nopm.value)} NOPM ({formatting.interval(knee.nopm)})"
         parts.append(f"{nopm} with {formatting.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
-    parts += [formatting.sentence(v.sentence) for v in climb.verdicts if v.fired or v.mark]
+    parts += [formatting.sentence(v.sentence) for v in climb.stop_results if v.fired or v.flag]
     parts += [short.sentence] if short else []
     return " ".join(parts) or "Partly measured; no stop reason yet."
 
@@ -92,7 +92,7 @@ def _at_the_knee(view: ViewModel) -> Table:
 
 def _knee_row(view: ViewModel, climb: Climb) -> Row:
     id_ = climb.cell.id
-    knee, log_write, against = view.knees.get(id_), metered(report_rungs(climb), "log.write_latency"), view.compared("nopm", id_)
+    knee, log_write, against = view.knees.get(id_), metered(final_rungs(climb), "log.write_latency"), view.compared("nopm", id_)
     ratio = "baseline" if view.is_base(climb) else _below(*times_and_interval(against.ratio)) if against else formatting.NOTHING
     return Row(
         cells=(

@@ -59,7 +59,7 @@ def _paired(view: ViewModel, best: Comparison | None) -> str:
 
 
 def _share(view: ViewModel) -> str:
-    """How hard that rate is for the slowest: the report's first turn decided it, and the repeats after it count too."""
+    """How hard that rate is for the slowest: the final runs' first turn decided it, and the repeats after it count too."""
     shares = {cell: one.share for cell, one in view.fixed_rate_latency.items() if one.share}
     if not shares:
         return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from kneebench.analysis.knee import metered, report_rungs
+from kneebench.analysis.knee import final_rungs, metered
 from kneebench.brief import chart_theme, formatting
 from kneebench.brief.labels import Point, marks, placed
 from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
@@ -25,7 +25,7 @@ def section(view: ViewModel) -> Section | None:
 
 
 def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
-    seen = {rung.users: rung.quantity("log.write_latency") for rung in climb.of("scout", "bisection", "fixed") if not rung.invalid}
+    seen = {rung.users: rung.quantity("log.write_latency") for rung in climb.of("search", "bisection", "fixed_load") if not rung.invalid}
     return [{"name": view.name(climb.cell.id), "users": users, "ms": value * 1e3} for users, value in sorted(seen.items()) if value]
 
 
@@ -51,7 +51,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
 
 
 def _at_the_knee(view: ViewModel, climb: Climb) -> str:
-    rungs = report_rungs(climb)
+    rungs = final_rungs(climb)
     took, commits = metered(rungs, "log.write_latency"), metered(rungs, "log.commits_per_flush")
     shared = f", {formatting.count(commits.value)} commits per flush" if commits else ""
     return f"{view.name(climb.cell.id)} {formatting.time(took.value)}{shared}" if took else ""
@@ -59,7 +59,7 @@ def _at_the_knee(view: ViewModel, climb: Climb) -> str:
 
 def _judged(view: ViewModel, above: list[str]) -> str:
     """Where the stop, which judges a shorter time than the window, saw the limit exceeded and the points drawn do not show it."""
-    exceeded = [view.name(c.cell.id) for c in view.climbs if any(v.stop == "log_latency" and (v.fired or v.mark) for v in c.verdicts)]
+    exceeded = [view.name(c.cell.id) for c in view.climbs if any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)]
     hidden = [name for name in exceeded if name not in above]
     return (
         f" The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on {formatting.listed(hidden)}."

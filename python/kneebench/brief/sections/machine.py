@@ -14,7 +14,7 @@ PLACE = 120
 
 def section(view: ViewModel) -> Section:
     """Host, drives and image."""
-    host, image = view.campaign.host, view.campaign.image
+    host, image = view.campaign.host, view.campaign.base_image
     facts = {
         "Processor": f"{host.cpu}, {formatting.plural(host.cores, 'core')}",
         "Memory": formatting.size(host.memory_bytes),

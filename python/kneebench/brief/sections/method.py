@@ -49,7 +49,7 @@ def _method(view: ViewModel) -> Iterator[str]:
     runs = f"Final runs: each {view.point} {formatting.plural(ladder.repeats, 'time')}{view.own_restore}, storages interleaved, "
     yield (
         (runs if ladder.repeats else f"Each {view.point} was measured once, without repeats: no interval, no latency at a fixed rate; ")
-        + f"windows of {formatting.time(ladder.report_window)}, warm-up {warm_up}; "
+        + f"windows of {formatting.time(ladder.final_window)}, warm-up {warm_up}; "
         + (
             f"at least {formatting.plural(ladder.checkpoints, 'whole checkpoint cycle')} per window."
             if ladder.checkpoints
@@ -60,13 +60,13 @@ def _method(view: ViewModel) -> Iterator[str]:
     yield f"Intervals are 95% CIs; the sampling unit is one {'restored run' if view.own_restore else 'run'}, never one second of it."
     began = f"{BEGAN[view.restored]}, and" if view.restored else "Every climb and repeat"
     yield f"{began} was warmed under load. {_pinned(view)}"
-    if view.campaign.image.get("schema_from") == "hammerdb" and view.restored in HAMMERDB:
+    if view.campaign.base_image.get("schema_from") == "hammerdb" and view.restored in HAMMERDB:
         yield f"{HAMMERDB[view.restored]}."
     yield f"{formatting.plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
 
 
 def _pinned(view: ViewModel) -> str:
-    server, client = view.plan.database.cores, view.plan.workload.client_cores
+    server, client = view.plan.database.cores, view.plan.workload.load_generator_cores
     kind = server_provenance.kind(view.plan)
     if kind == "simulated":
         return "The database was a model with its own cores and shared none with the load generator."

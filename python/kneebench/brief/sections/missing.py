@@ -27,12 +27,12 @@ def _lacks(view: ViewModel, climb: Climb) -> Iterator[str]:
         yield f"{name}: not measured yet."
         return
     if not climb.stopped_by:
-        climbed = climb.of("scout", "bisection", "fixed")
+        climbed = climb.of("search", "bisection", "fixed_load")
         there = f"{formatting.plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
         yield f"{name}: the climb is unfinished ({there}) and has no {view.point}."
         return
-    repeats, wanted = len(climb.of("report")), view.plan.ladder.repeats
+    repeats, wanted = len(climb.of("final_run")), view.plan.ladder.repeats
     if repeats < wanted:
         yield f"{name}: {repeats} of {wanted} final runs at the {view.point} are done; search rungs are never quoted instead."
-    if wanted and not climb.of("latency"):
+    if wanted and not climb.of("fixed_rate"):
         yield f"{name}: latency at the fixed rate was not measured."

@@ -15,7 +15,7 @@ from kneebench.records import Climb, Estimate
 
 PLACE = 20
 MOST_PANELS, MOST_BARS = 4, 36
-"""With more the scouting rungs are left to the table."""
+"""With more the search rungs are left to the table."""
 MOST_LINES = 2
 """Of a name above its panel; where one needs more, a legend has them all."""
 
@@ -24,8 +24,8 @@ def section(view: ViewModel) -> Section | None:
     """Bars for knees, lighter ones for the rungs that led there."""
     if view.base.cell.id not in view.knees:
         return None
-    scouts = sum(len(_lighter(climb)) for climb in view.climbs)
-    whole = len(view.climbs) <= MOST_PANELS and 0 < scouts <= MOST_BARS
+    search_rungs = sum(len(_lighter(climb)) for climb in view.climbs)
+    whole = len(view.climbs) <= MOST_PANELS and 0 < search_rungs <= MOST_BARS
     data = [bar for climb in view.climbs for bar in _bars(view, climb)]
     knees = [bar for bar in data if bar["kind"] == "knee"]
     levels = [_level(view, bar) for bar in knees]
@@ -53,9 +53,9 @@ def _level(view: ViewModel, bar: dict[str, Any]) -> Bar:
 
 
 def _lighter(climb: Climb) -> dict[int, float]:
-    """NOPM by users of the scout, where the report did not measure the same users."""
-    reported = {rung.users for rung in climb.of("report", "fixed")}
-    return {rung.users: rung.tally.nopm for rung in climb.of("scout", "bisection") if rung.users not in reported and not rung.invalid}
+    """NOPM by users of the search rungs, where the final runs did not measure the same users."""
+    reported = {rung.users for rung in climb.of("final_run", "fixed_load")}
+    return {rung.users: rung.tally.nopm for rung in climb.of("search", "bisection") if rung.users not in reported and not rung.invalid}
 
 
 def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:

@@ -10,10 +10,10 @@ from kneebench.records import Phase, Rung
 
 PLACE = 80
 PHASES: dict[Phase, str] = {
-    "warm_up": "warm-up", "scout": "search", "bisection": "search (bisection)", "drift": "drift check", "fixed": "first rung",
-    "latency": "fixed rate",
+    "warm_up": "warm-up", "search": "search", "bisection": "search (bisection)", "drift_check": "drift check", "fixed_load": "first rung",
+    "fixed_rate": "fixed rate",
 }  # fmt: skip
-"""A rung of the report is called by what it measured: the knee, or a fixed load."""
+"""A final run is called by what it measured: the knee, or a fixed load."""
 COLUMNS = (
     Column(title="Storage", number=False),
     Column(title="Rung", number=False),
@@ -45,13 +45,15 @@ def section(view: ViewModel) -> Section | None:
 def label(view: ViewModel, rung: Rung) -> str:
     """What a rung was for, with the number of its repeat."""
     phase, repeat = rung.order.phase, rung.order.repeat
-    return (view.point if phase == "report" else PHASES[phase]) + (f" {repeat}" if repeat and phase in ("report", "latency") else "")
+    return (view.point if phase == "final_run" else PHASES[phase]) + (f" {repeat}" if repeat and phase in ("final_run", "fixed_rate") else "")
 
 
 def _row(view: ViewModel, rung: Rung) -> Row:
     tally, base = rung.tally, view.knees.get(view.base.cell.id)
     closed = rung.order.rate_per_s is None
-    tone = "alarm" if rung.invalid or any(not check.passed for check in rung.checks) else "strong" if rung.order.phase in ("report", "fixed") else "light"
+    tone = (
+        "alarm" if rung.invalid or any(not check.passed for check in rung.checks) else "strong" if rung.order.phase in ("final_run", "fixed_load") else "light"
+    )
     return Row(
         cells=(
             view.name(rung.order.cell),

@@ -121,7 +121,9 @@ def _explained(error: OSError, source: Path, target: Path, how: str) -> Exceptio
         return PlanError(doing, seen="the file system is full", do="free disk space, or lower workload.warehouses")
     if how == "clone" and error.errno in (errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY):
         return PlanError(
-            doing, seen=f"reflinks are not supported here ({error.strerror})", do='put image_path and the storage on one XFS or btrfs, or set restore = "copy"'
+            doing,
+            seen=f"reflinks are not supported here ({error.strerror})",
+            do='put base_image_path and the storage on one XFS or btrfs, or set restore = "copy"',
         )
     return PlanError(doing, seen=f"{error.strerror}: {error.filename or ''}", do="check the permissions and the health of the storage")
 

@@ -161,7 +161,7 @@ class OwnPostgres:
 
     def _image_requirement(self) -> list[SpaceRequirement]:
         """Where the image will be written and how much; nothing where it is kept already."""
-        folder = self.plan.database.image_path.absolute()
+        folder = self.plan.database.base_image_path.absolute()
         if images.find(folder, self.recipe):
             return []
         return [SpaceRequirement(existing(folder), "base image", image_bytes(self.plan.workload.warehouses))]
@@ -181,13 +181,13 @@ class OwnPostgres:
     def _cloning(self) -> Iterator[Finding]:
         """A clone shares blocks with the image, so both must lie on one file system that can."""
         for name, storage in self.plan.storages.items() if self.plan.database.restore == "clone" else ():
-            image, there = mount_of(self.plan.database.image_path), mount_of(storage.path or Path())
+            image, there = mount_of(self.plan.database.base_image_path), mount_of(storage.path or Path())
             if image.source != there.source or there.type not in REFLINKING:
                 seen = f"the base image is on {image.source} ({image.type}), the storage on {there.source} ({there.type})"
                 yield Finding(level="error", subject=f"clone to {name!r}", seen=seen, do='put both on one XFS or btrfs, or set restore = "copy"')
 
     def _image_finding(self) -> Finding:
-        folder = self.plan.database.image_path.absolute()
+        folder = self.plan.database.base_image_path.absolute()
         if image := images.find(folder, self.recipe):
             return Finding(level="ok", subject="base image", seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused")
         [requirement] = self._image_requirement()
@@ -211,7 +211,7 @@ class OwnPostgres:
             )
         with self._launch() as launch:
             check_settings(launch, self.settings)
-            self._image = images.prepare(self.plan.database.image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
+            self._image = images.prepare(self.plan.database.base_image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
         return dict(self._image.facts)
 
     @contextlib.contextmanager

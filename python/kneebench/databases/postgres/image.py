@@ -80,7 +80,7 @@ def find(folder: Path, recipe: Recipe) -> Image | None:
     kept = folder / recipe.key
     if not os.path.lexists(kept):
         return None
-    again = f"remove it (rm -r {shlex.quote(str(kept))}) and run again to rebuild the base image, or set database.image_path"
+    again = f"remove it (rm -r {shlex.quote(str(kept))}) and run again to rebuild the base image, or set database.base_image_path"
     try:
         with Folder.at(kept) as there:
             require_ours(there.handle, kept, again)
@@ -88,9 +88,11 @@ def find(folder: Path, recipe: Recipe) -> Image | None:
                 require_ours(data.handle, data.path, again)
             return Image(kept, _facts(there, again))
     except PermissionError:
-        raise PlanError(f"opening the base image {kept}", seen="it belongs to another user", do="set database.image_path to a directory of your own") from None
+        raise PlanError(
+            f"opening the base image {kept}", seen="it belongs to another user", do="set database.base_image_path to a directory of your own"
+        ) from None
     except (FileNotFoundError, NotADirectoryError):
-        raise Refused(f"using {kept}", seen="it is not a base image", do="move it away, or set database.image_path") from None
+        raise Refused(f"using {kept}", seen="it is not a base image", do="move it away, or set database.base_image_path") from None
 
 
 def _facts(image: Folder, again: str) -> dict[str, str]:
@@ -123,7 +125,7 @@ def _alone(lock: Path, watch: Watch) -> Iterator[None]:
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
-        do = "set database.image_path to a directory that only you can write to"
+        do = "set database.base_image_path to a directory that only you can write to"
         raise PlanError(f"opening the lock of a base image, {lock}", seen=error.strerror or str(error), do=do) from error
     with os.fdopen(handle) as file:
         require_ours(handle, lock)
@@ -139,7 +141,9 @@ def _clear(left: Path) -> None:
     """Remove what a killed run left of a build (nobody else builds: we hold the lock)."""
     if not remove(left) and left.exists():
         raise Refused(
-            f"building the base image in {left}", seen="the directory exists and was not created by kneebench", do="move it away, or set database.image_path"
+            f"building the base image in {left}",
+            seen="the directory exists and was not created by kneebench",
+            do="move it away, or set database.base_image_path",
         )
 
 

@@ -8,14 +8,14 @@ from itertools import pairwise
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import Ladder, Part
-from kneebench.records import Rung, Verdict
+from kneebench.records import Rung, StopResult
 from kneebench.units import time
 
 STILL_TO_COME = 3
 """Rungs that the time must still allow before the climb takes another step: the step itself, the bisection, the first rung again."""
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
+def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     """Fires when the last rung had the plan's last number of users, or when three more rungs like it would exceed the time."""
     assert isinstance(limits, Ladder)
     last = _last_users(limits)
@@ -28,8 +28,8 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     elif needed_s > limits.budget:
         said = f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another step; the true knee may be higher"
     else:
-        return Verdict(stop="budget", fired=False, seen=seen, limit=limit, sentence=f"Within the budget: {seen} (limit {limit})")
-    return Verdict(stop="budget", fired=True, seen=seen, limit=limit, sentence=said)
+        return StopResult(stop="budget", fired=False, seen=seen, limit=limit, sentence=f"Within the budget: {seen} (limit {limit})")
+    return StopResult(stop="budget", fired=True, seen=seen, limit=limit, sentence=said)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import Errors, Part
-from kneebench.records import Rung, Verdict
+from kneebench.records import Rung, StopResult
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
+def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     """Fires when failed and unknown transactions are more than `share` of all started; retried ones that got through are none.
 
     A rung that started nothing has failed altogether.
@@ -23,7 +23,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     said = f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)} ({seen}; limit {limit})"
     if rungs[-1].tally.errors:
         said += f". First error: {rungs[-1].tally.errors[0].first}"
-    return Verdict(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=said)
+    return StopResult(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=said)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
