@@ -33,7 +33,9 @@ LADDER = {"users": [4, 128], "step": 1.15, "window": "30s", "final_window": "300
 QUICK = {**LADDER, "step": 1.5, "final_window": "30s", "repeats": 2}
 MODEL = {"cores": 8, "cpu_per_transaction": "40ms", "read_latency": "2ms", "log_latency": "5ms"}
 """Slow, so that a window of 5 minutes is quickly simulated."""
-PAGE = "from pathlib import Path; from kneebench.brief import Brief; from kneebench.results.view_model import load; Brief(load(Path({!r}))).write(Path({!r}))"
+PAGE = (
+    "from pathlib import Path; from kneebench.brief import Brief; from kneebench.results.campaign_reader import load; Brief(load(Path({!r}))).write(Path({!r}))"
+)
 
 
 def measure(size: Size) -> list[Ratio]:

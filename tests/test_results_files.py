@@ -31,7 +31,7 @@ from kneebench.results.parquet import connect, read_seconds, read_series, write_
 KILLED_HALFWAY = """
 import os, signal, sys
 from pathlib import Path
-from kneebench.results.atomic_write import write_whole
+from kneebench.results.atomic_write import write_atomically
 
 def half(part):
     with part.open("w") as out:
@@ -39,7 +39,7 @@ def half(part):
         out.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
-write_whole(Path(sys.argv[1]), half)
+write_atomically(Path(sys.argv[1]), half)
 """
 PUTS_FOR_EVER = """
 import sys

@@ -146,7 +146,7 @@ def test_a_rung_whose_delay_is_estimated_or_not_measured_says_so() -> None:
 
 def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
     tally = measured(Formula(client_cpu_share=0.9)).rung.tally.model_copy(update={"client_workers": 4})
-    busy = [tally.model_copy(update={"client_cores": cores}).client_busy for cores in (None, 8, 4, 2, 1)]
+    busy = [tally.model_copy(update={"client_cores": cores}).load_generator_busy for cores in (None, 8, 4, 2, 1)]
     assert busy == pytest.approx([0.225, 0.225, 0.225, 0.45, 0.9], rel=0.01)
     assert "busy" in invalid(Order(cell="disk", phase="final_run", users=8), tally.model_copy(update={"client_cores": 1}), 0.01)
 

@@ -50,11 +50,11 @@ def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(resu
     assert progress.left_s == EXPECTED.total_s
     for climb in results.climbs:
         for rung in climb.of("search", "bisection", "drift_check"):
-            progress.hear(Event(kind="rung", doing="", data={"rung": rung, "kept": True}))
+            progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": True}))
         for result in climb.stop_results:
-            progress.hear(Event(kind="stop", doing=climb.cell.storage, data=result.model_dump()))
+            progress.receive(Event(kind="stop", doing=climb.cell.storage, data=result.model_dump()))
     assert progress.left_s == pytest.approx(EXPECTED.final_runs_s)
-    progress.hear(Event(kind="rung", doing="", data={"rung": results.climbs[0].of("final_run")[0], "kept": True}))
+    progress.receive(Event(kind="rung", doing="", data={"rung": results.climbs[0].of("final_run")[0], "kept": True}))
     assert progress.left_s == pytest.approx(EXPECTED.final_runs_s * (1 - 1 / (2 * 3 * 2)))
 
 
@@ -64,7 +64,7 @@ def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -
     reported = results.climbs[0].of("final_run", "fixed_rate")
     for number, rung in enumerate(reported[:3]):
         clock.now_s = 10.0 + 100.0 * number  # each was expected to take 50 s
-        progress.hear(Event(kind="rung", doing="", data={"rung": rung, "kept": False}))
+        progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": False}))
     assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50))
     clock.now_s += 20
     assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50) - 20)
@@ -154,9 +154,9 @@ def test_plain_lines_explain_the_words_where_they_are_used_first(results: Result
 def test_loading_is_shown_with_its_rate_beside_the_time_left() -> None:
     event = loading({"rows": 250, "rows_total": 1000, "bytes": 10}, warehouses=20, elapsed_s=2.0)
     out, progress = StringIO(), Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock())
-    progress.hear(event)
+    progress.receive(event)
     assert "150 warehouses/min, 6 s remaining" in drawn(Picture(progress))
-    progress.hear(Event(kind="start", doing="restoring"))
+    progress.receive(Event(kind="start", doing="restoring"))
     assert "warehouses/min" not in drawn(Picture(progress))
     clock = Clock()
     watch = PlainLines(Progress(Plan.model_validate(make.PLAN), EXPECTED, clock), out)

@@ -102,7 +102,7 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
         raise KeyboardInterrupt
 
     with monkeypatch.context() as before:
-        before.setattr(measuring, "_tell", killed)
+        before.setattr(measuring, "_print_results", killed)
         first = call("run", "plan.toml")
     assert first.exit_code == 130
     (folder,) = folders()

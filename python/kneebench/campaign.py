@@ -1,6 +1,6 @@
 """The main flow: for each cell prepare, restore, climb, keep; then the knees again, properly.
 
-Start reading here. Measuring never prints (`watch` is told), and everything measured is kept before the
+Start reading here. Measuring never prints (`watch` receives the events), and everything measured is kept before the
 next thing begins, so that a campaign that was killed goes on at the next rung.
 """
 
@@ -93,7 +93,7 @@ class Bench:
         """Add users on one cell until something stops the climb; then the consistency conditions."""
         kept = self.store.climb(cell)
         for rung in kept.rungs if kept else ():
-            self.tell(rung, kept=True)
+            self.report_rung(rung, kept=True)
         climbed = kept or self._climbed(cell)
         for result in climbed.stop_results:
             self.watch(Event(kind="stop", doing=cell.storage, data=result.model_dump()))
@@ -115,7 +115,7 @@ class Bench:
                 place.load_again()
                 self.store.put_conditions(place.last, place.server.conditions(self.watch))
 
-    def tell(self, rung: Rung, *, kept: bool) -> None:
+    def report_rung(self, rung: Rung, *, kept: bool) -> None:
         """Tell the watcher of a rung: measured now, or kept from before."""
         self.watch(Event(kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept}))
 
@@ -162,7 +162,7 @@ class Restored:
             self._load = self._load or order
         rung = kept or self._measured(order)
         self.last = order
-        self.bench.tell(rung, kept=kept is not None)
+        self.bench.report_rung(rung, kept=kept is not None)
         return rung
 
     def _measured(self, order: Order) -> Rung:

@@ -1,7 +1,7 @@
-"""The references in docs/, written from what they describe: `make docs`.
+"""Docs generator: the reference pages in docs/, generated from the plan's schema and the commands (`make docs`).
 
-docs/plan.md comes from the plan's JSON Schema, docs/cli.md from each command's own help, so neither can say
-what is not so; a test compares the files with what is written here.
+docs/plan.md comes from the plan's JSON Schema, docs/cli.md from each command's own help, so neither can be
+out of date; a test compares the files with the generated text.
 """
 
 from __future__ import annotations

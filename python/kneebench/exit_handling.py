@@ -1,4 +1,4 @@
-"""How a command ends: every foreseen failure is a message on stderr and its own exit code, never a traceback."""
+"""Exit handling: every handled error is a message on stderr with its own exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-STOPPED = 130
-"""As a shell tells of a process that Ctrl-C ended: 128 + SIGINT."""
+INTERRUPTED = 130
+"""Exit code of a process that Ctrl-C ended: 128 + SIGINT."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FILES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP)
-"""What is wrong with a place that the user named, or that the environment names."""
+"""Error numbers that concern a path from the user or the environment."""
 
 
 class Commands(TyperGroup):
@@ -33,19 +33,19 @@ class Commands(TyperGroup):
         try:
             return super().invoke(context)
         except KeyboardInterrupt as stop:
-            _say(" ".join(["Interrupted.", *_notes(stop)]))
-            raise typer.Exit(STOPPED) from None
+            _print_message(" ".join(["Interrupted.", *_notes(stop)]))
+            raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             raise
         except Exception as error:
-            code = _told(error)
+            code = _report(error)
             if code is None:
                 raise
             raise typer.Exit(code) from None
 
 
 def _notes(error: BaseException) -> list[str]:
-    """What was added to an error on its way up (PEP 678): the command that resumes the campaign."""
+    """Notes on an error (PEP 678), such as the command that resumes the campaign."""
     return list(getattr(error, "__notes__", []))
 
 
@@ -59,52 +59,52 @@ def stop_at_sigterm() -> None:
 
 
 def end_at_once() -> None:
-    """From now on a signal ends the process by itself: there is nothing to put back, and Python's own end would print the interrupt."""
+    """Let a signal end the process at once: nothing is left to undo, and Python's shutdown would print the interrupt."""
     _handle((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
 
 
 def _handle(numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    """One that whoever started us had ignored stays so: `nohup` does that to SIGHUP."""
+    """Set a handler, except for signals that the parent process ignored: `nohup` does that to SIGHUP."""
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 def print_anything() -> None:
-    """A character that the terminal's encoding lacks is printed by its number: no answer shall fail at one."""
+    """Print a character that the terminal's encoding lacks as its number, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _told(error: Exception) -> int | None:
-    """Say what happened; the exit code, or None for what typer itself raises and tells (wrong options, leaving)."""
+def _report(error: Exception) -> int | None:
+    """Print the error and return its exit code; None for errors that typer prints itself (wrong options, exits)."""
     from kneebench.errors import KneebenchError, PlanError
 
     if type(error).__module__.startswith(("typer", "click")):
         return None
     if isinstance(error, KneebenchError):
-        _say("\n".join([str(error), *_notes(error)]))
+        _print_message("\n".join([str(error), *_notes(error)]))
         return error.exit_code
     if isinstance(error, OSError) and error.errno in _FULL:
-        _say("\n".join([f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space", *_notes(error)]))
+        _print_message("\n".join([f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space", *_notes(error)]))
         return PlanError.exit_code
     if isinstance(error, OSError) and error.errno in _FILES and error.filename:
-        _say("\n".join([f"cannot use {error.filename}: {error.strerror}; choose another path, or correct this one", *_notes(error)]))
+        _print_message("\n".join([f"cannot use {error.filename}: {error.strerror}; choose another path, or correct this one", *_notes(error)]))
         return PlanError.exit_code
-    unforeseen = f"internal error: {type(error).__name__}: {error}\nPlease report it with the traceback in {_keep(error)}"
-    _say("\n".join([unforeseen, *_notes(error)]))
+    unforeseen = f"internal error: {type(error).__name__}: {error}\nPlease report it with the traceback in {_save_traceback(error)}"
+    _print_message("\n".join([unforeseen, *_notes(error)]))
     return KneebenchError.exit_code
 
 
-def _say(message: str) -> None:
+def _print_message(message: str) -> None:
     from kneebench.visible import visible
 
     print(visible(f"kneebench: {message}"), file=sys.stderr)
 
 
-def _keep(error: Exception) -> Path:
-    """Write the traceback where the user's programs keep their state (XDG base directories), or else with temporary files."""
+def _save_traceback(error: Exception) -> Path:
+    """Write the traceback to the user's state directory (XDG base directories), or else to a temporary file; return its path."""
     text = "".join(traceback.format_exception(error))
     try:
         folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kneebench" / "tracebacks"

@@ -1,4 +1,4 @@
-"""What `check` finds before anything starts: what is missing on this machine, what would be written where, how long it takes."""
+"""Preflight checks of `check` and `run`: missing prerequisites, paths to be written, disk space, duration."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kneebench.screen.progress import left
 
 _WAREHOUSES_PER_USER = 4
 """methods: sizing; the SanDisk test had 2,500 for 601 users, 4.16."""
-_CORES_TOLD = 16
-"""Of those that are not there."""
+_CORES_SHOWN = 16
+"""Most cores that a finding lists."""
 
 
 def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Finding, ...]:
-    """Everything worth knowing before the plan is run; changes nothing. The engine's own findings come first."""
+    """All findings on a plan before it runs; changes nothing. The engine's findings come first."""
     machine = host()
     return (
         *engine.findings(),
@@ -42,29 +42,29 @@ def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Find
 
 
 def load_now(plan: Plan) -> Finding:
-    """What the machine is doing at this moment, over about a second: a run beside it would measure that too."""
+    """A finding on the machine's current load, measured for about a second."""
     cores = plan.database.cores or sorted(_allowed_cores())
     return _load_finding(present_load(cores), len(cores))
 
 
 def _load_finding(seen: PresentLoad, cores: int) -> Finding:
     names = ", ".join(f"{name} {100 * used:.0f}% of one" for name, used in seen.largest)
-    said = f"processes use {100 * seen.busy:.0f}% of {cores} core{'' if cores == 1 else 's'} now" + (f" ({names})" if names else "")
-    said += f"; the hypervisor takes {100 * seen.stolen:.0f}%"
+    sentence = f"processes use {100 * seen.busy:.0f}% of {cores} core{'' if cores == 1 else 's'} now" + (f" ({names})" if names else "")
+    sentence += f"; the hypervisor takes {100 * seen.stolen:.0f}%"
     if seen.busy <= OTHERS_BUSY and seen.stolen <= STEAL:
-        return Finding(level="ok", subject="load", seen=said)
+        return Finding(level="ok", subject="load", seen=sentence)
     limits = f"limits {100 * OTHERS_BUSY:.0f}% and {100 * STEAL:.0f}%"
     do = "stop these processes or run at a quieter time: a run now would measure them too"
-    return Finding(level="warning", subject="load", seen=f"{said} ({limits})", do=do)
+    return Finding(level="warning", subject="load", seen=f"{sentence} ({limits})", do=do)
 
 
 def shelves() -> dict[str, list[str]]:
-    """The names of parts that a plan may use, by the key that takes them: what the plan's reader checks against."""
+    """Names of components by the plan key that takes them; the plan reader checks against these."""
     return {"database.engine": catalogue.names("engine"), "meters": catalogue.names("meter")}
 
 
 def read_plan(path: str | Path) -> Plan:
-    """The plan in a TOML file. Raises PlanError with everything that is wrong with it: file, line, key, what is allowed."""
+    """The plan in a TOML file. Raises PlanError with all errors: file, line, key, allowed values."""
     return reader.read_plan(path, shelves())
 
 
@@ -85,14 +85,14 @@ def _parts(plan: Plan) -> Iterator[Finding]:
 
 
 def _cores(plan: Plan, machine: Host) -> Iterator[Finding]:
-    database, client = set(plan.database.cores), set(plan.workload.load_generator_cores)
-    absent = sorted(core for core in database | client if core not in _allowed_cores())
+    database, generator = set(plan.database.cores), set(plan.workload.load_generator_cores)
+    absent = sorted(core for core in database | generator if core not in _allowed_cores())
     if absent:
-        seen = f"not available to this process: core {', '.join(map(str, absent[:_CORES_TOLD]))}{', ...' if absent[_CORES_TOLD:] else ''}"
+        seen = f"not available to this process: core {', '.join(map(str, absent[:_CORES_SHOWN]))}{', ...' if absent[_CORES_SHOWN:] else ''}"
         yield Finding(level="error", subject="database.cores, workload.load_generator_cores", seen=seen, do=f"use cores from {sorted(_allowed_cores())}")
-    if database and client and database & client:
+    if database and generator and database & generator:
         yield Finding(
-            level="warning", subject="cores", seen=f"database and load generator share {sorted(database & client)}", do="assign separate cores to each"
+            level="warning", subject="cores", seen=f"database and load generator share {sorted(database & generator)}", do="assign separate cores to each"
         )
     yield Finding(level="ok", subject="machine", seen=f"{machine.cores} cores, {units.size(machine.memory_bytes)} of memory, Linux {machine.kernel}")
 
@@ -112,7 +112,7 @@ def _data(plan: Plan, machine: Host) -> Iterator[Finding]:
 
 
 def _drives(plan: Plan) -> Iterator[Finding]:
-    """Two storages on one drive compare nothing, unless that is meant (a setting, a file system)."""
+    """Warnings for storages on the same drive: they compare nothing, unless that is intended (a setting, a file system)."""
     on: dict[str, list[str]] = {}
     for name, storage in plan.storages.items():
         if storage.path:
@@ -123,7 +123,7 @@ def _drives(plan: Plan) -> Iterator[Finding]:
 
 
 def _place(path: Path) -> str:
-    """A drive by its name, whatever path on it; where there is none (tmpfs, a network file system) the file system."""
+    """Name of the drive of a path; without a drive (tmpfs, a network file system) the file system."""
     drive = drive_of(path)
     return f"drive, {', '.join(drive.real) or drive.name}" if drive else f"file system, {mount_of(path).point}"
 
@@ -143,7 +143,7 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
 
 
 def _others(journal: Journal) -> Iterator[Finding]:
-    """Two campaigns at once on one machine measure each other."""
+    """A refusal while another kneebench run is active: the two would disturb each other."""
     if others := journal.others():
         pids = ", ".join(map(str, sorted({entry.owner for entry in others})))
         seen = f"another kneebench run is active (PID {pids}); the two would disturb each other"
@@ -165,5 +165,5 @@ def _duration(plan: Plan, machine: Host) -> Finding:
     parts = expected(plan, machine)
     if plan.simulated:
         return Finding(level="ok", subject="duration", seen="a few seconds: the clock is simulated", takes_s=parts.total_s)
-    told = f"loading {left(parts.load_s)} (once), climbs {left(parts.climbs_s)}, final runs {left(parts.final_runs_s)}"
-    return Finding(level="ok", subject="duration", seen=f"about {left(parts.total_s)}: {told}", takes_s=parts.total_s)
+    breakdown = f"loading {left(parts.load_s)} (once), climbs {left(parts.climbs_s)}, final runs {left(parts.final_runs_s)}"
+    return Finding(level="ok", subject="duration", seen=f"about {left(parts.total_s)}: {breakdown}", takes_s=parts.total_s)

@@ -84,14 +84,14 @@ def ratio_of(climb: Climb, against: Climb, quantity: ComparedQuantity, *, interl
     floor = noise_floor((climb, against), quantity)
     beyond = abs(log(ratio.value)) > log(1 + floor)
     differs = beyond and not ratio.low <= 1 <= ratio.high
-    said = f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))} {what}"
+    sentence = f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))} {what}"
     if not differs:
         scattered = f"within the noise floor of {percent(floor)}" if floor < 1 else "repeats of one storage differ by more than 2x"
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
         why = unsure if beyond else scattered
-        said = f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {called(against)} {times_with_interval(ratio)}, {why}"
+        sentence = f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {called(against)} {times_with_interval(ratio)}, {why}"
     return Comparison(
-        quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=said
+        quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=sentence
     )  # fmt: skip
 
 

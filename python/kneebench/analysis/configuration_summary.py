@@ -1,4 +1,4 @@
-"""The answer for one storage, gathered from the analysis: a column of the answer table, in a terminal, in a notebook, in --json."""
+"""Configuration summary: the figures of one storage, as a column of the summary table in a terminal, a notebook or --json."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kneebench.records import Campaign, Climb, Estimate, Record, Results
 
 
 class FixedRate(Record):
-    """A storage's latency in open loop at the rate that all storages share; `share`: that rate against the storage's own knee. Percentiles are from the
-    merged histogram; `p999_certain`: at least 100 samples lie beyond it."""
+    """Latency of a storage in open loop at the fixed rate of all storages. `share`: that rate as a fraction of the storage's own knee.
+    Percentiles are from the merged histogram; `p999_certain`: at least 100 samples exceed it."""
 
     rate_per_s: float
     share: float | None
@@ -25,8 +25,7 @@ class FixedRate(Record):
 
 
 class ConfigurationSummary(Record):
-    """A storage's knee (or what it did at the load that the plan fixed: `point`), what stopped it, and its latency at the fixed rate; None where not
-    measured.
+    """Knee of a storage (or its fixed load: `point`), its stop reason and its latency at the fixed rate; None if not measured.
 
     `mean_s`, `p999_s` and `log_write_s` belong to `nopm`: they are of the same rungs, in closed loop.
     """
@@ -46,7 +45,7 @@ class ConfigurationSummary(Record):
 
 
 def configuration_summaries(results: Results) -> list[ConfigurationSummary]:
-    """One answer a climb, in the order measured."""
+    """One summary per climb, in the order measured."""
     return [_summary(climb, point(results.campaign)) for climb in results.climbs]
 
 
@@ -70,7 +69,7 @@ def _summary(climb: Climb, at: str) -> ConfigurationSummary:
 
 
 def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]]]:
-    """The answer table: a row's name, and its cell for each storage."""
+    """Rows of the summary table: the row's name, and one text per storage."""
     yield f"{found[0].point}, users", [shown_users(summary.users) for summary in found]
     yield "NOPM", [shown_count(summary.nopm) for summary in found]
     yield "TPM", [shown_count(summary.tpm) for summary in found]
@@ -83,7 +82,7 @@ def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]
 
 
 def _at_the_fixed_rate(point: str, found: Sequence[FixedRate | None]) -> Iterator[tuple[str, list[str]]]:
-    """A block of its own: these latencies belong to no NOPM above."""
+    """A separate block: these latencies belong to no NOPM above."""
     rate = next((one.rate_per_s for one in found if one), None)
     if rate is None:
         return
@@ -107,7 +106,7 @@ def shown_users(users: Estimate | None) -> str:
 
 
 def _range(value: Estimate, written: Callable[[float], str]) -> str:
-    """The interval; one or two runs that scatter allow none that says anything."""
+    """The interval in words; one or two runs that scatter allow none."""
     return f"{written(value.low)} to {written(value.high)}" if known(value) else "one run, no interval" if value.n == 1 else "interval unknown"
 
 
@@ -119,13 +118,13 @@ def shown_count(value: Estimate | None) -> str:
 
 
 def point(campaign: Campaign) -> str:
-    """What a campaign's final runs measure: a knee that a climb found, or the load that the plan fixed."""
+    """The name of what the final runs measure: "knee", or "fixed load" if the plan sets the number of users."""
     ladder = campaign.plan.get("ladder")
     return "fixed load" if isinstance(ladder, dict) and isinstance(ladder.get("users"), int) else "knee"
 
 
 def as_html(results: Results) -> str:
-    """The answer table for a notebook, with the campaign's question as its caption."""
+    """The summary table for a notebook, with the campaign's question as its caption."""
     found = configuration_summaries(results)
     head = "".join(f"<th>{escape(one.storage)}</th>" for one in found)
     body = "".join(f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for name, cells in rows(found) if name)

@@ -78,8 +78,8 @@ def _sentence(one: Disturbance, quoted: dict[str, list[Rung]]) -> Iterator[str]:
     what = next(what for rungs in quoted.values() for share, what in _seen(one, rungs) if share > one.limit)
     each = "; " + ", ".join(f"{cell} {len(some)}" for cell, some in beyond.items()) if len(beyond) > 1 else ""
     runs = sum(len(rungs) for rungs in quoted.values())
-    said = f"{one.who} up to {100 * max(shares):.0f}% of {what} in {len(shares)} of {runs} quoted runs"
-    yield f"{said[0].upper()}{said[1:]} (limit {100 * one.limit:.0f}%{each})."
+    sentence = f"{one.who} up to {100 * max(shares):.0f}% of {what} in {len(shares)} of {runs} quoted runs"
+    yield f"{sentence[0].upper()}{sentence[1:]} (limit {100 * one.limit:.0f}%{each})."
 
 
 def _seen(one: Disturbance, rungs: Sequence[Rung]) -> list[tuple[float, str]]:

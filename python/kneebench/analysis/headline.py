@@ -1,4 +1,4 @@
-"""A campaign's one finding: the title of its brief, and the subtitle with its intervals."""
+"""Headline of a campaign: the title of its brief, and the subtitle with its intervals."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ def headline(results: Results) -> str:
     where no NOPM differs, a mean latency at the fixed rate that does. One cell alone gives its knee; a campaign without final runs
     says so. What limits the finding stands in the title too ("simulated", "data cached").
     """
-    said = _fitting(results, LONGEST - len(_SIMULATED) * results.campaign.simulated)
-    return f"{_SIMULATED}{said}" if results.campaign.simulated else said
+    sentence = _fitting(results, LONGEST - len(_SIMULATED) * results.campaign.simulated)
+    return f"{_SIMULATED}{sentence}" if results.campaign.simulated else sentence
 
 
 def subtitle(results: Results) -> str:
-    """The intervals behind the title, and what else was compared; empty where nothing was measured."""
+    """Intervals of the title's figures, and the other comparisons; empty if nothing was measured."""
     if main := _main(results):
-        said = _behind(main)
+        sentence = _behind(main)
     else:
         knees = [found for climb in results.climbs if (found := knee(climb))]
-        said = f"NOPM: {CI} {_counts(knees[0])}" if knees else ""
+        sentence = f"NOPM: {CI} {_counts(knees[0])}" if knees else ""
     cached = "Data cached: this tests the log and write-back, not reads" if data_cached(results.climbs) else ""
-    return ". ".join(filter(None, (said, cached)))
+    return ". ".join(filter(None, (sentence, cached)))
 
 
 def data_cached(climbs: Sequence[Climb]) -> bool:
-    """True where device reads at the knee were measured somewhere and were nowhere above 0.1 per transaction."""
+    """True if device reads at the knee were measured and were nowhere above 0.1 per transaction."""
     seen = [r.quantity("device.reads_per_transaction") for climb in climbs for r in final_rungs(climb)]
     measured = [reads for reads in seen if reads is not None]
     return bool(measured) and max(measured) < HARDLY_ANY_READS
 
 
 def foremost(compared: Sequence[Comparison]) -> Comparison | None:
-    """The comparison of NOPM that a campaign is about: of those that differ the one farthest from 1; None where nothing is compared."""
+    """The main comparison of NOPM: among those that differ, the one farthest from 1; None without comparisons."""
     return max((c for c in compared if c.quantity == "nopm"), key=lambda c: (c.differs, abs(log(c.ratio.value))), default=None)
 
 
@@ -75,7 +75,7 @@ def _main(results: Results) -> _Main | None:
 
 
 def _fitting(results: Results, longest: int) -> str:
-    """The first wording that is short enough, else the shortest: each says less than the one before."""
+    """The first wording that is short enough, else the shortest: each contains less than the one before."""
     cached = f" ({CACHED})" if data_cached(results.climbs) else ""
     wordings = [f"{title}{cached}" for title in _titles(results)]
     return next((one for one in wordings if len(one) <= longest), min(wordings, key=len))
@@ -103,7 +103,7 @@ def _titles(results: Results) -> Iterator[str]:
 
 
 def _behind(main: _Main) -> str:
-    """Intervals: what differs first."""
+    """Intervals of the subtitle; quantities that differ come first."""
     at = f" at {count(rate)} transactions/s" if (rate := _rate_per_s(main.cell)) else ""
     parts = [_part(main.best, NOPM.called.format(place(main.cell)), "")]
     if main.latency:

@@ -1,4 +1,4 @@
-"""What a configuration does within a limit on some quantity."""
+"""NOPM under a limit on some quantity, such as a latency."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from kneebench.records import Rung
 
 
 def nopm_within_limit(rungs: Sequence[Rung], quantity: str, limit: float) -> float | None:
-    """The most New-Orders a minute of the rungs in which the quantity was not above its limit; None: in no rung."""
+    """Highest NOPM among the rungs whose quantity did not exceed the limit; None if there is no such rung."""
     return max((r.tally.nopm for r in rungs if (seen := r.quantity(quantity)) is not None and seen <= limit), default=None)

@@ -1,4 +1,4 @@
-"""How the analysis puts a ratio into words: "2.5x", never "1.5x more"; never without what it is of."""
+"""Wording of ratios, phases and stop reasons: "2.5x", never "1.5x more"."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from math import isfinite
 from kneebench.records import Estimate, Phase
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
-"""The fair-use line, under everything that people are shown."""
+"""The fair-use line, under every result for people."""
 FEW = "n too small"
-"""What stands beside a percentile that too few samples lie beyond (methods: latency)."""
+"""Text beside a percentile that too few samples exceed (docs/method.md, latency)."""
 FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
 NO_DIFFERENCE = "No difference shown"
-"""Said before any ratio that is within its noise."""
+"""Text before any ratio that is within its noise."""
 STOPS = {"invalid": "invalid rung"}
 """Names of stop reasons for people, where they are not the name in the plan and in files with spaces."""
 WIDEST = 10
-"""An interval of one run or two that reaches beyond so many times the value tells nothing, and is not printed as if it did."""
+"""An interval from one or two runs is not printed if it reaches beyond this many times the value."""
 
 
 def known(of: Estimate) -> bool:
-    """False for an interval that only says that there were too few runs."""
+    """False for an interval that is too wide to use because there were too few runs."""
     return of.n > 2 or of.high <= WIDEST * of.value
 
 
@@ -62,7 +62,7 @@ def times_and_interval(ratio: Estimate) -> tuple[str, str]:
 
 
 def named(phase: Phase) -> str:
-    """What a rung is for, as people write it.
+    """Name of a phase for people.
 
     >>> named("warm_up"), named("final_run")
     ('warm-up', 'final run')
@@ -71,7 +71,7 @@ def named(phase: Phase) -> str:
 
 
 def stop_reason(stop: str) -> str:
-    """What ended a climb, as people write it.
+    """Name of a stop reason for people.
 
     >>> stop_reason("log_latency"), stop_reason("invalid")
     ('log latency', 'invalid rung')
@@ -80,7 +80,7 @@ def stop_reason(stop: str) -> str:
 
 
 def capital(text: str) -> str:
-    """The text as a sentence or a title begins.
+    """The text with a capital at the beginning.
 
     >>> capital("slow drive: 2.0x")
     'Slow drive: 2.0x'
@@ -89,7 +89,7 @@ def capital(text: str) -> str:
 
 
 def possessive(name: str) -> str:
-    """Whose something is.
+    """Possessive form of a name.
 
     >>> possessive("disk"), possessive("2 drives")
     ("disk's", "2 drives'")
@@ -98,7 +98,7 @@ def possessive(name: str) -> str:
 
 
 def number_of_users(users: float) -> str:
-    """So many users.
+    """Number of users in words.
 
     >>> number_of_users(1), number_of_users(1601)
     ('1 user', '1,601 users')

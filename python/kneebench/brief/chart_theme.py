@@ -1,4 +1,4 @@
-"""How charts look: one font stack, one palette, dark text, light grid; the same colour and shape for a cell in every figure."""
+"""Chart theme: one font stack, one palette, dark text, light grid; a cell has the same colour and shape in every figure."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
-"""Fonts that are there: a page that is read offline, years later, can load none."""
+"""Fonts of the reader's system: a page that is read offline, years later, can load none."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#E69F00", "#4D4D4D", "#882255")
 """Okabe and Ito's palette ("Color Universal Design", 2008), two of them darkened for lines on white: told apart by colour-blind readers."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge")
 READ, WRITTEN, LOG = "#E69F00", "#0072B2", "#4D4D4D"
 INK, FAINT, LINE, ALARM = "#1f2933", "#52606d", "#e4e7eb", "#b42318"
 ARROW: dict[str, Any] = {"filled": True, "color": INK, "size": 60, "opacity": 1}
-"""Where a whisker is cut off."""
+"""Mark for a whisker that is cut off."""
 DIRECT = 4
 """Up to so many lines are named where they end,"""
 SHORT, LONG = 16, 22
 """and only where no name has more than so many characters; with more than so many, names in a legend stand below each other."""
 WIDTH, HEIGHT = 440, 260
-"""Of a plot in pixels: half a page, and still legible on a telephone."""
+"""Size of a plot in pixels: half a page, and still legible on a phone."""
 PADDING = {"left": 14, "right": 24, "top": 4, "bottom": 4}
 """Room for a reader's font that is wider than the one that a chart was measured with (DejaVu Sans takes 15% more than Arial)."""
 
@@ -50,7 +50,7 @@ def config() -> dict[str, Any]:
 
 
 def legend(names: Sequence[str], symbol: str = "stroke") -> Any:
-    """Names that do not stand at their lines: below each other where they are long."""
+    """Legend for names that are not beside their lines; long names are one per row."""
     import altair
 
     columns = 2 if max(map(len, names)) <= LONG else 1
@@ -59,9 +59,9 @@ def legend(names: Sequence[str], symbol: str = "stroke") -> Any:
 
 @contextlib.contextmanager
 def without_validation() -> Iterator[None]:
-    """Charts made within are not held against Vega-Lite's schema, again and again as they grow: that took half of a brief's time.
+    """Charts made within are not validated against Vega-Lite's schema at every step, which took half of a brief's time.
 
-    The tests hold every finished specification against it.
+    The tests validate every finished specification.
     """
     from altair.utils import schemapi
 

@@ -1,4 +1,4 @@
-"""Numbers as the brief prints them: with so many digits as they are sure of, and their unit."""
+"""Formatting of numbers in the brief: at most three digits, with their unit."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kneebench.analysis.wording import FEW
 from kneebench.records import Estimate, Latency
 
 NOTHING = "–"
-"""What stands where nothing was measured: never 0."""
+"""Text for a value that was not measured: never 0."""
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with so many digits, thousands apart.
+    """A number with this many significant digits and thousands separators.
 
     >>> significant(33908.2), significant(0.01234), significant(1480000), significant(0)
     ('33,900', '0.0123', '1,480,000', '0')
@@ -88,7 +88,7 @@ def percent(share: float | None) -> str:
 
 
 def percentile(value_s: float, certain: bool) -> str:
-    """A percentile, and in words where too few samples lie beyond it (methods: latency).
+    """A percentile, with a note if too few samples exceed it (docs/method.md, latency).
 
     >>> percentile(0.0202, True), percentile(0.0202, False)
     ('20.2 ms', '20.2 ms (n too small)')

@@ -1,4 +1,4 @@
-"""Whose server was measured, where it ran, and how its database was really restored."""
+"""Server provenance: whose server was measured, where it ran, and how its database was restored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HERE = frozenset(["localhost", "127.0.0.1", "::1"])
 
 
 def kind(plan: Plan) -> Kind:
-    """A server that kneebench ran, one by URL that ran already, or a model."""
+    """Kind of server: managed ("own"), external ("url") or a model."""
     if plan.simulated:
         return "simulated"
     return "url" if any(plan.urls.values()) else "own"

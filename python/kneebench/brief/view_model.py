@@ -1,4 +1,4 @@
-"""A campaign read for its brief: every question that sections ask is answered here, once."""
+"""Report view model: all values that the sections of a brief need, each computed once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Failed(NamedTuple):
 
 
 class ViewModel:
-    """The campaign's cells in running order, and what the analysis says of them."""
+    """The campaign's cells in running order, and their analysis."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -47,17 +47,17 @@ class ViewModel:
 
     @cached_property
     def title(self) -> str:
-        """The campaign's one finding."""
+        """The campaign's headline."""
         return headline(self.results)
 
     @cached_property
     def subtitle(self) -> str:
-        """The intervals behind it, and what else was compared."""
+        """The intervals of the headline, and the other comparisons."""
         return subtitle(self.results)
 
     @cached_property
     def disturbances(self) -> tuple[str, ...]:
-        """What disturbed the quoted runs from outside: it stands under the title and is the first caveat."""
+        """Outside disturbances of the quoted runs, for under the title and as the first caveat."""
         return disturbance.disturbances(self.results)
 
     @cached_property
@@ -72,12 +72,12 @@ class ViewModel:
 
     @cached_property
     def bottlenecks(self) -> dict[str, Bottleneck]:
-        """By cell: what was short at its knee."""
+        """By cell: its bottleneck at the knee."""
         return {climb.cell.id: bottleneck(climb) for climb in self.climbs if self.at_the_knee(climb)}
 
     @cached_property
     def fixed_rate_latency(self) -> dict[str, FixedRateLatency]:
-        """By cell: latency in open loop at the rate that all cells were given."""
+        """By cell: latency in open loop at the fixed rate."""
         return {climb.cell.id: found for climb in self.climbs if (found := fixed_rate_latency(climb))}
 
     @cached_property
@@ -92,7 +92,7 @@ class ViewModel:
 
     @cached_property
     def invalid(self) -> tuple[Rung, ...]:
-        """Rungs that measured something else than the database."""
+        """Rungs that must not be used."""
         return tuple(rung for climb in self.climbs for rung in climb.rungs if rung.invalid)
 
     @cached_property
@@ -107,7 +107,7 @@ class ViewModel:
 
     @property
     def restored(self) -> str:
-        """How each climb and repeat got its database; empty where that was not kept."""
+        """The way in which each climb and repeat got its database; empty if unknown."""
         return server_provenance.restored(self.campaign, self.plan)
 
     @property
@@ -125,12 +125,12 @@ class ViewModel:
         return climb.cell.storage == baseline(self.results)
 
     def noise_floor(self, climb: Climb) -> float:
-        """By how much two runs of one thing differ here: no smaller difference is claimed."""
+        """Difference between two runs of the same configuration; no smaller difference is claimed."""
         return noise_floor((climb,), NOPM)
 
     @cached_property
     def drifts(self) -> tuple[tuple[Climb, Drift], ...]:
-        """The climbs whose first rung was measured again last, and what that showed."""
+        """The climbs that have a drift check, and its result."""
         return tuple((climb, found) for climb in self.climbs if (found := drift(climb, self.noise_floor(climb))))
 
     def compared(self, quantity: str, cell: str) -> Comparison | None:
@@ -138,7 +138,7 @@ class ViewModel:
         return next((c for c in self.comparisons if c.quantity == quantity and c.cell == cell), None)
 
     def name(self, cell: str) -> str:
-        """A cell as people call it: its storage, and its constraint where there is one."""
+        """Name of a cell: its storage, and its constraint if there is one."""
         found = next(climb.cell for climb in self.climbs if climb.cell.id == cell)
         return f"{found.storage}, {found.constraint}" if found.constraint else found.storage
 
@@ -152,17 +152,17 @@ class ViewModel:
 
     @property
     def names(self) -> list[str]:
-        """All cells as people call them."""
+        """Names of all cells."""
         return [self.name(climb.cell.id) for climb in self.climbs]
 
     @property
     def direct(self) -> bool:
-        """Few enough cells for each to be told in a title or a caption."""
+        """True for few enough cells to name each in a title or a caption."""
         return len(self.climbs) <= chart_theme.DIRECT
 
     @property
     def named_at_lines(self) -> bool:
-        """Names short enough to stand at their lines, too."""
+        """True if the names are also short enough to be beside their lines."""
         return self.direct and max(map(len, self.names)) <= chart_theme.SHORT
 
     @property
@@ -172,7 +172,7 @@ class ViewModel:
 
     @cached_property
     def shared(self) -> dict[str, tuple[str, ...]]:
-        """By cell the notes that all of its rungs have: they are said once, by `notes`."""
+        """By cell: the notes that all of its rungs have; `notes` prints them once."""
         return {climb.cell.id: _common(climb.rungs) for climb in self.climbs if climb.rungs}
 
     @property
@@ -182,7 +182,7 @@ class ViewModel:
         return tuple(note if len(cells) == len(self.shared) else f"on {self.some(cells)}: {note}" for note, cells in found.items())
 
     def where(self, rung: Rung) -> str:
-        """A rung in a sentence."""
+        """Description of a rung within a sentence."""
         order = rung.order
         repeat = f", repeat {order.repeat}" if order.repeat and order.phase in ("final_run", "fixed_rate") else ""
         return f"{self.name(order.cell)}, {named(order.phase)}, {order.users} users{repeat}"
@@ -214,7 +214,7 @@ class ViewModel:
 
 
 def _plan(results: Results) -> Plan:
-    """The plan that was measured; raises KneebenchError for one that this version does not read, and for names that no chart can draw."""
+    """The measured plan. Raises KneebenchError for a plan of another version, and for names that no chart can draw."""
     doing, do = f"reading the plan of {results.campaign.id}", "use the kneebench version that measured it, or measure again"
     try:
         plan = Plan.model_validate(results.campaign.plan)

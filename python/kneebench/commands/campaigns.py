@@ -9,7 +9,7 @@ import typer
 
 from kneebench.commands.options import CAMPAIGNS, CampaignName, Json, Root
 from kneebench.commands.output import write
-from kneebench.commands.printing import say, show_json, show_parts
+from kneebench.commands.printing import print_line, show_json, show_parts
 
 if TYPE_CHECKING:
     from kneebench.records import Results
@@ -34,7 +34,7 @@ def list_campaigns(root: Root = CAMPAIGNS, as_json: Json = False) -> None:
         show_parts(*tables.campaigns(found))
     else:
         where = f"{root}" if root.is_dir() else f"{root} (no such folder)"
-        say(f"no campaigns in {where}; `kneebench run` creates one")
+        print_line(f"no campaigns in {where}; `kneebench run` creates one")
 
 
 def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
@@ -91,7 +91,7 @@ def write_brief(
       kneebench brief 2025-06-01-what-does-this-storage-buy
       kneebench brief ./copied/campaign --out brief.json
     """
-    say(str(write(_load(campaign, root), out)))
+    print_line(str(write(_load(campaign, root), out)))
 
 
 def _load(name: str, root: Path) -> Results:

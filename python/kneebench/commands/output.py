@@ -1,4 +1,4 @@
-"""The brief, written where it is asked for."""
+"""Output of a brief to a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def write(results: Results, out: Path | None = None) -> Path:
-    """Write the brief of a campaign, as HTML or (to a file that ends in .json) as JSON; where it was written."""
+    """Write the brief of a campaign as HTML or, to a .json file, as JSON; return its path."""
     from kneebench.brief import Brief
     from kneebench.results.store import BRIEF
 

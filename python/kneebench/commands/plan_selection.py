@@ -1,4 +1,4 @@
-"""The plan that a command was given, or the default one of this directory: that of a campaign to go on with, else a new one."""
+"""Plan selection: the plan file of a command, or else the default plan of this directory."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class SingleLoad(NamedTuple):
-    """A load to be measured once on each storage, in place of the plan's ladder."""
+    """A load to measure once on each storage, instead of the plan's ladder."""
 
     users: int
     window_s: float
 
 
 def single_load(users: int | None, window: str | None) -> SingleLoad | None:
-    """What `--users` and `--for` ask for; None where neither is given. Raises PlanError for one without the other.
+    """The load of `--users` and `--for`; None without both options. Raises PlanError for one without the other.
 
     >>> single_load(8, "5min")
     SingleLoad(users=8, window_s=300.0)
@@ -42,9 +42,11 @@ def single_load(users: int | None, window: str | None) -> SingleLoad | None:
 
 
 def selected_plan(file: Path | None, campaigns: Path | None = None, single: SingleLoad | None = None, *, brief: bool = False) -> Plan:
-    """Raises PlanError with everything that is wrong with it. An unfinished campaign of this directory's default plan, among
-    `campaigns`, is gone on with as it was sized when it began: what is free has changed since. With `brief`, so is a finished one
-    whose brief is still to be written."""
+    """The plan in `file`, or the default plan. Raises PlanError with all errors of the plan.
+
+    An unfinished campaign of the default plan among `campaigns` keeps the size with which it started, because free space has
+    changed since. With `brief` the same holds for a finished campaign whose brief is not written yet.
+    """
     from kneebench.lab.host import host
     from kneebench.plan.default import default_plan
     from kneebench.preflight import read_plan
@@ -60,7 +62,7 @@ def _with_single_load(plan: Plan, single: SingleLoad | None) -> Plan:
 
 
 def _unfinished_plan(campaigns: Path, single: SingleLoad | None, brief: bool) -> Plan | None:
-    """The plan of the unfinished campaign that the default plan of this directory began, however many warehouses it has."""
+    """The plan of this directory's unfinished default campaign, with any number of warehouses; None if there is none."""
     from kneebench.lab.host import host
     from kneebench.plan import Plan
     from kneebench.plan.default import sized_plan

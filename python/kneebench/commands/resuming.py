@@ -30,12 +30,12 @@ class Resumable:
     def watcher(self, watch: Watch) -> Watch:
         """`watch`, which learns nothing new by it."""
 
-        def hear(event: Event) -> None:
+        def receive(event: Event) -> None:
             if "folder" in event.data:
                 self._folder = Path(str(event.data["folder"]))
             watch(event)
 
-        return hear
+        return receive
 
 
 def _sentence(folder: Path) -> str:

@@ -37,7 +37,7 @@ class Server(Protocol):
         ...
 
     def sum_next_order_ids(self) -> int:
-        """sum D_NEXT_O_ID, to be compared with the client's New-Orders, idle to idle."""
+        """sum D_NEXT_O_ID, to be compared with the load generator's New-Orders, idle to idle."""
         ...
 
     def transaction_counts(self) -> tuple[int, int]:

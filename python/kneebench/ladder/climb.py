@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, TypeVar
 
-from kneebench.analysis.bottleneck import CLIENT_BUSY
+from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
 from kneebench.ladder import steps, stops
@@ -23,7 +23,7 @@ Followed = TypeVar("Followed")
 
 
 class KneePosition(NamedTuple):
-    """Where on the search rungs the knee is: `at` is its index, below 0 where not even the first rung passed."""
+    """Position of the knee among the search rungs: `at` is its index, below 0 if not even the first rung passed."""
 
     at: int
     stop: str
@@ -51,7 +51,7 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
 
 
 def followed(steps: Generator[Order, Rung, Followed], measured: Callable[[Order], Rung]) -> Followed:
-    """What comes of measuring every order: of a climb's the climb."""
+    """The result of `steps` when every order is measured: for a climb, the Climb."""
     try:
         order = next(steps)
         while True:
@@ -140,11 +140,11 @@ def _refined(search_rungs: Sequence[Rung], at: int, middle: Rung | None, ladder:
 
 def _ended_invalid(cell: Cell, search_rungs: Sequence[Rung], invalid: Rung, stop_results: Sequence[StopResult]) -> Climb:
     """The climb up to the invalid rung; the last valid one stands in for a knee that was not reached."""
-    client = (invalid.quantity("load_generator.busy") or 0.0) > CLIENT_BUSY
-    stop, why = ("load_generator", "Load generator bottleneck") if client else ("invalid", "Invalid rung")
+    generator = (invalid.quantity("load_generator.busy") or 0.0) > LOAD_GENERATOR_BUSY
+    stop, why = ("load_generator", "Load generator bottleneck") if generator else ("invalid", "Invalid rung")
     after = "The fixed load was not measured" if invalid.order.phase == "fixed_load" else "The climb ended there; the true knee may be higher"
-    said = f"{why} at {number_of_users(invalid.users)}: {invalid.invalid}. {after}"
-    result = StopResult(stop=stop, fired=True, seen=invalid.invalid, limit="a valid rung", sentence=said)
+    sentence = f"{why} at {number_of_users(invalid.users)}: {invalid.invalid}. {after}"
+    result = StopResult(stop=stop, fired=True, seen=invalid.invalid, limit="a valid rung", sentence=sentence)
     knee = search_rungs[-1].users if search_rungs else None
     bracket = (search_rungs[max(0, len(search_rungs) - 2)].users, invalid.users) if search_rungs else None
     return Climb(cell=cell, rungs=(*search_rungs, invalid), stop_results=(result, *stop_results), stopped_by=stop, knee_users=knee, bracket=bracket)
@@ -156,8 +156,8 @@ def _fixed(cell: Cell, ladder: Ladder, users: int) -> Climbing:
     if rung.invalid:
         return _ended_invalid(cell, [], rung, ())
     load = number_of_users(users)
-    said = f"Fixed load of {load}, not a knee; {saturation.seen(rung)}"
-    fixed = StopResult(stop="fixed_load", fired=True, seen=load, limit=load, sentence=said)
+    sentence = f"Fixed load of {load}, not a knee; {saturation.seen(rung)}"
+    fixed = StopResult(stop="fixed_load", fired=True, seen=load, limit=load, sentence=sentence)
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
     failed = any(v.fired and v.stop == "errors" for v in others)
     return Climb(

@@ -1,9 +1,9 @@
-"""The report: every cell's knee again, properly; then the latency of all at one rate.
+"""Final runs: the knee of every cell measured again with repetitions, and its latency at a fixed rate.
 
 A knee is measured several times, each from its own restore, because data grows, bloats and is vacuumed in a climb. The cells
 take turns, first there and then back (A B B A), so that what drifts with time falls on all alike. On a plateau latency is only
-users / throughput, so cells are compared on latency under an open loop at one absolute rate. That rate is a share of what the
-report itself measured, so in the first turn it is known only at the last cell; the others are restored once more for it.
+users / throughput, so cells are compared on latency in an open loop at one absolute rate. That rate is a share of what the
+final runs measured, so in the first turn it is known only at the last cell; the others are restored once more for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kneebench.records import Cell, Climb, Order, Rung
 
 
 class Repetition(NamedTuple):
-    """One restore, and what is measured on it: `steps` yields orders and is sent rungs. `load` is put on it first and measured for nothing."""
+    """One restored run: `steps` yields orders and is sent rungs. `load` is put on the database first; it is not quoted."""
 
     cell: Cell
     repeat: int
@@ -26,7 +26,7 @@ class Repetition(NamedTuple):
 
 
 class FinalRuns:
-    """The visits of a campaign, and the one rate, which its first turn decides. The same rungs always give the same rate."""
+    """The repetitions of a campaign, and the fixed rate, which the first turn decides. The same rungs always give the same rate."""
 
     def __init__(self, climbs: Sequence[Climb], ladder: Ladder) -> None:
         self._ladder = ladder
@@ -42,7 +42,7 @@ class FinalRuns:
         return round(self._ladder.fixed_rate_share * min((rung.tpm for rung in knees), default=0.0) / 60, 3)
 
     def repetitions(self) -> Iterator[Repetition]:
-        """In the order to make them; repeats count from 1. Cells whose climb found no knee are left out."""
+        """Repetitions in the order to measure them; repeats count from 1. Cells whose climb found no knee are left out."""
         cells = list(self._search_knees)
         for repeat in range(1, self._ladder.repeats + 1):
             yield from (Repetition(cell, repeat, self._knee(cell, repeat)) for cell in (cells if repeat % 2 else reversed(cells)))
@@ -50,14 +50,14 @@ class FinalRuns:
                 yield from (Repetition(cell, 1, self._latency(cell, 1), load=self._order(cell, 1)) for cell in reversed(cells[:-1]) if self.rate_per_s)
 
     def _knee(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
-        """The knee, and on the same restore the latency, where the rate is known."""
+        """The knee, then the latency at the fixed rate on the same restore, if the rate is known."""
         rung = yield self._order(cell, repeat)
         if repeat == 1:
             self._first[cell] = rung
         yield from self._latency(cell, repeat)
 
     def _latency(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
-        """As many users everywhere as the highest knee has, so that no cell waits for a free one."""
+        """The fixed rate with as many users as the highest knee, so that no cell waits for a free user."""
         if self.rate_per_s:
             users = max(rung.users for rung in self._search_knees.values())
             yield Order(cell=cell.id, phase="fixed_rate", users=users, repeat=repeat, rate_per_s=self.rate_per_s)

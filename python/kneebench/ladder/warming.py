@@ -27,8 +27,8 @@ def warmed(climbed: Climb, budget_s: float) -> StopResult | None:
     if more <= LIMIT:
         return None
     seen, limit = f"{percent(more)} more", f"{percent(LIMIT)} more"
-    said = (
+    sentence = (
         f"Climb repeated: rerunning the first rung ({number_of_users(first.users)}) gave {seen} throughput (limit {limit}), so the cache was still warming. "
         f"The {len(climbed.rungs)} rungs of the first climb (stop reason: {stop_reason(climbed.stopped_by)}) are in the campaign folder, not in the results"
     )
-    return StopResult(stop="warming", fired=False, seen=seen, limit=limit, sentence=said, flag=True)
+    return StopResult(stop="warming", fired=False, seen=seen, limit=limit, sentence=sentence, flag=True)

@@ -1,18 +1,18 @@
-"""The quantities that stops and the bottleneck ask for and that no meter reads as such.
+"""Derived metrics: quantities that stop conditions and the bottleneck need and that no meter reads directly.
 
-database.busy                the least busy of the database's cores: all are at least as busy (sources: each core)
-database.steal               share of the database's cores' time that a hypervisor gave to somebody else (sources: each core)
-database.others              of the database's cores, what neither the server nor the load generator used and nobody stole: the kernel's own
-                             threads, other programs. The kernel tells a process's time, not on which core: the load generator's counts with the
-                             part of its cores that are the database's
-client.late                  the longest time that the load generator did not run when it was due (the crew's clock, ten times per second)
-client.busy                  CPU of the virtual users' threads, of what those threads could have had
+database.busy                utilization of the least busy of the database's cores (sources: each core)
+database.steal               share of these cores' time that the hypervisor gave to others (sources: each core)
+database.others              share of these cores that neither the server nor the load generator used and that was not stolen: kernel
+                             threads, other processes. The kernel reports a process's time, not its cores: the load generator counts with
+                             the part of its cores that are also the database's
+load_generator.late          longest delay of the load generator when it was due (its own clock, ten times per second)
+load_generator.busy          CPU time of the users' threads, as a share of the time of their cores
 log.write_latency_10s        the log's write and sync time per flush in the last three windows of 10 s, or thirds of a shorter window
                              (sources 1, 2, 3); the value is their median, so that "two of three above the limit" is value > limit. Below
-                             15 s one mean over the whole window (source 1): a backend reports its counts once a second at most
-server.cpu_per_transaction   CPU of the server's processes, per transaction completed
-client.cpu_per_transaction   CPU of the virtual users' threads, per transaction completed
-client.delay                 the load generator's own delay, per transaction completed: no latency includes it (`high` is the P99.9)
+                             15 s one mean over the whole window (source 1): a backend reports its counts once per second at most
+server.cpu_per_transaction   CPU time of the server's processes per transaction completed
+load_generator.cpu_per_transaction  CPU time of the users' threads per transaction completed
+load_generator.delay         the load generator's own delay per transaction completed: no latency includes it (`high` is the P99.9)
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ LOG_SHORTEST_S = 5
 
 
 def derived_metrics(window: Window, tally: Tally, cores: Sequence[int], load_generator_cores: Sequence[int] = (), late_s: float = 0.0) -> dict[str, Summary]:
-    """All of them over the samples of a window, without those whose readings are missing; no `load_generator_cores` are all of the machine's."""
+    """All derived metrics of a window; those whose readings are missing are left out. No `load_generator_cores`: all cores of the machine."""
     found = {
         "database.busy": database_busy(window, cores),
         "database.steal": database_steal(window, cores),
         "database.others": database_others(window, cores, load_generator_cores),
         "load_generator.late": Summary(unit="s", value=late_s, high=late_s),
-        "load_generator.busy": client_busy(tally),
+        "load_generator.busy": load_generator_busy(tally),
         "log.write_latency_10s": log_write_latency_10s(window),
         "server.cpu_per_transaction": server_cpu_per_transaction(window, tally),
         "load_generator.cpu_per_transaction": _per_transaction(tally.client_cpu_s / tally.window_s, tally),
@@ -49,12 +49,12 @@ def derived_metrics(window: Window, tally: Tally, cores: Sequence[int], load_gen
 
 
 def database_busy(window: Window, cores: Sequence[int]) -> Summary | None:
-    """The share of the least busy of these cores; None without cores or their readings."""
+    """Utilization of the least busy of these cores; None without cores or their readings."""
     return _of_cores(window, "cores.busy", cores, min)
 
 
 def database_steal(window: Window, cores: Sequence[int]) -> Summary | None:
-    """The mean share stolen of these cores; None without cores or their readings."""
+    """Mean share of these cores' time that the hypervisor took; None without cores or their readings."""
     return _of_cores(window, "cores.steal", cores, fmean)
 
 
@@ -72,16 +72,16 @@ def _of_cores(window: Window, quantity: str, cores: Sequence[int], over: Callabl
 
 
 def database_others(window: Window, cores: Sequence[int], load_generator_cores: Sequence[int]) -> Summary | None:
-    """None where the server's processes are not on this machine: then nobody knows what is whose."""
+    """Share of these cores that other processes used; None if the server's processes are not on this machine."""
 
     def left(values: Values) -> float | None:
         busy, used = values.get("cores.busy", {}), values.get("processes.cpu", {})
         here = {str(core) for core in cores} & busy.keys()
         if not here or "server" not in used:
             return None
-        client = {str(core) for core in load_generator_cores} or busy.keys()
+        generator = {str(core) for core in load_generator_cores} or busy.keys()
         stolen = values.get("cores.steal", {})
-        own = used["server"] + used.get("client", 0.0) * len(here & client) / len(client)
+        own = used["server"] + used.get("client", 0.0) * len(here & generator) / len(generator)
         return max(0.0, (sum(busy[core] - stolen.get(core, 0.0) for core in here) - own) / len(here))
 
     whole = left(window.whole)
@@ -90,13 +90,16 @@ def database_others(window: Window, cores: Sequence[int], load_generator_cores: 
     return Summary(unit="share", value=whole, high=max(share for s in window.seconds if (share := left(s)) is not None))
 
 
-def client_busy(tally: Tally) -> Summary:
-    """Told by the crew for the window as a whole: `high` is the value."""
-    return Summary(unit="share", value=tally.client_busy, high=tally.client_busy)
+def load_generator_busy(tally: Tally) -> Summary:
+    """Utilization of the load generator's cores, known for the window as a whole: `high` is the value."""
+    return Summary(unit="share", value=tally.load_generator_busy, high=tally.load_generator_busy)
 
 
 def log_write_latency_10s(window: Window) -> Summary | None:
-    """Of the last three 10 s, of the thirds of a shorter window, below 15 s of the whole; None where the log was not measured or never flushed."""
+    """Median of the mean log write over the last three 10 s; over thirds of a shorter window; below 15 s over all of it.
+
+    None if the log was not measured or never flushed.
+    """
     last = window.last
     begin = max(window.first, last - LOG_WINDOW_S * LOG_WINDOWS)
     windows = LOG_WINDOWS if last - begin >= LOG_SHORTEST_S * LOG_WINDOWS else 1
@@ -110,7 +113,7 @@ def log_write_latency_10s(window: Window) -> Summary | None:
 
 
 def server_cpu_per_transaction(window: Window, tally: Tally) -> Summary | None:
-    """None where the server's processes are not on this machine."""
+    """CPU time of the server per transaction; None if the server's processes are not on this machine."""
     used = window.whole.get("processes.cpu", {}).get("server")
     return None if used is None else _per_transaction(used, tally)
 

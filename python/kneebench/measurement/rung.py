@@ -33,7 +33,7 @@ from kneebench.workload import generator_spec, running_load
 
 
 class MeasuredRung(NamedTuple):
-    """A rung and the courses it was made from. `disturbed`: what from outside made it invalid, and may not come again."""
+    """A rung with its series and seconds. `disturbed`: the outside disturbance that made it invalid and may not recur."""
 
     rung: Rung
     series: tuple[Series, ...]
@@ -42,7 +42,7 @@ class MeasuredRung(NamedTuple):
 
 
 class LoadRecord(NamedTuple):
-    """What was seen from go to stop."""
+    """Record of a rung's load, from go to stop."""
 
     tally: Tally
     warmed: WarmedUp
@@ -117,7 +117,7 @@ def _connect(generator: LoadGenerator, order: Order, server: Server) -> None:
 
 @contextlib.contextmanager
 def _kept_on(cores: Sequence[int]) -> Iterator[None]:
-    """This thread, which reads the meters and tells of every second, on the load generator's cores, where the plan names any."""
+    """Pin this thread, which reads the meters, to the load generator's cores if the plan names any."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores or before)
     try:
@@ -127,7 +127,7 @@ def _kept_on(cores: Sequence[int]) -> Iterator[None]:
 
 
 def _under_load(generator: LoadGenerator, order: Order, times: Schedule, sampler: Sampler, server: Server, watch: Watch) -> LoadRecord:
-    """From go to the last answer."""
+    """Run the load, from go to the last response."""
     with running_load(generator) as users:
         runner = RungRunner(order, users, sampler, server, watch)
         warmed = warm_up(runner, times)
@@ -139,7 +139,7 @@ def _under_load(generator: LoadGenerator, order: Order, times: Schedule, sampler
 
 
 def _scans(sampler: Sampler) -> dict[str, float] | None:
-    """Sequential scans by table from go to idle; None where the server does not tell."""
+    """Sequential scans by table from go to idle; None if the server does not report them."""
     found: dict[str, float] = {}
     for raw in sampler.raw_series:
         for key, count in raw.values[-1].items():

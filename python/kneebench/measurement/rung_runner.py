@@ -1,4 +1,4 @@
-"""A rung under way: passes time second by second, keeps what is seen, and notices when the database is lost."""
+"""Rung runner: runs a rung second by second, keeps its readings and detects a lost database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kneebench.workload import RunningLoad
 
 
 class RungRunner:
-    """One rung from go on. Only `second` passes time: it ends with the crew's second, real or simulated."""
+    """One rung under load. Only `second` passes time: it ends with the load generator's second, real or simulated."""
 
     def __init__(self, order: Order, users: RunningLoad, sampler: Sampler, server: Server, watch: Watch) -> None:
         self.order, self.users, self.sampler, self._server, self._watch = order, users, sampler, server, watch
@@ -25,17 +25,17 @@ class RungRunner:
         self.nopm: list[float] = []
         """New-Orders per minute in each second since go."""
         self.read: list[Values] = []
-        """What the meters read in each second since go."""
+        """Readings of the meters in each second since go."""
         self.reads_per_s: list[float] = []
         """Device reads in each second since go; empty where no device is measured."""
         self.read_time: list[float] = []
-        """The share of the users' time that they took."""
+        """Share of the users' time that these reads took."""
         self.late_s: list[float] = []
-        """How late the load generator's own clock was, at worst, in each second since go."""
+        """Largest delay of the load generator's own clock in each second since go."""
         self.now_s = 0.0
 
     def second(self, doing: str, share: float, left_s: float) -> None:
-        """Let a second pass, look at every meter, tell who watches. Raises DatabaseLost, InvalidMeasurement for users stuck behind others."""
+        """Let one second pass, sample every meter and report progress. Raises DatabaseLost; InvalidMeasurement if other sessions block the users."""
         where = f"{described(self.order)}, {doing} ({self.now_s:.0f} s after the start)"
         with losses_reported(self._server, where):
             tick = self.users.tick()
@@ -43,7 +43,7 @@ class RungRunner:
             self.late_s.append(tick.late_s)
             self._count(tick.seconds)
             self.sampler.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
-            self._refuse_to_go_on_alone(tick)
+            self._require_connections(tick)
             if len(self.read) % EVERY_S == EVERY_S - 1:
                 refuse_stuck(self._server, where)
             sample = self.sampler.sample()
@@ -56,14 +56,14 @@ class RungRunner:
         self._watch(Event(kind="progress", doing=f"{described(self.order)}: {doing}", share=min(1.0, max(0.0, share)), left_s=max(0.0, left_s), data=data))
 
     def _count(self, seconds: Sequence[Second]) -> None:
-        """A second without a New-Order counts 0."""
+        """Add the seconds to the counts; a second without a New-Order counts 0."""
         self.seconds += seconds
         self.nopm += [0.0] * (max((s.at_s for s in seconds), default=-1) + 1 - len(self.nopm))
         for second in seconds:
             if second.transaction == "new_order":
                 self.nopm[second.at_s] = 60.0 * second.committed
 
-    def _refuse_to_go_on_alone(self, tick: Tick) -> None:
+    def _require_connections(self, tick: Tick) -> None:
         if tick.alive == 0:
             raise ConnectionError(f"all {self.order.users} connections were lost")
         if tick.alive < self.order.users and self._server.alive():
@@ -71,14 +71,14 @@ class RungRunner:
 
     @property
     def checkpoints_begun(self) -> float | None:
-        """Checkpoints that the server has begun, by any cause; None where it does not tell."""
-        told = [values for raw in self.sampler.raw_series if (values := raw.values[-1])]
-        counts = [n for values in told for key, n in values.items() if key.partition("|")[0] in ("checkpoints.timed", "checkpoints.requested")]
+        """Number of checkpoints that the server has started, for any cause; None if it does not report them."""
+        readings = [values for raw in self.sampler.raw_series if (values := raw.values[-1])]
+        counts = [n for values in readings for key, n in values.items() if key.partition("|")[0] in ("checkpoints.timed", "checkpoints.requested")]
         return math.fsum(counts) if counts else None
 
 
 def described(order: Order) -> str:
-    """An order for people.
+    """Description of an order for people.
 
     >>> described(Order(cell="disk", phase="search", users=16))
     'search on disk, 16 users'
@@ -89,7 +89,7 @@ def described(order: Order) -> str:
 
 @contextlib.contextmanager
 def losses_reported(server: Server, doing: str) -> Iterator[None]:
-    """Turns any failure under a dead or dying server into DatabaseLost, with what the server's end looked like."""
+    """Turn any failure caused by a dead or dying server into DatabaseLost, with the crash report of the server."""
     try:
         yield
     except KneebenchError:

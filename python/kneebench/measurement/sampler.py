@@ -1,4 +1,4 @@
-"""The sampler of a rung: what every meter read, once a second, on the server's clock."""
+"""Sampler of a rung: reads every meter once per second, on the server's clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kneebench.measurement.meters.meter import Meter
 
 
 class RawSeries(NamedTuple):
-    """What one meter read: the i-th values at the i-th time. All tracks of a sampler are equally long."""
+    """Readings of one meter: the i-th values belong to the i-th time. All raw series of a sampler are equally long."""
 
     meter: str
     at_s: list[float]
@@ -17,7 +17,7 @@ class RawSeries(NamedTuple):
 
 
 class LoadMeter:
-    """The load itself as a meter: what the users have completed up to the last second, told by their crew."""
+    """The load itself as a meter: transactions completed up to the last second, as the load generator reports them."""
 
     name, quantities = "load", ("load.transactions",)
     notes: tuple[str, ...] = ()
@@ -26,12 +26,12 @@ class LoadMeter:
         self.completed = 0
 
     def read(self) -> dict[str, float]:
-        """Exact at the ends of seconds, unlike the database's own counts, which lag."""
+        """Transactions completed so far: exact at the end of each second, while the database's own counts lag."""
         return {"load.transactions|client": float(self.completed)}
 
 
 class Sampler:
-    """Looks at all meters, and at the load, and writes down what they read.
+    """Samples all meters and the load, and keeps the readings.
 
     Times count from the making of the sampler, and each meter has its own: a sample at the server may take some milliseconds
     under load, and a rate is only as good as its times. How long each sample takes is read too ("meters.read_time").
@@ -44,7 +44,7 @@ class Sampler:
         self.sample()
 
     def sample(self) -> int:
-        """Read every meter once; the number of this sample, from 0."""
+        """Read every meter once; return the number of this sample, from 0."""
         cost_s = {}
         before_s = self._now_s()
         for meter, raw in zip(self._meters, self.raw_series, strict=False):
@@ -65,5 +65,5 @@ class Sampler:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the meters could not read, and why."""
+        """Notes of the meters: quantities that could not be read, and why."""
         return tuple(note for meter in self._meters for note in meter.notes)

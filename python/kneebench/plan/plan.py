@@ -273,11 +273,11 @@ class Plan(Part):
     @property
     def restore(self) -> str:
         """How a climb gets its database, "auto" resolved. Plans of old results say "copy" with a url, where that was the default's name."""
-        asked = self.database.restore
+        requested = self.database.restore
         if self.simulated or not any(self.urls.values()):
-            return "copy" if asked == "auto" else asked
-        if asked not in ("auto", "copy"):
-            return asked
+            return "copy" if requested == "auto" else requested
+        if requested not in ("auto", "copy"):
+            return requested
         return "none" if self.database.schema_from == "hammerdb" else "template"
 
     @property

@@ -93,8 +93,8 @@ def _checks(rung: Rung, workload: Workload) -> Iterator[str]:
     for again in _again(rung, workload):
         before = stored.get(again.name)
         if not again.passed if before is None else _differ(before, again):
-            said = f"passed with {before.seen}" if before and before.passed else f"failed with {before.seen}" if before else "is missing"
-            yield f"the check {again.name} {said}, and its numbers now give {again.seen}"
+            sentence = f"passed with {before.seen}" if before and before.passed else f"failed with {before.seen}" if before else "is missing"
+            yield f"the check {again.name} {sentence}, and its numbers now give {again.seen}"
 
 
 def _again(rung: Rung, workload: Workload) -> Iterator[Check]:

@@ -1,6 +1,6 @@
-"""A file written whole or not at all, also through kill -9 and power loss.
+"""Atomic write: a file is written completely or not at all, also through kill -9 and power loss.
 
-The temporary file lies in the same directory (a rename does not cross file systems), is synced before the
+The temporary file is in the same directory (a rename does not cross file systems), is synced before the
 rename (or the name may outlive its content), and the directory is synced after it.
 """
 
@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 PART = ".part"
-"""How the name of a file that is not whole yet ends: nothing reads it, the next writer removes it."""
+"""Suffix of a file that is not complete yet: nothing reads it, the next writer removes it."""
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary file, then give it the name `path`; on any error nothing is left.
+    """Let `write` fill a temporary file, then rename it to `path`; on any error nothing is left.
 
-    The directory must be there: one that was removed meanwhile is not made again without what was in it.
+    The directory must exist: one that was removed meanwhile is not created again without its files.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}{PART}")
     try:
@@ -38,7 +38,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove what a killed writer left; only for the one who holds the folder's lock."""
+    """Remove the temporary files of a killed writer. The caller must hold the folder's lock."""
     for part in folder.rglob(f".*{PART}"):
         part.unlink(missing_ok=True)
 

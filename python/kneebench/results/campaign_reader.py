@@ -1,4 +1,4 @@
-"""A campaign's folder read: whole, unfinished or copied from elsewhere, years later."""
+"""Campaign reader: reads a campaign folder, whether finished, unfinished, or copied from another machine years later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
 
 
 class Listed(Record):
-    """One line of `kneebench list`. `exit_code` is None while unfinished; `damaged` says what could not be read."""
+    """One line of `kneebench list`. `exit_code` is None while unfinished; `damaged` names the file that cannot be read."""
 
     folder: Path
     id: str
@@ -34,7 +34,7 @@ class Listed(Record):
 
 
 def load(folder: str | Path) -> Results:
-    """A campaign as its folder holds it. Rungs are in the order measured; cells without rungs yet are there, empty."""
+    """The campaign in a folder. Rungs are in the order measured; cells without rungs yet are included, empty."""
     folder = Path(folder)
     campaign, finished = read_kept(folder / "campaign.json", Campaign), _finished(folder)
     plan = _plan(campaign.plan)
@@ -42,13 +42,15 @@ def load(folder: str | Path) -> Results:
     kept = {climb.cell.id: climb for climb in kept_climbs(folder)}
     planned = _planned(plan, [*kept, *(rung.order.cell for rung in rungs)])
     cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
-    limits, asked = _limits(plan), _conditions(folder)
-    climbs = tuple(_climb(kept.get(id_), cell, rungs).model_copy(update={"limits": limits, "final_checks": asked.get(id_, {})}) for id_, cell in cells.items())
+    limits, final_checks = _limits(plan), _conditions(folder)
+    climbs = tuple(
+        _climb(kept.get(id_), cell, rungs).model_copy(update={"limits": limits, "final_checks": final_checks.get(id_, {})}) for id_, cell in cells.items()
+    )
     return Results(campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None)
 
 
 def _finished(folder: Path) -> Finished | None:
-    """How the campaign ended, if it did. Raises KneebenchError where it has not the rungs that it had then: fewer or more change the answer."""
+    """The end of a finished campaign, else None. Raises KneebenchError if the folder has more or fewer rungs than at the end."""
     file = folder / "finished.json"
     if not file.exists():
         return None
@@ -64,7 +66,7 @@ def _finished(folder: Path) -> Finished | None:
 
 
 def rung_files(folder: Path) -> list[Path]:
-    """A file for each rung that is kept."""
+    """The files of all saved rungs."""
     return sorted((folder / "rungs").glob("*.json"))
 
 
@@ -74,14 +76,14 @@ def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
 
 
 def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
-    """Of the rungs kept on one cell those that count: where it was climbed again, those of the earlier climb do not."""
+    """The rungs of one cell without those of an earlier climb, if the climb was repeated."""
     kept = tuple(rungs)
     last = max((rung.order.repeat for rung in kept if rung.order.phase == "search"), default=0)
     return tuple(rung for rung in kept if rung.order.phase not in CLIMBING or rung.order.repeat >= last)
 
 
 def _plan(document: dict[str, Any]) -> Plan | None:
-    """The plan as it was kept; None where it is of another version and no longer reads."""
+    """The saved plan; None if another version wrote it and it is no longer valid."""
     try:
         return Plan.model_validate(document)
     except ValidationError:
@@ -89,13 +91,13 @@ def _plan(document: dict[str, Any]) -> Plan | None:
 
 
 def workload(campaign: Campaign) -> Workload | None:
-    """The plan's workload; None where the plan no longer reads."""
+    """The plan's workload; None if the plan is no longer valid."""
     plan = _plan(campaign.plan)
     return plan.workload if plan else None
 
 
 def _limits(plan: Plan | None) -> Limits:
-    """The limits that the plan's stops judged by."""
+    """Limits of the plan's stop conditions."""
     if plan is None:
         return Limits()
     stops = plan.ladder.stops
@@ -103,7 +105,7 @@ def _limits(plan: Plan | None) -> Limits:
 
 
 def _planned(plan: Plan | None, measured: Iterable[str]) -> dict[str, Cell]:
-    """The plan's cells in running order; a plan that no longer reads still names those measured."""
+    """The plan's cells in running order, plus cells that only the measured rungs name."""
     from kneebench.plan.cells import cells
 
     named = {cell.id: cell for cell in cells(plan)} if plan else {}
@@ -116,7 +118,7 @@ def kept_rungs(folder: Path) -> tuple[Rung, ...]:
 
 
 def rungs_in(folder: Path, workload: Workload | None) -> tuple[Rung, ...]:
-    """The same where the campaign's workload is known; it judges whether a rung agrees with itself."""
+    """The rungs of a campaign with this workload, by which each rung is checked against its own numbers."""
     kept = {file: read_rung(file, workload) for file in rung_files(folder)}
     for file, one in kept.items():
         if file.stem not in (one.rung.order.key, old_key(one.rung.order)):
@@ -125,7 +127,7 @@ def rungs_in(folder: Path, workload: Workload | None) -> tuple[Rung, ...]:
 
 
 def kept_climbs(folder: Path) -> tuple[Climb, ...]:
-    """The climbs that ended, without their rungs."""
+    """The climbs that have ended, without their rungs."""
     return tuple(read_kept(file, KeptClimb).climb for file in sorted((folder / "climbs").glob("*.json")))
 
 
@@ -147,7 +149,7 @@ def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]
 
 
 def campaigns(root: str | Path) -> list[Listed]:
-    """The campaigns in a folder, newest first; a damaged one is listed with what is wrong."""
+    """The campaigns in a folder, newest first; a damaged one is listed with its error."""
     found = [_listed(file.parent) for file in sorted(Path(root).glob("*/campaign.json"))]
     return sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)
 

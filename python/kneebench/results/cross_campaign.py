@@ -1,4 +1,4 @@
-"""Campaigns side by side: the knee of every cell, against one baseline."""
+"""Cross-campaign comparison: the knee of every cell of several campaigns, against one baseline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kneebench.results.compare_plans import comparable
 
 DRIFT = "the campaigns were not interleaved, so no interval covers drift between them"
 SAME_RATE = 0.01
-"""Rates this near each other are one: below the knee a hundredth more load changes the latency by less than the noise floor."""
+"""Rates within this share of each other count as equal: below the knee, 1% more load changes latency by less than the noise floor."""
 
 
 class CampaignRow(Record):
@@ -42,9 +42,9 @@ class CampaignRow(Record):
 
 
 def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
-    """The cells of all campaigns, in order; raises PlanError that names the field when plans differ in what matters.
+    """The cells of all campaigns, in order. Raises PlanError that names the field if the plans differ in one that shapes a figure.
 
-    Repeats of different campaigns were not interleaved, so they are not paired: what drifted between the days is in the ratio, and in no interval.
+    Repeats of different campaigns were not interleaved, so they are not paired: drift between the days is in the ratio, and in no interval.
     """
     for other in campaigns[1:]:
         comparable(campaigns[0], other)
@@ -54,7 +54,7 @@ def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
 
 
 def _one_rate(climbs: Sequence[Climb]) -> float | None:
-    """The rate that every cell with a knee was given; None where they differ, or one was given none."""
+    """The fixed rate of every cell with a knee; None if the rates differ or one is missing."""
     found = [fixed_rate_latency(climb) for climb in climbs if knee(climb)]
     rates = [one.rate_per_s for one in found if one]
     return rates[0] if rates and len(rates) == len(found) and max(rates) <= (1 + SAME_RATE) * min(rates) else None
@@ -66,7 +66,7 @@ def _base(results: Results) -> Climb:
 
 
 def _named(results: Results) -> list[Climb]:
-    """The climbs, their cells called by their campaign too: storages of two campaigns may have one name."""
+    """The climbs, their cells named with the campaign too: storages of two campaigns may have the same name."""
     return [_renamed(results, climb) for climb in results.climbs]
 
 

@@ -86,7 +86,7 @@ def _write(file: Path, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...
 
     values = {name: np.array([row[at] for row in rows], dtype=object if columns[name] == "VARCHAR" else float) for at, name in enumerate(columns)}
     cast = ", ".join(f'{_value(name, kind)}::{kind} AS "{name}"' for name, kind in columns.items())
-    with _failures_told(file), connect() as database:
+    with _failures_reported(file), connect() as database:
         database.register("kept", values)
         write_atomically(file, lambda part: _copy(database, f"SELECT {cast} FROM kept {order}", part))  # noqa: S608 (our own names)
 
@@ -102,7 +102,7 @@ def _copy(database: duckdb.DuckDBPyConnection, made: str, part: Path) -> None:
 
 
 @contextlib.contextmanager
-def _failures_told(file: Path) -> Iterator[None]:
+def _failures_reported(file: Path) -> Iterator[None]:
     """Makes the error of Python's own files of DuckDB's where the disk is full, else a KneebenchError that names the file."""
     import duckdb
 

@@ -46,9 +46,9 @@ class Scrolling:
         self._progress, self._console = progress, console
         self._rows = tables.RungRows(progress.storages.values(), console.width)
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Take in what happened, and print what is done."""
-        self._progress.hear(event)
+        self._progress.receive(event)
         if event.kind == "rung":
             rung = self._progress.lines[-1]
             self._console.print(*self._rows.row(rung), *self._below(rung.note), sep="\n")
@@ -67,7 +67,7 @@ def live(progress: Progress) -> Iterator[Watch]:
     """A watcher that keeps the picture on stderr; what it printed above stays when the picture goes."""
     console = Console(stderr=True)
     with Live(Picture(progress), console=console, refresh_per_second=4, transient=True):
-        yield Scrolling(progress, console).hear
+        yield Scrolling(progress, console).receive
 
 
 def _cut(text: str, style: str = "") -> Text:

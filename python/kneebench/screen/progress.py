@@ -125,7 +125,7 @@ class Progress:
         self.rate = ""
         self.lines: list[RungLine] = []
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Take in what happened."""
         if event.kind in ("start", "progress", "end"):
             self.doing, self.share, self.step_left_s = event.doing, 1.0 if event.kind == "end" else event.share, event.left_s

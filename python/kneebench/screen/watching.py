@@ -45,7 +45,7 @@ class JsonLines:
         """Write the event."""
         import json
 
-        self._progress.hear(event)
+        self._progress.receive(event)
         if event.kind == "rung":
             rung = Rung.model_validate(event.data["rung"])
             event = event.model_copy(update={"data": {"key": rung.order.key, **rung_line(rung, self._progress.storages)._asdict()}})
@@ -63,7 +63,7 @@ class PlainLines:
 
     def __call__(self, event: Event) -> None:
         """Write a line, or none."""
-        self._progress.hear(event)
+        self._progress.receive(event)
         text = self._text(event)
         if text:
             self._told_s = self._progress.elapsed_s

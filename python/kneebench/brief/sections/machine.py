@@ -43,14 +43,14 @@ def _whose(view: ViewModel) -> Iterator[str]:
     if server_provenance.is_here(view.campaign):
         yield "Server and load generator ran on this machine."
         return
-    said = "Processor, memory, system and drives describe the load generator's machine"
+    sentence = "Processor, memory, system and drives describe the load generator's machine"
     where = server_provenance.hosts(view.plan)
     if apart := server_provenance.elsewhere(view.campaign):
-        yield f"{said}; the server's machine is not described here ({formatting.listed(apart)})."
+        yield f"{sentence}; the server's machine is not described here ({formatting.listed(apart)})."
     elif elsewhere := [host for host in where if host not in server_provenance.HERE]:
-        yield f"{said}; the server at {formatting.listed(elsewhere)} is not described here."
+        yield f"{sentence}; the server at {formatting.listed(elsewhere)} is not described here."
     else:
-        yield f"{said}; the server was reached at {formatting.listed(where)} and ran there too, unless that address is forwarded."
+        yield f"{sentence}; the server was reached at {formatting.listed(where)} and ran there too, unless that address is forwarded."
 
 
 def _facts(facts: dict[str, str]) -> Table:

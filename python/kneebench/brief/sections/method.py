@@ -66,18 +66,18 @@ def _method(view: ViewModel) -> Iterator[str]:
 
 
 def _pinned(view: ViewModel) -> str:
-    server, client = view.plan.database.cores, view.plan.workload.load_generator_cores
+    server, generator = view.plan.database.cores, view.plan.workload.load_generator_cores
     kind = server_provenance.kind(view.plan)
     if kind == "simulated":
         return "The database was a model with its own cores and shared none with the load generator."
     if kind == "url":
-        generator = f"pinned to {_cores(client)}" if client else "not pinned"
+        how = f"pinned to {_cores(generator)}" if generator else "not pinned"
         if server_provenance.is_here(view.campaign):
-            return f"The server was an external one on the load generator's machine; the load generator was {generator}."
-        return f"The server was an external one with its own cores; the load generator was {generator}."
-    if not server and not client:
+            return f"The server was an external one on the load generator's machine; the load generator was {how}."
+        return f"The server was an external one with its own cores; the load generator was {how}."
+    if not server and not generator:
         return "Nothing was pinned: load generator and database shared the machine's cores."
-    return f"Pinned: the database to {_cores(server)}, the load generator to {_cores(client)}."
+    return f"Pinned: the database to {_cores(server)}, the load generator to {_cores(generator)}."
 
 
 def _cores(cores: tuple[int, ...]) -> str:

@@ -55,17 +55,17 @@ class _Read:
         self.rung = rung
         kept = list(series)
         traffic = {kind: _combined([s for s in kept if s.quantity == quantity], sum) for quantity, kind in TRAFFIC.items()}
-        unheard = _unheard(kept)
+        unheard = _unreported_seconds(kept)
         traffic["log"] = [(at, value) for at, value in traffic["log"] if at not in unheard]
         self.traffic: list[Point] = [{"at": at, "value": value / 1e6, "kind": kind} for kind, points in traffic.items() for at, value in _thinned(points)]
         self.cores: list[Point] = [{"at": at, "value": value} for at, value in _thinned(_combined([s for s in kept if s.quantity == "cores.busy"], _mean))]
         self.checkpoints: list[Point] = [{"at": at} for s in kept if s.quantity in CHECKPOINTS for at, value in zip(s.at_s, s.value, strict=True) if value > 0]
 
 
-def _unheard(series: list[Series]) -> set[float]:
+def _unreported_seconds(series: list[Series]) -> set[float]:
     """Seconds in which the users completed transactions and the database told of none: its counters lag, so its zeros are no zeros."""
-    done, told = (dict(_combined([s for s in series if s.quantity == quantity], sum)) for quantity in COUNTS)
-    return {at for at, value in done.items() if value and not told.get(at)}
+    done, counted = (dict(_combined([s for s in series if s.quantity == quantity], sum)) for quantity in COUNTS)
+    return {at for at, value in done.items() if value and not counted.get(at)}
 
 
 def _mean(values: list[float]) -> float:

@@ -65,8 +65,8 @@ def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
         against = view.compared("nopm", climb.cell.id)
         ratio = against.ratio if against else Estimate(value=knee.nopm.value / one, low=knee.nopm.low / one, high=knee.nopm.high / one, n=knee.nopm.n)
         interval = {"low": ratio.low, "high": ratio.high} if ratio.n > 1 else {"low": None, "high": None}
-        said = {"label": times(ratio.value), "latency": formatting.time(knee.latency_s.value)}
-        made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **said})
+        labels = {"label": times(ratio.value), "latency": formatting.time(knee.latency_s.value)}
+        made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **labels})
     return sorted(made, key=lambda bar: int(bar["users"]))
 
 

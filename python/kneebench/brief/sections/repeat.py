@@ -10,7 +10,7 @@ from kneebench.plan.writer import to_toml
 from kneebench.results.compare_plans import plan_document
 
 PLACE = 130
-SAID = "Save this plan, with all defaults filled in, as plan.toml. Then run the command."
+INSTRUCTION = "Save this plan, with all defaults filled in, as plan.toml. Then run the command."
 COMMANDS = 'Commands are not saved because they may contain secrets: replace each "[not kept, hash ...]" with the command itself.'
 RELATIVE = "Relative paths start from the directory where kneebench runs."
 
@@ -18,8 +18,8 @@ RELATIVE = "Relative paths start from the directory where kneebench runs."
 def section(view: ViewModel) -> Section:
     """To be repeated by anyone; passwords were never kept."""
     plan = Plan.model_validate(plan_document(view.plan))
-    told = {SAID: True, RELATIVE: _relative(plan), COMMANDS: bool(plan.kept_commands)}
-    sentences = tuple(sentence for sentence, holds in told.items() if holds)
+    notes = {INSTRUCTION: True, RELATIVE: _relative(plan), COMMANDS: bool(plan.kept_commands)}
+    sentences = tuple(sentence for sentence, holds in notes.items() if holds)
     return Section(name="repeat", title="Reproduce this result", sentences=sentences, code=(to_toml(plan), "kneebench run plan.toml"), fold=True)
 
 

@@ -144,8 +144,8 @@ def runs_there(address: Address) -> bool:
 
 
 def _ping(address: Address) -> int:
-    asked = {**parameters(address, "postgres"), "password": "", "connect_timeout": "5"}
-    return pq.PGconn.ping(make_conninfo("", **asked).encode())
+    target = {**parameters(address, "postgres"), "password": "", "connect_timeout": "5"}
+    return pq.PGconn.ping(make_conninfo("", **target).encode())
 
 
 def _words(error: Exception) -> str:

@@ -1,7 +1,7 @@
-"""A connection that does not wait for ever: not for a server that hangs, and not when somebody wants to stop.
+"""Client timeouts: a connection whose waits end when a server hangs, and at once after Ctrl-C.
 
-A limit of the server's (statement_timeout) is no help against a server that is frozen, and a client that asks it to cancel a
-statement waits again. So the limit is the client's own: the connection is closed, and the server may answer nobody.
+statement_timeout does not help against a frozen server, and a client that requests the cancellation of a statement waits
+again. So the limit is on the client's side: the connection is closed, and any later response is dropped.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _EVENTS = {Wait.R: select.POLLIN, Wait.W: select.POLLOUT, Wait.RW: select.POLLIN
 
 
 class Timeouts(NamedTuple):
-    """How long answers may take: a meter's reading; what is counted while idle, after much load; what reads or writes a whole database.
-    `lock_s`: how long of that a question may wait for a lock that somebody else has on the workload's tables."""
+    """Longest waits: a meter's reading; counts while idle, after a load; statements that read or write a whole database.
+    `lock_s`: longest wait for a lock that another session has on the workload's tables."""
 
     reading_s: float = 60.0
     idle_s: float = 900.0
@@ -29,19 +29,19 @@ class Timeouts(NamedTuple):
 
 
 class TimeLimitedConnection(psycopg.Connection[tuple[Any, ...]]):
-    """Every wait for the server's answer ends after `limit_s` (None: never) with an OperationalError, at Ctrl-C at once; both close it."""
+    """A connection whose waits end after `limit_s` (None: never) with an OperationalError, and at once after Ctrl-C. Both close it."""
 
     limit_s: float | None = None
 
     def wait(self, gen: PQGen[RV], interval: float = _INTERVAL_S, timeout: float | None = None) -> RV:
-        """Take a step of psycopg's to its end."""
+        """Run one step of psycopg to its end."""
         limit_s = self.limit_s if timeout is None else timeout
         until = None if limit_s is None else monotonic() + limit_s
         try:
-            asked = next(gen)
+            requested = next(gen)
             while True:
-                if ready := self._ready(asked):
-                    asked = gen.send(ready)
+                if ready := self._ready(requested):
+                    requested = gen.send(ready)
                 elif until is not None and monotonic() > until:
                     raise psycopg.OperationalError(f"no response from the server within {limit_s:g} s")
         except StopIteration as end:
@@ -55,13 +55,13 @@ class TimeLimitedConnection(psycopg.Connection[tuple[Any, ...]]):
                 self.close()
             raise
 
-    def _ready(self, asked: Wait) -> Ready | None:
-        """What the socket is ready for; a connection that ended is ready for both, so that libpq finds out."""
+    def _ready(self, requested: Wait) -> Ready | None:
+        """The operations that the socket is ready for; a closed connection is ready for both, so that libpq detects it."""
         poll = select.poll()
-        poll.register(self.pgconn.socket, _EVENTS[asked])
+        poll.register(self.pgconn.socket, _EVENTS[requested])
         seen = sum(event for _, event in poll.poll(1000 * _INTERVAL_S))
         if not seen:
             return None
         if seen & ~(select.POLLIN | select.POLLOUT):
-            return {Wait.R: Ready.R, Wait.W: Ready.W, Wait.RW: Ready.RW}[asked]
+            return {Wait.R: Ready.R, Wait.W: Ready.W, Wait.RW: Ready.RW}[requested]
         return Ready((Ready.R if seen & select.POLLIN else 0) | (Ready.W if seen & select.POLLOUT else 0))

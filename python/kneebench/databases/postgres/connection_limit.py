@@ -1,4 +1,4 @@
-"""How many connections a running server still allows our role, against those that the plan will open."""
+"""Connection limit: free connections of a running server for this role vs. those that the plan opens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kneebench.plan import Plan
 from kneebench.records import Finding
 
 OURS = 4
-"""Sessions beside the users': two that ask, one that holds the image, one for what is asked while idle."""
+"""Sessions beside the users': two for queries, one that holds the base image, one for counts while idle."""
 ALLOWED = """
 SELECT current_setting('max_connections')::int,
        CASE WHEN rolsuper THEN 0
@@ -20,11 +20,11 @@ SELECT current_setting('max_connections')::int,
        (SELECT sum(numbackends)::int - 1 FROM pg_stat_database),
        rolconnlimit
 FROM pg_roles WHERE rolname = current_user"""
-"""The last is -1 where the role has no limit of its own; our own session is not counted as in use."""
+"""The last column is -1 if the role has no limit; this session is not counted as in use."""
 
 
 def too_few_connections(connection: psycopg.Connection[tuple[Any, ...]], subject: str, plan: Plan) -> Iterator[Finding]:
-    """A warning where the plan's last users would be refused, an error where its only ones would."""
+    """A warning if the last users of a climb would be refused, an error if those of a fixed load would."""
     most, reserved, used, of_role = connection.execute(ALLOWED).fetchone() or (0, 0, 0, -1)
     free = max(min(most - reserved - used, most if of_role < 0 else of_role) - OURS, 0)
     fixed = isinstance(plan.ladder.users, int)

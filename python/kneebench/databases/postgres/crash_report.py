@@ -1,4 +1,4 @@
-"""What was seen of a server's end: its exit, its last lines, and whether the kernel killed it for memory."""
+"""Crash report of a server: its exit, its last log lines, and whether the kernel killed it because memory ran out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 CRASH = re.compile(r"was terminated by signal|PANIC:|out of memory|No space left on device")
 TAIL_BYTES = 65_536
 LOGS_KEPT = 20
-"""Of lost servers; older ones are removed."""
+"""Number of logs of lost servers that are kept; older ones are removed."""
 
 
 def last_lines(log: Path, lines: int = 5) -> str:
@@ -20,7 +20,7 @@ def last_lines(log: Path, lines: int = 5) -> str:
 
 
 def crash_reason(exit_code: int | None, log: Path, started_s: float) -> str:
-    """Why the server is not well; empty where it runs and its log tells of no crash. `started_s` is on the monotonic clock.
+    """The reason of a crash; empty if the server runs and its log has no crash. `started_s` is on the monotonic clock.
 
     A backend killed from outside makes the postmaster end all others and recover: it lives on, what was measured does not.
     """
@@ -28,12 +28,12 @@ def crash_reason(exit_code: int | None, log: Path, started_s: float) -> str:
     if exit_code is None:
         return f"a process of the server died: {' / '.join(crashes[-2:])}{_memory_hint(started_s)}" if crashes else ""
     how = f"exit code {exit_code}" if exit_code >= 0 else f"killed by {signal.Signals(-exit_code).name}"
-    said = " / ".join(dict.fromkeys([*crashes[-2:], *_tail(log)[-5:]])) or "nothing"
-    return f"the server ended ({how}){_memory_hint(started_s)}; last log lines: {said}"
+    last = " / ".join(dict.fromkeys([*crashes[-2:], *_tail(log)[-5:]])) or "nothing"
+    return f"the server ended ({how}){_memory_hint(started_s)}; last log lines: {last}"
 
 
 def keep_log(log: Path, folder: Path) -> str:
-    """Copy a lost server's log to where it outlives the server's directory; a word on where it is, empty where that fails."""
+    """Copy a lost server's log to `folder`, where it outlives the server's directory. Returns words that name it; empty on failure."""
     kept = folder / f"{log.parent.name}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -55,7 +55,7 @@ def _tail(log: Path) -> list[str]:
 
 
 def _memory_hint(started_s: float) -> str:
-    """A word on the kernel's out-of-memory killer, where its log (readable by root) tells of one since the server's start."""
+    """Words on the kernel's out-of-memory killer, if its log (readable by root) names a server process since the start."""
     killed = [text for at_s, text in _kernel_lines() if at_s >= started_s and "Killed process" in text and "(postgres)" in text]
     return f"; the kernel killed a process because memory ran out: {killed[-1]}" if killed else ""
 

@@ -1,6 +1,6 @@
-"""What to do about a server's refusal: by its SQLSTATE (appendix A of PostgreSQL's manual), or by its words where it gave none.
+"""Error hints: the fix for a server's error, by its SQLSTATE (appendix A of PostgreSQL's manual), or else by its words.
 
-libpq hands on no SQLSTATE of a connection that was refused, hence the words (in English, or else the last resort: by hand).
+libpq gives no SQLSTATE for a refused connection, hence the words (in English; the last resort is a test with psql).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BY_STATE = {
     "53300": CONNECTIONS,
     "55006": "end the other sessions on that database (pg_stat_activity names them)",
 }
-"""All of them are wrong with what the plan names, and come back until something is changed."""
+"""Faults of what the plan names: they recur until something is changed."""
 LIMITS = {
     "57014": "statement_timeout",
     "55P03": "lock_timeout",
@@ -41,7 +41,7 @@ LIMITS = {
     "25P04": "transaction_timeout",
     "57P05": "idle_session_timeout",
 }
-"""Settings that end a statement or a session. Ours lift them first of all, which is too late for a limit of a few milliseconds."""
+"""Settings that end a statement or a session. kneebench's sessions lift them first, too late for a limit of a few milliseconds."""
 LIFTED = {state: f"remove {name} where it is set, for the server, role or database: ALTER ROLE ... SET {name} = 0" for state, name in LIMITS.items()}
 PASSING = LIFTED | {"57P01": RUN_AGAIN, "57P02": RUN_AGAIN, "57P03": "wait until the server has started, then run again"}
 BY_WORDS = {  # the password first: with sslmode=prefer a second try without TLS adds words on pg_hba.conf
@@ -57,7 +57,7 @@ BY_WORDS = {  # the password first: with sslmode=prefer a second try without TLS
 
 
 def state_of(error: BaseException | None) -> str:
-    """The SQLSTATE of an error or of the error that caused it: psycopg's `sqlstate`, our core's `code`; empty where there is none.
+    """SQLSTATE of an error or of its cause: psycopg's `sqlstate`, the Rust core's `code`; empty if there is none.
 
     >>> state_of(ValueError("no SQLSTATE"))
     ''
@@ -68,7 +68,7 @@ def state_of(error: BaseException | None) -> str:
 
 
 def psql_test_command(address: Address) -> str:
-    """The command that asks the same of the server as we did, the password left out.
+    """A psql command that makes the same connection, without the password.
 
     >>> psql_test_command(Address(host="db", user="me", database="shop", sslmode="require"))
     'test the connection with: psql "postgresql://me@db:5432/shop?sslmode=require"'
@@ -80,7 +80,7 @@ def psql_test_command(address: Address) -> str:
 
 
 def error_hint(state: str, words: str, address: Address | None) -> str:
-    """What to do; without an address the server is ours, or what it was asked cannot be asked by hand."""
+    """The fix for an error; without an address (a managed server) it never suggests psql."""
     known = BY_STATE | PASSING
     if state in known:
         return known[state]
@@ -92,6 +92,6 @@ def error_hint(state: str, words: str, address: Address | None) -> str:
 
 
 def refusal(doing: str, words: str, state: str, address: Address | None = None) -> KneebenchError:
-    """The server's words with what to do: a PlanError where running again would meet the same."""
+    """An error with the server's words and the fix: a PlanError if running again would fail the same way."""
     kind = PlanError if state in BY_STATE else KneebenchError
     return kind(doing, seen=words, do=error_hint(state, words, address))

@@ -167,8 +167,8 @@ def _require_free(data: Path, runtime: Path) -> None:
 
 def _broken_off(doing: str, seen: str, words: str, otherwise: str) -> KneebenchError:
     """A program of the build that ended too early: a PlanError where its words tell what to change."""
-    told = next((do for pattern, do in TO_CHANGE.items() if re.search(pattern, words)), None)
-    return PlanError(doing, seen=seen, do=told) if told else KneebenchError(doing, seen=seen, do=otherwise)
+    remedy = next((do for pattern, do in TO_CHANGE.items() if re.search(pattern, words)), None)
+    return PlanError(doing, seen=seen, do=remedy) if remedy else KneebenchError(doing, seen=seen, do=otherwise)
 
 
 def _await_start(server: RunningServer) -> None:

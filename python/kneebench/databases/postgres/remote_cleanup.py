@@ -1,4 +1,4 @@
-"""What could not be put back on a server that is not ours: tried until the server has recovered, then told with what to do about it."""
+"""Cleanup on an external server: retried until the server has recovered; a failure is reported with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kneebench.lab.journal import Entry, Journal
 from kneebench.records import Address, Event, Watch
 
 RESTART_LIMIT_S = 60.0
-"""How long a server that recovers from a crash is waited for."""
+"""Longest wait for a server that recovers from a crash."""
 
 
 def undo_or_report(undo: Callable[[], None], noted: Entry, journal: Journal, watch: Watch) -> None:
-    """Undo what the journal's entry says, and forget it. Where that fails it stays noted, and is told: behind the error that ends
-    the run, which is the last thing to be read, else as a warning."""
+    """Undo a journal entry and forget it. If that fails, the entry stays, and the failure is reported: with the error that
+    ends the run, or else as a warning."""
     ending = sys.exc_info()[1]
     try:
         undo()
@@ -37,7 +37,7 @@ def undo_or_report(undo: Callable[[], None], noted: Entry, journal: Journal, wat
 
 
 def once_it_answers(address: Address, do: Callable[[], None]) -> None:
-    """Do it; on a server that takes no sessions yet, as soon as it does."""
+    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
     until = time.monotonic() + RESTART_LIMIT_S
     while True:
         try:
@@ -49,6 +49,6 @@ def once_it_answers(address: Address, do: Callable[[], None]) -> None:
 
 
 def psql_command(address: Address, statements: str) -> str:
-    """The command that has the server run these; the password is not in it."""
+    """A psql command that runs these statements, without the password."""
     without = make_conninfo("", **parameters(address.model_copy(update={"password": None})))
     return f"psql {shlex.quote(without)} -c {shlex.quote(statements)}"

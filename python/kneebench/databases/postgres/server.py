@@ -79,8 +79,8 @@ class PostgresServer:
         self._side.close()
 
     @contextlib.contextmanager
-    def _asking(self, doing: str, limit_s: float | None = None) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        with self._lock, self._told(doing):
+    def _session_for(self, doing: str, limit_s: float | None = None) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        with self._lock, self._losses_reported(doing):
             self._session.limit_s = limit_s or self._timeouts.reading_s
             self._session.execute("SELECT pg_stat_clear_snapshot()")
             with _given_back(self._session):
@@ -90,14 +90,14 @@ class PostgresServer:
     def _reaching(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A connection of its own; DatabaseLost where the server went away."""
         try:
-            with self._told(doing), connect(self.address, limit_s=self._timeouts.whole_s) as connection:
+            with self._losses_reported(doing), connect(self.address, limit_s=self._timeouts.whole_s) as connection:
                 _bound(connection, self._timeouts.lock_s)
                 yield connection
         except PlanError as error:
             raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
 
     @contextlib.contextmanager
-    def _told(self, doing: str) -> Iterator[None]:
+    def _losses_reported(self, doing: str) -> Iterator[None]:
         """DatabaseLost where the server went away; its words in a KneebenchError where it refuses, and who stands in the way of a lock."""
         try:
             with explained(doing):
@@ -117,12 +117,12 @@ class PostgresServer:
 
     def readings(self, meter: str) -> dict[str, float]:
         """The meter's counters and gauges by "quantity|source"."""
-        with self._asking(f"reading {meter}"):
+        with self._session_for(f"reading {meter}"):
             return self._readings.read(meter)
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
-        with self._asking("adding up the orders", self._timeouts.idle_s) as session:
+        with self._session_for("adding up the orders", self._timeouts.idle_s) as session:
             return int((session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone() or (0,))[0])
 
     def transaction_counts(self) -> tuple[int, int]:
@@ -130,7 +130,7 @@ class PostgresServer:
 
         Beside the load's transactions it counts one commit for each session's start and one for each statement it prepares.
         """
-        with self._asking("counting the transactions", self._timeouts.idle_s) as session:
+        with self._session_for("counting the transactions", self._timeouts.idle_s) as session:
             _await_idle(session, self._own)
         seen = self.readings("log_writes")
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
@@ -151,7 +151,7 @@ class PostgresServer:
     def checkpoint(self) -> None:
         """Run a checkpoint; nothing where the role may not (a note says so)."""
         if self._may_checkpoint:
-            with self._told("running a checkpoint"):
+            with self._losses_reported("running a checkpoint"):
                 self._side.execute("CHECKPOINT")
 
     def connection_hint(self, code: str, message: str) -> str:
@@ -160,7 +160,7 @@ class PostgresServer:
 
     def end_stuck(self, for_s: float) -> str:
         """By pg_blocking_pids; waits for other users do not count."""
-        with self._asking("checking for users that wait for a lock") as session:
+        with self._session_for("checking for users that wait for a lock") as session:
             return end_stuck(session, self._own, for_s)
 
     @property

@@ -166,8 +166,8 @@ def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
 
 def _words(stderr: str) -> str:
     """What the server says of its configuration, without times, process ids and the lines that say nothing."""
-    said = [line.partition("LOG:")[2].strip() for line in stderr.splitlines() if "LOG:" in line and "skipping missing" not in line]
-    return "; ".join(said) or " ".join(stderr.split())
+    messages = [line.partition("LOG:")[2].strip() for line in stderr.splitlines() if "LOG:" in line and "skipping missing" not in line]
+    return "; ".join(messages) or " ".join(stderr.split())
 
 
 def check_settings(launch: Launch, settings: Mapping[str, str]) -> None:
@@ -180,13 +180,15 @@ def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, 
     """Every setting that is not the version's default, and all that change what storage sees, as the server reads them back."""
     wanted = "SELECT name, current_setting(name), source FROM pg_settings WHERE source NOT IN ('default', 'client', 'session') OR name = ANY(%s) ORDER BY name"
     rows = connection.execute(wanted, [sorted(MATTERS)]).fetchall()
-    return tuple(Setting(name=name, value=_told(name, value), source=source, matters=name in MATTERS) for name, value, source in rows if name not in PATHS)
+    return tuple(
+        Setting(name=name, value=_reported_value(name, value), source=source, matters=name in MATTERS) for name, value, source in rows if name not in PATHS
+    )
 
 
-def _told(name: str, value: str) -> str:
+def _reported_value(name: str, value: str) -> str:
     """A value as it may be kept. Commands and connection strings may hold keys and passwords in any form: that they are set is enough.
 
-    >>> _told("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p"), _told("archive_command", ""), _told("work_mem", "4MB")
+    >>> _reported_value("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p"), _reported_value("archive_command", ""), _reported_value("work_mem", "4MB")
     ('set; not saved because it may contain a secret', '', '4MB')
     """
     return "set; not saved because it may contain a secret" if value and name.endswith(("_command", "_conninfo")) else value

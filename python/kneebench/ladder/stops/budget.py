@@ -24,12 +24,12 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     seen = f"{number_of_users(rungs[-1].users)}, {time(used_s)}"
     limit = f"{number_of_users(last)}, {time(limits.budget)}"
     if rungs[-1].users >= last:
-        said = f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true knee may be higher"
+        sentence = f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true knee may be higher"
     elif needed_s > limits.budget:
-        said = f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another step; the true knee may be higher"
+        sentence = f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another step; the true knee may be higher"
     else:
         return StopResult(stop="budget", fired=False, seen=seen, limit=limit, sentence=f"Within the budget: {seen} (limit {limit})")
-    return StopResult(stop="budget", fired=True, seen=seen, limit=limit, sentence=said)
+    return StopResult(stop="budget", fired=True, seen=seen, limit=limit, sentence=sentence)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

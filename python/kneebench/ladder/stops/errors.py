@@ -20,10 +20,10 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     limit = f"{100 * limits.share:g}% of all transactions"
     seen = f"{100 * share:.2g}%"
     lost = whole.failed + whole.unknown
-    said = f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)} ({seen}; limit {limit})"
+    sentence = f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)} ({seen}; limit {limit})"
     if rungs[-1].tally.errors:
-        said += f". First error: {rungs[-1].tally.errors[0].first}"
-    return StopResult(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=said)
+        sentence += f". First error: {rungs[-1].tally.errors[0].first}"
+    return StopResult(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=sentence)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

@@ -25,18 +25,17 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     limit, judged = f"{time(limits.limit)}, {_mean_over(rungs[-1])}", _judged(rungs[-1])
     seen = rungs[-1].quantity(QUANTITY)
     if seen is None:
-        said = "Log write latency was not measured; its limit was not checked"
-        return StopResult(stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=said)
+        sentence = "Log write latency was not measured; its limit was not checked"
+        return StopResult(stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=sentence)
     first = rungs[0].quantity(QUANTITY)
     flagged = first is not None and first > limits.limit
     within = nopm_within_limit(rungs, QUANTITY, limits.limit)
     best = "none" if within is None else count(within)
-    said = f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit}); NOPM within the limit: {best}"
+    sentence = f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit}); NOPM within the limit: {best}"
     if flagged and first is not None:
-        said = (
-            f"The first rung already exceeded the limit ({time(first)}, {number_of_users(rungs[0].users)}); this is flagged and does not end the climb. {said}"
-        )
-    return StopResult(stop="log_latency", fired=seen > limits.limit and not flagged, seen=time(seen), limit=limit, sentence=said, flag=flagged)
+        before = f"The first rung already exceeded the limit ({time(first)}, {number_of_users(rungs[0].users)})"
+        sentence = f"{before}; this is flagged and does not end the climb. {sentence}"
+    return StopResult(stop="log_latency", fired=seen > limits.limit and not flagged, seen=time(seen), limit=limit, sentence=sentence, flag=flagged)
 
 
 def _mean_over(rung: Rung) -> str:

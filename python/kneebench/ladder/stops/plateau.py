@@ -32,8 +32,8 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     seen = ", ".join(f"{e:.2f}" for e in found)
     gain = 100 * (last[-1].tally.throughput_per_s / last[0].tally.throughput_per_s - 1) if last[0].tally.throughput_per_s else 0.0
     where = f"Plateau at {number_of_users(last[0].users)}" if fired else f"No plateau up to {number_of_users(last[-1].users)}"
-    said = f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users (elasticity {seen}; rule: {_rule(limits)})"
-    return _result(fired, f"elasticity {seen}", limits, f"{said}{_lower(rungs, last[0]) if fired else ''}")
+    sentence = f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users (elasticity {seen}; rule: {_rule(limits)})"
+    return _result(fired, f"elasticity {seen}", limits, f"{sentence}{_lower(rungs, last[0]) if fired else ''}")
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
@@ -53,8 +53,10 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
     most = max(rung.tally.throughput_per_s for rung in after)
     gain = 100 * (most / top.tally.throughput_per_s - 1) if most else 0.0
     limit = f"{limits.steps + 1} consecutive rungs not above an earlier one"
-    said = f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to {after[-1].users} users, was {gain:+.1f}% (rule: {limit})"
-    return StopResult(stop="plateau", fired=True, seen=f"{len(after)} rungs", limit=limit, sentence=f"{said}{_lower(rungs, top)}")
+    sentence = (
+        f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to {after[-1].users} users, was {gain:+.1f}% (rule: {limit})"
+    )
+    return StopResult(stop="plateau", fired=True, seen=f"{len(after)} rungs", limit=limit, sentence=f"{sentence}{_lower(rungs, top)}")
 
 
 def _lower(rungs: Sequence[Rung], knee: Rung) -> str:
@@ -62,8 +64,8 @@ def _lower(rungs: Sequence[Rung], knee: Rung) -> str:
     return f". The climb started at {number_of_users(knee.users)}, so the true knee may be lower" if knee is rungs[0] and knee.users > 1 else ""
 
 
-def _result(fired: bool, seen: str, limits: Plateau, said: str) -> StopResult:
-    return StopResult(stop="plateau", fired=fired, seen=seen, limit=f"elasticity {_rule(limits)}", sentence=said)
+def _result(fired: bool, seen: str, limits: Plateau, sentence: str) -> StopResult:
+    return StopResult(stop="plateau", fired=fired, seen=seen, limit=f"elasticity {_rule(limits)}", sentence=sentence)
 
 
 def _rule(limits: Plateau) -> str:

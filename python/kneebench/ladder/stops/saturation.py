@@ -46,8 +46,8 @@ def seen(rung: Rung) -> str:
     return f"the least busy database core was {100 * busy:.3g}% busy{besides}"
 
 
-def _result(fired: bool, seen: str, limit: str, said: str) -> StopResult:
-    return StopResult(stop="saturation", fired=fired, seen=seen, limit=limit, sentence=said)
+def _result(fired: bool, seen: str, limit: str, sentence: str) -> StopResult:
+    return StopResult(stop="saturation", fired=fired, seen=seen, limit=limit, sentence=sentence)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

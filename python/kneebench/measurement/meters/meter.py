@@ -1,4 +1,4 @@
-"""What a meter is: the protocol of this shelf's parts, and what they share in reading.
+"""Protocol of a meter, and the code that meters share.
 
 A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and `open_meter(context) -> Meter`.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from kneebench.databases.engine import Server
 
 MOST_BYTES = 1 << 17
-"""More than any file under /proc that is read here (/proc/stat has 80 bytes a core, before all else)."""
+"""Larger than any file under /proc that is read here (/proc/stat has 80 bytes per core, before all else)."""
 
 
 class Meter(Protocol):
@@ -22,26 +22,26 @@ class Meter(Protocol):
 
     @property
     def name(self) -> str:
-        """As the plan names it."""
+        """Name in the plan."""
         ...
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """What it reads, by name in measurement/quantities.py."""
+        """Quantities that it reads, by name in measurement/quantities.py."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader must know: what could not be read here, and why."""
+        """Notes for the reader: quantities that cannot be read here, and why."""
         ...
 
     def read(self) -> dict[str, float]:
-        """Values now by "quantity|source"; what is not there is left out, never 0."""
+        """Current values by "quantity|source"; an absent one is left out, never 0."""
         ...
 
 
 class MeterContext(NamedTuple):
-    """What a meter may look at: the server, and where its files are on this machine."""
+    """Context of a meter: the server, and the paths of its files on this machine."""
 
     server: Server
     storage_paths: Sequence[Path]
@@ -61,7 +61,7 @@ class ServerMeter:
 
 
 class UnavailableMeter:
-    """A meter that cannot read anything here: its note says why, and its quantities stay absent."""
+    """A meter that cannot read anything here: its note states why, and its quantities stay absent."""
 
     def __init__(self, name: str, quantities: tuple[str, ...], note: str) -> None:
         self.name, self.quantities = name, quantities
@@ -73,7 +73,7 @@ class UnavailableMeter:
 
 
 def only_by_server(name: str, quantities: tuple[str, ...]) -> Meter:
-    """In place of a meter that only a server could answer, and this one does not."""
+    """Replacement for a meter that needs readings from the server, if this server has none."""
     return UnavailableMeter(name, quantities, f"{name} not measured: this server does not report it")
 
 
