@@ -8,6 +8,8 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PYTHON_DOWNLOADS := never
+# Modules are compiled once, not anew by each of the hundreds of processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find src -name "*.rs") Cargo.toml Cargo.lock
 PG15 := /usr/lib/postgresql/15/bin/postgres
 
@@ -27,7 +29,7 @@ test-rust: ready
 	cargo test --release --locked --quiet --no-default-features
 
 test-python: ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test-long: ready  ## the simulations again with all their seeds, a few minutes
 	$(BIN)/python -m pytest --long tests/test_ladder_plateau.py

@@ -1,5 +1,38 @@
-"""What all tests need: Ctrl-C works, also where the tests themselves were started in the background (a shell has such jobs ignore it)."""
+"""What all tests need: a state directory of their own, servers to share, the slowest files first, and Ctrl-C that works."""
 
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
 import signal
+import tempfile
+from collections.abc import Iterator
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import pytest
+from loaded import Servers
+
+SLOWEST = ("campaign_postgres", "kills", "stopping", "bench", "frozen", "postgres_engine", "cli", "hung_server", "loading", "postgres_url")
+"""Test files that take longest, in that order: of several processes none begins with one of them when the others are done."""
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has jobs in the background ignore it
+
+# Several processes run tests at once, and each is a machine of its own to kneebench: one journal, one running campaign.
+_STATE = tempfile.mkdtemp(prefix="kneebench-tests-state-")
+os.environ["XDG_STATE_HOME"] = _STATE
+atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slowest files first, the others as they were."""
+    order = {f"test_{name}": place for place, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Servers that tests share; a test gets a database of its own."""
+    with contextlib.ExitStack() as stack:
+        yield Servers(tmp_path_factory.mktemp, stack)

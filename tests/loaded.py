@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,19 @@ def databases(folder: Path, bin_dir: Path | None) -> Iterator[Databases]:
             configure(opened, {**SETTINGS, "listen_addresses": ""}, account)
         with running_server(launch, data, journal) as server:
             yield Databases(server.address)
+
+
+class Servers:
+    """One server for each build, started by the first test that uses it; tests that stop, freeze or reconfigure a server start their own."""
+
+    def __init__(self, folder: Callable[[str], Path], stack: contextlib.ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        self._running: dict[Path | None, Databases] = {}
+
+    def __call__(self, bin_dir: Path | None) -> Databases:
+        if bin_dir not in self._running:
+            self._running[bin_dir] = self._stack.enter_context(databases(self._folder("server"), bin_dir))
+        return self._running[bin_dir]
 
 
 def url_of(address: Address, user: str = "") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from loaded import Databases, databases, session
+from loaded import Databases, Servers, session
 
 from kneebench.databases.postgres.conditions import all_conditions, checked_warehouses, conditions
 from kneebench.records import Check
@@ -28,9 +28,8 @@ BREAKING = {
 
 
 @pytest.fixture(scope="module")
-def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
-    with databases(tmp_path_factory.mktemp("conditions"), None) as server:
-        yield server
+def there(servers: Servers) -> Databases:
+    return servers(None)
 
 
 @pytest.fixture(scope="module")

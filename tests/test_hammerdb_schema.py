@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from loaded import Databases, databases, unwatched, url_of
+from loaded import Databases, Servers, unwatched, url_of
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.postgres.address import connect
@@ -47,9 +46,8 @@ class Theirs(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
-    with databases(tmp_path_factory.mktemp("hammerdb"), None) as made:
-        yield made
+def made(servers: Servers) -> Databases:
+    return servers(None)
 
 
 @pytest.fixture

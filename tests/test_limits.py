@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS, databases
+from loaded import BUILDS, Servers
 
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect, parameters
@@ -23,16 +22,15 @@ ORDER: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+def address(request: pytest.FixtureRequest, servers: Servers) -> Address:
     """A loaded database whose every limit is a fifth of a second."""
-    with databases(tmp_path_factory.mktemp("limits"), request.param) as made:
-        address = made.loaded()
-        with psycopg.connect(**parameters(address), autocommit=True) as session:
-            names = [name for (name,) in session.execute("SELECT name FROM pg_settings WHERE name ~ '^(statement|lock|idle.*session|transaction)_timeout$'")]
-            assert {"statement_timeout", "lock_timeout", "idle_session_timeout"} < set(names)
-            for name in names:
-                session.execute(f"ALTER ROLE {address.user} IN DATABASE {address.database} SET {name} = '200ms'".encode())
-        yield address
+    address = servers(request.param).loaded()
+    with psycopg.connect(**parameters(address), autocommit=True) as session:
+        names = [name for (name,) in session.execute("SELECT name FROM pg_settings WHERE name ~ '^(statement|lock|idle.*session|transaction)_timeout$'")]
+        assert {"statement_timeout", "lock_timeout", "idle_session_timeout"} < set(names)
+        for name in names:
+            session.execute(f"ALTER ROLE {address.user} IN DATABASE {address.database} SET {name} = '200ms'".encode())
+    return address
 
 
 def test_no_limit_ends_a_session_of_ours(address: Address) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS, Databases, databases, session, unwatched, value
+from loaded import BUILDS, Databases, Servers, session, unwatched, value
 
 from kneebench.databases.postgres import loading
 from kneebench.databases.postgres.address import connect
@@ -25,9 +24,8 @@ ONE = Workload(warehouses=1)
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
-    with databases(tmp_path_factory.mktemp("loading"), request.param) as server:
-        yield server
+def there(request: pytest.FixtureRequest, servers: Servers) -> Databases:
+    return servers(request.param)
 
 
 def counted(address: Address) -> dict[str, int]:

@@ -466,7 +466,7 @@ def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_sma
 
 
 def emptied(session: psycopg.Connection[Any]) -> None:
-    with pytest.raises(psycopg.Error, match="No space left"):
+    with pytest.raises(psycopg.Error, match=r"No space left|closed the connection"):
         session.execute("DELETE FROM large")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS, Databases, databases, session, value
+from loaded import BUILDS, Databases, Servers, session, value
 
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.sql_schema import ensure_statistics
@@ -24,9 +24,8 @@ LARGE = ("customer", "stock", "orders", "order_line", "new_order", "history", "i
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
-    with databases(tmp_path_factory.mktemp("procedures"), request.param) as server:
-        yield server
+def there(request: pytest.FixtureRequest, servers: Servers) -> Databases:
+    return servers(request.param)
 
 
 @pytest.fixture(scope="module")

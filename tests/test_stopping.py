@@ -24,8 +24,8 @@ from kneebench.records import Event
 from kneebench.results import load
 
 SHORT = preset_text("simulated").replace('"30s"', '"10s"').replace('"60s"', '"10s"')
-LONG = SHORT.replace('"10s"', '"10h"').replace("repeats       = 3", "repeats       = 50")
-"""So long that, although its clock is simulated, somebody has time to stop it."""
+LONG = SHORT.replace('"10s"', '"10min"').replace("repeats       = 3", "repeats       = 50")
+"""So many rungs that, although its clock is simulated, somebody has time to stop it."""
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
 
 

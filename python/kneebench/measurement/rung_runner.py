@@ -92,6 +92,8 @@ def losses_reported(server: Server, doing: str) -> Iterator[None]:
     """Turn any failure caused by a dead or dying server into DatabaseLost, with the crash report of the server."""
     try:
         yield
+    except DatabaseLost as error:
+        raise DatabaseLost(error.doing, seen=f"{error.seen}; during {doing}", do=error.do) from error
     except KneebenchError:
         raise
     except Exception as error:
