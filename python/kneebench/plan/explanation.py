@@ -17,14 +17,14 @@ from kneebench.secrets import clean, kept_command
 
 Path = tuple[str | int, ...]
 
-RENAMED: dict[Path, str] = {
+RENAMED: dict[tuple[str, str], str] = {
     ("database", "image_path"): "base_image_path",
     ("workload", "client_cores"): "load_generator_cores",
     ("workload", "client_workers"): "load_generator_threads",
     ("ladder", "report_window"): "final_window",
     ("ladder", "latency_share"): "fixed_rate_share",
 }
-"""Keys that plans had before version 0.1.0, with their names now."""
+"""Old keys of plans by (table, key), with their names now; upgrades of old results use them too."""
 
 
 class Document:
@@ -89,8 +89,8 @@ class Document:
     def _fault(self, path: Path, error: ErrorDetails) -> Fault:
         if error["type"] == "extra_forbidden":
             known = keys_of(path[:-1])
-            if path in RENAMED:
-                return self.fault(path, f'unknown key "{path[-1]}"', f"renamed to {RENAMED[path]}")
+            if new := next((new for old, new in RENAMED.items() if old == path), ""):
+                return self.fault(path, f'unknown key "{path[-1]}"', f"renamed to {new}")
             return self.fault(path, f'unknown key "{path[-1]}"', f"one of: {', '.join(known)}", near(str(path[-1]), known))
         value = self.value(path)
         seen = f"the name {quoted(str(path[-1]))}" if error["loc"][-1:] == ("[key]",) else _seen(path, value)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kneebench.plan.explanation import RENAMED
 from kneebench.records import Order
 from kneebench.workload.load_generator import STREAM_NAMES
 
@@ -15,12 +16,6 @@ PHASES = {old: new for new, old in STREAM_NAMES.items()}
 """Phases that format 2 renamed."""
 STOPS = {"client": "load_generator", "fixed": "fixed_load"}
 """Stop reasons that format 2 renamed."""
-PLAN_KEYS = {
-    "database": {"image_path": "base_image_path"},
-    "workload": {"client_workers": "load_generator_threads", "client_cores": "load_generator_cores"},
-    "ladder": {"report_window": "final_window", "latency_share": "fixed_rate_share"},
-}
-"""Plan keys that format 2 renamed, by their table."""
 OLD_NAME = re.compile(rf"(.+)\.({'|'.join(PHASES)})-(\d+(?:-\d+)?)")
 """Stem of a rung's file in format 1: its key with the old name of the phase."""
 
@@ -61,7 +56,10 @@ def _climb(climb: Document) -> Document:
 
 
 def _plan(plan: Document) -> Document:
-    return {name: _renamed(value, PLAN_KEYS[name]) if name in PLAN_KEYS and isinstance(value, dict) else value for name, value in plan.items()}
+    names: dict[str, dict[str, str]] = {}
+    for (table, old), new in RENAMED.items():
+        names.setdefault(table, {})[old] = new
+    return {table: _renamed(keys, names[table]) if table in names and isinstance(keys, dict) else keys for table, keys in plan.items()}
 
 
 PARTS: dict[str, Callable[[Document], Document]] = {"rung": _rung, "climb": _climb, "last": _order, "plan": _plan}
