@@ -342,8 +342,8 @@ from kneebench.brief import Brief
 from kneebench.results import load
 results = load(Path({str(FOLDER)!r}))
 climb = results.climbs[0]
-scouts = [r for r in climb.rungs if r.order.phase == "search"]
-many = tuple(r.model_copy(update={{"order": r.order.model_copy(update={{"users": r.users + n}})}}) for n in range(20) for r in scouts)
+search_rungs = [r for r in climb.rungs if r.order.phase == "search"]
+many = tuple(r.model_copy(update={{"order": r.order.model_copy(update={{"users": r.users + n}})}}) for n in range(20) for r in search_rungs)
 rungs = (*climb.rungs, *many, *many[:100])
 Brief(results.model_copy(update={{"climbs": (climb.model_copy(update={{"rungs": rungs}}), results.climbs[1])}})).write(Path({str(tmp_path / "brief.html")!r}))
 print(len(rungs), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

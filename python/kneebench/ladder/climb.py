@@ -1,7 +1,7 @@
-"""One climb: users are added until a stop fires; one bisection finds the knee more closely; the first rung again shows drift.
+"""One climb: users are added until a stop fires, one bisection narrows down the knee, and a repeat of the first rung shows drift.
 
-A generator: it yields orders and is sent rungs, so it neither measures nor waits, and a campaign that was killed goes on by
-sending it the rungs that are kept. The same rungs always give the same orders.
+A generator: it yields orders and is sent rungs, so it neither measures nor waits. A killed campaign is resumed by sending it
+the saved rungs. The same rungs always give the same orders.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ class KneePosition(NamedTuple):
 def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     """Yield the orders of a climb on one cell, be sent a rung for each, return the climb.
 
-    First a rung with many users, which warms the database and is not judged ("warm_up"). Scouting rungs from the plan's first number of
-    users, or the database's cores where that is 0, each `ladder.step` times the one before, until a stop fires; then one rung between the
-    knee and the one after it; then the first again ("drift_check"). An invalid rung ends the climb at once: something else than the database was
-    measured, mostly the load generator. A climb that warmed the database as it went is made once more (`ladder.climb_again`).
-    `ladder.users` as one number is one rung of that many users ("fixed_load").
+    The first rung has many users: it warms the database and is not judged ("warm_up"). Search rungs start at the plan's first
+    number of users, or at the number of database cores if that is 0; each has `ladder.step` times the users of the one before,
+    until a stop fires. One rung between the knee and the next rung follows, then the first rung again ("drift_check").
+
+    An invalid rung ends the climb at once: it did not measure the database, but mostly the load generator. A climb during which
+    the database was still warming is repeated once (`ladder.climb_again`). With one number as `ladder.users` the climb is one
+    rung of that many users ("fixed_load").
     """
     if isinstance(ladder.users, int):
         return (yield from _fixed(cell, ladder, ladder.users))

@@ -30,7 +30,7 @@ COLUMNS = (
 
 
 def section(view: ViewModel) -> Section | None:
-    """Scouting rungs are labelled so: one short measurement each, never quoted as results."""
+    """The table of all rungs; search rungs are labelled, because they are one short measurement each and never quoted."""
     rows = tuple(_row(view, rung) for climb in view.climbs for rung in climb.rungs)
     if not rows:
         return None
