@@ -373,7 +373,7 @@ def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) 
     try:
         with engine.restored(CELL, unwatched) as server:
             time.sleep(0.6)
-            with server._asking("sleeping") as session:  # type: ignore[attr-defined]
+            with server._session_for("sleeping") as session:  # type: ignore[attr-defined]
                 session.execute("SELECT pg_sleep(0.3)")
         assert server.address.database not in databases(elsewhere)
     finally:
