@@ -1,8 +1,8 @@
-"""The time to an answer, on the simulated engine: how long the scout takes to its knee, and whether that knee is the right one.
+"""The time to an answer, on the simulated engine: how long the search takes to its knee, and whether that knee is the right one.
 
-Twenty models whose cores, drives, contention and noise (1 to 3%) differ. The scout is the product's own: the warm-up rung, automatic warm-ups,
+Twenty models whose cores, drives, contention and noise (1 to 3%) differ. The search is the product's own: the warm-up rung, automatic warm-ups,
 windows of 30 s, the stops, the bisection, the drift rung, and a second climb where one is made, all counted, on the simulated clock. The
-fixed ladder measures the scout's range of users at the same steps, with 2 minutes of ramp and 5 minutes of window at each. The dense ladder
+fixed ladder measures the search's range of users at the same steps, with 2 minutes of ramp and 5 minutes of window at each. The dense ladder
 (steps of 1.1) is without noise.
 """
 
@@ -41,9 +41,9 @@ SEED, MOST_USERS = 9300, 60
 
 
 class Answer(NamedTuple):
-    """One model, climbed: the scout's seconds, the fixed ladder's, and how far the throughput at the scout's knee is off."""
+    """One model, climbed: the search's seconds, the fixed ladder's, and how far the throughput at the search's knee is off."""
 
-    scout_s: float
+    search_s: float
     fixed_s: float
     off: float
     rungs: int
@@ -53,13 +53,13 @@ def measure(size: Size) -> list[Ratio]:
     """Time; then throughput at the knee, in the middle and at worst."""
     found = [_answer(seed, storage) for seed, storage in enumerate(storages(size.count(CURVES, 2)))]
     off = sorted(one.off for one in found)
-    time = turns([one.scout_s for one in found], [one.fixed_s for one in found])
+    time = turns([one.search_s for one in found], [one.fixed_s for one in found])
     note = "|true NOPM at the search's knee / at the dense ladder's knee - 1|"
     return [
         at_most(
             "time to the knee, search vs. fixed ladder", time, TIME_AIM, note="simulated seconds; every rung of both climbs, at the default windows",
-            search_s=median([one.scout_s for one in found]), fixed_s=median([one.fixed_s for one in found]),
-            worst=max(one.scout_s / one.fixed_s for one in found), rungs=median([one.rungs for one in found]),
+            search_s=median([one.search_s for one in found]), fixed_s=median([one.fixed_s for one in found]),
+            worst=max(one.search_s / one.fixed_s for one in found), rungs=median([one.rungs for one in found]),
         ),
         at_most("throughput error at the search's knee (median)", _middle(off), THROUGHPUT_AIM, note=note),
         at_most("throughput error at the search's knee (worst)", _worst(off), THROUGHPUT_AIM, note=note),
@@ -101,10 +101,10 @@ def _answer(seed: int, storage: SimulatedStorage) -> Answer:
     plan = Plan.model_validate(
         {"seed": seed, "database": {"engine": "simulated"}, "workload": {"warehouses": 2000}, "storages": {"drive": {"simulated": storage.model_dump()}}}
     )
-    climbed, scout_s = _climbed(plan)
-    scouts = climbed.of("scout")
-    off = throughput(storage, climbed.knee_users or 1) / _dense(storage, scouts[0].users, 2 * scouts[-1].users) - 1
-    return Answer(scout_s, RUNG_S * len(scouts), abs(off), len(climbed.rungs))
+    climbed, search_s = _climbed(plan)
+    search_rungs = climbed.of("search")
+    off = throughput(storage, climbed.knee_users or 1) / _dense(storage, search_rungs[0].users, 2 * search_rungs[-1].users) - 1
+    return Answer(search_s, RUNG_S * len(search_rungs), abs(off), len(climbed.rungs))
 
 
 def _climbed(plan: Plan) -> tuple[Climb, float]:

@@ -29,11 +29,13 @@ NAME = "brief"
 ABOUT = "the brief of a campaign of 300 rungs: seconds and memory"
 RUNGS = 300
 SECONDS_AIM, MB_AIM = 5.0, 500.0
-LADDER = {"users": [4, 128], "step": 1.15, "window": "30s", "report_window": "300s", "checkpoints": 0, "repeats": 5, "warm_up_limit": "20s"}
-QUICK = {**LADDER, "step": 1.5, "report_window": "30s", "repeats": 2}
+LADDER = {"users": [4, 128], "step": 1.15, "window": "30s", "final_window": "300s", "checkpoints": 0, "repeats": 5, "warm_up_limit": "20s"}
+QUICK = {**LADDER, "step": 1.5, "final_window": "30s", "repeats": 2}
 MODEL = {"cores": 8, "cpu_per_transaction": "40ms", "read_latency": "2ms", "log_latency": "5ms"}
 """Slow, so that a window of 5 minutes is quickly simulated."""
-PAGE = "from pathlib import Path; from kneebench.brief import Brief; from kneebench.results.reading import load; Brief(load(Path({!r}))).write(Path({!r}))"
+PAGE = (
+    "from pathlib import Path; from kneebench.brief import Brief; from kneebench.results.campaign_reader import load; Brief(load(Path({!r}))).write(Path({!r}))"
+)
 
 
 def measure(size: Size) -> list[Ratio]:
@@ -79,7 +81,7 @@ def large_campaign(root: Path, size: Size) -> tuple[Path, int]:
     (climb,) = one.climbs
     names = [f"storage {n}" for n in range(1, 1 + math.ceil(size.count(RUNGS, 30) / len(climb.rungs)))]
     with Store.create(root, _plan(names, ladder), one.campaign.host) as store:
-        store.put_image(one.campaign.image)
+        store.put_base_image(one.campaign.base_image)
         for place, name in enumerate(names):
             store.put_settings(Cell(id=name, storage=name), next(iter(one.campaign.settings.values())))
             _keep_again(one.folder or root, store.folder, climb, name, place)

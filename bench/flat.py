@@ -12,7 +12,7 @@ from kneebench._core import GeneratorSpec, SimulatedServer
 from kneebench.databases.simulated.engine import model
 from kneebench.plan.plan import SimulatedStorage, Workload
 from kneebench.records import Address
-from kneebench.workload import Running, running
+from kneebench.workload import RunningLoad, running_load
 
 NAME = "flat"
 ABOUT = "cost at 1,000 users over that at 16; memory a user"
@@ -44,14 +44,14 @@ def _simulated_us(users: int, size: Size) -> float:
     server = SimulatedServer(model(SimulatedStorage(), Workload(warehouses=WAREHOUSES), SEED).model_dump_json())
     generator = server.load_generator(GeneratorSpec(**generator_values(users, WAREHOUSES)))
     generator.ready()
-    with running(generator) as load:
+    with running_load(generator) as load:
         _completed(load, size.count(8_000, 1_000))
         before_s = time.process_time()
         done = _completed(load, size.count(200_000, 10_000))
         return 1e6 * (time.process_time() - before_s) / done
 
 
-def _completed(load: Running, wanted: int) -> int:
+def _completed(load: RunningLoad, wanted: int) -> int:
     """Let seconds pass until so many transactions are done, and how many that were."""
     done = 0
     while done < wanted:

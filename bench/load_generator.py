@@ -6,7 +6,7 @@ import json
 import sys
 
 from kneebench._core import Address, GeneratorSpec, LoadGenerator
-from kneebench.workload import running
+from kneebench.workload import running_load
 
 
 def main(given: str, seconds: int) -> None:
@@ -16,7 +16,7 @@ def main(given: str, seconds: int) -> None:
     generator = LoadGenerator(GeneratorSpec(**values), address)
     generator.ready()
     committed, rolled_back, new_orders, now_s = 0, 0, 0, 0.0
-    with running(generator) as users:
+    with running_load(generator) as users:
         while now_s < seconds - 0.5:
             tick = users.tick()
             now_s = tick.now_s

@@ -26,12 +26,12 @@ from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import configure
-from kneebench.databases.postgres.launcher import Launch, make_cluster, running
+from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import KEYS_MEMORY, STREAMS, load
 from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
-from kneebench.databases.postgres.schema import LARGEST_FIRST, keys_of, making
-from kneebench.databases.postgres.settings import Machine, loading, rules
+from kneebench.databases.postgres.server_settings import Machine, loading, rules
+from kneebench.databases.postgres.sql_schema import LARGEST_FIRST, keys_of, making
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -94,7 +94,7 @@ def _server(folder: Path, warehouses: int) -> Iterator[Address]:
         make_cluster(launch, data, [])
         with Folder.at(data) as opened:
             configure(opened, settings, account)
-        with running(launch, data, journal) as server:
+        with running_server(launch, data, journal) as server:
             yield server.address
 
 

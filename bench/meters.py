@@ -14,10 +14,11 @@ from bench.turn import generator_values, in_turn, process_cpu_s
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.measurement.logbook import Logbook
-from kneebench.measurement.meters import Site, names, open_meters
+from kneebench.measurement.meters import names, open_meters
+from kneebench.measurement.meters.meter import MeterContext
+from kneebench.measurement.sampler import Sampler
 from kneebench.plan.plan import Workload
-from kneebench.workload import running
+from kneebench.workload import running_load
 
 NAME = "meters"
 ABOUT = "CPU of all meters, and NOPM with them over without"
@@ -42,8 +43,10 @@ def measure(size: Size) -> list[Ratio]:
         watched = stack.enter_context(contextlib.closing(server.watched()))
         sessions = _sessions(server)
         if not size.quick:
-            _turn(server, watched, sessions, users, 20, look=True)  # a first turn writes what later ones do not
-        on, off = in_turn(size.count(10, 2), *(lambda look=look: _turn(server, watched, sessions, users, seconds, look=look) for look in (True, False)))
+            _turn(server, watched, sessions, users, 20, sample=True)  # a first turn writes what later ones do not
+        on, off = in_turn(
+            size.count(10, 2), *(lambda sample=sample: _turn(server, watched, sessions, users, seconds, sample=sample) for sample in (True, False))
+        )
     return [_core(on, users), _nopm(on, off)]
 
 
@@ -66,21 +69,21 @@ def _sessions(server: Loaded) -> list[int]:
         return [pid for (pid,) in session.execute(SESSIONS)]
 
 
-def _turn(server: Loaded, watched: PostgresServer, sessions: list[int], users: int, seconds: int, *, look: bool) -> Watched:
+def _turn(server: Loaded, watched: PostgresServer, sessions: list[int], users: int, seconds: int, *, sample: bool) -> Watched:
     """A turn of the load generator as a rung drives it, with its meters or without."""
     generator = watched.load_generator(GeneratorSpec(**generator_values(users, server.workload.warehouses)))
     generator.ready()
-    with running(generator) as load:
-        logbook = Logbook(open_meters(names(), Site(watched, [server.data])), watched.now_s)
+    with running_load(generator) as load:
+        sampler = Sampler(open_meters(names(), MeterContext(watched, [server.data])), watched.now_s)
         began_s = load.tick().now_s
         new_orders, ended_s, here_s, there_s = 0, began_s, 0.0, 0.0
         while ended_s < began_s + seconds - 0.5:
             tick = load.tick()
             ended_s = tick.now_s
             new_orders += sum(second.committed for second in tick.seconds if second.transaction == "new_order")
-            if look:
+            if sample:
                 before = _used_s(sessions)
-                logbook.look()
+                sampler.sample()
                 here_s, there_s = (sum_s + now - then for sum_s, now, then in zip((here_s, there_s), _used_s(sessions), before, strict=True))
     passed_s = ended_s - began_s
     return Watched(60 * new_orders / passed_s, here_s / passed_s, there_s / passed_s)

@@ -1,7 +1,7 @@
-"""The time to an answer once for real: the scout on PostgreSQL in memory, and a dense ladder on the same server.
+"""The time to an answer once for real: the search on PostgreSQL in memory, and a dense ladder on the same server.
 
-The scout is the product's own, at its default windows, on a database that is freshly started and cold to it. The dense ladder (steps of 1.1,
-from the scout's first rung to twice its knee) is then measured up and down again, so that what drifts with time falls on all its rungs alike; its
+The search is the product's own, at its default windows, on a database that is freshly started and cold to it. The dense ladder (steps of 1.1,
+from the search's first rung to twice its knee) is then measured up and down again, so that what drifts with time falls on all its rungs alike; its
 windows are shorter than a fixed ladder's, whose seconds are those of its definition.
 """
 
@@ -43,9 +43,9 @@ def measure(size: Size) -> list[Ratio]:
         watched = stack.enter_context(contextlib.closing(server.watched()))
         began_s = time.monotonic()
         climbed = _climbed(server, watched, size)
-        scout_s = time.monotonic() - began_s
+        search_s = time.monotonic() - began_s
         dense = _dense(server, watched, climbed, size)
-    return [_time(climbed, scout_s), _throughput(climbed, dense)]
+    return [_time(climbed, search_s), _throughput(climbed, dense)]
 
 
 def _plan(server: Loaded, ladder: Mapping[str, object]) -> Plan:
@@ -61,21 +61,21 @@ def _climbed(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
 def _dense(server: Loaded, watched: PostgresServer, climbed: Climb, size: Size) -> dict[int, list[Rung]]:
     """The rungs of the dense ladder by users, one of each pass."""
     plan = _plan(server, QUICK if size.quick else DENSE)
-    knee, first = climbed.knee_users or 1, climbed.of("scout")[0].users
+    knee, first = climbed.knee_users or 1, climbed.of("search")[0].users
     users = sorted({knee, *rungs(first, max(2 * knee, first + DENSE_REACH), DENSE_STEP)})
     found: dict[int, list[Rung]] = {number: [] for number in users}
     for number in range(size.count(PASSES, 2)):
         for one in users if number % 2 == 0 else reversed(users):
-            order = Order(cell=CELL.id, phase="scout", users=one, repeat=2 + number)
+            order = Order(cell=CELL.id, phase="search", users=one, repeat=2 + number)
             found[one].append(measure_rung(order, plan, watched, [server.data], unwatched).rung)
     return found
 
 
-def _time(climbed: Climb, scout_s: float) -> Ratio:
-    fixed_s = RUNG_S * len(climbed.of("scout"))
+def _time(climbed: Climb, search_s: float) -> Ratio:
+    fixed_s = RUNG_S * len(climbed.of("search"))
     note = "one climb; the fixed ladder's 7 minutes a rung as defined"
     return at_most(
-        "search on PostgreSQL in memory, time vs. a fixed ladder", alone([scout_s / fixed_s]), TIME_AIM, note=note, search_s=scout_s, fixed_s=fixed_s
+        "search on PostgreSQL in memory, time vs. a fixed ladder", alone([search_s / fixed_s]), TIME_AIM, note=note, search_s=search_s, fixed_s=fixed_s
     )
 
 

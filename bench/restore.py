@@ -21,7 +21,7 @@ from typing import Literal
 from bench.ratio import Ratio, Size, alone, at_least, at_most, told, turns
 from bench.servers import unwatched
 from bench.turn import in_turn
-from kneebench.databases.postgres.copying import cool, duplicate
+from kneebench.databases.postgres.copying import drop_caches, duplicate
 from kneebench.databases.postgres.engine import OwnPostgres
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
@@ -37,7 +37,7 @@ ROOM = 1.5
 """Of the loop device over what is put on it."""
 BYTES_PER_WAREHOUSE = 130_000_000
 USERS = 8
-RUN = {"warm_up": "20s", "window": "25s", "report_window": "25s", "checkpoints": 0}
+RUN = {"warm_up": "20s", "window": "25s", "final_window": "25s", "checkpoints": 0}
 CHECKPOINTS = {"checkpoint_timeout": "30s", "checkpoint_completion_target": 0.5}
 """One whole checkpoint within a window: what is written to a clone's blocks costs only when it is written."""
 
@@ -65,7 +65,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def _plan(images: Path, storage: Path, warehouses: int, how: str = "copy", run: dict[str, object] | None = None) -> Plan:
-    database = {"image_path": str(images), "restore": how, "settings": CHECKPOINTS}
+    database = {"base_image_path": str(images), "restore": how, "settings": CHECKPOINTS}
     ladder = {"users": USERS, **(run or RUN)}
     return Plan.model_validate({"database": database, "workload": {"warehouses": warehouses}, "ladder": ladder, "storages": {"drive": {"path": str(storage)}}})
 
@@ -106,7 +106,7 @@ def _duplicated(source: Path, target: Path, how: Literal["copy", "clone"]) -> No
 
 def _cool(*folders: Path) -> None:
     with contextlib.ExitStack() as opened:
-        cool([opened.enter_context(Folder.at(folder)) for folder in folders])
+        drop_caches([opened.enter_context(Folder.at(folder)) for folder in folders])
 
 
 def _timed(image: Path, target: Path, copy: Callable[[Path], object]) -> float:
@@ -173,7 +173,7 @@ def _cloned(image: Path, point: Path, size: Size) -> Ratio:
 
 def _cost(point: Path, warehouses: int, images: Path, size: Size) -> Ratio:
     """NOPM from a clone over NOPM from a plain copy, both on the same file system, in turn. Quick ones run on the image that is there."""
-    run = {**RUN, "warm_up": "1s", "window": "2s", "report_window": "2s"} if size.quick else RUN
+    run = {**RUN, "warm_up": "1s", "window": "2s", "final_window": "2s"} if size.quick else RUN
     plans = {how: _plan(point / "images", point / "run", warehouses, how, run) for how in ("clone", "copy")}
     (point / "run").mkdir()
     if size.quick:
@@ -198,7 +198,7 @@ def _cost(point: Path, warehouses: int, images: Path, size: Size) -> Ratio:
 def _nopm(engine: OwnPostgres, plan: Plan, repeat: int) -> float:
     (cell,) = cells(plan)
     with engine.restored(cell, unwatched) as server:
-        order = Order(cell=cell.id, phase="fixed", users=USERS, repeat=repeat)
+        order = Order(cell=cell.id, phase="fixed_load", users=USERS, repeat=repeat)
         rung = measure_rung(order, plan, server, [path for path in [plan.storages[cell.storage].path] if path], unwatched).rung
     if rung.invalid:
         print(f"{NAME}: {rung.invalid}", file=sys.stderr)

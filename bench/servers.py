@@ -17,12 +17,12 @@ from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE, configure
 from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.launcher import Launch, Running, make_cluster, running
+from kneebench.databases.postgres.launcher import Launch, RunningServer, make_cluster, running_server
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
-from kneebench.databases.postgres.settings import LISTENING, loading
+from kneebench.databases.postgres.server_settings import LISTENING, loading
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
@@ -48,7 +48,7 @@ CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4) RETURNS in
 class Loaded(NamedTuple):
     """A running server; `address` is that of its loaded database."""
 
-    process: Running
+    process: RunningServer
     build: Build
     address: Address
     workload: Workload
@@ -92,7 +92,7 @@ class Loaded(NamedTuple):
 
     def watched(self) -> PostgresServer:
         """The server as measuring sees it; to be closed."""
-        return PostgresServer(self.address, self.workload.warehouses, 0.0, (), Process(self.process.family, self.process.ending))
+        return PostgresServer(self.address, self.workload.warehouses, 0.0, (), Process(self.process.family, self.process.crash_report))
 
     def require_consistent(self) -> None:
         """Raises where one of the twelve consistency conditions does not hold: what was fast was wrong."""
@@ -120,11 +120,11 @@ def loaded(size: Size, workload: Workload, settings: Mapping[str, str], cores: S
         make_cluster(filling, data, [])
         with Folder.at(data) as opened:
             configure(opened, loading({**ALWAYS, **settings}), account)
-        with running(filling, data, journal, keep=True) as process:
+        with running_server(filling, data, journal, keep=True) as process:
             address = _filled(process, workload)
         with Folder.at(data) as opened:
             configure(opened, {**ALWAYS, **settings}, account)
-        with running(Launch(build, account, runtime, usable(cores)), data, journal) as process:
+        with running_server(Launch(build, account, runtime, usable(cores)), data, journal) as process:
             yield Loaded(process, build, address, workload, data)
 
 
@@ -133,7 +133,7 @@ def usable(cores: Sequence[int]) -> tuple[int, ...]:
     return tuple(cores) if set(cores) <= set(psutil.Process().cpu_affinity() or ()) else ()
 
 
-def _filled(process: Running, workload: Workload) -> Address:
+def _filled(process: RunningServer, workload: Workload) -> Address:
     with connect(process.address) as session:
         session.execute(f"CREATE DATABASE {DATABASE}")
     address = process.address.model_copy(update={"database": DATABASE})

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from kneebench.reference import write
+from kneebench.docs_generator import write
 
 write(Path(__file__).parent)

@@ -96,7 +96,7 @@ class Formula:
     def checkpoint(self) -> None:
         """Nothing to write."""
 
-    def to_be_let_in(self, code: str, message: str) -> str:
+    def connection_hint(self, code: str, message: str) -> str:
         return f"what helps against {message!r}"
 
     def end_stuck(self, for_s: float) -> str:

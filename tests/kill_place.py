@@ -27,7 +27,7 @@ workload.warehouses = 40
 {LADDER}
 warm_up = "2s"
 window = "6s"
-report_window = "6s"
+final_window = "6s"
 [storages.disk.simulated]
 read_latency = "1ms"
 [storages.memory.simulated]
@@ -38,7 +38,7 @@ workload.warehouses = 1
 {LADDER}
 warm_up = "1s"
 window = "2s"
-report_window = "2s"
+final_window = "2s"
 [storages]
 disk = {{ path = "disk" }}
 memory = {{ path = "memory" }}

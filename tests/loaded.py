@@ -15,7 +15,7 @@ from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect, parameters
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import configure
-from kneebench.databases.postgres.launcher import Launch, make_cluster, running
+from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
@@ -66,7 +66,7 @@ def databases(folder: Path, bin_dir: Path | None) -> Iterator[Databases]:
         make_cluster(launch, data, [])
         with Folder.at(data) as opened:
             configure(opened, {**SETTINGS, "listen_addresses": ""}, account)
-        with running(launch, data, journal) as server:
+        with running_server(launch, data, journal) as server:
             yield Databases(server.address)
 
 

@@ -8,7 +8,7 @@ from curves import rung
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.records import Bottleneck, Cell, Climb, Order, Summary
 
-HEALTHY = {"client__busy": 0.3, "database__busy": 0.6, "log__write_latency": 0.0008, "device__reads_per_transaction": 0.2, "device__read_await": 0.0001}
+HEALTHY = {"load_generator__busy": 0.3, "database__busy": 0.6, "log__write_latency": 0.0008, "device__reads_per_transaction": 0.2, "device__read_await": 0.0001}
 
 
 def judged(waits: dict[str, float] | None = None, cores: dict[str, float] | None = None, **quantities: float) -> Bottleneck:
@@ -16,7 +16,7 @@ def judged(waits: dict[str, float] | None = None, cores: dict[str, float] | None
     extra = {name: Summary(unit="", value=0, high=0, sources=s) for name, s in (("waits.sessions", waits), ("cores.busy", cores)) if s}
     rungs = []
     for repeat in (1, 2, 3):
-        one = rung(Order(cell="a", phase="report", users=20, repeat=repeat), 2000.0, **{**HEALTHY, **quantities})
+        one = rung(Order(cell="a", phase="final_run", users=20, repeat=repeat), 2000.0, **{**HEALTHY, **quantities})
         rungs.append(one.model_copy(update={"quantities": {**one.quantities, **extra}}))
     return bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=tuple(rungs), knee_users=20))
 
@@ -24,7 +24,7 @@ def judged(waits: dict[str, float] | None = None, cores: dict[str, float] | None
 @pytest.mark.parametrize(
     ("resource", "seen"),
     [
-        ("load generator", {"client__busy": 0.85}),
+        ("load generator", {"load_generator__busy": 0.85}),
         ("cpu", {"database__busy": 0.98}),
         ("one core", {"cores": {"0": 0.18, "1": 0.96, "2": 0.2}}),
         ("log", {"log__write_latency": 0.0062}),
@@ -71,7 +71,7 @@ def test_all_cores_busy_alike_are_no_single_core() -> None:
 
 
 def test_what_was_not_measured_is_said_and_speaks_neither_way() -> None:
-    bare = Climb(cell=Cell(id="a", storage="disk"), rungs=(rung(Order(cell="a", phase="scout", users=8), 100.0),), knee_users=8)
+    bare = Climb(cell=Cell(id="a", storage="disk"), rungs=(rung(Order(cell="a", phase="search", users=8), 100.0),), knee_users=8)
     found = bottleneck(bare)
     assert found.resource == "unknown"
     assert all(line.startswith("unknown ") for line in found.evidence)
@@ -96,7 +96,7 @@ def test_cores_that_other_programs_keep_busy_are_not_the_databases_shortage() ->
 
 def test_a_busy_core_of_the_load_host_is_not_the_shortage_of_a_database_elsewhere() -> None:
     cores = Summary(unit="share", value=0.3, high=0.3, sources={"0": 0.18, "1": 0.96, "2": 0.2})
-    one = rung(Order(cell="a", phase="report", users=20, repeat=1), 2000.0, **{name: value for name, value in HEALTHY.items() if name != "database__busy"})
+    one = rung(Order(cell="a", phase="final_run", users=20, repeat=1), 2000.0, **{name: value for name, value in HEALTHY.items() if name != "database__busy"})
     seen = one.model_copy(update={"quantities": {**one.quantities, "cores.busy": cores}})
     found = bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=(seen,), knee_users=20))
     assert found.resource == "unknown"
@@ -106,7 +106,7 @@ def test_a_busy_core_of_the_load_host_is_not_the_shortage_of_a_database_elsewher
 def test_one_core_that_another_program_may_have_filled_is_not_called_short() -> None:
     cores = {str(n): 0.98 if n == 2 else 0.2 for n in range(8)}
     busy = Summary(unit="share", value=0.2, high=0.2, sources=cores)
-    one = rung(Order(cell="a", phase="report", users=20, repeat=1), 2000.0, **HEALTHY)
+    one = rung(Order(cell="a", phase="final_run", users=20, repeat=1), 2000.0, **HEALTHY)
 
     def with_others(share: float) -> Bottleneck:
         others = Summary(unit="share", value=share, high=share)

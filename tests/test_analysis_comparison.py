@@ -10,10 +10,10 @@ from curves import latency, rung
 
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.drift import drift
-from kneebench.analysis.finding import data_cached, finding, subtitle
+from kneebench.analysis.headline import data_cached, headline, subtitle
 from kneebench.analysis.knee import knee
 from kneebench.records import Campaign, Cell, Climb, Host, Order, Results, Rung
-from kneebench.results.reading import load
+from kneebench.results.campaign_reader import load
 
 RATE = 700.0
 
@@ -21,10 +21,10 @@ RATE = 700.0
 def cell(name: str, at_knee: list[float], *, users: int = 16, mean_s: float = 0.004, constraint: str = "", n: int = 200_000, **quantities: float) -> Climb:
     """A climb whose report gave these throughputs, and a latency at one rate that scatters as they do."""
     id_ = f"{name}-{constraint}" if constraint else name
-    rungs: list[Rung] = [rung(Order(cell=id_, phase="scout", users=users), at_knee[0])]
+    rungs: list[Rung] = [rung(Order(cell=id_, phase="search", users=users), at_knee[0])]
     for repeat, x in enumerate(at_knee, start=1):
-        rungs.append(rung(Order(cell=id_, phase="report", users=users, repeat=repeat), x, **quantities))
-        one_rate = Order(cell=id_, phase="latency", users=32, repeat=repeat, rate_per_s=RATE)
+        rungs.append(rung(Order(cell=id_, phase="final_run", users=users, repeat=repeat), x, **quantities))
+        one_rate = Order(cell=id_, phase="fixed_rate", users=32, repeat=repeat, rate_per_s=RATE)
         rungs.append(rung(one_rate, RATE, tail=latency(mean_s * at_knee[0] / x, n)))
     return Climb(cell=Cell(id=id_, storage=name, constraint=constraint), rungs=tuple(rungs), stopped_by="plateau", knee_users=users, bracket=(users, users))
 
@@ -136,53 +136,53 @@ def test_few_transactions_leave_p999_uncertain() -> None:
 
 def test_the_title_is_the_largest_difference_and_the_subtitle_has_its_interval() -> None:
     found = results(DISK, cell("raid", [1100.0, 1120.0, 1095.0]), MEMORY)
-    assert finding(found) == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
+    assert headline(found) == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
     assert subtitle(found).startswith("NOPM at the knee 2.50x (95% CI 2.46x to 2.53x, n=3); mean latency 0.50x")
 
 
 def test_the_title_does_not_claim_what_was_not_shown() -> None:
     alike = results(DISK, cell("b", [1001.0, 1010.0, 996.0]))
-    assert finding(alike).startswith("No difference shown between b and disk")
+    assert headline(alike).startswith("No difference shown between b and disk")
     assert subtitle(alike).startswith("No difference shown in NOPM at the knee (1.0")
 
 
 def test_the_title_claims_no_latency_that_only_scatters() -> None:
     scattered = [rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": latency(0.001 * 4**rung.order.repeat, 200_000)})})
-                 if rung.order.phase == "latency" else rung for rung in MEMORY.rungs]  # fmt: skip
+                 if rung.order.phase == "fixed_rate" else rung for rung in MEMORY.rungs]  # fmt: skip
     found = results(DISK, MEMORY.model_copy(update={"rungs": tuple(scattered)}))
-    assert finding(found) == "Memory: 2.5x disk's NOPM at the knee"
+    assert headline(found) == "Memory: 2.5x disk's NOPM at the knee"
     assert "; no difference shown in mean latency" in subtitle(found)
 
 
 def test_one_cell_alone_gives_its_knee() -> None:
-    assert finding(results(DISK)).startswith("Disk: 27,0")
-    assert finding(results(DISK)).endswith("at 16 users")
+    assert headline(results(DISK)).startswith("Disk: 27,0")
+    assert headline(results(DISK)).endswith("at 16 users")
 
 
 def test_the_title_says_simulated_and_data_cached() -> None:
     reads = "device__reads_per_transaction"
     cached = [cell(name, [x, x * 1.01], **{reads: 0.01}) for name, x in (("a", 1000.0), ("b", 2000.0))]
-    assert finding(results(*cached)).endswith("(data cached)")
+    assert headline(results(*cached)).endswith("(data cached)")
     assert subtitle(results(*cached)).endswith("Data cached: this tests the log and write-back, not reads")
-    assert finding(results(*cached, simulated=True)).startswith("Simulated: B: 2.0x a's NOPM")
+    assert headline(results(*cached, simulated=True)).startswith("Simulated: B: 2.0x a's NOPM")
     assert not data_cached([DISK, MEMORY]), "what was not measured is not said"
     assert not data_cached([cached[0], cell("c", [1000.0], **{reads: 2.0})])
 
 
 def test_the_title_takes_a_third_as_much_for_a_larger_difference_than_twice_as_much() -> None:
     third, twice = cell("slow", [333.0, 337.0, 331.0]), cell("fast", [1900.0, 1923.0, 1890.0])
-    assert finding(results(DISK, twice, third)).startswith("Slow: 0.33x disk's NOPM")
+    assert headline(results(DISK, twice, third)).startswith("Slow: 0.33x disk's NOPM")
 
 
 def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
-    assert finding(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "No final runs yet"
+    assert headline(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "No final runs yet"
 
 
 # --- the knee ----------------------------------------------------------------------------------------
 
 
 def test_the_knee_is_what_the_report_measured_and_the_scout_is_never_quoted() -> None:
-    lucky = DISK.model_copy(update={"rungs": (rung(Order(cell="disk", phase="scout", users=16), 5000.0), *DISK.rungs[1:])})
+    lucky = DISK.model_copy(update={"rungs": (rung(Order(cell="disk", phase="search", users=16), 5000.0), *DISK.rungs[1:])})
     found = knee(lucky)
     assert found is not None
     assert found.nopm.value == pytest.approx(60 * 0.45 * 1002, rel=0.01)
@@ -203,7 +203,7 @@ def test_the_interval_of_users_is_carried_into_the_latency_and_not_into_the_thro
 
 def test_p999_at_the_knee_is_of_the_merged_histograms_and_never_a_mean_of_percentiles() -> None:
     recorded = load(Path(__file__).parent / "recorded" / "disk-against-memory").climbs[0]
-    parts = [r.tally.latency for r in recorded.of("report") if r.tally.latency]
+    parts = [r.tally.latency for r in recorded.of("final_run") if r.tally.latency]
     found = knee(recorded)
     assert found is not None and found.latency is not None
     assert found.latency.n == sum(part.n for part in parts)
@@ -213,11 +213,11 @@ def test_p999_at_the_knee_is_of_the_merged_histograms_and_never_a_mean_of_percen
 
 
 def test_a_peak_is_claimed_only_when_throughput_was_seen_to_fall() -> None:
-    def scouts(*points: tuple[int, float]) -> Climb:
-        rungs = tuple(rung(Order(cell="disk", phase="scout", users=n), x) for n, x in points)
+    def search_rungs(*points: tuple[int, float]) -> Climb:
+        rungs = tuple(rung(Order(cell="disk", phase="search", users=n), x) for n, x in points)
         return DISK.model_copy(update={"rungs": (*rungs, *DISK.rungs[1:])})
 
-    flat, falling = knee(scouts((12, 900), (16, 1000), (21, 1005), (28, 1004))), knee(scouts((12, 900), (16, 1000), (21, 1000), (28, 950)))
+    flat, falling = knee(search_rungs((12, 900), (16, 1000), (21, 1005), (28, 1004))), knee(search_rungs((12, 900), (16, 1000), (21, 1000), (28, 950)))
     assert flat is not None and not flat.peak
     assert falling is not None and falling.peak
 
@@ -232,7 +232,7 @@ def test_without_a_report_or_with_only_invalid_rungs_there_is_no_knee() -> None:
 
 def test_drift_is_told_beyond_the_noise_floor_only() -> None:
     def again(x: float) -> Climb:
-        return DISK.model_copy(update={"rungs": (*DISK.rungs, rung(Order(cell="disk", phase="drift", users=16), x))})
+        return DISK.model_copy(update={"rungs": (*DISK.rungs, rung(Order(cell="disk", phase="drift_check", users=16), x))})
 
     little, much = drift(again(990.0)), drift(again(900.0))
     assert little is not None and not little.matters

@@ -9,13 +9,13 @@ import pytest
 from curves import rung
 
 from kneebench.analysis.elasticity import between, elasticity
+from kneebench.analysis.nopm_within_limit import nopm_within_limit
 from kneebench.analysis.usl import Usl, fit
-from kneebench.analysis.within import nopm_within
 from kneebench.records import Order
 
 
 def at(users: int, throughput_per_s: float, **quantities: float):
-    return rung(Order(cell="a", phase="scout", users=users), throughput_per_s, **quantities)
+    return rung(Order(cell="a", phase="search", users=users), throughput_per_s, **quantities)
 
 
 def test_the_elasticity_of_a_power_law_is_its_exponent() -> None:
@@ -71,5 +71,5 @@ def test_three_rungs_are_no_curve_and_a_straight_line_has_no_peak() -> None:
 
 def test_nopm_within_a_limit_is_the_best_rung_that_kept_it_or_none() -> None:
     rungs = [at(2, 100, log__write_latency_10s=0.001), at(4, 180, log__write_latency_10s=0.004), at(8, 300, log__write_latency_10s=0.006)]
-    assert nopm_within(rungs, "log.write_latency_10s", 0.005) == rungs[1].tally.nopm
-    assert nopm_within(rungs, "log.write_latency_10s", 0.0005) is None
+    assert nopm_within_limit(rungs, "log.write_latency_10s", 0.005) == rungs[1].tally.nopm
+    assert nopm_within_limit(rungs, "log.write_latency_10s", 0.0005) is None

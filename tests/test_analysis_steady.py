@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kneebench.analysis.steady import drift, mser, settled
+from kneebench.analysis.steady import mser, settled, trend
 
 
 def series(seed: int, *, seconds: int, scatter: float, missing: float = 0.0, fills_in_s: float = 1.0) -> list[float]:
@@ -103,5 +103,5 @@ def test_mser_cuts_where_the_start_ends_and_never_into_the_last_quarter() -> Non
 
 
 def test_the_error_of_a_drift_is_its_scatter_between_repetitions() -> None:
-    moves = [drift(list(np.random.default_rng(seed).normal(100, 5, 20))) for seed in range(500)]
+    moves = [trend(list(np.random.default_rng(seed).normal(100, 5, 20))) for seed in range(500)]
     assert np.std([m.share for m in moves]) == pytest.approx(np.mean([m.error for m in moves]), rel=0.15)

@@ -7,8 +7,8 @@ import re
 import pytest
 from recorded import make
 
-from kneebench.analysis.answer import answers
 from kneebench.analysis.bottleneck import bottleneck
+from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.brief import Brief
 from kneebench.brief.sections.over_time import _Read
 from kneebench.records import Climb, Results, Rung, Series, Summary
@@ -38,7 +38,7 @@ def cautions(results: Results) -> str:
 
 def test_the_log_write_at_the_knee_is_one_number_wherever_it_stands(results: Results) -> None:
     took = iter((0.001, 0.004, 0.004))
-    rungs = tuple(metered(r, log__write_latency=next(took)) if r.order.phase == "report" else r for r in results.climbs[0].rungs)
+    rungs = tuple(metered(r, log__write_latency=next(took)) if r.order.phase == "final_run" else r for r in results.climbs[0].rungs)
     results = with_rungs(results, 0, rungs)
     brief = Brief(results)
     said = "2.52 ms"  # the geometric mean, as of throughput
@@ -46,7 +46,7 @@ def test_the_log_write_at_the_knee_is_one_number_wherever_it_stands(results: Res
     assert table.rows[0].cells[6] == said
     assert f"disk {said}" in figure.caption
     assert f"a log write took {said}" in " ".join(bottleneck(results.climbs[0]).evidence)
-    told = answers(results)[0].log_write_s
+    told = configuration_summaries(results)[0].log_write_s
     assert told
     assert told.value == pytest.approx(0.00252, rel=0.01)
 
@@ -54,11 +54,11 @@ def test_the_log_write_at_the_knee_is_one_number_wherever_it_stands(results: Res
 def test_the_rate_for_latency_is_told_as_a_share_of_the_knee_that_the_page_shows(results: Results) -> None:
     brief = Brief(results)
     (mean, _) = section(brief, "latency").figures
-    rate = next(rung.order.rate_per_s for rung in results.climbs[0].of("latency"))
+    rate = next(rung.order.rate_per_s for rung in results.climbs[0].of("fixed_rate"))
     assert rate
     told = re.search(r", (\d+)% of the throughput of (\w+) at its knee", mean.caption)
     assert told
-    knees = {climb.cell.id: [r.tpm for r in climb.of("report")] for climb in results.climbs}
+    knees = {climb.cell.id: [r.tpm for r in climb.of("final_run")] for climb in results.climbs}
     slowest = min(knees, key=lambda cell: sum(knees[cell]))
     assert told[2] == slowest
     assert int(told[1]) == pytest.approx(100 * 60 * rate * len(knees[slowest]) / sum(knees[slowest]), abs=1)
@@ -70,7 +70,7 @@ def test_a_percentile_at_the_knee_with_too_few_samples_says_so(results: Results)
         assert latency
         return rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": latency.model_copy(update={"n": 900, "histogram": ""})})})
 
-    rungs = tuple(thinned(rung) if rung.order.phase == "report" else rung for rung in results.climbs[0].rungs)
+    rungs = tuple(thinned(rung) if rung.order.phase == "final_run" else rung for rung in results.climbs[0].rungs)
     table, _ = section(Brief(with_rungs(results, 0, rungs)), "glance").tables
     assert table.rows[0].cells[5].endswith("\n(n too small)")
     assert "n too small" not in table.rows[1].cells[5]
@@ -86,17 +86,17 @@ def test_seconds_in_which_the_database_told_of_nothing_are_no_seconds_without_lo
 
 
 def test_the_logs_traffic_is_what_a_transaction_logged_times_the_transactions_of_the_window(results: Results) -> None:
-    rung = results.climbs[0].of("report")[0]
-    lagging = with_phase(results, 0, "report", log__bytes=1.0, log__bytes_per_transaction=1e6 / rung.tally.throughput_per_s)
+    rung = results.climbs[0].of("final_run")[0]
+    lagging = with_phase(results, 0, "final_run", log__bytes=1.0, log__bytes_per_transaction=1e6 / rung.tally.throughput_per_s)
     figure = section(Brief(lagging), "over-time").figures[0]
     assert re.search(r"(0\.9\d+|1\.0\d*) MB/s log", figure.title), figure.title
 
 
 def test_what_fell_into_the_windows_of_one_storage_only_is_told(results: Results) -> None:
-    assert "Background work" not in cautions(with_phase(results, 0, "latency", checkpoints__timed=0.0))
-    seen = cautions(with_phase(with_phase(results, 0, "report", tables__autovacuums=0.1), 1, "report", tables__autovacuums=0.0))
+    assert "Background work" not in cautions(with_phase(results, 0, "fixed_rate", checkpoints__timed=0.0))
+    seen = cautions(with_phase(with_phase(results, 0, "final_run", tables__autovacuums=0.1), 1, "final_run", tables__autovacuums=0.0))
     assert "at the knee autovacuum finished on a table in 3 of 3 on disk and 0 of 3 on memory" in seen
-    assert "Background work" not in cautions(with_phase(with_phase(results, 0, "report", tables__autovacuums=0.1), 1, "report", tables__autovacuums=0.1))
+    assert "Background work" not in cautions(with_phase(with_phase(results, 0, "final_run", tables__autovacuums=0.1), 1, "final_run", tables__autovacuums=0.1))
 
 
 def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Results) -> None:
@@ -111,7 +111,7 @@ def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Resu
 
     assert "is from the climb" not in cautions(results)
     disk: Climb = results.climbs[0]
-    rungs = tuple(halved(rung) if rung.order.phase == "report" else rung for rung in disk.rungs)
+    rungs = tuple(halved(rung) if rung.order.phase == "final_run" else rung for rung in disk.rungs)
     assert re.search(r"disk: the final runs measured -\d+(\.\d)?% NOPM vs\. the climb's [\d,]+ at 26 users", cautions(with_rungs(results, 0, rungs)))
-    drifted = tuple(halved(rung) if rung.order.phase == "drift" else rung for rung in disk.rungs)
+    drifted = tuple(halved(rung) if rung.order.phase == "drift_check" else rung for rung in disk.rungs)
     assert "disk: Drift: the first rung (4 users), repeated last, was " in cautions(with_rungs(results, 0, drifted))

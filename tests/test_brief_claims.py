@@ -1,4 +1,4 @@
-"""One figure, one estimator: a title says what its bars say, a tile says first what it does not show, and a verdict has one NOPM within the limit."""
+"""One figure, one estimator: a title says what its bars say, a tile says first what it does not show, and a stop_reason has one NOPM within the limit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from recorded import make
 
 from kneebench.analysis.comparison import compare
-from kneebench.analysis.words import times
+from kneebench.analysis.wording import times
 from kneebench.brief import Brief
 from kneebench.brief.section import Figure
-from kneebench.records import Climb, Results, Rung, Verdict
+from kneebench.records import Climb, Results, Rung, StopResult
 from kneebench.results import load
 from tests.test_brief_agrees import with_phase
 from tests.test_brief_page import section, with_rungs
@@ -43,7 +43,7 @@ def bars(figure: Figure) -> dict[str, float]:
 
 
 def test_the_ratio_in_a_title_is_that_of_its_bars_also_where_one_repeat_has_most_of_the_tail(results: Results) -> None:
-    results = with_latency_of(results, "latency", 2)
+    results = with_latency_of(results, "fixed_rate", 2)
     for figure in section(Brief(results), "latency").figures:
         drawn = bars(figure)
         assert f": memory {times(drawn['memory'] / drawn['disk'])} (" in figure.title, (figure.title, drawn)
@@ -51,7 +51,7 @@ def test_the_ratio_in_a_title_is_that_of_its_bars_also_where_one_repeat_has_most
 
 
 def test_the_interval_of_a_percentile_s_ratio_holds_its_value_and_the_order_statistics(results: Results) -> None:
-    (found,) = (one for one in compare(with_latency_of(results, "latency", 2)) if one.quantity == "latency.p999")
+    (found,) = (one for one in compare(with_latency_of(results, "fixed_rate", 2)) if one.quantity == "latency.p999")
     assert found.ratio.low < found.ratio.value < found.ratio.high
     assert "merged histograms" in found.ratio.method
     assert not found.differs
@@ -59,16 +59,16 @@ def test_the_interval_of_a_percentile_s_ratio_holds_its_value_and_the_order_stat
 
 def test_where_a_repeat_is_missing_on_one_storage_the_caption_says_which_repeats_the_ratio_is_of(results: Results) -> None:
     assert "repeats that both storages have" not in section(Brief(results), "latency").figures[0].caption
-    few = with_rungs(results, 1, tuple(r for r in results.climbs[1].rungs if (r.order.phase, r.order.repeat) != ("latency", 2)))
+    few = with_rungs(results, 1, tuple(r for r in results.climbs[1].rungs if (r.order.phase, r.order.repeat) != ("fixed_rate", 2)))
     for figure in section(Brief(few), "latency").figures:
         assert "The title's ratio uses the 2 repeats that both storages have." in figure.caption
 
 
 def test_every_part_of_figure_5_has_the_same_scales_in_both_directions(results: Results) -> None:
-    shorter = with_rungs(results, 1, tuple(r.model_copy(update={"warm_up_s": 3.0}) if r.order.phase == "report" else r for r in results.climbs[1].rungs))
+    shorter = with_rungs(results, 1, tuple(r.model_copy(update={"warm_up_s": 3.0}) if r.order.phase == "final_run" else r for r in results.climbs[1].rungs))
     cut = Brief(shorter)
-    kept = cut.reading.series
-    cut.reading.series = (
+    kept = cut.view.series
+    cut.view.series = (
         lambda rung, *names: tuple(  # type: ignore[method-assign]
             one if rung.order.cell == "disk" else one.model_copy(update={"at_s": one.at_s[:20], "value": one.value[:20]}) for one in kept(rung, *names)
         )
@@ -85,7 +85,7 @@ def test_a_tile_and_a_title_say_first_that_no_difference_is_shown(results: Resul
         factors = {1: 0.5, 2: 1.0, 3: 2.0}
         return tuple(
             r.model_copy(update={"tally": r.tally.model_copy(update={"window_s": r.tally.window_s * factors[r.order.repeat]})})
-            if r.order.phase == "report" else r for r in climb.rungs
+            if r.order.phase == "final_run" else r for r in climb.rungs
         )  # fmt: skip
 
     brief = Brief(with_rungs(results, 1, alike(results.climbs[1])))
@@ -101,8 +101,8 @@ def test_a_tile_and_a_title_say_first_that_no_difference_is_shown(results: Resul
 
 def test_a_verdict_has_one_nopm_within_the_limit_and_it_is_the_stop_s(results: Results) -> None:
     said = "a log write took 6.1 ms (mean over 10 s in two of three windows) at 72 users; the limit is 5 ms; NOPM within the limit: 31,000"
-    stop = Verdict(stop="log_latency", fired=True, seen="6.1 ms", limit="5 ms", sentence=said)
-    slow = with_phase(results, 0, "scout", log__write_latency=0.004)
-    climbs = (slow.climbs[0].model_copy(update={"verdicts": (stop,)}), slow.climbs[1])
-    verdict = section(Brief(slow.model_copy(update={"climbs": climbs})), "glance").verdicts[0].sentence
-    assert re.findall(r"NOPM with[^.;]*", verdict) == ["NOPM within the limit: 31,000"]
+    stop = StopResult(stop="log_latency", fired=True, seen="6.1 ms", limit="5 ms", sentence=said)
+    slow = with_phase(results, 0, "search", log__write_latency=0.004)
+    climbs = (slow.climbs[0].model_copy(update={"stop_results": (stop,)}), slow.climbs[1])
+    stop_reason = section(Brief(slow.model_copy(update={"climbs": climbs})), "glance").stop_reasons[0].sentence
+    assert re.findall(r"NOPM with[^.;]*", stop_reason) == ["NOPM within the limit: 31,000"]

@@ -18,7 +18,7 @@ from kneebench.catalogue import names, part
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.plan.reader import read_plan
-from kneebench.records import Cell, Check, Climb, Results, Rung, Verdict, Whereabouts
+from kneebench.records import Cell, Check, Climb, Results, Rung, StopResult, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.compare_plans import plan_document
 
@@ -98,10 +98,10 @@ def test_the_title_is_a_finding_with_its_interval_and_says_simulated(results: Re
 
 
 def test_every_storage_has_a_verdict_with_what_stopped_it(results: Results) -> None:
-    verdicts = section(Brief(results), "glance").verdicts
-    assert [one.name for one in verdicts] == ["disk", "memory"]
-    assert "Throughput stopped growing: elasticity 0.063 and 0.022" in verdicts[0].sentence
-    assert "at 26 users" in verdicts[0].sentence
+    stop_reasons = section(Brief(results), "glance").stop_reasons
+    assert [one.name for one in stop_reasons] == ["disk", "memory"]
+    assert "Throughput stopped growing: elasticity 0.063 and 0.022" in stop_reasons[0].sentence
+    assert "at 26 users" in stop_reasons[0].sentence
 
 
 def test_the_glance_table_has_latency_beside_every_relative_nopm(results: Results) -> None:
@@ -138,7 +138,7 @@ def test_what_was_not_measured_is_a_dash_and_never_nought(results: Results) -> N
 
 
 def test_an_uncertain_percentile_is_marked_in_its_figure(results: Results) -> None:
-    once = with_rungs(results, 0, tuple(r for r in results.climbs[0].rungs if r.order.phase != "latency" or r.order.repeat == 1))
+    once = with_rungs(results, 0, tuple(r for r in results.climbs[0].rungs if r.order.phase != "fixed_rate" or r.order.repeat == 1))
     figure = next(one for one in section(Brief(once), "latency").figures if one.name == "latency-p999")
     assert " ms (n too small)" in json.dumps(figure.spec)
     assert ' "n too small": fewer than 100 samples exceed the percentile (disk 52,800 transactions).' in figure.caption
@@ -184,8 +184,8 @@ def test_an_unfinished_campaign_renders_and_says_what_is_missing(results: Result
 
 def test_a_fixed_load_that_was_not_repeated_lacks_all_its_repeats(results: Results) -> None:
     plan = {**results.campaign.plan, "ladder": {**results.campaign.plan["ladder"], "users": 14}}  # type: ignore[dict-item]
-    first = results.climbs[0].of("scout")[0]
-    fixed = first.model_copy(update={"order": first.order.model_copy(update={"phase": "fixed", "users": 14})})
+    first = results.climbs[0].of("search")[0]
+    fixed = first.model_copy(update={"order": first.order.model_copy(update={"phase": "fixed_load", "users": 14})})
     climbs = tuple(climb.model_copy(update={"rungs": (fixed,), "stopped_by": "users"}) for climb in results.climbs)
     campaign = results.campaign.model_copy(update={"plan": plan})
     said = section(Brief(results.model_copy(update={"campaign": campaign, "climbs": climbs, "finished": False})), "missing").sentences
@@ -195,7 +195,7 @@ def test_a_fixed_load_that_was_not_repeated_lacks_all_its_repeats(results: Resul
 def test_a_climb_that_a_limit_ended_is_not_called_a_plateau(results: Results) -> None:
     def sentences(stopped_by: str) -> str:
         climbs = tuple(climb.model_copy(update={"stopped_by": stopped_by}) for climb in results.climbs)
-        return " ".join(one.sentence for one in section(Brief(results.model_copy(update={"climbs": climbs})), "glance").verdicts)
+        return " ".join(one.sentence for one in section(Brief(results.model_copy(update={"climbs": climbs})), "glance").stop_reasons)
 
     assert "a plateau, not a proven peak" in sentences("plateau")
     assert "a plateau" not in sentences("budget")
@@ -290,7 +290,7 @@ def test_the_json_goes_round_and_holds_the_figures_as_numbers(results: Results) 
     assert document == brief.document()
     assert document["title"] == brief.title
     assert document["knees"]["disk"]["users"]["value"] == 26
-    assert document["rungs"][0]["key"] == "disk.scout-4"
+    assert document["rungs"][0]["key"] == "disk.search-4"
     assert '"histogram"' not in json.dumps(document["rungs"])
 
 
@@ -342,8 +342,8 @@ from kneebench.brief import Brief
 from kneebench.results import load
 results = load(Path({str(FOLDER)!r}))
 climb = results.climbs[0]
-scouts = [r for r in climb.rungs if r.order.phase == "scout"]
-many = tuple(r.model_copy(update={{"order": r.order.model_copy(update={{"users": r.users + n}})}}) for n in range(20) for r in scouts)
+search_rungs = [r for r in climb.rungs if r.order.phase == "search"]
+many = tuple(r.model_copy(update={{"order": r.order.model_copy(update={{"users": r.users + n}})}}) for n in range(20) for r in search_rungs)
 rungs = (*climb.rungs, *many, *many[:100])
 Brief(results.model_copy(update={{"climbs": (climb.model_copy(update={{"rungs": rungs}}), results.climbs[1])}})).write(Path({str(tmp_path / "brief.html")!r}))
 print(len(rungs), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
@@ -378,7 +378,7 @@ def size_of(figure: Figure) -> tuple[float, float]:
 
 
 def test_a_very_wide_interval_neither_shrinks_a_figure_nor_runs_out_of_it(results: Results) -> None:
-    for name, phase, number in (("latency", "latency", 0), ("relative", "report", 0)):
+    for name, phase, number in (("latency", "fixed_rate", 0), ("relative", "final_run", 0)):
         plain, wide = (section(Brief(one), name).figures[number] for one in (results, scattered(results, phase)))
         assert size_of(wide) == pytest.approx(size_of(plain), abs=40)
         assert "Arrow: " in wide.caption
@@ -399,7 +399,7 @@ def test_a_fixed_load_is_called_so_wherever_a_knee_would_stand(results: Results)
 def served(results: Results, database: dict[str, object], storages: dict[str, object], **image: str) -> Brief:
     """The brief of the campaign as if another server had been measured."""
     plan = make.Plan.model_validate({**results.campaign.plan, "database": {"engine": "postgres", **database}, "storages": storages})
-    campaign = results.campaign.model_copy(update={"plan": plan_document(plan), "simulated": False, "image": image})
+    campaign = results.campaign.model_copy(update={"plan": plan_document(plan), "simulated": False, "base_image": image})
     return Brief(results.model_copy(update={"campaign": campaign}))
 
 
@@ -469,7 +469,7 @@ def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(re
     toml, command = section(brief, "repeat").code
     (tmp_path / "plan.toml").write_text(toml)
     again = read_plan(tmp_path / "plan.toml")
-    assert again == make.Plan.model_validate(brief.reading.campaign.plan)
+    assert again == make.Plan.model_validate(brief.view.campaign.plan)
     assert command == "kneebench run plan.toml"
     assert ("Relative paths" in " ".join(section(brief, "repeat").sentences)) == (place == "own")
     if place != "simulated":
@@ -477,8 +477,8 @@ def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(re
 
 
 def test_two_figures_of_the_log_write_latency_are_each_told_for_what_they_are(results: Results) -> None:
-    stop = Verdict(stop="log_latency", fired=True, seen="6.1 ms", limit="5 ms", sentence="a log write took 6.1 ms (10 s median) at 72 users")
-    climbs = (results.climbs[0].model_copy(update={"verdicts": (stop,)}), results.climbs[1])
+    stop = StopResult(stop="log_latency", fired=True, seen="6.1 ms", limit="5 ms", sentence="a log write took 6.1 ms (10 s median) at 72 users")
+    climbs = (results.climbs[0].model_copy(update={"stop_results": (stop,)}), results.climbs[1])
     stopped = Brief(results.model_copy(update={"climbs": climbs}))
     (figure,) = section(stopped, "log-writes").figures
     assert figure.title == "Log writes: all within the limit of 5 ms (window means)"

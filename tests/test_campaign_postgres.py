@@ -25,7 +25,7 @@ users = [1, 3]
 step = 2
 warm_up = "1s"
 window = "3s"
-report_window = "3s"
+final_window = "3s"
 checkpoints = 0
 repeats = 2
 [storages]
@@ -102,7 +102,7 @@ def test_a_campaign_on_two_storages_ends_with_a_brief(place: Path) -> None:
         if undisturbed:
             assert climb.knee_users
             restored_for_the_rate = climb is results.climbs[0]
-            assert len(asked) == 1 + len(climb.of("report")) + restored_for_the_rate
+            assert len(asked) == 1 + len(climb.of("final_run")) + restored_for_the_rate
         assert {len(checks) for checks in asked} == {12}
         assert [check for checks in asked for check in checks if not check.passed] == []
         exact = [check for rung in climb.rungs for check in rung.checks if check.name in ("identity", "new_orders", "rollbacks")]

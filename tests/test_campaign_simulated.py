@@ -20,7 +20,7 @@ from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
 from kneebench.results import Store, load
-from kneebench.results.reading import kept_rungs
+from kneebench.results.campaign_reader import kept_rungs
 
 FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
 SLOW = {**FAST, "read_latency": "10ms", "read_channels": 8}
@@ -32,7 +32,7 @@ def plan(**changes: object) -> Plan:
         "database": {"engine": "simulated"},
         "workload": {"warehouses": 400},
         "storages": {"fast": {"simulated": FAST}, "slow": {"simulated": SLOW}},
-        "ladder": {"users": [1, 256], "step": 1.5, "warm_up_limit": "30s", "window": "10s", "report_window": "20s", "checkpoints": 0},
+        "ladder": {"users": [1, 256], "step": 1.5, "warm_up_limit": "30s", "window": "10s", "final_window": "20s", "checkpoints": 0},
     }
     return Plan.model_validate({**fields, **changes})
 
@@ -48,8 +48,8 @@ def test_a_campaign_ends_with_a_knee_for_each_storage(results: Results) -> None:
     for climb in results.climbs:
         assert climb.knee_users
         assert climb.stopped_by
-        assert len(climb.of("report")) == 3
-        assert len(climb.of("latency")) == 3
+        assert len(climb.of("final_run")) == 3
+        assert len(climb.of("fixed_rate")) == 3
         assert all(check.passed for check in climb.checks)
         assert all(check.passed for rung in climb.rungs for check in rung.checks), [c for r in climb.rungs for c in r.checks if not c.passed]
 
@@ -59,39 +59,39 @@ def test_the_knee_reaches_what_the_model_can_do(results: Results) -> None:
         storage = plan().storages[climb.cell.storage].simulated
         assert storage
         most = bound(storage)
-        for rung in climb.of("report"):
+        for rung in climb.of("final_run"):
             assert 0.8 * most < rung.tally.throughput_per_s < 1.05 * most
 
 
 def test_both_storages_are_driven_at_one_rate_for_their_latency(results: Results) -> None:
-    rates = {rung.order.rate_per_s for climb in results.climbs for rung in climb.of("latency")}
+    rates = {rung.order.rate_per_s for climb in results.climbs for rung in climb.of("fixed_rate")}
     assert len(rates) == 1
     for climb in results.climbs:
-        for rung in climb.of("latency"):
+        for rung in climb.of("fixed_rate"):
             assert rung.tally.throughput_per_s == pytest.approx(rates.copy().pop(), rel=0.1)
 
 
 def test_a_climb_on_a_database_that_warmed_meanwhile_is_made_again_and_the_results_hold_the_second_only(tmp_path: Path) -> None:
     filling = {**SLOW, "warm_after": 12_000, "cold_reads_per_transaction": 10.0}
-    ladder = {"users": [1, 64], "step": 2, "warm_up_limit": "6s", "window": "10s", "report_window": "10s", "checkpoints": 0, "repeats": 1}
+    ladder = {"users": [1, 64], "step": 2, "warm_up_limit": "6s", "window": "10s", "final_window": "10s", "checkpoints": 0, "repeats": 1}
     results = run(plan(storages={"slow": {"simulated": filling}}, ladder=ladder), tmp_path)
     (climb,) = results.climbs
-    assert [v.stop for v in climb.verdicts if v.mark] == ["warming"]
-    assert {rung.order.repeat for rung in climb.of("scout", "bisection", "drift")} == {1}
+    assert [v.stop for v in climb.stop_results if v.flag] == ["warming"]
+    assert {rung.order.repeat for rung in climb.of("search", "bisection", "drift_check")} == {1}
     assert results.folder
-    first = [rung for rung in kept_rungs(results.folder) if rung.order.cell == climb.cell.id and rung.order.phase == "scout" and not rung.order.repeat]
+    first = [rung for rung in kept_rungs(results.folder) if rung.order.cell == climb.cell.id and rung.order.phase == "search" and not rung.order.repeat]
     assert first, "the first climb is kept"
-    assert climb.of("scout")[0].tally.nopm > 1.25 * first[0].tally.nopm
+    assert climb.of("search")[0].tally.nopm > 1.25 * first[0].tally.nopm
     assert load(results.folder).climbs == results.climbs
 
 
 def test_only_the_first_rung_on_a_restored_database_may_warm_three_times_as_long(tmp_path: Path) -> None:
-    ladder = {"users": [4, 8], "step": 2, "warm_up_limit": "6s", "window": "6s", "report_window": "6s", "checkpoints": 0, "repeats": 1}
+    ladder = {"users": [4, 8], "step": 2, "warm_up_limit": "6s", "window": "6s", "final_window": "6s", "checkpoints": 0, "repeats": 1}
     filling = {**FAST, "read_latency": "1ms", "warm_after": 2_000, "cold_reads_per_transaction": 20.0}
     climb = run(plan(storages={"slow": {"simulated": filling}}, ladder=ladder), tmp_path).climbs[0]
     warm_ups_s = {rung.order.key: rung.warm_up_s for rung in climb.rungs}
-    assert 6 < warm_ups_s["slow.warm_up-8"] <= 18 and warm_ups_s["slow.scout-4"] <= 6 and 6 < warm_ups_s[climb.of("report")[0].order.key] <= 18
-    assert warm_ups_s["slow.scout-8"] <= 6
+    assert 6 < warm_ups_s["slow.warm_up-8"] <= 18 and warm_ups_s["slow.search-4"] <= 6 and 6 < warm_ups_s[climb.of("final_run")[0].order.key] <= 18
+    assert warm_ups_s["slow.search-8"] <= 6
 
 
 class Killed(BaseException):
@@ -117,7 +117,7 @@ def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_b
     assert len(seen) == len(kept_rungs(again.folder))
     for one, other in zip(results.climbs, again.climbs, strict=True):
         assert one.cell == other.cell
-        assert abs(one.of("report")[0].tally.nopm / other.of("report")[0].tally.nopm - 1) < 0.15
+        assert abs(one.of("final_run")[0].tally.nopm / other.of("final_run")[0].tally.nopm - 1) < 0.15
 
 
 def test_a_climb_that_is_gone_on_with_warms_its_restored_database_again(tmp_path: Path) -> None:
@@ -128,14 +128,14 @@ def test_a_climb_that_is_gone_on_with_warms_its_restored_database_again(tmp_path
         "climb_again": False,
         "warm_up_limit": "30s",
         "window": "10s",
-        "report_window": "10s",
+        "final_window": "10s",
         "checkpoints": 0,
         "repeats": 1,
     }
     asked = plan(storages={"slow": {"simulated": filling}}, ladder=ladder)
 
     def killer(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase == "scout":  # type: ignore[attr-defined]
+        if event.kind == "rung" and event.data["rung"].order.phase == "search":  # type: ignore[attr-defined]
             raise Killed
 
     with pytest.raises(Killed):
@@ -144,66 +144,66 @@ def test_a_climb_that_is_gone_on_with_warms_its_restored_database_again(tmp_path
     (climb,) = run(asked, tmp_path, lambda event: told.append(event.doing)).climbs
     assert [one for one in told if one.startswith("resuming")] == [f"resuming {next(tmp_path.iterdir()).name} (2 rungs already measured)"]
     assert [rung.order.phase for rung in climb.rungs].count("warm_up") == 1
-    before, after = (rung.quantities["device.reads"].value / rung.tally.throughput_per_s for rung in climb.of("scout")[:2])
+    before, after = (rung.quantities["device.reads"].value / rung.tally.throughput_per_s for rung in climb.of("search")[:2])
     assert after == pytest.approx(before, rel=0.2), "reads per transaction"
 
 
 def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that_never_was(results: Results, tmp_path: Path) -> None:
     def stopper(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase == "latency" and not event.data["kept"]:  # type: ignore[attr-defined]
+        if event.kind == "rung" and event.data["rung"].order.phase == "fixed_rate" and not event.data["kept"]:  # type: ignore[attr-defined]
             raise Killed
 
-    visits = sum(len(climb.of("latency")) for climb in results.climbs)
-    for _ in range(visits):
+    repetitions = sum(len(climb.of("fixed_rate")) for climb in results.climbs)
+    for _ in range(repetitions):
         with pytest.raises(Killed):
             run(plan(), tmp_path, stopper)
     again = run(plan(), tmp_path, stopper)
     assert len(list(tmp_path.glob("*/campaign.json"))) == 1
     for one, other in zip(results.climbs, again.climbs, strict=True):
         assert [rung.tally.nopm for rung in one.rungs] == [rung.tally.nopm for rung in other.rungs]
-        repeats = [rung.tally.nopm for rung in other.of("report")]
+        repeats = [rung.tally.nopm for rung in other.of("final_run")]
         assert len(set(repeats)) == len(repeats), "each from a restore of its own"
 
 
 def test_a_visit_that_was_stopped_after_its_knee_loads_the_restored_database_again_before_its_latency(results: Results, tmp_path: Path) -> None:
     def stopper(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase == "report" and not event.data["kept"]:  # type: ignore[attr-defined]
+        if event.kind == "rung" and event.data["rung"].order.phase == "final_run" and not event.data["kept"]:  # type: ignore[attr-defined]
             raise Killed
 
-    for _ in range(sum(len(climb.of("report")) for climb in results.climbs)):
+    for _ in range(sum(len(climb.of("final_run")) for climb in results.climbs)):
         with pytest.raises(Killed):
             run(plan(), tmp_path, stopper)
     again = run(plan(), tmp_path, stopper)
     for one, other in zip(results.climbs, again.climbs, strict=True):
-        assert [rung.tally for rung in one.of("latency")] == [rung.tally for rung in other.of("latency")]
+        assert [rung.tally for rung in one.of("fixed_rate")] == [rung.tally for rung in other.of("fixed_rate")]
 
 
 def test_the_rate_for_latency_is_a_share_of_what_the_report_measured_first_and_is_the_same_after_a_stop(results: Results, tmp_path: Path) -> None:
     def stopper(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase in ("report", "latency") and not event.data["kept"]:  # type: ignore[attr-defined]
+        if event.kind == "rung" and event.data["rung"].order.phase in ("final_run", "fixed_rate") and not event.data["kept"]:  # type: ignore[attr-defined]
             raise Killed
 
     for _ in range(4):
         with pytest.raises(Killed):
             run(plan(), tmp_path, stopper)
-    lowest = min(climb.of("report")[0].tpm / 60 for climb in results.climbs)
+    lowest = min(climb.of("final_run")[0].tpm / 60 for climb in results.climbs)
     for one in (results, run(plan(), tmp_path)):
-        assert {rung.order.rate_per_s for climb in one.climbs for rung in climb.of("latency")} == {round(0.7 * lowest, 3)}
+        assert {rung.order.rate_per_s for climb in one.climbs for rung in climb.of("fixed_rate")} == {round(0.7 * lowest, 3)}
 
 
 def test_a_kept_rung_of_another_rate_is_measured_again(results: Results, tmp_path: Path) -> None:
     def stopper(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase == "latency":  # type: ignore[attr-defined]
+        if event.kind == "rung" and event.data["rung"].order.phase == "fixed_rate":  # type: ignore[attr-defined]
             raise Killed
 
     with pytest.raises(Killed):
         run(plan(), tmp_path, stopper)
-    (file,) = tmp_path.glob("*/rungs/*.latency-*.json")
+    (file,) = tmp_path.glob("*/rungs/*.fixed_rate-*.json")
     changed = re.sub(r'"rate_per_s": ?[\d.]+', '"rate_per_s":1.0', file.read_text())
     assert changed != file.read_text()
     file.write_text(changed)
     again = run(plan(), tmp_path)
-    assert len({rung.order.rate_per_s for climb in again.climbs for rung in climb.of("latency")}) == 1
+    assert len({rung.order.rate_per_s for climb in again.climbs for rung in climb.of("fixed_rate")}) == 1
 
 
 def test_conditions_are_asked_of_a_database_that_was_under_load_also_when_every_rung_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,10 +227,10 @@ def test_conditions_are_asked_of_a_database_that_was_under_load_also_when_every_
 
 
 def test_a_fixed_load_is_one_rung_and_its_report(tmp_path: Path) -> None:
-    fixed = run(plan(ladder={"users": 24, "window": "10s", "report_window": "10s", "warm_up": "5s", "checkpoints": 0}), tmp_path)
+    fixed = run(plan(ladder={"users": 24, "window": "10s", "final_window": "10s", "warm_up": "5s", "checkpoints": 0}), tmp_path)
     for climb in fixed.climbs:
-        assert {rung.users for rung in climb.of("fixed", "report")} == {24}
-        assert not climb.of("scout")
+        assert {rung.users for rung in climb.of("fixed_load", "final_run")} == {24}
+        assert not climb.of("search")
 
 
 def test_a_campaign_measured_by_another_kneebench_is_not_gone_on_with(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path)
     again = run(plan(), tmp_path, told.append)
     assert again.folder
     assert sum(event.kind == "rung" for event in told) == len(kept_rungs(again.folder))
-    assert any(event.kind == "verdict" and event.doing == "fast" for event in told)
+    assert any(event.kind == "stop" and event.doing == "fast" for event in told)
 
 
 def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,10 +274,10 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(tmp_path: P
 
 
 def test_the_data_of_each_final_run_are_asked_the_conditions_and_a_broken_one_ends_with_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, visits = plan(storages={"fast": {"simulated": FAST}}), 3
+    one, repetitions = plan(storages={"fast": {"simulated": FAST}}), 3
     whole = run(one, tmp_path / "whole")
     (climb,) = whole.climbs
-    assert [when for when, _ in conditions(climb)] == ["after the climb", *(f"after final run {n + 1} at {climb.knee_users} users" for n in range(visits))]
+    assert [when for when, _ in conditions(climb)] == ["after the climb", *(f"after final run {n + 1} at {climb.knee_users} users" for n in range(repetitions))]
     assert all(checks and all(check.passed for check in checks) for _, checks in conditions(climb))
 
     real, calls = Simulated.conditions, []
@@ -285,13 +285,15 @@ def test_the_data_of_each_final_run_are_asked_the_conditions_and_a_broken_one_en
     def broken_at_the_end(server: Simulated, watch: Watch) -> Sequence[Check]:
         calls.append(server)
         checks = real(server, watch)
-        return checks if len(calls) <= visits else [checks[0].model_copy(update={"passed": False}), *checks[1:]]
+        return checks if len(calls) <= repetitions else [checks[0].model_copy(update={"passed": False}), *checks[1:]]
 
     monkeypatch.setattr(Simulated, "conditions", broken_at_the_end)
     broken = run(one, tmp_path / "broken")
     assert exit_code(broken) == 4
-    assert [sentence.partition(": ")[0] for sentence in failed_checks(broken)] == [f"fast, after final run {visits} at {broken.climbs[0].knee_users} users"]
-    assert f"fast, after final run {visits}" in Brief(broken).html()
+    assert [sentence.partition(": ")[0] for sentence in failed_checks(broken)] == [
+        f"fast, after final run {repetitions} at {broken.climbs[0].knee_users} users"
+    ]
+    assert f"fast, after final run {repetitions}" in Brief(broken).html()
 
 
 def test_a_campaign_killed_while_it_asked_after_a_final_run_asks_a_loaded_database_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,15 +4,15 @@ import random
 
 import pytest
 
-from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_database, new_order_scatter, warehouses_note
+from kneebench.measurement.checks import CheckInput, Idle, checks, counted_by_the_database, new_order_scatter, warehouses_note
 from kneebench.plan.plan import Workload
 from kneebench.records import Counts, Latency, Order, Tally, TransactionTally
 
 SHARES = {"new_order": 45, "payment": 43, "order_status": 4, "delivery": 4, "stock_level": 4}
 DECKS = 400
 WINDOW_S = 20.0
-CLOSED = Order(cell="disk", phase="scout", users=8)
-OPEN = Order(cell="disk", phase="latency", users=8, rate_per_s=100.0)
+CLOSED = Order(cell="disk", phase="search", users=8)
+OPEN = Order(cell="disk", phase="fixed_rate", users=8, rate_per_s=100.0)
 
 
 def counts(name: str, decks: int = DECKS, **changes: int) -> Counts:
@@ -37,7 +37,7 @@ def latency(mean_s: float, overflow: int = 0, p999_s: float = 0.01) -> Latency:
     )
 
 
-def honest(**changes: object) -> Evidence:
+def honest(**changes: object) -> CheckInput:
     """A rung in which everything fits: 40,000 transactions in 20 s by 8 users, 4 ms each."""
     tally = Tally(
         users=8,
@@ -56,7 +56,7 @@ def honest(**changes: object) -> Evidence:
         "tpm": 60 * tally.throughput_per_s,
         "scans": {"stock": 0.0, "district": 2.0},
     }
-    return Evidence(**{**fields, **changes})  # type: ignore[arg-type]
+    return CheckInput(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 def with_new_orders(**changes: int) -> Tally:
@@ -66,7 +66,7 @@ def with_new_orders(**changes: int) -> Tally:
     return tally.model_copy(update={"transactions": {**tally.transactions, "new_order": other}})
 
 
-def failed(seen: Evidence) -> list[str]:
+def failed(seen: CheckInput) -> list[str]:
     return [check.name for check in checks(seen) if not check.passed]
 
 

@@ -24,8 +24,8 @@ from typer.testing import CliRunner, Result
 from kneebench import campaign
 from kneebench.cli import app
 from kneebench.commands import measuring, plans
-from kneebench.commands.asked import asked_plan
 from kneebench.commands.options import CAMPAIGNS
+from kneebench.commands.plan_selection import selected_plan
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.plan.default import sized_plan
@@ -118,7 +118,7 @@ def test_run_with_json_prints_one_event_a_line_and_the_result_last() -> None:
     assert {"storage", "users", "nopm", "mean_s", "p999_s"} <= set(rungs[0]["data"])
     assert events[-1]["kind"] == "result"
     assert events[-1]["data"]["finished"]
-    assert [found["storage"] for found in events[-1]["data"]["answers"]] == ["slow drive", "fast drive"]
+    assert [found["storage"] for found in events[-1]["data"]["configurations"]] == ["slow drive", "fast drive"]
 
 
 def test_run_in_a_terminal_shows_a_live_table(place: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_state_folder_that_cannot_be_used_is_a_message_and_a_traceback_goes_el
     answer = call("run", "plan.toml")
     assert answer.exit_code == 2
     assert "plan.toml" in answer.stderr
-    monkeypatch.setattr(plans, "asked_plan", fail)
+    monkeypatch.setattr(plans, "selected_plan", fail)
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     answer = call("plan", "default")
     assert answer.exit_code == 1
@@ -242,10 +242,10 @@ def test_a_state_folder_that_cannot_be_used_is_a_message_and_a_traceback_goes_el
 def test_run_without_a_plan_goes_on_with_the_default_plan_that_it_began(place: Path) -> None:
     begun = sized_plan(Path(), warehouses=7)
     Store.create(place / "mine", begun, host()).close()
-    assert asked_plan(None, place / "mine").workload.warehouses == 7
+    assert selected_plan(None, place / "mine").workload.warehouses == 7
     elsewhere = begun.model_copy(update={"question": sized_plan(Path("/elsewhere"), warehouses=7).question})
     Store.create(place / "others", elsewhere, host()).close()
-    assert asked_plan(None, place / "others").workload.warehouses != 7
+    assert selected_plan(None, place / "others").workload.warehouses != 7
 
 
 def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +259,7 @@ def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(place: P
         assert not left.exists()
         raise PlanError("looking", seen="enough")
 
-    monkeypatch.setattr(measuring, "asked_plan", free)
+    monkeypatch.setattr(measuring, "selected_plan", free)
     answer = call("run")
     assert answer.exit_code == 2, answer.output
     assert "removing leftovers of an earlier run: data in memory" in answer.stderr

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from loaded import Databases, Servers, session
 
-from kneebench.databases.postgres.conditions import all_conditions, conditions, warehouses_asked
+from kneebench.databases.postgres.conditions import all_conditions, checked_warehouses, conditions
 from kneebench.records import Check
 
 BREAKING = {
@@ -74,8 +74,8 @@ def test_what_was_broken_before_passes_while_it_stays_as_it_was(there: Databases
 
 
 def test_large_databases_are_sampled_and_the_sentence_says_so() -> None:
-    assert len(warehouses_asked(20)) == 20
-    assert warehouses_asked(21)[0] == 1 and warehouses_asked(21)[-1] == 21 and len(set(warehouses_asked(21))) == 10
+    assert len(checked_warehouses(20)) == 20
+    assert checked_warehouses(21)[0] == 1 and checked_warehouses(21)[-1] == 21 and len(set(checked_warehouses(21))) == 10
 
 
 def test_only_the_warehouses_asked_for_are_judged(there: Databases, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 from formula import Formula
 from typer.testing import CliRunner
 
-from kneebench.analysis.disturbance import TRIES, headline
+from kneebench.analysis.disturbance import TRIES, disturbances
 from kneebench.analysis.knee import knee
 from kneebench.brief import Brief
 from kneebench.campaign import Bench, Restored
@@ -29,16 +29,16 @@ from kneebench.screen.summary import printed, results_json
 
 RECORDED = Path(__file__).parent / "recorded" / "disk-against-memory"
 CELL = Cell(id="disk", storage="disk")
-SCOUT = Order(cell="disk", phase="scout", users=8)
+SEARCH = Order(cell="disk", phase="search", users=8)
 
 
 def plan() -> Plan:
-    ladder = {"window": "6s", "report_window": "6s", "warm_up": "2s", "checkpoints": 0}
+    ladder = {"window": "6s", "final_window": "6s", "warm_up": "2s", "checkpoints": 0}
     fields = {"meters": ["log_writes", "tables", "cores"], "workload": {"warehouses": 40}, "ladder": ladder}
     return Plan.model_validate({**fields, "storages": {"disk": {"path": "."}}})
 
 
-def measured(server: Formula, order: Order = SCOUT) -> Rung:
+def measured(server: Formula, order: Order = SEARCH) -> Rung:
     return measure(order, plan(), server, [], lambda event: None).rung  # type: ignore[arg-type]
 
 
@@ -69,7 +69,7 @@ class Engine:
         yield self.server
 
 
-def kept(server: Formula, folder: Path, order: Order = SCOUT) -> tuple[Rung, list[str]]:
+def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, list[str]]:
     """The rung that a campaign keeps, as its folder gives it back, and the warnings on the way."""
     told: list[str] = []
     with Store.create(folder, plan(), host()) as store:
@@ -85,7 +85,7 @@ def test_a_load_generator_that_stood_still_makes_the_rung_invalid() -> None:
     rung = measured(Formula(freezes=1))
     assert rung.tally.window_s > 12
     assert rung.invalid == ("the load generator stalled for 12.0 s (limit 1 s); the window lasted 13.0 s instead of 6.0 s (limit 25% and 2 s longer)")
-    assert rung.quantity("client.late") == 12
+    assert rung.quantity("load_generator.late") == 12
 
 
 def test_a_freeze_that_leaves_the_window_as_long_as_ordered_is_noticed_too() -> None:
@@ -96,11 +96,11 @@ def test_a_freeze_that_leaves_the_window_as_long_as_ordered_is_noticed_too() -> 
 
 def test_a_clock_that_is_late_by_less_than_its_limit_leaves_the_rung_valid() -> None:
     rung = measured(Formula(freezes=1, frozen_s=0.9))
-    assert (rung.invalid, rung.quantity("client.late")) == ("", 0.9)
+    assert (rung.invalid, rung.quantity("load_generator.late")) == ("", 0.9)
 
 
 def test_a_rung_that_only_warms_up_may_be_disturbed() -> None:
-    assert not measured(Formula(freezes=1), SCOUT.model_copy(update={"phase": "warm_up"})).invalid
+    assert not measured(Formula(freezes=1), SEARCH.model_copy(update={"phase": "warm_up"})).invalid
 
 
 @pytest.mark.parametrize(("stolen", "invalid", "noted"), [(0.24, True, True), (0.19, False, True), (0.04, False, False)])
@@ -142,7 +142,7 @@ def test_a_rung_that_is_invalid_by_itself_is_not_measured_again(tmp_path: Path) 
 # --- beside the headline ---------------------------------------------------------------------------
 
 
-def disturbed(quantity: str, shares: Sequence[float], phase: str = "report", climb: int = 0) -> Results:
+def disturbed(quantity: str, shares: Sequence[float], phase: str = "final_run", climb: int = 0) -> Results:
     """The recorded campaign with so much taken in the runs of a phase of one storage."""
     results = load(RECORDED)
     taken = iter(shares)
@@ -158,7 +158,7 @@ def disturbed(quantity: str, shares: Sequence[float], phase: str = "report", cli
 
 
 def quoted(results: Results) -> int:
-    return sum(len(climb.of("report", "latency", "fixed")) for climb in results.climbs)
+    return sum(len(climb.of("final_run", "fixed_rate", "fixed_load")) for climb in results.climbs)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(quant
     results = disturbed(quantity, [0.24, 0.34, 0.01])
     brief = Brief(results)
     sentence = f"{said} in 2 of {quoted(results)} quoted runs (limit {limit}; disk 2, memory 0)."
-    assert headline(results) == (sentence,)
+    assert disturbances(results) == (sentence,)
     assert next(one for one in brief.sections if one.name == "cautions").sentences[0] == sentence
     page = brief.html()
     title = page.index("<h1>")
@@ -183,8 +183,8 @@ def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(quant
 
 
 def test_what_disturbed_a_run_that_is_not_quoted_is_no_headline() -> None:
-    assert headline(disturbed("database.others", [0.5] * 20, phase="scout")) == ()
-    assert headline(load(RECORDED)) == ()
+    assert disturbances(disturbed("database.others", [0.5] * 20, phase="search")) == ()
+    assert disturbances(load(RECORDED)) == ()
     assert 'class="disturbed"' not in Brief(load(RECORDED)).html()
 
 
@@ -193,14 +193,14 @@ def test_an_invalid_run_is_not_quoted_and_so_disturbs_nothing() -> None:
     (first, *rest) = results.climbs
     rungs = tuple(rung.model_copy(update={"invalid": "stolen"}) if (rung.quantity("database.steal") or 0) > 0.2 else rung for rung in first.rungs)
     results = results.model_copy(update={"climbs": (first.model_copy(update={"rungs": rungs}), *rest)})
-    assert headline(results) == ()
+    assert disturbances(results) == ()
     assert exit_code(results) == 3
     assert knee(results.climbs[0])
 
 
 def test_show_and_compare_read_the_sentence_from_the_campaigns_folder(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(RECORDED, tmp_path / "disturbed"))
-    for file in (folder / "rungs").glob("memory.latency-*.json"):
+    for file in (folder / "rungs").glob("memory.fixed_rate-*.json"):
         document = json.loads(file.read_text())
         document["rung"]["quantities"]["database.others"] = {"unit": "share", "value": 0.24, "high": 0.5}
         file.write_text(json.dumps(document))

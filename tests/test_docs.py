@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kneebench import catalogue
+from kneebench.docs_generator import cli_reference, plan_reference
 from kneebench.errors import KneebenchError
+from kneebench.plan.json_schema import tables
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.schema import tables
-from kneebench.reference import cli_reference, plan_reference
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kneebench.plan.schema import tables
-from kneebench.reference import cli_reference
+from kneebench.docs_generator import cli_reference
+from kneebench.plan.json_schema import tables
 
 ROOT = Path(__file__).parent.parent
 CODE = ROOT / "python" / "kneebench"

@@ -29,7 +29,7 @@ warehouses = 1
 users = 2
 warm_up = "1s"
 window = "3s"
-report_window = "3s"
+final_window = "3s"
 checkpoints = 0
 repeats = 1
 [storages]
@@ -63,7 +63,7 @@ def campaign(place: Path, out: str, freezes: int) -> tuple[int, list[dict[str, A
             process.send_signal(signal.SIGCONT)
             process.send_signal(signal.SIGINT)
     (folder,) = (place / out).iterdir()
-    return process.returncode, events, load(folder).climbs[0].of("fixed")[0]
+    return process.returncode, events, load(folder).climbs[0].of("fixed_load")[0]
 
 
 def watched(process: subprocess.Popen[str], freezes: int) -> Iterator[dict[str, Any]]:

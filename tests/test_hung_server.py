@@ -14,7 +14,7 @@ import pytest
 from loaded import databases
 
 from kneebench.databases.postgres.address import answers, connect
-from kneebench.databases.postgres.patience import Limits
+from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.errors import DatabaseLost
 from kneebench.measurement.rung import measure
@@ -24,12 +24,12 @@ from kneebench.records import Event, Order
 PLAN = Plan.model_validate(
     {
         "meters": ["log_writes"],
-        "workload": {"warehouses": 1, "client_workers": 1},
+        "workload": {"warehouses": 1, "load_generator_threads": 1},
         "ladder": {"window": "600s", "warm_up": "1s", "checkpoints": 0},
         "storages": {"disk": {"path": "."}},
     }
 )
-SHORT = Limits(reading_s=0.5, idle_s=1.0, whole_s=1.5)
+SHORT = Timeouts(reading_s=0.5, idle_s=1.0, whole_s=1.5)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
         with connect(address) as session:
             postmaster = psutil.Process(session.info.backend_pid).parent()
         assert postmaster
-        yield PostgresServer(address, 1, 0.0, process=Process(lambda: _family(postmaster)), limits=SHORT)
+        yield PostgresServer(address, 1, 0.0, process=Process(lambda: _family(postmaster)), timeouts=SHORT)
 
 
 def _family(postmaster: psutil.Process) -> list[int]:
@@ -66,7 +66,7 @@ def _tell(pids: Sequence[int], number: signal.Signals) -> None:
 
 def again(server: PostgresServer) -> PostgresServer:
     """New sessions to the same server."""
-    return PostgresServer(server.address, 1, 0.0, process=Process(server.processes), limits=SHORT)
+    return PostgresServer(server.address, 1, 0.0, process=Process(server.processes), timeouts=SHORT)
 
 
 def test_a_server_that_hangs_is_lost_and_the_words_say_what_was_asked_and_for_how_long(server: PostgresServer) -> None:
@@ -88,12 +88,12 @@ def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -
             frozen_now.enter_context(frozen(server))
 
     with frozen_now, pytest.raises(DatabaseLost, match=r"cannot read log_writes: no response from the server within 0\.5 s"):
-        measure(Order(cell="disk", phase="scout", users=2), PLAN, measured, [], freeze)
+        measure(Order(cell="disk", phase="search", users=2), PLAN, measured, [], freeze)
     assert answers(server.address), "and it goes on once it is thawed"
 
 
 def test_ctrl_c_ends_the_wait_for_a_server_that_hangs(server: PostgresServer) -> None:
-    patient = PostgresServer(server.address, 1, 0.0, limits=Limits(reading_s=3600.0))
+    patient = PostgresServer(server.address, 1, 0.0, timeouts=Timeouts(reading_s=3600.0))
     main = threading.main_thread().ident
     assert main is not None
     with frozen(server):

@@ -28,7 +28,7 @@ def quiet(event: Event) -> None:
 
 
 def plan(seed: int) -> Plan:
-    ladder = {"warm_up": "5s", "window": "20s", "report_window": "20s", "checkpoints": 0}
+    ladder = {"warm_up": "5s", "window": "20s", "final_window": "20s", "checkpoints": 0}
     storages = {name: {"simulated": {**model, "cold_reads_per_transaction": 0.0}} for name, model in MODELS.items()}
     return Plan.model_validate({"seed": seed, "database": {"engine": "simulated"}, "workload": {"warehouses": 100}, "ladder": ladder, "storages": storages})
 
@@ -38,7 +38,7 @@ def nopms(engine: SimulatedEngine, asked: Plan, cell: Cell) -> list[float]:
     found = []
     for repeat in range(1, REPEATS + 1):
         with engine.restored(cell, quiet, repeat) as server:
-            order = Order(cell=cell.id, phase="report", users=USERS, repeat=repeat)
+            order = Order(cell=cell.id, phase="final_run", users=USERS, repeat=repeat)
             found.append(measure(order, asked, server, [Path()], quiet).rung.tally.nopm)
     return found
 

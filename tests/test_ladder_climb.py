@@ -10,8 +10,8 @@ from curves import answer, failing, rung, walk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kneebench.analysis.bracket import users_interval
 from kneebench.analysis.elasticity import between
+from kneebench.analysis.knee_interval import users_interval
 from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb
 from kneebench.ladder.steps import between as halfway
@@ -40,13 +40,13 @@ def phases(orders: list[Order]) -> list[str]:
 
 def test_a_climb_scouts_until_it_is_flat_then_bisects_then_runs_the_first_rung_again() -> None:
     found, orders = climbed(answer(CURVE), users=(0, 512))
-    assert phases(orders) == ["scout"] * (len(orders) - 2) + ["bisection", "drift"]
+    assert phases(orders) == ["search"] * (len(orders) - 2) + ["bisection", "drift_check"]
     assert orders[0].users == orders[-1].users == 4
     assert found.stopped_by == "plateau"
     assert found.rungs == tuple(map(answer(CURVE), orders))
-    assert found.verdicts[0].stop == "plateau"
-    assert found.verdicts[0].fired
-    assert {v.stop for v in found.verdicts} == {"budget", "errors", "log_latency", "plateau", "saturation"}
+    assert found.stop_results[0].stop == "plateau"
+    assert found.stop_results[0].fired
+    assert {v.stop for v in found.stop_results} == {"budget", "errors", "log_latency", "plateau", "saturation"}
 
 
 def test_without_noise_the_knee_is_where_growth_ends() -> None:
@@ -60,7 +60,7 @@ def test_without_noise_the_knee_is_where_growth_ends() -> None:
 
 def test_rungs_rise_by_the_step_and_always_by_one_at_least() -> None:
     _, orders = climbed(answer(ENDLESS), users=(1, 40), step=1.33, cores=1)
-    assert [o.users for o in orders if o.phase == "scout"] == [1, 2, 3, 4, 5, 7, 9, 12, 16, 21, 28, 37, 40]
+    assert [o.users for o in orders if o.phase == "search"] == [1, 2, 3, 4, 5, 7, 9, 12, 16, 21, 28, 37, 40]
 
 
 @pytest.mark.parametrize("invalid", ["", "the load generator was 90% busy"], ids=["valid", "invalid"])
@@ -73,7 +73,7 @@ def test_a_climb_begins_with_a_rung_of_eight_users_a_core_that_warms_the_databas
     assert (orders[0].phase, orders[0].users) == ("warm_up", 32)
     assert phases(orders).count("warm_up") == 1
     assert found.rungs[0].order == orders[0]
-    assert (found.knee_users, found.stopped_by, found.verdicts) == (usual.knee_users, usual.stopped_by, usual.verdicts)
+    assert (found.knee_users, found.stopped_by, found.stop_results) == (usual.knee_users, usual.stopped_by, usual.stop_results)
 
 
 @pytest.mark.parametrize(("users", "warm_up"), [((4, 20), [20]), ((32, 512), []), (32, [])], ids=["few", "many", "fixed"])
@@ -96,14 +96,14 @@ def warming(rungs_cold: int) -> Callable[[Order], Rung]:
 def test_a_climb_that_warmed_the_database_is_made_once_more_and_only_the_second_counts() -> None:
     found, orders = climbed(warming(3), users=(4, 512))
     again = [o for o in orders if o.repeat]
-    assert phases(orders[: len(orders) - len(again)]) == ["scout"] * 3 + ["drift"]
-    assert phases(again) == ["scout"] * (len(again) - 2) + ["bisection", "drift"]
+    assert phases(orders[: len(orders) - len(again)]) == ["search"] * 3 + ["drift_check"]
+    assert phases(again) == ["search"] * (len(again) - 2) + ["bisection", "drift_check"]
     assert [r.order for r in found.rungs] == again
     assert len({o.key for o in orders}) == len(orders), "every rung has a file of its own"
     steady, _ = climbed(answer(CURVE), users=(4, 512))
     assert (found.knee_users, found.bracket, found.stopped_by) == (steady.knee_users, steady.bracket, steady.stopped_by)
-    (why,) = (v for v in found.verdicts if v.stop == "warming")
-    assert why.mark
+    (why,) = (v for v in found.stop_results if v.stop == "warming")
+    assert why.flag
     assert re.search(
         r"rerunning the first rung \(4 users\) gave [\d.]+% more throughput .* The 4 rungs of the first climb \(stop reason: plateau\)", why.sentence
     )
@@ -118,12 +118,12 @@ def test_a_database_that_keeps_warming_is_climbed_twice_and_no_more() -> None:
 
     _, orders = climbed(ever_faster, users=(4, 12))
     assert {o.repeat for o in orders} == {0, 1}
-    assert phases(orders).count("drift") == 2
+    assert phases(orders).count("drift_check") == 2
 
 
 @pytest.mark.parametrize("again", [0.5, 1.2], ids=["slower", "a fifth more"])
 def test_a_first_rung_that_does_no_quarter_more_last_is_not_climbed_again(again: float) -> None:
-    _, orders = climbed(lambda o: rung(o, CURVE.throughput_per_s(o.users) * (again if o.phase == "drift" else 1.0)), users=(4, 512))
+    _, orders = climbed(lambda o: rung(o, CURVE.throughput_per_s(o.users) * (again if o.phase == "drift_check" else 1.0)), users=(4, 512))
     assert {o.repeat for o in orders} == {0}
 
 
@@ -155,7 +155,7 @@ def test_a_climb_begins_at_the_plan_s_first_number_or_the_database_s_cores_where
 def test_users_used_up_ends_at_the_last_number_and_says_that_the_knee_may_lie_beyond() -> None:
     found, orders = climbed(answer(ENDLESS), users=(1, 10))
     assert (found.stopped_by, found.knee_users) == ("budget", 10)
-    assert "may be higher" in found.verdicts[0].sentence
+    assert "may be higher" in found.stop_results[0].sentence
     assert orders[-2].users == 10
 
 
@@ -163,7 +163,7 @@ def test_a_climb_stays_within_its_time() -> None:
     found, orders = climbed(answer(ENDLESS), users=(1, 512), budget=300.0)
     assert found.stopped_by == "budget"
     assert sum(r.tally.whole_s for r in found.rungs) <= 300
-    assert orders[-1].phase == "drift"
+    assert orders[-1].phase == "drift_check"
 
 
 def test_the_first_rung_already_at_the_plateau_is_the_knee() -> None:
@@ -178,7 +178,7 @@ def test_no_bisection_where_no_number_lies_between() -> None:
 
 
 def hump(at_20: float):
-    """Flat from 16 users by the scout's rungs (16, 24, 36); what lies between only the bisection sees."""
+    """Flat from 16 users by the search's rungs (16, 24, 36); what lies between only the bisection sees."""
     return lambda o: rung(o, {16: 1600.0, 20: at_20}.get(o.users, 1630.0))
 
 
@@ -216,7 +216,7 @@ def test_a_slow_log_stops_the_climb_and_the_knee_is_the_last_rung_within_the_lim
 def test_a_log_too_slow_from_the_start_marks_the_climb_which_goes_on_to_its_plateau() -> None:
     found, _ = climbed(log_of(1, CURVE), users=(8, 512))
     assert found.stopped_by == "plateau"
-    assert [v.mark for v in found.verdicts if v.stop == "log_latency"] == [True]
+    assert [v.flag for v in found.stop_results if v.stop == "log_latency"] == [True]
 
 
 def test_saturated_cores_stop_the_climb_one_rung_after_the_knee() -> None:
@@ -237,36 +237,36 @@ def test_errors_later_leave_the_rung_before_them_as_the_knee() -> None:
 
 
 def test_the_lowest_knee_wins_when_two_stops_fire_at_once() -> None:
-    flat = [rung(Order(cell="disk", phase="scout", users=n), 1000.0) for n in (8, 12)]
+    flat = [rung(Order(cell="disk", phase="search", users=n), 1000.0) for n in (8, 12)]
     found, _ = climbed(lambda o: rung(o, flat[0].tally.throughput_per_s, database__busy=0.99 if o.users >= 18 else 0.9), users=(8, 512), step=1.5)
     assert (found.stopped_by, found.knee_users) == ("plateau", 8)
-    assert {v.stop for v in found.verdicts if v.fired} == {"plateau", "saturation"}
+    assert {v.stop for v in found.stop_results if v.fired} == {"plateau", "saturation"}
 
 
 def test_the_budget_is_not_named_where_another_stop_found_the_knee() -> None:
     found, _ = climbed(lambda o: rung(o, 100.0 * min(o.users, 16), database__busy=min(1.0, o.users / 16)), users=(8, 24), step=1.5)
-    assert {v.stop for v in found.verdicts if v.fired} == {"budget", "saturation"}
+    assert {v.stop for v in found.stop_results if v.fired} == {"budget", "saturation"}
     assert (found.stopped_by, found.knee_users) == ("saturation", 18)
 
 
 def test_an_invalid_rung_ends_the_climb_with_the_load_generator_as_the_limit() -> None:
     def measure(order: Order) -> Rung:
-        return rung(order, 100.0 * order.users, invalid="client CPU 91%" if order.users > 8 else "", client__busy=0.91 if order.users > 8 else 0.4)
+        return rung(order, 100.0 * order.users, invalid="client CPU 91%" if order.users > 8 else "", load_generator__busy=0.91 if order.users > 8 else 0.4)
 
     found, orders = climbed(measure, users=(4, 512), step=2.0)
     assert [o.users for o in orders] == [4, 8, 16]
-    assert (found.stopped_by, found.knee_users) == ("client", 8)
-    assert "Load generator bottleneck at 16 users: client CPU 91%" in found.verdicts[0].sentence
+    assert (found.stopped_by, found.knee_users) == ("load_generator", 8)
+    assert "Load generator bottleneck at 16 users: client CPU 91%" in found.stop_results[0].sentence
     found, _ = climbed(lambda o: rung(o, 100.0, invalid="client CPU 91%"), users=(4, 512))
     assert found.knee_users is None
 
 
 def test_a_rung_that_is_invalid_for_another_reason_does_not_blame_the_load_generator() -> None:
     lost = "2 of 16 users lost their connection, so the load was incomplete"
-    found, _ = climbed(lambda o: rung(o, 100.0 * o.users, invalid=lost if o.users > 8 else "", client__busy=0.4), users=(4, 512), step=2.0)
-    assert (found.stopped_by, found.verdicts[0].stop, found.knee_users) == ("invalid", "invalid", 8)
-    assert found.verdicts[0].sentence.startswith(f"Invalid rung at 16 users: {lost}")
-    assert "load generator" not in found.verdicts[0].sentence
+    found, _ = climbed(lambda o: rung(o, 100.0 * o.users, invalid=lost if o.users > 8 else "", load_generator__busy=0.4), users=(4, 512), step=2.0)
+    assert (found.stopped_by, found.stop_results[0].stop, found.knee_users) == ("invalid", "invalid", 8)
+    assert found.stop_results[0].sentence.startswith(f"Invalid rung at 16 users: {lost}")
+    assert "load generator" not in found.stop_results[0].sentence
 
 
 def test_an_invalid_bisection_does_not_move_the_knee() -> None:
@@ -276,9 +276,9 @@ def test_an_invalid_bisection_does_not_move_the_knee() -> None:
 
 def test_a_fixed_load_is_one_rung_that_is_not_called_a_knee() -> None:
     found, orders = climbed(lambda o: rung(o, 100.0, database__busy=0.981), users=601)
-    assert [(o.phase, o.users) for o in orders] == [("fixed", 601)]
-    assert (found.stopped_by, found.knee_users, found.bracket) == ("fixed", 601, (601, 601))
-    assert "98.1% busy" in found.verdicts[0].sentence
+    assert [(o.phase, o.users) for o in orders] == [("fixed_load", 601)]
+    assert (found.stopped_by, found.knee_users, found.bracket) == ("fixed_load", 601, (601, 601))
+    assert "98.1% busy" in found.stop_results[0].sentence
     interval = users_interval(found)
     assert interval is not None and (interval.low, interval.high) == (601, 601)
 

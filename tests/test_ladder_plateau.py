@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from curves import answer, rung, walk
 
-from kneebench.analysis.bracket import users_interval
 from kneebench.analysis.elasticity import between
+from kneebench.analysis.knee_interval import users_interval
 from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb
 from kneebench.plan.plan import Ladder, Stops

@@ -11,7 +11,7 @@ from loaded import BUILDS, Servers
 
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect, parameters
-from kneebench.databases.postgres.advice import advice
+from kneebench.databases.postgres.error_hints import error_hint
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.records import Address, Tally
 
@@ -61,4 +61,4 @@ def test_no_limit_ends_what_the_users_wait_for(address: Address) -> None:
 
 def test_a_limit_that_ended_a_statement_is_named() -> None:
     for state, name in (("57014", "statement_timeout"), ("55P03", "lock_timeout"), ("25P04", "transaction_timeout")):
-        assert advice(state, "canceling statement", None).startswith(f"remove {name}")
+        assert error_hint(state, "canceling statement", None).startswith(f"remove {name}")

@@ -14,11 +14,11 @@ from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results, Rung
 from kneebench.results import load
 from kneebench.screen import live
-from kneebench.screen.progress import Progress, line
+from kneebench.screen.progress import Progress, rung_line
 from kneebench.units import time as time_of
 from terminal import Terminal
 
-EXPECTED = Expected(load_s=100.0, climbs_s=400.0, report_s=600.0)
+EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
 ELAPSED = re.compile(r"\d+:\d\d")
 DRAWN_S = 0.4
 """More than the time between two drawings."""
@@ -37,7 +37,7 @@ def plan(storage: str) -> Plan:
     return Plan.model_validate({**make.PLAN, "baseline": storage, "storages": {storage: storages["disk"], "memory": storages["memory"]}})
 
 
-def told(results: Results, storage: str, notes: int) -> list[Event]:
+def events_of(results: Results, storage: str, notes: int) -> list[Event]:
     """A campaign as its watcher is told of it, one storage by this name; every second rung with a long note."""
     events: list[Event] = []
     of = {"disk": cells(plan(storage))[0].id}
@@ -48,7 +48,7 @@ def told(results: Results, storage: str, notes: int) -> list[Event]:
             noted = rung.model_copy(update={"order": order, "invalid": invalid if number % 2 < notes else ""})
             events.append(Event(kind="progress", doing=f"search on {storage}, 8 users: measuring the window", share=0.4, left_s=59.0))
             events.append(Event(kind="rung", doing="", data={"rung": noted, "kept": False}))
-        events += [Event(kind="verdict", doing=storage, data={**verdict.model_dump(), "fired": True}) for verdict in climb.verdicts]
+        events += [Event(kind="stop", doing=storage, data={**result.model_dump(), "fired": True}) for result in climb.stop_results]
         events.append(Event(kind="warning", doing=f"{storage}: " + "the server that is measured changed one of its settings meanwhile; " * 3))
     return events
 
@@ -60,7 +60,7 @@ def test_the_status_is_in_sight_after_every_event_and_every_rung_can_be_scrolled
     terminal = Terminal(columns, rows)
     monkeypatch.setattr(live, "Console", lambda **how: terminal.console())
     progress = Progress(plan(storage), EXPECTED)
-    events = told(results, storage, notes=1) * times
+    events = events_of(results, storage, notes=1) * times
     with live.live(progress) as watch:
         for number, event in enumerate(events):
             watch(event)
@@ -77,7 +77,7 @@ def test_the_status_is_in_sight_after_every_event_and_every_rung_can_be_scrolled
     assert words.count("thefirst:cancelingstatementduetolocktimeout") == sum(isinstance(rung, Rung) and bool(rung.invalid) for rung in rungs)
     for rung in rungs:
         assert isinstance(rung, Rung)
-        shown = line(rung, {})
+        shown = rung_line(rung, {})
         assert shown.log_write_s is not None
         assert re.search(rf" {shown.nopm:,.0f} .* {re.escape(time_of(shown.log_write_s))}$", terminal.whole, re.MULTILINE)
     assert all("".join(event.doing.split()) in words for event in events if event.kind == "warning")
@@ -87,7 +87,7 @@ def test_rungs_stand_in_columns_below_one_heading(results: Results, monkeypatch:
     terminal = Terminal(100, 24)
     monkeypatch.setattr(live, "Console", lambda **how: terminal.console())
     with live.live(Progress(Plan.model_validate(make.PLAN), EXPECTED)) as watch:
-        for event in told(results, "disk", notes=0):
+        for event in events_of(results, "disk", notes=0):
             watch(event)
     lines = terminal.whole.splitlines()
     assert sum("NOPM" in one and "users" in one for one in lines) == 1

@@ -15,7 +15,7 @@ from kneebench.databases.postgres import loading
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.loading import install_functions, load
-from kneebench.databases.postgres.schema import LARGEST_FIRST, facts, note, tables_there
+from kneebench.databases.postgres.sql_schema import LARGEST_FIRST, facts, note, tables_there
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Address, Event
@@ -164,9 +164,9 @@ def test_a_whole_load_of_another_shape_is_refused_and_left_alone(there: Database
 def test_progress_tells_rate_and_time_left(there: Databases) -> None:
     seen: list[Event] = []
     load(there.empty(), Workload(warehouses=4), 42, seen.append)
-    under_way = [event for event in seen if event.doing == "loading 4 warehouses"]
-    assert under_way and all(0 < (event.share or 0) <= 1 and event.data["rows_per_s"] for event in under_way)
-    assert [event.doing for event in seen if event.doing not in {e.doing for e in under_way}] == [
+    runner = [event for event in seen if event.doing == "loading 4 warehouses"]
+    assert runner and all(0 < (event.share or 0) <= 1 and event.data["rows_per_s"] for event in runner)
+    assert [event.doing for event in seen if event.doing not in {e.doing for e in runner}] == [
         "creating keys", "gathering statistics", "installing the functions", "waiting for a checkpoint",
     ]  # fmt: skip
 

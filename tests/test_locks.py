@@ -14,7 +14,7 @@ import pytest
 from loaded import Servers
 
 from kneebench.databases.postgres.address import connect, parameters
-from kneebench.databases.postgres.patience import Limits
+from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import stuck
@@ -25,20 +25,20 @@ from kneebench.records import Event, Order
 PLAN = Plan.model_validate(
     {
         "meters": ["tables", "waits"],
-        "workload": {"warehouses": 1, "client_workers": 1},
+        "workload": {"warehouses": 1, "load_generator_threads": 1},
         "ladder": {"window": "3s", "warm_up": "1s", "checkpoints": 0},
         "storages": {"disk": {"path": "."}},
     }
 )
 LONG = PLAN.model_copy(update={"ladder": PLAN.ladder.model_copy(update={"window": 600.0})})
-SCOUT = Order(cell="disk", phase="scout", users=2)
+SEARCH = Order(cell="disk", phase="search", users=2)
 WHO = r"held by process \d+ \(application 'psql', idle in transaction for [\d.]+ m?s, AccessExclusiveLock on public.district\); end those transactions"
 
 
 @pytest.fixture(scope="module")
 def server(servers: Servers) -> PostgresServer:
     """A real server with one warehouse."""
-    return PostgresServer(servers(None).loaded(), 1, 0.0, limits=Limits(lock_s=0.5))
+    return PostgresServer(servers(None).loaded(), 1, 0.0, timeouts=Timeouts(lock_s=0.5))
 
 
 @contextlib.contextmanager
@@ -86,10 +86,10 @@ def test_users_kept_waiting_by_the_lock_of_another_end_the_rung_and_the_words_sa
     monkeypatch.setattr(stuck, "STUCK_S", 1.0)
     with contextlib.ExitStack() as stack, pytest.raises(InvalidMeasurement, match=r"measuring .*[12] users? waited up to [\d.]+ s for a lock " + WHO):
         try:
-            measure(SCOUT, LONG, server, [], locking(server, stack, "measuring"))
+            measure(SEARCH, LONG, server, [], locking(server, stack, "measuring"))
         finally:
             assert sessions_waiting(server) == 0, "nothing of ours happens once the lock is free"
-    after = measure(SCOUT, PLAN, server, [], lambda event: None).rung
+    after = measure(SEARCH, PLAN, server, [], lambda event: None).rung
     assert after.tally.window.completed, "the next rung runs as ever"
     assert after.tally.lost_users == after.tally.whole.failed == 0
 
@@ -104,7 +104,7 @@ def test_users_kept_waiting_at_the_end_of_their_rung_end_it_too(server: Postgres
             monkeypatch.setattr(stuck, "EVERY_S", 1)
             watch(event)
 
-        measure(SCOUT, PLAN, server, [], quicken)
+        measure(SEARCH, PLAN, server, [], quicken)
 
 
 def test_a_question_of_ours_waits_for_a_lock_no_longer_than_its_limit_and_says_who_has_it(server: PostgresServer) -> None:
@@ -169,4 +169,4 @@ def test_ctrl_c_ends_a_rung_whose_users_wait_for_a_lock(server: PostgresServer) 
             if "measuring" in event.doing:
                 threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
 
-        measure(SCOUT, LONG, server, [], watch)
+        measure(SEARCH, LONG, server, [], watch)

@@ -16,7 +16,7 @@ from kneebench.lab.drives import drive_of
 from kneebench.measurement import meters
 from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.meters.devices import Devices, whole_devices
-from kneebench.measurement.meters.meter import Meter, Site
+from kneebench.measurement.meters.meter import Meter, MeterContext
 from kneebench.measurement.meters.pressure import Pressure
 from kneebench.measurement.meters.processes import Processes
 from kneebench.measurement.quantities import READ
@@ -25,10 +25,10 @@ from kneebench.plan.plan import Plan
 HOST_METERS = ("cores", "devices", "pressure", "processes")
 
 
-def site(paths: tuple[Path, ...] = (), measures: frozenset[str] = frozenset(), cores: tuple[int, ...] = (0,)) -> Site:
+def context(paths: tuple[Path, ...] = (), measures: frozenset[str] = frozenset(), cores: tuple[int, ...] = (0,)) -> MeterContext:
     """What the meters may look at: the part of a server that they ask."""
     server = SimpleNamespace(cores=cores, measures=measures, processes=lambda: [os.getpid()], readings=lambda name: {f"log.flushes|{name}": 7.0})
-    return Site(server, paths)  # type: ignore[arg-type]
+    return MeterContext(server, paths)  # type: ignore[arg-type]
 
 
 def by_source(readings: dict[str, float], quantity: str) -> dict[str, float]:
@@ -43,7 +43,7 @@ def spin(cpu_s: float) -> None:
 
 @pytest.mark.parametrize("name", meters.names())
 def test_every_meter_of_the_shelf_names_known_quantities_and_reads_only_those(name: str, tmp_path: Path) -> None:
-    (meter,) = meters.open_meters([name], site((tmp_path,)))
+    (meter,) = meters.open_meters([name], context((tmp_path,)))
     assert meter.name == name
     assert set(meter.quantities) <= READ.keys()
     assert {key.partition("|")[0] for key in meter.read()} <= set(meter.quantities)
@@ -56,23 +56,23 @@ def test_the_shelf_is_what_the_catalogue_lists_and_holds_the_default_plans_meter
 
 def test_an_unknown_meter_is_an_error_that_lists_the_names() -> None:
     with pytest.raises(UnknownPart, match=r"meter 'wattage'.*cores, devices"):
-        meters.open_meters(["wattage"], site())
+        meters.open_meters(["wattage"], context())
 
 
 def test_what_the_server_answers_is_asked_of_the_server() -> None:
-    log, cores = meters.open_meters(["log_writes", "cores"], site(measures=frozenset({"log_writes", "cores"})))
+    log, cores = meters.open_meters(["log_writes", "cores"], context(measures=frozenset({"log_writes", "cores"})))
     assert log.read() == {"log.flushes|log_writes": 7.0}
     assert cores.read() == {"log.flushes|cores": 7.0}
 
 
 def test_what_the_server_does_not_answer_is_absent_and_noted() -> None:
-    (meter,) = meters.open_meters(["log_writes"], site())
+    (meter,) = meters.open_meters(["log_writes"], context())
     assert meter.read() == {}
     assert meter.notes == ("log_writes not measured: this server does not report it",)
 
 
 def test_beside_a_simulated_server_this_machine_is_not_measured() -> None:
-    opened = meters.open_meters(HOST_METERS, site(), simulated=True)
+    opened = meters.open_meters(HOST_METERS, context(), simulated=True)
     assert all(meter.read() == {} and meter.notes for meter in opened)
 
 
@@ -97,7 +97,7 @@ def test_busy_leaves_out_idle_and_waiting_and_guest_which_user_time_holds_alread
 
 
 def test_cores_beside_a_server_elsewhere_say_whose_they_are() -> None:
-    (meter,) = meters.open_meters(["cores"], site(cores=()))
+    (meter,) = meters.open_meters(["cores"], context(cores=()))
     assert "load generator" in meter.notes[0]
 
 
@@ -144,7 +144,7 @@ def test_data_and_log_on_one_device_count_it_once(tmp_path: Path) -> None:
 def test_bytes_written_and_synced_arrive_at_the_device(tmp_path: Path) -> None:
     if drive_of(tmp_path) is None:
         pytest.skip("the temporary directory is on no block device")
-    (meter,) = meters.open_meters(["devices"], site((tmp_path,)))
+    (meter,) = meters.open_meters(["devices"], context((tmp_path,)))
     before = meter.read()
     with (tmp_path / "data").open("wb") as out:
         out.write(os.urandom(8 << 20))
@@ -156,13 +156,13 @@ def test_bytes_written_and_synced_arrive_at_the_device(tmp_path: Path) -> None:
 
 
 def test_memory_backed_storage_has_no_device_and_a_note(tmp_path: Path) -> None:
-    (meter,) = meters.open_meters(["devices"], site((Path("/dev/shm"),)))
+    (meter,) = meters.open_meters(["devices"], context((Path("/dev/shm"),)))
     assert meter.read() == {}
     assert meter.notes == ("memory-backed storage (tmpfs): no device under it",)
 
 
 def test_storage_elsewhere_is_said_to_be_unmeasured() -> None:
-    (meter,) = meters.open_meters(["devices"], site((), cores=()))
+    (meter,) = meters.open_meters(["devices"], context((), cores=()))
     assert "not on this machine" in meter.notes[0]
 
 
@@ -227,10 +227,10 @@ def test_the_client_is_this_process() -> None:
 
 
 def test_all_host_meters_together_take_less_than_two_per_cent_of_a_core_at_one_look_a_second(tmp_path: Path) -> None:
-    opened: tuple[Meter, ...] = meters.open_meters(HOST_METERS, site((tmp_path,)))
-    looks = 50
+    opened: tuple[Meter, ...] = meters.open_meters(HOST_METERS, context((tmp_path,)))
+    samples = 50
     before = time.process_time()
-    for _ in range(looks):
+    for _ in range(samples):
         for meter in opened:
             meter.read()
-    assert (time.process_time() - before) / looks < 0.02
+    assert (time.process_time() - before) / samples < 0.02

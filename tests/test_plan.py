@@ -16,10 +16,10 @@ from kneebench.plan.cells import cells
 from kneebench.plan.default import Free, default_plan, fitting_warehouses, sized_plan
 from kneebench.plan.duration import expected, rungs
 from kneebench.plan.faults import Fault, PlanFaults
+from kneebench.plan.json_schema import plan_schema, quoted, tables, time_text, toml_text
 from kneebench.plan.lines import Lines
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import parse_plan, read_plan
-from kneebench.plan.schema import plan_schema, quoted, tables, time_text, toml_text
 from kneebench.plan.writer import to_toml
 from kneebench.records import Host
 from kneebench.units import TIME, parse_time
@@ -46,7 +46,7 @@ def only_fault(text: str) -> Fault:
 def test_an_unknown_key_is_told_with_its_line_the_keys_there_are_and_the_one_that_was_perhaps_meant() -> None:
     fault = only_fault("seed = 1\n\n[ladder]\nwindw = '5s'\n" + DISK)
     assert (fault.file, fault.line, fault.key, fault.near) == ("plan.toml", 4, "ladder.windw", "window")
-    assert "report_window" in fault.allowed
+    assert "final_window" in fault.allowed
 
 
 def test_a_time_without_a_unit_is_refused_whole_or_broken() -> None:

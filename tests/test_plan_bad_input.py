@@ -15,16 +15,16 @@ import pytest
 
 from kneebench import catalogue
 from kneebench.errors import PlanError
-from kneebench.findings import findings, shelves
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import expected
-from kneebench.plan.faults import MOST_TOLD, Fault, PlanFaults
+from kneebench.plan.faults import MOST_SHOWN, Fault, PlanFaults
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import MOST_BYTES, parse_plan, read_plan
 from kneebench.plan.writer import to_toml
+from kneebench.preflight import preflight_checks, shelves
 
 DISK = 'storages.disk.path = "."\n'
 SIMULATED = 'database.engine = "simulated"\nstorages.a.simulated.'
@@ -68,7 +68,12 @@ BAD = {
     "a window of ages": (DISK + 'ladder.window = "100000000000000h"', 2, "ladder.window", "at most 168h"),
     "a warm-up of ages": (DISK + 'ladder.warm_up = "100000000000000h"', 2, "ladder.warm_up", "at most 168h"),
     "a budget of ages": (DISK + f'ladder.budget = "{400 * "9"}h"', 2, "ladder.budget", "at most 720h"),
-    "5,000 cores": (DISK + f"workload.client_cores = {list(range(5_000))}", 2, "workload.client_cores", "at most 1024 entries"),
+    "5,000 cores": (DISK + f"workload.load_generator_cores = {list(range(5_000))}", 2, "workload.load_generator_cores", "at most 1024 entries"),
+    "the old image_path": (DISK + 'database.image_path = "x"', 2, "database.image_path", "^renamed to base_image_path$"),
+    "the old client_cores": (DISK + "workload.client_cores = [1]", 2, "workload.client_cores", "^renamed to load_generator_cores$"),
+    "the old client_workers": (DISK + "workload.client_workers = 1", 2, "workload.client_workers", "^renamed to load_generator_threads$"),
+    "the old report_window": (DISK + 'ladder.report_window = "5s"', 2, "ladder.report_window", "^renamed to final_window$"),
+    "the old latency_share": (DISK + "ladder.latency_share = 0.5", 2, "ladder.latency_share", "^renamed to fixed_rate_share$"),
     "a core below none": (DISK + "database.cores = [-1]", 2, "database.cores", "from 0 below 8192"),
     "simulated cores beyond all": (SIMULATED + "cores = 9223372036854775807", 2, "storages.a.simulated.cores", "from 1 to 4096"),
     "simulated 2^63": (SIMULATED + "warm_after = 9223372036854775808", 2, "storages.a.simulated.warm_after", "at most 64 bits"),
@@ -129,7 +134,7 @@ def test_ten_thousand_faults_are_told_in_twenty_and_a_count_within_seconds() -> 
     assert time.monotonic() - began < PATIENCE_S
     assert [fault.line for fault in caught.value.faults] == list(range(1, 10_001))
     assert str(caught.value).endswith("\n  and 9,980 more")
-    assert len(str(caught.value)) < 500 * MOST_TOLD
+    assert len(str(caught.value)) < 500 * MOST_SHOWN
 
 
 def test_a_file_that_is_no_plan_by_its_size_is_read_no_further(tmp_path: Path) -> None:
@@ -230,8 +235,8 @@ def test_what_check_finds_of_a_plan_with_odd_places_is_a_finding(tmp_path: Path,
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
     for place in ("file", "file/below", "loop", "loop/below", "/proc/1/fd/9999", "/dev/null", "x/" * 900, 255 * "x", ""):
-        plan = parse_plan(f"database.image_path = {json.dumps(place)}\nstorages.disk.path = {json.dumps(place)}")
-        found = findings(plan, catalogue.engine(plan, Journal(tmp_path / "journal")), Journal(tmp_path / "journal"))
+        plan = parse_plan(f"database.base_image_path = {json.dumps(place)}\nstorages.disk.path = {json.dumps(place)}")
+        found = preflight_checks(plan, catalogue.engine(plan, Journal(tmp_path / "journal")), Journal(tmp_path / "journal"))
         assert "error" in {one.level for one in found} or place == "", place
 
 

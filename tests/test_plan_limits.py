@@ -9,11 +9,11 @@ import pytest
 from recorded import make
 
 from kneebench.analysis.bottleneck import bottleneck
-from kneebench.analysis.knee import knee, report_rungs
+from kneebench.analysis.knee import final_rungs, knee
 from kneebench.plan import Plan
 from kneebench.records import Climb, Limits
 from kneebench.results import load
-from kneebench.results.reading import _limits
+from kneebench.results.campaign_reader import _limits
 
 
 def asked(folder: Path, **stops: dict[str, object]) -> Climb:
@@ -42,7 +42,7 @@ def test_the_interval_of_the_knee_s_users_follows_the_plan_s_elasticity(folder: 
 
 
 def test_the_bottleneck_judges_the_log_by_the_plan_s_limit_and_prints_it(folder: Path) -> None:
-    took_s = report_rungs(load(folder).climbs[0])[0].quantities["log.write_latency"].value
+    took_s = final_rungs(load(folder).climbs[0])[0].quantities["log.write_latency"].value
     within, beyond = (bottleneck(asked(folder, log_latency={"limit": share * took_s})) for share in (2.0, 0.5))
     told = [next(line for line in found.evidence if " log: " in line) for found in (within, beyond)]
     assert told[0].startswith("against") and told[1].startswith("for")

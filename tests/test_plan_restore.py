@@ -11,14 +11,14 @@ import jsonschema
 import pytest
 from recorded import make
 
-from kneebench.brief.reading import Reading
+from kneebench.brief.view_model import ViewModel
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.json_schema import plan_schema
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.schema import plan_schema
 from kneebench.plan.writer import to_toml
 from kneebench.results import Store, load
 from kneebench.results.compare_plans import compare_plans
@@ -64,7 +64,7 @@ def test_a_campaign_of_old_that_calls_a_template_copy_is_read_compared_and_gone_
     (store.folder / "campaign.json").write_text(json.dumps(head))
     assert find_unfinished(tmp_path, plan) == store.folder
     results = load(store.folder)
-    assert Reading(results).plan.restore == "template"
+    assert ViewModel(results).plan.restore == "template"
     assert compare_plans(results.campaign.plan, plan) == []
     assert [climb.cell.storage for climb in results.climbs] == ["disk", "memory"]
 

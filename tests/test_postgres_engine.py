@@ -27,7 +27,7 @@ from kneebench.databases.postgres.address import connect, explained
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import configure
 from kneebench.databases.postgres.engine import OwnPostgres, open_engine
-from kneebench.databases.postgres.launcher import make_cluster, running
+from kneebench.databases.postgres.launcher import make_cluster, running_server
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
 from kneebench.lab.folder import Folder
@@ -57,7 +57,7 @@ class Bench:
     def plan(self, **database: Any) -> Plan:
         return Plan.model_validate(
             {
-                "database": {"bin_dir": self.bin_dir, "image_path": self.folder / "images", **database},
+                "database": {"bin_dir": self.bin_dir, "base_image_path": self.folder / "images", **database},
                 "workload": {"warehouses": 1},
                 "ladder": {"users": (1, 8), "checkpoints": 0},
                 "storages": {
@@ -262,8 +262,8 @@ def test_a_server_that_is_full_tells_what_to_raise_or_lower(server: PostgresServ
     with pytest.raises(ConnectError) as full:
         server.load_generator(GeneratorSpec(**(ORDER | {"users": 300}))).ready()
     assert (full.value.error_class, full.value.code) == ("full", "53300")
-    assert server.to_be_let_in(full.value.code, full.value.message).startswith("raise max_connections on the server")
-    assert "max_connections" not in server.to_be_let_in("", "no such function")
+    assert server.connection_hint(full.value.code, full.value.message).startswith("raise max_connections on the server")
+    assert "max_connections" not in server.connection_hint("", "no such function")
 
 
 def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Bench) -> None:
@@ -396,7 +396,7 @@ def test_started_by_root_it_works_below_a_closed_home_whose_mode_stays(bench: Be
     home.chmod(0o700)
     plan = bench.plan().model_dump()
     plan["storages"] = {"disk": {"path": home / "deep" / "disk"}}
-    plan["database"]["image_path"] = home / "images"
+    plan["database"]["base_image_path"] = home / "images"
     mounts = Path("/proc/mounts").read_text()
     with open_engine(Plan.model_validate(plan), bench.journal).restored(Cell(id="disk", storage="disk"), unwatched) as server:
         assert server.sum_next_order_ids() == 30_010
@@ -458,7 +458,7 @@ def little(tmp_path: Path) -> Iterator[Path]:
 
 @needs_root
 def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_small_a_place(bench: Bench, little: Path) -> None:
-    engine = bench.engine(image_path=little)
+    engine = bench.engine(base_image_path=little)
     assert isinstance(engine, OwnPostgres)
     with pytest.raises(PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free disk space"), engine._launch() as launch:
         images.prepare(little, engine.recipe, launch, engine.settings, bench.journal, unwatched)
@@ -480,13 +480,13 @@ def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of
         with Folder.at(data) as opened:
             configure(opened, {"listen_addresses": "", "wal_recycle": "off", "min_wal_size": "32MB", "max_wal_size": "32MB"}, engine.account)
         full = pytest.raises(PlanError, match=r"(?s)closed the connection.*PANIC:.*No space left on device.*free disk space")
-        with running(launch, data, bench.journal) as server, connect(server.address) as other, connect(server.address) as session:
+        with running_server(launch, data, bench.journal) as server, connect(server.address) as other, connect(server.address) as session:
             other.execute("CREATE TABLE large AS SELECT repeat('x', 500) FROM generate_series(1, 60000)")
             other.execute("CHECKPOINT")
             (little / "filler").write_bytes(bytes(shutil.disk_usage(little).free))
             panic = threading.Timer(1.0, emptied, [other])
             panic.start()
-            with full, server.heard(), explained("waiting"):
+            with full, server.with_crash_report(), explained("waiting"):
                 session.execute("SELECT pg_sleep(60)")
             panic.join()
 

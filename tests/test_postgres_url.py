@@ -241,10 +241,10 @@ def test_no_password_and_no_server_and_no_such_host_each_say_what_to_do(elsewher
         "postgresql://tester@no-such-host.invalid/postgres": "correct host",
         "postgresql://tester@/postgres?host=/no/such/directory": "start the server",
     }
-    for url, advice in cases.items():
+    for url, error_hint in cases.items():
         with pytest.raises(PlanError) as raised:
             connect(address_of(url))
-        assert advice in raised.value.do, raised.value
+        assert error_hint in raised.value.do, raised.value
 
 
 @pytest.mark.usefixtures("password")
@@ -359,23 +359,23 @@ def test_fewer_connections_than_the_ladder_has_users_are_found_before_it_climbs(
 
 @pytest.mark.usefixtures("password")
 def test_each_refusal_gets_the_advice_that_helps(elsewhere: Elsewhere) -> None:
-    for url, advice in (
+    for url, error_hint in (
         (elsewhere.url(user="tester:wrong", sslmode="prefer", sslrootcert=""), "PGPASSWORD"),
         (elsewhere.url("absent"), "create the database"),
         (elsewhere.url(sslmode="disable", sslrootcert=""), "pg_hba.conf"),
     ):
         with pytest.raises(PlanError) as raised:
             connect(address_of(url))
-        assert advice in raised.value.do, raised.value
+        assert error_hint in raised.value.do, raised.value
     address = address_of(elsewhere.url())
-    for statement, kind, advice in (
+    for statement, kind, error_hint in (
         ("CREATE DATABASE postgres", KneebenchError, f'psql "postgresql://tester@localhost:{elsewhere.port}/postgres?sslmode=verify-full'),
         ("CREATE ROLE another", PlanError, "grant the role"),
         ("CREATE DATABASE theirs TEMPLATE absent", PlanError, "create the database"),
     ):
         with pytest.raises(kind) as told, explained("asking", address), connect(address) as session:
             session.execute(statement.encode())
-        assert advice in told.value.do, told.value
+        assert error_hint in told.value.do, told.value
         assert PASSWORD not in str(told.value)
     elsewhere.execute("ALTER ROLE tester CONNECTION LIMIT 0")
     try:
@@ -387,14 +387,14 @@ def test_each_refusal_gets_the_advice_that_helps(elsewhere: Elsewhere) -> None:
 
 @pytest.mark.usefixtures("password")
 def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) -> None:
-    limits = ("statement_timeout = '100ms'", "idle_session_timeout = '200ms'", "idle_in_transaction_session_timeout = '200ms'")
+    timeouts = ("statement_timeout = '100ms'", "idle_session_timeout = '200ms'", "idle_in_transaction_session_timeout = '200ms'")
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
-    elsewhere.execute(*(f"ALTER ROLE tester SET {limit}" for limit in limits))
+    elsewhere.execute(*(f"ALTER ROLE tester SET {limit}" for limit in timeouts))
     try:
         with engine.restored(CELL, unwatched) as server:
             time.sleep(0.6)
-            with server._asking("sleeping") as session:  # type: ignore[attr-defined]
+            with server._session_for("sleeping") as session:  # type: ignore[attr-defined]
                 session.execute("SELECT pg_sleep(0.3)")
         assert server.address.database not in databases(elsewhere)
     finally:

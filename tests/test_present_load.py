@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kneebench import findings
+from kneebench import preflight
 from kneebench.cli import app
 from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.present_load import PresentLoad, present_load
@@ -79,7 +79,7 @@ def test_stolen_time_is_told_apart_from_what_processes_use(tmp_path: Path, monke
     ],
 )
 def test_the_present_load_is_a_warning_above_the_limits_of_a_rung(seen: PresentLoad, level: str, said: str) -> None:
-    found = findings._load_finding(seen, 2)
+    found = preflight._load_finding(seen, 2)
     assert found.level == level
     assert said in found.seen
     assert bool(found.do) == (level == "warning")

@@ -14,7 +14,7 @@ import pytest
 from loaded import BUILDS, Databases, Servers, session, value
 
 from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.schema import ensure_statistics
+from kneebench.databases.postgres.sql_schema import ensure_statistics
 from kneebench.records import Address
 
 Connection = psycopg.Connection[tuple[Any, ...]]

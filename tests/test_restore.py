@@ -15,7 +15,7 @@ import pytest
 
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.cluster import move_log
-from kneebench.databases.postgres.copying import cool, duplicate
+from kneebench.databases.postgres.copying import drop_caches, duplicate
 from kneebench.databases.postgres.ownership import hand_over
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
@@ -100,7 +100,7 @@ def test_after_cooling_nothing_of_image_and_copy_is_in_the_page_cache(image: Pat
     duplicated(image, target)
     assert cached_bytes(target) > 0
     with Folder.at(image) as given, Folder.at(target) as made:
-        cool([given, made])
+        drop_caches([given, made])
     assert cached_bytes(image) == 0
     assert cached_bytes(target) == 0
 

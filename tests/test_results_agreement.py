@@ -22,7 +22,7 @@ PLAN: dict[str, Any] = {
     "database": {"engine": "simulated"},
     "workload": {"warehouses": 40},
     "storages": {"disk": {"simulated": {}}},
-    "ladder": {"users": 8, "warm_up": "2s", "window": "6s", "report_window": "6s", "checkpoints": 0, "repeats": 1},
+    "ladder": {"users": 8, "warm_up": "2s", "window": "6s", "final_window": "6s", "checkpoints": 0, "repeats": 1},
 }
 Spoil = Callable[[dict[str, Any]], object]
 
@@ -37,7 +37,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def rung_file(measured: Path) -> Any:
     """The file of its report, put back afterwards."""
-    file = next((measured / "rungs").glob("*.report-*.json"))
+    file = next((measured / "rungs").glob("*.final_run-*.json"))
     was = file.read_bytes()
     yield file
     file.write_bytes(was)
@@ -135,7 +135,7 @@ def test_a_campaign_is_not_gone_on_with_on_a_rung_that_disagrees_with_itself(run
 
 def test_files_of_before_the_database_s_counts_were_kept_are_judged_by_their_checks(rung_file: Path) -> None:
     spoil(rung_file, lambda rung: rung.update(counted=None))
-    assert load(rung_file.parent.parent).climbs[0].of("report")[0].counted is None
+    assert load(rung_file.parent.parent).climbs[0].of("final_run")[0].counted is None
     spoil(rung_file, lambda rung: rung.update(tpm=1.01 * rung["tpm"]))
     with pytest.raises(KneebenchError, match="the check tpm_nopm passed with"):
         load(rung_file.parent.parent)
@@ -163,7 +163,7 @@ def test_an_identity_that_was_broken_when_it_was_measured_is_no_damage(rung_file
         rung["counted"] = None
 
     spoil(rung_file, broken)
-    assert not load(rung_file.parent.parent).climbs[0].of("report")[0].checks[0].passed
+    assert not load(rung_file.parent.parent).climbs[0].of("final_run")[0].checks[0].passed
 
 
 def test_a_folder_recorded_before_is_read_as_it_was(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from recorded import make
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.records import Results, Setting
-from kneebench.results import across, comparable, compare_plans, load
+from kneebench.results import comparable, compare_campaigns, compare_plans, load
 from kneebench.results.compare_plans import differences, differing_settings
 from kneebench.screen.compared import document, printed
 from terminal import drawn
@@ -33,7 +33,7 @@ def renamed(results: Results, id_: str, **fields: object) -> Results:
         ({"workload": {"profile": "hammerdb"}}, "workload.profile"),
         ({"database": {"settings": {"shared_buffers": "2GB"}}}, "database.settings.shared_buffers"),
         ({"database": {"restore": "clone"}}, "database.restore"),
-        ({"ladder": {"report_window": "61s"}}, "ladder.report_window"),
+        ({"ladder": {"final_window": "61s"}}, "ladder.final_window"),
         ({"ladder": {"stops": {"log_latency": {"limit": "6ms"}}}}, "ladder.stops.log_latency.limit"),
     ],
 )
@@ -67,7 +67,7 @@ def test_settings_that_change_what_storage_sees_are_told_apart() -> None:
 
 def test_campaigns_side_by_side_have_every_knee_against_the_first_baseline() -> None:
     one = load(make.HERE / make.NAME)
-    rows = across([one, renamed(one, "second")])
+    rows = compare_campaigns([one, renamed(one, "second")])
     assert [(row.campaign, row.storage) for row in rows] == [
         ("disk-against-memory", "disk"), ("disk-against-memory", "memory"), ("second", "disk"), ("second", "memory"),
     ]  # fmt: skip
@@ -103,7 +103,7 @@ def at_another_rate(results: Results, rate_per_s: float) -> Results:
         climb.model_copy(
             update={
                 "rungs": tuple(
-                    rung.model_copy(update={"order": rung.order.model_copy(update={"rate_per_s": rate_per_s})}) if rung.order.phase == "latency" else rung
+                    rung.model_copy(update={"order": rung.order.model_copy(update={"rate_per_s": rate_per_s})}) if rung.order.phase == "fixed_rate" else rung
                     for rung in climb.rungs
                 )
             }
@@ -115,7 +115,7 @@ def at_another_rate(results: Results, rate_per_s: float) -> Results:
 
 def test_the_latency_at_one_rate_stands_beside_every_relative_nopm() -> None:
     one = load(make.HERE / make.NAME)
-    rows = across([one, renamed(one, "second")])
+    rows = compare_campaigns([one, renamed(one, "second")])
     memory = rows[3]
     assert memory.mean_s and memory.rate_per_s == 880
     assert memory.latency_against and memory.latency_against.quantity == "latency.mean"
@@ -128,7 +128,7 @@ def test_the_latency_at_one_rate_stands_beside_every_relative_nopm() -> None:
 
 def test_where_the_rates_differ_the_latency_is_that_at_the_knee_for_every_storage() -> None:
     one = load(make.HERE / make.NAME)
-    rows = across([one, at_another_rate(renamed(one, "second"), 990.0)])
+    rows = compare_campaigns([one, at_another_rate(renamed(one, "second"), 990.0)])
     assert {row.rate_per_s for row in rows} == {None}
     assert all(row.knee and row.mean_s == row.knee.latency_s for row in rows)
     assert rows[3].latency_against and rows[3].latency_against.quantity == "latency.knee"
@@ -141,20 +141,20 @@ def test_where_the_rates_differ_the_latency_is_that_at_the_knee_for_every_storag
 def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> None:
     one = load(make.HERE / make.NAME)
     real = renamed(one, "real", simulated=False)
-    rows = across([real, renamed(one, "second")])
+    rows = compare_campaigns([real, renamed(one, "second")])
     text, told = drawn(*printed(rows, []), width=200), document(rows, [])
     assert text.startswith("SIMULATED: second\n")
     assert text.rstrip().endswith("Derived from TPC-C, not comparable with TPC results.")
     assert (told["simulated"], [row["simulated"] for row in told["storages"]]) == (True, [False, False, True, True])
     assert told["derived"] == "Derived from TPC-C, not comparable with TPC results."
-    rows = across([real])
+    rows = compare_campaigns([real])
     assert "SIMULATED" not in drawn(*printed(rows, []), width=200)
     assert document(rows, [])["simulated"] is False
 
 
 def test_a_comparison_of_two_campaigns_pairs_no_runs_and_says_that_drift_is_in_no_interval() -> None:
     one = load(make.HERE / make.NAME)
-    rows = across([one, renamed(one, "second")])
+    rows = compare_campaigns([one, renamed(one, "second")])
     assert [row.interleaved for row in rows] == [True, True, False, False]
     assert [bool(row.against and "paired" in row.against.ratio.method) for row in rows] == [False, True, False, False]
     assert all(("no interval covers drift between them" in row.sentence) == (not row.interleaved) for row in rows)
@@ -164,6 +164,6 @@ def test_a_comparison_of_two_campaigns_pairs_no_runs_and_says_that_drift_is_in_n
 
 
 def test_a_campaign_beside_nothing_but_itself_has_no_such_warning() -> None:
-    rows = across([load(make.HERE / make.NAME)])
+    rows = compare_campaigns([load(make.HERE / make.NAME)])
     assert "interleaved" not in drawn(*printed(rows, []), width=200)
     assert document(rows, [])["drift"] == ""

@@ -23,15 +23,15 @@ from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.records import Second, Series
 from kneebench.results import Store, load
+from kneebench.results.atomic_write import write_atomically
+from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import FORMAT, current
-from kneebench.results.schema import schemas
-from kneebench.results.tables import connect, read_seconds, read_series, write_seconds, write_series
-from kneebench.results.whole import write_whole
+from kneebench.results.parquet import connect, read_seconds, read_series, write_seconds, write_series
 
 KILLED_HALFWAY = """
 import os, signal, sys
 from pathlib import Path
-from kneebench.results.whole import write_whole
+from kneebench.results.atomic_write import write_atomically
 
 def half(part):
     with part.open("w") as out:
@@ -39,7 +39,7 @@ def half(part):
         out.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
-write_whole(Path(sys.argv[1]), half)
+write_atomically(Path(sys.argv[1]), half)
 """
 PUTS_FOR_EVER = """
 import sys
@@ -48,10 +48,10 @@ sys.path.insert(0, sys.argv[2])
 from recorded import make
 from kneebench.results import Store
 store, bench = Store.open(Path(sys.argv[1])), make.Bench()
-measured = bench.rung("disk", "scout", 4)
+measured = bench.rung("disk", "search", 4)
 print("ready", flush=True)
-for users in range(1, 100_000):
-    order = measured.rung.order.model_copy(update={"users": users})
+for repeat in range(1, 100_000):
+    order = measured.rung.order.model_copy(update={"repeat": repeat})
     store.put(measured._replace(rung=measured.rung.model_copy(update={"order": order})))
 """
 
@@ -69,7 +69,7 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(OSError, match="No space") as told:
-        write_whole(tmp_path / "rung.json", fails)
+        write_atomically(tmp_path / "rung.json", fails)
     assert told.value.filename == str(tmp_path / "rung.json")
     assert list(tmp_path.iterdir()) == []
 
@@ -85,6 +85,7 @@ def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on
         writer.wait()
         writer.stdout.close()
         for rung in load(folder).climbs[0].rungs:
+            assert rung.order.repeat
             assert len(read_series(folder / "series" / f"{rung.order.key}.parquet")) == 8
     Store.open(folder).close()
     assert [str(file) for file in folder.rglob("*.part")] == []
@@ -139,7 +140,7 @@ def test_series_of_unequal_times_and_values_are_refused(tmp_path: Path) -> None:
 
 def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:
     store = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST)
-    measured = make.Bench().rung("disk", "scout", 4)
+    measured = make.Bench().rung("disk", "search", 4)
     order = measured.rung.order.model_copy(update={"cell": f"..{os.sep}out"})
     with pytest.raises(KneebenchError, match="not a valid file name"):
         store.put(measured._replace(rung=measured.rung.model_copy(update={"order": order})))
@@ -149,7 +150,7 @@ def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:
 def store(tmp_path: Path) -> Store:
     """A campaign with one rung, open for writing."""
     store = Store.create(tmp_path / "campaigns", Plan.model_validate(make.PLAN), make.HOST)
-    store.put(make.Bench().rung("disk", "scout", 4))
+    store.put(make.Bench().rung("disk", "search", 4))
     return store
 
 
@@ -199,7 +200,7 @@ def test_a_full_disk_while_a_table_is_written_is_told_like_any_full_disk(tmp_pat
 def test_a_folder_that_is_removed_in_mid_campaign_is_not_made_anew(store: Store, tmp_path: Path) -> None:
     shutil.rmtree(store.folder)
     for write in (
-        lambda: store.put(make.Bench().rung("disk", "scout", 6)),
+        lambda: store.put(make.Bench().rung("disk", "search", 6)),
         lambda: store.put_note("still here"),
         store.finish,
     ):
@@ -212,16 +213,16 @@ def test_a_folder_that_is_replaced_in_mid_campaign_is_left_alone(store: Store) -
     away = store.folder.rename(store.folder.with_name("away"))
     shutil.copytree(away, store.folder)
     with pytest.raises(KneebenchError, match="the folder was removed or replaced"):
-        store.put(make.Bench().rung("disk", "scout", 6))
-    assert not (store.folder / "rungs" / "disk.scout-6.json").exists()
+        store.put(make.Bench().rung("disk", "search", 6))
+    assert not (store.folder / "rungs" / "disk.search-6.json").exists()
 
 
-@pytest.mark.parametrize("lost", ["rungs", "rungs/disk.scout-4.json", "series/disk.scout-4.parquet", "seconds"])
+@pytest.mark.parametrize("lost", ["rungs", "rungs/disk.search-4.json", "series/disk.search-4.parquet", "seconds"])
 def test_files_that_are_removed_in_mid_campaign_end_it_with_their_name(store: Store, lost: str) -> None:
     path = store.folder / lost
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    missing = f"1 of the 3 files measured so far is missing: {lost.partition('/')[0]}/disk.scout-4"
-    for write in (lambda: store.put(make.Bench().rung("disk", "scout", 6)), store.finish):
+    missing = f"1 of the 3 files measured so far is missing: {lost.partition('/')[0]}/disk.search-4"
+    for write in (lambda: store.put(make.Bench().rung("disk", "search", 6)), store.finish):
         with pytest.raises(KneebenchError, match=missing):
             write()
     assert not (store.folder / "finished.json").exists()

@@ -15,10 +15,10 @@ from kneebench.lab.host import host
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Setting
 from kneebench.results import Store, campaigns, load
+from kneebench.results.campaign_reader import series
 from kneebench.results.lock import held
-from kneebench.results.reading import series
+from kneebench.results.parquet import read_seconds
 from kneebench.results.store import find_unfinished
-from kneebench.results.tables import read_seconds
 
 PLAN = Plan.model_validate(make.PLAN)
 RECORDED = make.HERE / make.NAME
@@ -30,29 +30,29 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_a_rung_comes_back_with_its_series_and_seconds(store: Store) -> None:
-    measured = make.Bench().rung("disk", "scout", 4)
+    measured = make.Bench().rung("disk", "search", 4)
     store.put(measured)
     assert store.rung(measured.rung.order) == measured.rung
     kept = series(load(store.folder), measured.rung, "cores.busy", "device.write_bytes")
     assert kept == tuple(s for s in sorted(measured.series, key=lambda s: (s.quantity, s.source)) if s.quantity in ("cores.busy", "device.write_bytes"))
-    assert read_seconds(store.folder / "seconds" / "disk.scout-4.parquet") == measured.seconds
+    assert read_seconds(store.folder / "seconds" / "disk.search-4.parquet") == measured.seconds
 
 
 def test_a_rung_without_series_or_seconds_is_kept_too(store: Store) -> None:
-    measured = make.Bench().rung("disk", "scout", 4)._replace(series=(), seconds=())
+    measured = make.Bench().rung("disk", "search", 4)._replace(series=(), seconds=())
     store.put(measured)
     assert series(load(store.folder), measured.rung) == ()
 
 
 def test_a_rung_that_was_not_measured_is_not_there(store: Store) -> None:
-    assert store.rung(Order(cell="disk", phase="scout", users=4)) is None
+    assert store.rung(Order(cell="disk", phase="search", users=4)) is None
     assert store.climb(Cell(id="disk", storage="disk")) is None
 
 
 def test_rungs_load_in_the_order_measured(store: Store) -> None:
     bench = make.Bench()
     for users in (14, 4, 9):
-        store.put(bench.rung("disk", "scout", users))
+        store.put(bench.rung("disk", "search", users))
     assert [rung.users for rung in load(store.folder).climbs[0].rungs] == [14, 4, 9]
 
 
@@ -60,7 +60,7 @@ def test_a_kept_climb_has_its_own_rungs_and_not_those_of_the_report(tmp_path: Pa
     store = Store.open(make.copied(tmp_path))
     climb = store.climb(Cell(id="disk", storage="disk"))
     assert climb is not None
-    assert {rung.order.phase for rung in climb.rungs} == {"scout", "bisection", "drift"}
+    assert {rung.order.phase for rung in climb.rungs} == {"search", "bisection", "drift_check"}
     assert climb.stopped_by == "plateau"
 
 
@@ -139,12 +139,12 @@ def test_looking_whether_a_folder_is_being_written_writes_nothing(tmp_path: Path
 
 def test_settings_image_and_notes_are_in_the_head_and_finish_says_the_exit_state(store: Store, tmp_path: Path) -> None:
     store.put_settings(Cell(id="disk", storage="disk"), [Setting(name="io_method", value="worker", matters=True)])
-    store.put_image({"bytes": "7"})
+    store.put_base_image({"bytes": "7"})
     store.put_note("as it was")
     results = store.finish(lambda whole: 4)
     assert results.finished
     assert results.campaign.settings["disk"][0].value == "worker"
-    assert (results.campaign.image, results.campaign.notes) == ({"bytes": "7"}, ("as it was",))
+    assert (results.campaign.base_image, results.campaign.notes) == ({"bytes": "7"}, ("as it was",))
     assert [(one.exit_code, one.finished, one.damaged) for one in campaigns(tmp_path)] == [(4, True, "")]
 
 
@@ -161,27 +161,27 @@ def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
 
 
 def test_no_password_of_an_error_gets_into_a_rung(store: Store) -> None:
-    measured = make.Bench().rung("disk", "scout", 4)
+    measured = make.Bench().rung("disk", "search", 4)
     store.put(measured._replace(rung=measured.rung.model_copy(update={"notes": ("lost postgresql://bench:hunter2@db",)})))
-    assert "hunter2" not in (store.folder / "rungs" / "disk.scout-4.json").read_text()
+    assert "hunter2" not in (store.folder / "rungs" / "disk.search-4.json").read_text()
 
 
 def test_a_damaged_file_gives_an_error_that_names_it(tmp_path: Path) -> None:
     folder = make.copied(tmp_path)
-    rung = folder / "rungs" / "disk.scout-14.json"
+    rung = folder / "rungs" / "disk.search-14.json"
     rung.write_text(rung.read_text()[:200])
-    with pytest.raises(KneebenchError, match=r"disk\.scout-14\.json.*damaged"):
+    with pytest.raises(KneebenchError, match=r"disk\.search-14\.json.*damaged"):
         load(folder)
 
 
 @pytest.mark.parametrize("histogram", ["AAAA", "no base64 at all", "HISTFAAAAAB42pNpmSzMwMBgyQABTBDKT4GBgdnNYMcCBvsPEBlGBgAwSgKC"])
 def test_a_damaged_histogram_gives_an_error_that_names_its_file(tmp_path: Path, histogram: str) -> None:
     folder = make.copied(tmp_path)
-    file = folder / "rungs" / "disk.report-26-1.json"
+    file = folder / "rungs" / "disk.final_run-26-1.json"
     document = json.loads(file.read_text())
     document["rung"]["tally"]["latency"]["histogram"] = histogram
     file.write_text(json.dumps(document))
-    with pytest.raises(KneebenchError, match=r"disk\.report-26-1\.json: the file is damaged"):
+    with pytest.raises(KneebenchError, match=r"disk\.final_run-26-1\.json: the file is damaged"):
         load(folder)
 
 
@@ -194,9 +194,9 @@ def test_a_file_that_is_too_deep_to_be_read_is_damaged(tmp_path: Path) -> None:
 
 def test_a_damaged_table_gives_an_error_that_names_it(tmp_path: Path) -> None:
     folder = make.copied(tmp_path)
-    (folder / "series" / "disk.scout-14.parquet").write_bytes(b"PAR1 but not really")
+    (folder / "series" / "disk.search-14.parquet").write_bytes(b"PAR1 but not really")
     results = load(folder)
-    with pytest.raises(KneebenchError, match=r"disk\.scout-14\.parquet.*damaged"):
+    with pytest.raises(KneebenchError, match=r"disk\.search-14\.parquet.*damaged"):
         series(results, next(rung for rung in results.climbs[0].rungs if rung.users == 14))
 
 
@@ -230,7 +230,7 @@ def test_the_recorded_campaign_loads_and_says_that_it_is_simulated() -> None:
 
 def test_another_image_or_another_kneebench_is_told_and_a_campaign_without_an_image_yet_takes_any(store: Store) -> None:
     assert store.differing({"key": "postgres-18.1-7w"}) == ""
-    store.put_image({"key": "postgres-18.1-7w", "reused": "no"})
+    store.put_base_image({"key": "postgres-18.1-7w", "reused": "no"})
     assert store.differing({"key": "postgres-18.1-7w", "reused": "yes"}) == ""
     assert store.differing({"key": "postgres-18.2-7w"}) == "base image changed: postgres-18.1-7w, now postgres-18.2-7w"
     head = json.loads((store.folder / "campaign.json").read_text())
@@ -253,17 +253,17 @@ def test_a_campaign_has_the_schema_of_its_own_documents(store: Store) -> None:
 
 
 def test_a_finished_campaign_that_lost_a_rung_or_has_one_twice_is_damaged(store: Store, tmp_path: Path) -> None:
-    store.put(make.Bench().rung("disk", "scout", 4))
-    store.put(make.Bench().rung("disk", "scout", 6))
+    store.put(make.Bench().rung("disk", "search", 4))
+    store.put(make.Bench().rung("disk", "search", 6))
     store.finish()
     rungs = store.folder / "rungs"
     assert load(store.folder).finished
     twice = rungs / "again.json"
-    twice.write_bytes((rungs / "disk.scout-4.json").read_bytes())
+    twice.write_bytes((rungs / "disk.search-4.json").read_bytes())
     with pytest.raises(KneebenchError, match="3 files in rungs/, but 2 were measured"):
         load(store.folder)
-    (rungs / "disk.scout-6.json").unlink()
-    with pytest.raises(KneebenchError, match=r"again\.json.*it contains the rung disk\.scout-4"):
+    (rungs / "disk.search-6.json").unlink()
+    with pytest.raises(KneebenchError, match=r"again\.json.*it contains the rung disk\.search-4"):
         load(store.folder)
     twice.unlink()
     (listed,) = campaigns(tmp_path)

@@ -9,10 +9,10 @@ import pytest
 from formula import Formula, FormulaLoad
 
 from kneebench._core import GeneratorSpec
-from kneebench.databases.postgres.settings import Machine, rules
+from kneebench.databases.postgres.server_settings import Machine, rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.delay import notes
-from kneebench.measurement.rung import Measured, measure
+from kneebench.measurement.rung import MeasuredRung, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
 from kneebench.plan.footprint import GIB
@@ -21,17 +21,17 @@ from kneebench.workload import generator_spec
 
 
 def plan(**ladder: object) -> Plan:
-    fields = {"window": "10s", "report_window": "20s", "warm_up_limit": "60s", "checkpoints": 0, **ladder}
+    fields = {"window": "10s", "final_window": "20s", "warm_up_limit": "60s", "checkpoints": 0, **ladder}
     return Plan.model_validate(
         {"meters": ["log_writes", "tables", "cores", "checkpoints"], "workload": {"warehouses": 40}, "ladder": fields, "storages": {"disk": {"path": "."}}}
     )
 
 
-SCOUT = Order(cell="disk", phase="scout", users=8)
-REPORT = Order(cell="disk", phase="report", users=8, repeat=1)
+SEARCH = Order(cell="disk", phase="search", users=8)
+FINAL_RUN = Order(cell="disk", phase="final_run", users=8, repeat=1)
 
 
-def measured(server: Formula, order: Order = SCOUT, asked: Plan | None = None, watch: Watch = lambda event: None) -> Measured:
+def measured(server: Formula, order: Order = SEARCH, asked: Plan | None = None, watch: Watch = lambda event: None) -> MeasuredRung:
     return measure(order, asked or plan(), server, [], watch)  # type: ignore[arg-type]
 
 
@@ -76,7 +76,7 @@ def test_series_and_seconds_cover_the_whole_rung_on_one_clock() -> None:
 
 def test_a_rung_that_is_quoted_starts_at_a_checkpoint_and_holds_whole_cycles() -> None:
     server = Formula(checkpoint_every_s=30)
-    found = measured(server, REPORT, plan(checkpoints=2))
+    found = measured(server, FINAL_RUN, plan(checkpoints=2))
     assert found.rung.warm_up_s == 25, "the clock began at 5 s: the first checkpoint is at 30 s"
     assert found.rung.tally.window_s == 60
     assert found.rung.quantities["checkpoints.timed"].value * 60 == pytest.approx(2)
@@ -84,7 +84,7 @@ def test_a_rung_that_is_quoted_starts_at_a_checkpoint_and_holds_whole_cycles() -
 
 
 def test_a_fixed_warm_up_is_followed_by_the_wait_for_a_checkpoint_too() -> None:
-    found = measured(Formula(checkpoint_every_s=30), REPORT, plan(checkpoints=2, warm_up="7s"))
+    found = measured(Formula(checkpoint_every_s=30), FINAL_RUN, plan(checkpoints=2, warm_up="7s"))
     assert (found.rung.warm_up_s, found.rung.tally.window_s) == (25, 60)
     assert found.rung.notes == ("warm-up fixed at 7 s by the plan; steady state not checked",)
 
@@ -92,24 +92,24 @@ def test_a_fixed_warm_up_is_followed_by_the_wait_for_a_checkpoint_too() -> None:
 def test_what_reads_the_meters_keeps_to_the_load_generators_cores_while_it_measures() -> None:
     before, seen = os.sched_getaffinity(0), []
     asked = plan()
-    asked = asked.model_copy(update={"workload": asked.workload.model_copy(update={"client_cores": (min(before),)})})
+    asked = asked.model_copy(update={"workload": asked.workload.model_copy(update={"load_generator_cores": (min(before),)})})
     measured(Formula(), asked=asked, watch=lambda event: seen.append(os.sched_getaffinity(0)))
     assert {frozenset(cores) for cores in seen} == {frozenset({min(before)})}
     assert os.sched_getaffinity(0) == before
 
 
 def test_a_scouting_rung_does_not_wait_for_checkpoints() -> None:
-    assert measured(Formula(checkpoint_every_s=30), SCOUT, plan(checkpoints=2)).rung.tally.window_s == 10
+    assert measured(Formula(checkpoint_every_s=30), SEARCH, plan(checkpoints=2)).rung.tally.window_s == 10
 
 
 def test_checkpoints_that_never_come_end_the_wait_with_a_note() -> None:
-    rung = measured(Formula(), REPORT, plan(checkpoints=1)).rung
+    rung = measured(Formula(), FINAL_RUN, plan(checkpoints=1)).rung
     assert [note.partition(":")[0] for note in rung.notes] == [
         "no checkpoint started within 60 s, so the window does not start at one",
         "the window does not contain the required 1 whole checkpoint cycles",
     ]
     blind = Formula(measures=frozenset({"log_writes", "tables", "cores"}))
-    assert "does not report checkpoints" in measured(blind, REPORT, plan(checkpoints=1)).rung.notes[0]
+    assert "does not report checkpoints" in measured(blind, FINAL_RUN, plan(checkpoints=1)).rung.notes[0]
 
 
 def test_one_order_too_many_in_the_database_fails_a_check() -> None:
@@ -130,7 +130,7 @@ def test_a_busy_client_makes_the_rung_invalid() -> None:
 def test_a_delay_in_the_load_generator_is_a_quantity_printed_above_2_percent_and_invalid_above_half_of_the_latency() -> None:
     none, some, much = (measured(Formula(delay_share=share)).rung for share in (0.019, 0.08, 0.51))
     assert not none.notes and not none.invalid
-    assert some.quantity("client.delay") == pytest.approx(0.08 * 0.002 / 1.08)
+    assert some.quantity("load_generator.delay") == pytest.approx(0.08 * 0.002 / 1.08)
     assert some.notes == ("delay in the load generator 148 µs, 8% of the mean latency, which excludes it (receive stamps)",)
     assert much.invalid == "the load generator delayed its transactions by 51% of their mean latency (limit 50%): it had too little CPU time"
     assert [check.name for check in much.checks if not check.passed] == [], "users / throughput is latency and delay"
@@ -146,25 +146,25 @@ def test_a_rung_whose_delay_is_estimated_or_not_measured_says_so() -> None:
 
 def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
     tally = measured(Formula(client_cpu_share=0.9)).rung.tally.model_copy(update={"client_workers": 4})
-    busy = [tally.model_copy(update={"client_cores": cores}).client_busy for cores in (None, 8, 4, 2, 1)]
+    busy = [tally.model_copy(update={"client_cores": cores}).load_generator_busy for cores in (None, 8, 4, 2, 1)]
     assert busy == pytest.approx([0.225, 0.225, 0.225, 0.45, 0.9], rel=0.01)
-    assert "busy" in invalid(Order(cell="disk", phase="report", users=8), tally.model_copy(update={"client_cores": 1}), 0.01)
+    assert "busy" in invalid(Order(cell="disk", phase="final_run", users=8), tally.model_copy(update={"client_cores": 1}), 0.01)
 
 
-@pytest.mark.parametrize("phase", ["report", "latency", "drift", "bisection"])
+@pytest.mark.parametrize("phase", ["final_run", "fixed_rate", "drift_check", "bisection"])
 def test_a_rung_to_be_relied_on_is_invalid_when_more_transactions_failed_than_the_errors_stop_allows(phase: Phase) -> None:
-    order = SCOUT.model_copy(update={"phase": phase})
+    order = SEARCH.model_copy(update={"phase": phase})
     assert measured(Formula(failed=5000), order).rung.invalid.endswith("%, limit 1%); first error: the server's words")
     assert not measured(Formula(failed=500), order).rung.invalid
 
 
-@pytest.mark.parametrize("phase", ["scout", "fixed"])
+@pytest.mark.parametrize("phase", ["search", "fixed_load"])
 def test_the_errors_of_a_rung_that_the_stop_judges_leave_it_valid(phase: Phase) -> None:
-    assert not measured(Formula(failed=5000), SCOUT.model_copy(update={"phase": phase})).rung.invalid
+    assert not measured(Formula(failed=5000), SEARCH.model_copy(update={"phase": phase})).rung.invalid
 
 
 def test_a_rung_that_only_warms_up_is_never_invalid() -> None:
-    order = SCOUT.model_copy(update={"phase": "warm_up"})
+    order = SEARCH.model_copy(update={"phase": "warm_up"})
     assert not measured(Formula(failed=5000, client_cpu_share=0.9), order).rung.invalid
 
 
@@ -263,28 +263,28 @@ def test_progress_is_told_every_second_with_the_time_left() -> None:
 
 def test_a_plan_may_have_users_share_connections() -> None:
     shared = plan().model_copy(update={"workload": plan().workload.model_copy(update={"connections": 7})})
-    assert (generator_spec(plan(), SCOUT).connections, generator_spec(shared, SCOUT).connections) == (0, 7)
-    machine = Machine(cores=2, memory_bytes=8 * GIB, log_room_bytes=8 * GIB)
+    assert (generator_spec(plan(), SEARCH).connections, generator_spec(shared, SEARCH).connections) == (0, 7)
+    machine = Machine(cores=2, memory_bytes=8 * GIB, log_space_bytes=8 * GIB)
     assert rules(shared, machine)["max_connections"] == "31"
     assert int(rules(plan(), machine)["max_connections"]) > 31
 
 
 def test_a_generator_spec_follows_from_the_plan_and_the_rungs_name() -> None:
-    spec = generator_spec(plan(), SCOUT)
+    spec = generator_spec(plan(), SEARCH)
     assert (spec.users, spec.warehouses, spec.profile, spec.seed) == (8, 40, "spec", 9300)
     assert spec.workers >= 1
-    streams = {generator_spec(plan(), o).stream for o in (SCOUT, REPORT, REPORT.model_copy(update={"repeat": 2}))}
+    streams = {generator_spec(plan(), o).stream for o in (SEARCH, FINAL_RUN, FINAL_RUN.model_copy(update={"repeat": 2}))}
     assert len(streams) == 3
-    assert generator_spec(plan(), SCOUT) == spec
+    assert generator_spec(plan(), SEARCH) == spec
 
 
 def test_the_plans_own_client_threads_and_cores_win() -> None:
-    asked = Plan.model_validate({"workload": {"client_workers": 3, "client_cores": [0, 1]}, "storages": {"disk": {"path": "."}}})
-    assert (generator_spec(asked, SCOUT).workers, generator_spec(asked, SCOUT).cores) == (3, [0, 1])
+    asked = Plan.model_validate({"workload": {"load_generator_threads": 3, "load_generator_cores": [0, 1]}, "storages": {"disk": {"path": "."}}})
+    assert (generator_spec(asked, SEARCH).workers, generator_spec(asked, SEARCH).cores) == (3, [0, 1])
 
 
 def test_the_formula_is_a_storage_path_away_from_devices(tmp_path: Path) -> None:
     asked = plan().model_copy(update={"meters": ("devices", "log_writes")})
-    rung = measure(SCOUT, asked, Formula(), [Path("/dev/shm")], lambda event: None).rung  # type: ignore[arg-type]
+    rung = measure(SEARCH, asked, Formula(), [Path("/dev/shm")], lambda event: None).rung  # type: ignore[arg-type]
     assert "memory-backed storage (tmpfs): no device under it" in rung.notes
     assert "device.reads" not in rung.quantities

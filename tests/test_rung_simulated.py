@@ -8,7 +8,7 @@ from kneebench.databases.simulated.engine import open_engine
 from kneebench.databases.simulated.truth import bound
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
-from kneebench.measurement.rung import Measured, measure
+from kneebench.measurement.rung import MeasuredRung, measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Phase
 
@@ -20,19 +20,19 @@ def plan(profile: str = "spec", **drives: object) -> Plan:
         {
             "database": {"engine": "simulated"},
             "workload": {"warehouses": 400, "profile": profile},
-            "ladder": {"window": "10s", "report_window": "40s", "warm_up_limit": "60s", "checkpoints": 1},
+            "ladder": {"window": "10s", "final_window": "40s", "warm_up_limit": "60s", "checkpoints": 1},
             "storages": {"disk": {"simulated": drives}},
         }
     )
 
 
-def measured(asked: Plan, users: int = 16, phase: Phase = "scout", rate_per_s: float | None = None) -> Measured:
+def measured(asked: Plan, users: int = 16, phase: Phase = "search", rate_per_s: float | None = None) -> MeasuredRung:
     order = Order(cell="disk", phase=phase, users=users, rate_per_s=rate_per_s)
     with open_engine(asked, Journal()).restored(CELL, lambda event: None) as server:
         return measure(order, asked, server, [], lambda event: None)
 
 
-def failed(found: Measured) -> list[str]:
+def failed(found: MeasuredRung) -> list[str]:
     return [check.sentence for check in found.rung.checks if not check.passed]
 
 
@@ -62,7 +62,7 @@ def test_a_server_that_dies_is_lost_not_measured() -> None:
 
 
 def test_a_report_starts_at_a_checkpoint_and_ends_at_one() -> None:
-    found = measured(plan(checkpoint_every="30s"), phase="report")
+    found = measured(plan(checkpoint_every="30s"), phase="final_run")
     assert found.rung.tally.window_s == pytest.approx(60), "two cycles of 30 s, as 40 s are wanted at least"
     assert found.rung.warm_up_s == pytest.approx(30)
     assert found.rung.quantities["checkpoints.timed"].value * 60 == pytest.approx(2)
@@ -74,10 +74,10 @@ def test_a_report_starts_at_a_checkpoint_and_ends_at_one() -> None:
 def test_an_open_loop_below_the_bound_keeps_its_rate_and_one_above_it_says_that_it_cannot() -> None:
     asked = plan()
     most_per_s = bound(asked.storages["disk"].simulated)  # type: ignore[arg-type]
-    below = measured(asked, 64, "latency", 0.5 * most_per_s)
+    below = measured(asked, 64, "fixed_rate", 0.5 * most_per_s)
     assert failed(below) == []
     assert below.rung.tally.throughput_per_s == pytest.approx(0.5 * most_per_s, rel=0.02)
-    above = measured(asked, 64, "latency", 1.5 * most_per_s)
+    above = measured(asked, 64, "fixed_rate", 1.5 * most_per_s)
     assert [check.name for check in above.rung.checks if not check.passed] == ["unstarted"]
 
 

@@ -13,8 +13,8 @@ from test_postgres_url import PASSWORD, Elsewhere, databases, elsewhere, no_pass
 import kneebench
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.plan import Plan
+from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan
-from kneebench.plan.schema import tables
 from tests.loaded import WITHOUT_DEBIAN
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -61,7 +61,7 @@ def granted(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> Iterator[E
 def small(plan: Plan, url: str) -> Plan:
     """A plan of the docs at this server, with one warehouse and one short load."""
     said: dict[str, Any] = plan.model_dump(exclude_unset=True)
-    ladder = {"users": 2, "repeats": 0, "warm_up": 1.0, "window": 1.0, "report_window": 1.0, "checkpoints": 0}
+    ladder = {"users": 2, "repeats": 0, "warm_up": 1.0, "window": 1.0, "final_window": 1.0, "checkpoints": 0}
     return Plan.model_validate({**said, "database": {**said["database"], "url": url}, "workload": {"warehouses": 1}, "ladder": ladder, "meters": ["cores"]})
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from recorded import make
 
-from kneebench.analysis.answer import answers
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
-from kneebench.analysis.finding import finding
-from kneebench.analysis.latencies import at_one_rate
-from kneebench.analysis.words import FEW_MEANS
+from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.analysis.fixed_rate import fixed_rate_latency
+from kneebench.analysis.headline import headline
+from kneebench.analysis.wording import FEW_MEANS
 from kneebench.campaign import run
 from kneebench.databases.postgres.loading import _progress as loading
 from kneebench.plan import Plan
@@ -22,13 +22,13 @@ from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results
 from kneebench.results import load
 from kneebench.screen.live import Picture
-from kneebench.screen.progress import Line, Progress, line
-from kneebench.screen.tables import answers as tables
+from kneebench.screen.progress import Progress, RungLine, rung_line
+from kneebench.screen.tables import configuration_summaries as tables
 from kneebench.screen.tables import rungs
 from kneebench.screen.watching import PlainLines, plain
 from terminal import drawn
 
-EXPECTED = Expected(load_s=100.0, climbs_s=400.0, report_s=600.0)
+EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
 
 
 class Clock:
@@ -49,63 +49,63 @@ def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(resu
     progress = Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock())
     assert progress.left_s == EXPECTED.total_s
     for climb in results.climbs:
-        for rung in climb.of("scout", "bisection", "drift"):
-            progress.hear(Event(kind="rung", doing="", data={"rung": rung, "kept": True}))
-        for verdict in climb.verdicts:
-            progress.hear(Event(kind="verdict", doing=climb.cell.storage, data=verdict.model_dump()))
-    assert progress.left_s == pytest.approx(EXPECTED.report_s)
-    progress.hear(Event(kind="rung", doing="", data={"rung": results.climbs[0].of("report")[0], "kept": True}))
-    assert progress.left_s == pytest.approx(EXPECTED.report_s * (1 - 1 / (2 * 3 * 2)))
+        for rung in climb.of("search", "bisection", "drift_check"):
+            progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": True}))
+        for result in climb.stop_results:
+            progress.receive(Event(kind="stop", doing=climb.cell.storage, data=result.model_dump()))
+    assert progress.left_s == pytest.approx(EXPECTED.final_runs_s)
+    progress.receive(Event(kind="rung", doing="", data={"rung": results.climbs[0].of("final_run")[0], "kept": True}))
+    assert progress.left_s == pytest.approx(EXPECTED.final_runs_s * (1 - 1 / (2 * 3 * 2)))
 
 
 def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -> None:
     clock = Clock()
     progress = Progress(Plan.model_validate(make.PLAN), EXPECTED, clock)
-    reported = results.climbs[0].of("report", "latency")
+    reported = results.climbs[0].of("final_run", "fixed_rate")
     for number, rung in enumerate(reported[:3]):
         clock.now_s = 10.0 + 100.0 * number  # each was expected to take 50 s
-        progress.hear(Event(kind="rung", doing="", data={"rung": rung, "kept": False}))
-    assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.report_s - 3 * 50))
+        progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": False}))
+    assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50))
     clock.now_s += 20
-    assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.report_s - 3 * 50) - 20)
+    assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50) - 20)
 
 
 def test_the_terminal_has_the_percentile_of_the_brief(results: Results) -> None:
-    for answer, climb in zip(answers(results), results.climbs, strict=True):
-        rate = at_one_rate(climb)
+    for answer, climb in zip(configuration_summaries(results), results.climbs, strict=True):
+        rate = fixed_rate_latency(climb)
         assert rate and answer.fixed_rate and answer.fixed_rate.p999_s == rate.p999_s
         assert answer.fixed_rate.mean_s == rate.mean_s
 
 
 def test_the_interval_of_a_percentile_at_one_rate_holds_what_the_repeats_differ_by(results: Results) -> None:
     climb = results.climbs[0]
-    repeats = [rung.tally.latency for rung in climb.of("latency") if rung.tally.latency]
+    repeats = [rung.tally.latency for rung in climb.of("fixed_rate") if rung.tally.latency]
     apart = [one.model_copy(update={"p999_s": factor * one.p999_s, "histogram": ""}) for one, factor in zip(repeats, (0.5, 1.0, 2.0), strict=True)]
-    rungs = [r.model_copy(update={"tally": r.tally.model_copy(update={"latency": one})}) for r, one in zip(climb.of("latency"), apart, strict=True)]
-    rate = at_one_rate(climb.model_copy(update={"rungs": tuple(rungs)}))
+    rungs = [r.model_copy(update={"tally": r.tally.model_copy(update={"latency": one})}) for r, one in zip(climb.of("fixed_rate"), apart, strict=True)]
+    rate = fixed_rate_latency(climb.model_copy(update={"rungs": tuple(rungs)}))
     assert rate and rate.p999_s.low < min(one.p999_s for one in apart) < max(one.p999_s for one in apart) < rate.p999_s.high
 
 
 def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> None:
-    (table,) = tables(answers(results))
+    (table,) = tables(configuration_summaries(results))
     assert "knee, users" in str(list(table.columns[0].cells))
-    ladder = {"users": 24, "window": "10s", "report_window": "10s", "warm_up": "5s", "checkpoints": 0, "repeats": 1}
+    ladder = {"users": 24, "window": "10s", "final_window": "10s", "warm_up": "5s", "checkpoints": 0, "repeats": 1}
     fixed = run(Plan.model_validate({**make.PLAN, "ladder": ladder}), tmp_path)
-    (table,) = tables(answers(fixed))
+    (table,) = tables(configuration_summaries(fixed))
     assert "fixed load, users" in str(list(table.columns[0].cells))
     assert "knee" not in str(list(table.columns[0].cells))
     words = [sentence for said in told(fixed) for sentence in said]
     assert [one for one in words if "knee" in one.replace("not a knee", "").lower()] == []
     assert any("NOPM at 24 users" in one for one in words)
     assert any("Fixed load of 24 users, not a knee; the least busy database core was" in one for one in words)
-    assert finding(fixed).startswith("Simulated: ")
+    assert headline(fixed).startswith("Simulated: ")
 
 
 def told(results: Results) -> list[list[str]]:
     """All sentences that terminal, brief and JSON are made of."""
-    verdicts = [verdict.sentence for climb in results.climbs for verdict in climb.verdicts]
+    stop_results = [result.sentence for climb in results.climbs for result in climb.stop_results]
     shorts = [bottleneck(climb).sentence for climb in results.climbs]
-    return [verdicts, shorts, [one.sentence for one in compare(results)], [finding(results)]]
+    return [stop_results, shorts, [one.sentence for one in compare(results)], [headline(results)]]
 
 
 def test_sentences_of_a_climb_speak_of_its_knee(results: Results) -> None:
@@ -115,18 +115,18 @@ def test_sentences_of_a_climb_speak_of_its_knee(results: Results) -> None:
 
 
 def test_one_user_is_a_user(results: Results) -> None:
-    assert plain(Line("disk", "scout", 1, 810.0, None, None, None, "")) == "disk: search, 1 user: 810 NOPM"
+    assert plain(RungLine("disk", "search", 1, 810.0, None, None, None, "")) == "disk: search, 1 user: 810 NOPM"
 
 
 def test_a_percentile_with_too_few_samples_says_so_where_it_stands_and_what_that_means_is_told_once(results: Results) -> None:
-    certain = Line("disk", "report", 8, 810.0, 0.001, 0.0123, None, "")
+    certain = RungLine("disk", "final_run", 8, 810.0, 0.001, 0.0123, None, "")
     doubtful = certain._replace(p999_certain=False)
     marked = drawn(rungs([certain, doubtful, doubtful]))
     assert marked.count("12.3 ms (n too small)") == 2
     assert marked.count(FEW_MEANS) == 1
     assert "?" not in marked
     assert "n too small" not in drawn(rungs([certain]))
-    answered = [answer.model_copy(update={"p999_certain": False}) for answer in answers(results)]
+    answered = [answer.model_copy(update={"p999_certain": False}) for answer in configuration_summaries(results)]
     found = drawn(*tables(answered))
     assert re.search(r"P99\.9 latency +[\d.]+ ms \([\d.]+ ms to [\d.]+ ms, n too small\)", found), found
     assert found.count(FEW_MEANS) == 1
@@ -137,7 +137,7 @@ def test_what_the_mark_goes_by_is_the_number_of_samples(results: Results) -> Non
     for climb in results.climbs:
         for rung in climb.rungs:
             assert rung.tally.latency
-            assert line(rung, {}).p999_certain == (rung.tally.latency.n >= 100_000)
+            assert rung_line(rung, {}).p999_certain == (rung.tally.latency.n >= 100_000)
 
 
 def test_plain_lines_explain_the_words_where_they_are_used_first(results: Results) -> None:
@@ -154,9 +154,9 @@ def test_plain_lines_explain_the_words_where_they_are_used_first(results: Result
 def test_loading_is_shown_with_its_rate_beside_the_time_left() -> None:
     event = loading({"rows": 250, "rows_total": 1000, "bytes": 10}, warehouses=20, elapsed_s=2.0)
     out, progress = StringIO(), Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock())
-    progress.hear(event)
+    progress.receive(event)
     assert "150 warehouses/min, 6 s remaining" in drawn(Picture(progress))
-    progress.hear(Event(kind="start", doing="restoring"))
+    progress.receive(Event(kind="start", doing="restoring"))
     assert "warehouses/min" not in drawn(Picture(progress))
     clock = Clock()
     watch = PlainLines(Progress(Plan.model_validate(make.PLAN), EXPECTED, clock), out)

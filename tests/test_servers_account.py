@@ -18,7 +18,7 @@ import pytest
 from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.account import Account, server_account
 from kneebench.databases.postgres.engine import OwnPostgres, open_engine
-from kneebench.databases.postgres.launcher import make_cluster, running
+from kneebench.databases.postgres.launcher import make_cluster, running_server
 from kneebench.databases.postgres.ownership import home
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
@@ -66,7 +66,7 @@ def engine(folder: Path, images_in: Path | None = None, **database: object) -> O
     (folder / "disk").mkdir(exist_ok=True)
     plan = Plan.model_validate(
         {
-            "database": {"image_path": images_in or folder / "images", **database},
+            "database": {"base_image_path": images_in or folder / "images", **database},
             "workload": {"warehouses": 1},
             "ladder": {"users": (1, 8), "checkpoints": 0},
             "storages": {"disk": {"path": folder / "disk"}},
@@ -279,7 +279,7 @@ def test_a_link_in_the_place_of_postmaster_pid_is_not_read(bench: Path, account:
         data = home(place, "data", account)
         make_cluster(launch, data, [])
         as_account(account, "os.symlink(a[1], a[0])", data / "postmaster.pid", secret)
-        with pytest.raises(KneebenchError, match="could not open lock file") as told, running(launch, data, asked.journal):
+        with pytest.raises(KneebenchError, match="could not open lock file") as told, running_server(launch, data, asked.journal):
             pass
         assert SECRET not in str(told.value)
 

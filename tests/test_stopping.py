@@ -90,7 +90,7 @@ def test_what_ends_before_a_campaign_has_a_folder_promises_no_resuming(place: Pa
     def interrupt(*words: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(campaign, "findings", interrupt)
+    monkeypatch.setattr(campaign, "preflight_checks", interrupt)
     answer = call("run", "plan.toml", "--fresh")
     assert answer.exit_code == 130
     assert "kneebench: Interrupted.\n" in answer.stderr
@@ -102,7 +102,7 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
         raise KeyboardInterrupt
 
     with monkeypatch.context() as before:
-        before.setattr(measuring, "_tell", killed)
+        before.setattr(measuring, "_print_results", killed)
         first = call("run", "plan.toml")
     assert first.exit_code == 130
     (folder,) = folders()
@@ -158,7 +158,7 @@ def test_a_campaign_that_another_stopped_after_it_is_not_taken_for_the_one_witho
         if event.kind == "rung":
             raise Stopped
 
-    from kneebench.findings import read_plan
+    from kneebench.preflight import read_plan
 
     with pytest.raises(Stopped):
         campaign.run(read_plan(Path("plan.toml")), Path("kneebench-results"), stop, fresh=True)

@@ -12,17 +12,17 @@ from kneebench.analysis.usl import Usl
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
 from kneebench.plan.plan import Errors, Ladder, LogLatency, Plateau, Saturation
-from kneebench.records import Order, Rung, Summary, Verdict
-from kneebench.results.reading import load
+from kneebench.records import Order, Rung, StopResult, Summary
+from kneebench.results.campaign_reader import load
 
 LOG = "log__write_latency_10s"
 
 
 def rungs(*points: tuple[int, float], **quantities: float) -> list[Rung]:
-    return [rung(Order(cell="a", phase="scout", users=n), x, **quantities) for n, x in points]
+    return [rung(Order(cell="a", phase="search", users=n), x, **quantities) for n, x in points]
 
 
-def judge(name: str, seen: list[Rung], limits: object = None) -> Verdict:
+def judge(name: str, seen: list[Rung], limits: object = None) -> StopResult:
     return stops.find(name).judge(seen, limits or stops.limits(name, Ladder()))  # type: ignore[arg-type]
 
 
@@ -44,7 +44,7 @@ def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(name: str, p
     assert found.limit
     assert len(found.sentence) > 20
     assert "nan" not in found.sentence
-    assert not (found.mark and found.fired)
+    assert not (found.flag and found.fired)
     assert found == judge(name, seen), "a stop is a pure function of the rungs"
     if found.fired:
         assert 0 <= stops.find(name).beyond(seen, stops.limits(name, Ladder())) <= len(seen)
@@ -58,7 +58,7 @@ def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(name: 
     users = [2, 3, 4, 5, 7, 9, 12, 16, 21, 28]
     seen: list[Rung] = []
     for n in users:
-        seen.append(measure(Order(cell="a", phase="scout", users=n)))
+        seen.append(measure(Order(cell="a", phase="search", users=n)))
         assert not judge(name, seen).fired
 
 
@@ -69,9 +69,9 @@ def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(name: 
 def test_a_stop_judges_recorded_climbs_rung_by_rung(name: str, recorded: Path) -> None:
     """On a recorded climb a stop other than its own fires nowhere before the end, and each word on it is a whole sentence."""
     for climb in load(recorded).climbs:
-        scouts = [r for r in climb.of("scout") if not r.invalid]
-        for k in range(1, len(scouts)):
-            found = judge(name, scouts[:k], Ladder(users=(1, 100_000), budget=2e6) if name == "budget" else None)
+        search_rungs = [r for r in climb.of("search") if not r.invalid]
+        for k in range(1, len(search_rungs)):
+            found = judge(name, search_rungs[:k], Ladder(users=(1, 100_000), budget=2e6) if name == "budget" else None)
             assert not found.fired, found.sentence
             assert found.sentence.strip() == found.sentence
 
@@ -137,7 +137,7 @@ def test_a_plateau_from_the_first_rung_says_that_the_knee_may_lie_lower() -> Non
 
 
 def latencies(*seconds: float) -> list[Rung]:
-    return [rung(Order(cell="a", phase="scout", users=2 * (i + 1)), 100.0 * (i + 1), **{LOG: s}) for i, s in enumerate(seconds)]
+    return [rung(Order(cell="a", phase="search", users=2 * (i + 1)), 100.0 * (i + 1), **{LOG: s}) for i, s in enumerate(seconds)]
 
 
 def test_a_log_that_becomes_too_slow_stops_the_climb() -> None:
@@ -153,7 +153,7 @@ def test_a_log_at_its_limit_does_not_stop_the_climb() -> None:
 
 def test_a_log_too_slow_from_the_first_rung_is_a_mark_and_no_stop() -> None:
     found = judge("log_latency", latencies(0.009, 0.012, 0.02))
-    assert (found.fired, found.mark) == (False, True)
+    assert (found.fired, found.flag) == (False, True)
     assert "NOPM within the limit: none" in found.sentence
 
 
@@ -166,7 +166,7 @@ def test_a_log_that_was_not_measured_is_not_judged() -> None:
     [(30.0, 3, "mean over 10 s in two of three windows"), (21.0, 3, "mean over 7 s in two of three windows"), (6.0, 1, "mean over the 6 s window")],
 )
 def test_the_log_s_limit_says_how_long_its_means_were(window_s: float, windows: int, said: str) -> None:
-    order = Order(cell="a", phase="scout", users=2)
+    order = Order(cell="a", phase="search", users=2)
     sources = {str(n): 0.002 for n in range(1, windows + 1)}
     one = rung(order, 100.0, window_s=window_s).model_copy(
         update={"quantities": {LOG.replace("__", "."): Summary(unit="s", value=0.002, high=0.002, sources=sources)}}

@@ -2,20 +2,20 @@
 
 import pytest
 
-from kneebench.measurement.logbook import Logbook, Track
+from kneebench.measurement.derived_metrics import database_busy, derived_metrics, log_write_latency_10s
 from kneebench.measurement.quantities import RATIOS, READ
-from kneebench.measurement.special import database_busy, log_write_latency_10s, special
+from kneebench.measurement.sampler import RawSeries, Sampler
 from kneebench.measurement.summaries import between, by_second, series, summaries, window
 from kneebench.records import Counts, Tally, TransactionTally
 
 SECONDS = [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
-def track(**courses: list[float]) -> Track:
+def raw(**courses: list[float]) -> RawSeries:
     """One meter's track of five looks; "device_reads__sda" is device.reads|sda."""
     names = {name: name.replace("__", "|").replace("_", ".", 1) for name in courses}
-    looks = [{names[name]: course[look] for name, course in courses.items()} for look in range(len(SECONDS))]
-    return Track("any", SECONDS, looks)
+    samples = [{names[name]: course[sample] for name, course in courses.items()} for sample in range(len(SECONDS))]
+    return RawSeries("any", SECONDS, samples)
 
 
 def tally(completed: int = 1000, window_s: float = 4.0, **fields: float) -> Tally:
@@ -33,44 +33,44 @@ def tally(completed: int = 1000, window_s: float = 4.0, **fields: float) -> Tall
 
 
 def test_a_counter_is_its_difference_over_the_time_of_the_window_not_a_mean_of_seconds() -> None:
-    uneven = Track("devices", [0.0, 1.0, 4.0], [{"device.reads|sda": n} for n in (0.0, 100.0, 1000.0)])
+    uneven = RawSeries("devices", [0.0, 1.0, 4.0], [{"device.reads|sda": n} for n in (0.0, 100.0, 1000.0)])
     assert summaries(window([uneven], 0, 2))["device.reads"].value == 250
     assert summaries(window([uneven], 0, 2))["device.reads"].high == 300
 
 
 def test_sources_combine_as_their_quantity_says() -> None:
-    found = summaries(window([track(device_reads__a=[0, 1, 2, 3, 4], device_reads__b=[0, 3, 6, 9, 12])], 0, 4))["device.reads"]
+    found = summaries(window([raw(device_reads__a=[0, 1, 2, 3, 4], device_reads__b=[0, 3, 6, 9, 12])], 0, 4))["device.reads"]
     assert (found.value, found.sources) == (4, {"a": 1, "b": 3})
-    shares = summaries(window([track(cores_busy__0=[0, 1, 2, 3, 4], cores_busy__1=[0, 0, 0, 0, 0])], 0, 4))["cores.busy"]
+    shares = summaries(window([raw(cores_busy__0=[0, 1, 2, 3, 4], cores_busy__1=[0, 0, 0, 0, 0])], 0, 4))["cores.busy"]
     assert shares.value == 0.5
-    assert summaries(window([track(device_busy__a=[0, 1, 2, 3, 4], device_busy__b=[0, 0, 0, 0, 0])], 0, 4))["device.busy"].value == 1
+    assert summaries(window([raw(device_busy__a=[0, 1, 2, 3, 4], device_busy__b=[0, 0, 0, 0, 0])], 0, 4))["device.busy"].value == 1
 
 
 def test_a_gauge_is_the_mean_of_its_looks_and_absent_means_zero() -> None:
-    waits = Track("waits", [0.0, 1.0, 2.0], [{}, {"waits.sessions|IO:WalSync": 4.0}, {}])
+    waits = RawSeries("waits", [0.0, 1.0, 2.0], [{}, {"waits.sessions|IO:WalSync": 4.0}, {}])
     assert summaries(window([waits], 0, 2))["waits.sessions"].value == 2
     assert [s.value for s in series([1.0, 2.0], by_second([waits], 0, 2))] == [(4.0, 0.0)]
 
 
 def test_a_ratio_is_the_quotient_of_two_sums() -> None:
-    log = track(log_write_time__=[0, 1, 1, 1, 1], log_flush_time__=[0, 0, 0, 0, 1], log_flushes__=[0, 1000, 1001, 1002, 1003])
+    log = raw(log_write_time__=[0, 1, 1, 1, 1], log_flush_time__=[0, 0, 0, 0, 1], log_flushes__=[0, 1000, 1001, 1002, 1003])
     found = summaries(window([log], 0, 4))["log.write_latency"]
     assert found.value == pytest.approx(2 / 1003)
     assert found.high == 1.0
 
 
 def test_a_ratio_without_its_parts_or_without_anything_to_divide_by_is_absent() -> None:
-    assert "log.write_latency" not in summaries(window([track(log_flushes__=[0, 1, 2, 3, 4])], 0, 4))
-    idle = track(device_reads__a=[5, 5, 5, 5, 5], device_read_time__a=[1, 1, 1, 1, 1])
+    assert "log.write_latency" not in summaries(window([raw(log_flushes__=[0, 1, 2, 3, 4])], 0, 4))
+    idle = raw(device_reads__a=[5, 5, 5, 5, 5], device_read_time__a=[1, 1, 1, 1, 1])
     assert "device.read_await" not in summaries(window([idle], 0, 4))
 
 
 def test_a_share_of_one_second_is_never_above_one_though_the_kernel_counts_in_steps() -> None:
-    assert summaries(window([track(cores_busy__0=[0, 1.01, 2.0, 3.0, 4.0])], 0, 4))["cores.busy"].high == 1
+    assert summaries(window([raw(cores_busy__0=[0, 1.01, 2.0, 3.0, 4.0])], 0, 4))["cores.busy"].high == 1
 
 
 def test_series_hold_a_value_a_second_with_the_ratios_beside_what_was_read() -> None:
-    reads = track(device_reads__a=[0, 10, 30, 30, 40], device_read_time__a=[0, 1, 2, 2, 3])
+    reads = raw(device_reads__a=[0, 10, 30, 30, 40], device_read_time__a=[0, 1, 2, 2, 3])
     found = {(s.quantity, s.source): s for s in series(SECONDS[1:], by_second([reads], 0, 4))}
     assert found["device.reads", "a"].value == (10, 20, 0, 10)
     assert found["device.reads", "a"].at_s == (1, 2, 3, 4)
@@ -79,7 +79,7 @@ def test_series_hold_a_value_a_second_with_the_ratios_beside_what_was_read() -> 
 
 
 def test_the_database_is_as_busy_as_its_least_busy_core() -> None:
-    cores = track(cores_busy__0=[0, 1, 2, 3, 4], cores_busy__1=[0, 0.5, 1, 1.5, 2], cores_busy__2=[0, 0, 0, 0, 0])
+    cores = raw(cores_busy__0=[0, 1, 2, 3, 4], cores_busy__1=[0, 0.5, 1, 1.5, 2], cores_busy__2=[0, 0, 0, 0, 0])
     found = database_busy(window([cores], 0, 4), cores=[0, 1])
     assert found
     assert (found.value, found.sources) == (0.5, {"0": 1, "1": 0.5})
@@ -87,12 +87,14 @@ def test_the_database_is_as_busy_as_its_least_busy_core() -> None:
 
 
 def test_two_of_three_log_windows_above_a_limit_is_a_median_above_it() -> None:
-    looks = 31
-    times = [0.0 if n < 10 else (n - 10) * 0.006 for n in range(looks)]
-    log = Track(
-        "log_writes", [float(n) for n in range(looks)], [{"log.write_time|": t, "log.flush_time|": 0.0, "log.flushes|": float(n)} for n, t in enumerate(times)]
+    samples = 31
+    times = [0.0 if n < 10 else (n - 10) * 0.006 for n in range(samples)]
+    log = RawSeries(
+        "log_writes",
+        [float(n) for n in range(samples)],
+        [{"log.write_time|": t, "log.flush_time|": 0.0, "log.flushes|": float(n)} for n, t in enumerate(times)],
     )
-    found = log_write_latency_10s(window([log], 0, looks - 1))
+    found = log_write_latency_10s(window([log], 0, samples - 1))
     assert found
     assert found.sources == pytest.approx({"1": 0.0, "2": 0.006, "3": 0.006})
     assert found.value == pytest.approx(0.006)
@@ -104,7 +106,7 @@ def test_two_of_three_log_windows_above_a_limit_is_a_median_above_it() -> None:
 def test_a_window_too_short_for_three_means_gives_one_over_all_of_it() -> None:
     """A backend reports once a second at most: times and flushes in thirds of 2 s would be of different seconds."""
     times = [0.0, 0.0, 0.0, 0.06, 0.06, 0.12, 0.12]
-    log = Track(
+    log = RawSeries(
         "log_writes", [float(n) for n in range(7)], [{"log.write_time|": t, "log.flush_time|": 0.0, "log.flushes|": float(n)} for n, t in enumerate(times)]
     )
     found = log_write_latency_10s(window([log], 0, 6))
@@ -113,18 +115,18 @@ def test_a_window_too_short_for_three_means_gives_one_over_all_of_it() -> None:
 
 
 def test_cpu_per_transaction_is_cores_used_over_throughput() -> None:
-    processes = track(processes_cpu__server=[0, 2, 4, 6, 8], processes_cpu__client=[0, 1, 1, 1, 1])
-    found = special(window([processes], 0, 4), tally(completed=1000, client_cpu_s=0.2, client_workers=1), cores=[])
+    processes = raw(processes_cpu__server=[0, 2, 4, 6, 8], processes_cpu__client=[0, 1, 1, 1, 1])
+    found = derived_metrics(window([processes], 0, 4), tally(completed=1000, client_cpu_s=0.2, client_workers=1), cores=[])
     assert found["server.cpu_per_transaction"].value == pytest.approx(0.008)
-    assert found["client.cpu_per_transaction"].value == pytest.approx(0.0002)
-    assert found["client.busy"].value == pytest.approx(0.05)
+    assert found["load_generator.cpu_per_transaction"].value == pytest.approx(0.0002)
+    assert found["load_generator.busy"].value == pytest.approx(0.05)
 
 
 def others(cores: list[int], client_cores: list[int]) -> float:
     """Two cores, of four seconds each: the first 4 s busy, the second 2 s; the server used 2 s, the load generator 1 s."""
-    looks = {"cores_busy__0": 4, "cores_busy__1": 2, "processes_cpu__server": 2, "processes_cpu__client": 1}
-    busy = track(**{name: [end * n / 4 for n in range(5)] for name, end in looks.items()})
-    return special(window([busy], 0, 4), tally(), cores, client_cores)["database.others"].value
+    samples = {"cores_busy__0": 4, "cores_busy__1": 2, "processes_cpu__server": 2, "processes_cpu__client": 1}
+    busy = raw(**{name: [end * n / 4 for n in range(5)] for name, end in samples.items()})
+    return derived_metrics(window([busy], 0, 4), tally(), cores, client_cores)["database.others"].value
 
 
 def test_what_neither_server_nor_load_generator_used_of_the_databases_cores_was_others() -> None:
@@ -138,8 +140,8 @@ def test_a_load_generator_on_cores_of_its_own_uses_none_of_the_databases() -> No
 
 
 def test_a_server_elsewhere_leaves_unknown_what_others_used() -> None:
-    elsewhere = track(cores_busy__0=[0, 1, 2, 3, 4], processes_cpu__client=[0, 0, 0, 0, 0])
-    assert "database.others" not in special(window([elsewhere], 0, 4), tally(), cores=[])
+    elsewhere = raw(cores_busy__0=[0, 1, 2, 3, 4], processes_cpu__client=[0, 0, 0, 0, 0])
+    assert "database.others" not in derived_metrics(window([elsewhere], 0, 4), tally(), cores=[])
 
 
 def test_every_ratio_is_of_quantities_that_are_read() -> None:
@@ -162,9 +164,9 @@ class Stepping:
 
 def test_a_look_is_dated_by_the_servers_clock_in_its_middle_and_its_cost_is_kept() -> None:
     meter = Stepping()
-    book = Logbook([meter], lambda: meter.at_s)
+    book = Sampler([meter], lambda: meter.at_s)
     meter.at_s += 0.75
-    assert book.look() == 1
-    assert book.tracks[1].at_s == [0.125, 1.125]
-    assert between(book.tracks, 0, 1)["meters.read_time"] == {"load": 0, "devices": 0.25}
+    assert book.sample() == 1
+    assert book.raw_series[1].at_s == [0.125, 1.125]
+    assert between(book.raw_series, 0, 1)["meters.read_time"] == {"load": 0, "devices": 0.25}
     assert book.notes == ("a note",)

@@ -33,7 +33,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
 
 def plan(url: str) -> Plan:
     ladder = {"users": (1, 8), "window": "2s", "warm_up": "1s", "checkpoints": 0}
-    return Plan.model_validate({"database": {"url": url}, "workload": {"warehouses": 1, "client_workers": 1}, "ladder": ladder, "storages": {"there": {}}})
+    return Plan.model_validate(
+        {"database": {"url": url}, "workload": {"warehouses": 1, "load_generator_threads": 1}, "ladder": ladder, "storages": {"there": {}}}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ def test_such_a_server_is_metered_as_our_own(made: Databases, engine: Engine) ->
     assert len(engine.where("there").cores) == len(os.sched_getaffinity(0))
     engine.prepare(unwatched)
     with engine.restored(Cell(id="there", storage="there"), unwatched) as server:
-        rung = measure(Order(cell="there", phase="scout", users=2), plan(url_of(made.address)), server, server.paths, unwatched).rung
+        rung = measure(Order(cell="there", phase="search", users=2), plan(url_of(made.address)), server, server.paths, unwatched).rung
     assert rung.quantities["processes.cpu"].sources["server"] > 0
     assert {"server.cpu_per_transaction", "database.busy", "database.others"} <= rung.quantities.keys()
     assert [note for note in rung.notes if "elsewhere" in note or "not on this machine" in note] == []

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kneebench.brief import Brief
     from kneebench.campaign import run
     from kneebench.errors import CheckFailed, DatabaseLost, InvalidMeasurement, KneebenchError, PlanError, Refused, UnknownPart
-    from kneebench.findings import preset, read_plan
     from kneebench.plan import Plan
+    from kneebench.preflight import preset, read_plan
     from kneebench.records import Climb, Comparison, Estimate, Knee, Results, Rung
     from kneebench.results import campaigns, load
 
@@ -32,7 +32,7 @@ _HOMES = {
     "brief": ("Brief",),
     "campaign": ("run",),
     "errors": ("CheckFailed", "DatabaseLost", "InvalidMeasurement", "KneebenchError", "PlanError", "Refused", "UnknownPart"),
-    "findings": ("preset", "read_plan"),
+    "preflight": ("preset", "read_plan"),
     "plan": ("Plan",),
     "records": ("Climb", "Comparison", "Estimate", "Knee", "Results", "Rung"),
     "results": ("campaigns", "load"),

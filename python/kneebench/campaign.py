@@ -1,6 +1,6 @@
 """The main flow: for each cell prepare, restore, climb, keep; then the knees again, properly.
 
-Start reading here. Measuring never prints (`watch` is told), and everything measured is kept before the
+Start reading here. Measuring never prints (`watch` receives the events), and everything measured is kept before the
 next thing begins, so that a campaign that was killed goes on at the next rung.
 """
 
@@ -12,19 +12,19 @@ from pathlib import Path
 
 from kneebench import catalogue
 from kneebench.analysis.disturbance import TRIES
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.errors import PlanError, Refused
-from kneebench.findings import findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
-from kneebench.ladder.report import Report, Visit
-from kneebench.measurement.rung import Measured, measure
-from kneebench.measurement.underway import described
+from kneebench.ladder.final_runs import FinalRuns, Repetition
+from kneebench.measurement.rung import MeasuredRung, measure
+from kneebench.measurement.rung_runner import described
 from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
+from kneebench.preflight import preflight_checks
 from kneebench.records import Cell, Climb, Event, Finding, Order, Results, Rung, Watch
 from kneebench.results.store import Store
 
@@ -49,7 +49,7 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
     journal = Journal()
     journal.clean(watch)
     engine = catalogue.engine(plan, journal)
-    _refuse(findings(plan, engine, journal))
+    _refuse(preflight_checks(plan, engine, journal))
     servers = {name: engine.where(name) for name in plan.storages}
     root, machine = Path(folder or RESULTS), host(dict.fromkeys(path for server in servers.values() for path in server.paths))
     with contextlib.ExitStack() as stack:
@@ -62,12 +62,12 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
             watch(_opened(store))
         if store.rungs:
             watch(Event(kind="start", doing=f"resuming {store.folder.name} ({store.rungs} rung{'' if store.rungs == 1 else 's'} already measured)"))
-        store.put_image(image)
+        store.put_base_image(image)
         store.put_servers(servers)
         bench = Bench(plan, engine, store, watch)
         climbs = [bench.climb(cell) for cell in cells(plan)]
-        for visit in Report(climbs, plan.ladder).visits():
-            bench.visit(visit)
+        for repetition in FinalRuns(climbs, plan.ladder).repetitions():
+            bench.repetition(repetition)
         return store.finish(exit_code, awaits_brief=brief)
 
 
@@ -93,10 +93,10 @@ class Bench:
         """Add users on one cell until something stops the climb; then the consistency conditions."""
         kept = self.store.climb(cell)
         for rung in kept.rungs if kept else ():
-            self.tell(rung, kept=True)
+            self.report_rung(rung, kept=True)
         climbed = kept or self._climbed(cell)
-        for verdict in climbed.verdicts:
-            self.watch(Event(kind="verdict", doing=cell.storage, data=verdict.model_dump()))
+        for result in climbed.stop_results:
+            self.watch(Event(kind="stop", doing=cell.storage, data=result.model_dump()))
         return climbed
 
     def _climbed(self, cell: Cell) -> Climb:
@@ -107,15 +107,15 @@ class Bench:
         self.store.put_climb(climbed)
         return climbed
 
-    def visit(self, visit: Visit) -> None:
-        """Measure what the report wants of one cell, on one restore; then ask the conditions of the data that its figures come from."""
-        with Restored(self, visit.cell, visit.repeat, visit.load) as place:
-            followed(visit.steps, place.rung)
+    def repetition(self, repetition: Repetition) -> None:
+        """Measure the final runs of one configuration, on one restore; then ask the conditions of the data that its figures come from."""
+        with Restored(self, repetition.cell, repetition.repeat, repetition.load) as place:
+            followed(repetition.steps, place.rung)
             if place.last and not self.store.has_conditions(place.last):
                 place.load_again()
                 self.store.put_conditions(place.last, place.server.conditions(self.watch))
 
-    def tell(self, rung: Rung, *, kept: bool) -> None:
+    def report_rung(self, rung: Rung, *, kept: bool) -> None:
         """Tell the watcher of a rung: measured now, or kept from before."""
         self.watch(Event(kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept}))
 
@@ -162,7 +162,7 @@ class Restored:
             self._load = self._load or order
         rung = kept or self._measured(order)
         self.last = order
-        self.bench.tell(rung, kept=kept is not None)
+        self.bench.report_rung(rung, kept=kept is not None)
         return rung
 
     def _measured(self, order: Order) -> Rung:
@@ -172,7 +172,7 @@ class Restored:
         self.bench.store.put(measured._replace(rung=rung))
         return rung
 
-    def _undisturbed(self, order: Order, *, cold: bool) -> Measured:
+    def _undisturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
         """The first try that nothing from outside made invalid, or the last one; it says what became of those before."""
         tried: list[str] = []
         while True:
@@ -183,7 +183,7 @@ class Restored:
             self.bench.watch(Event(kind="warning", doing=f"{described(order)}: attempt {len(tried)} of {TRIES} is invalid: {measured.disturbed}"))
 
     def load_again(self) -> bool:
-        """True where the database is restored, cold and untouched, and a load was put on it now: in the report before latency, else where this is
+        """True where the database is restored, cold and untouched, and a load was put on it now: in the final runs before the fixed rate, else where this is
         gone on with.
 
         It fills the cache, as it did before, and leaves the consistency conditions something to find.
@@ -195,7 +195,7 @@ class Restored:
         self._measure(self._load, cold=True)
         return True
 
-    def _measure(self, order: Order, *, cold: bool) -> Measured:
+    def _measure(self, order: Order, *, cold: bool) -> MeasuredRung:
         return measure(order, self.bench.plan, self.server, self.server.paths, self.bench.watch, cold=cold)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kneebench.commands import campaigns, measuring, plans
-from kneebench.ending import Commands, end_at_once, print_anything, stop_at_sigterm
+from kneebench.exit_handling import Commands, end_at_once, print_anything, stop_at_sigterm
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

@@ -56,8 +56,8 @@ class KneebenchError(Exception):
 
     >>> print(KneebenchError("starting the server", seen="port 5432 is in use", do="stop the other server"))
     cannot start the server: port 5432 is in use; stop the other server
-    >>> print(KneebenchError("workload.client_cores", seen="there is no core 9", do="use 0 or 1"))
-    workload.client_cores: there is no core 9; use 0 or 1
+    >>> print(KneebenchError("workload.load_generator_cores", seen="there is no core 9", do="use 0 or 1"))
+    workload.load_generator_cores: there is no core 9; use 0 or 1
     """
 
     exit_code = 1

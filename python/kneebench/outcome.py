@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench.analysis.consistency import conditions
-from kneebench.analysis.unanswered import unanswered
-from kneebench.analysis.words import named, number_of_users
+from kneebench.analysis.missing_figures import missing_figures
+from kneebench.analysis.wording import named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
 from kneebench.records import Results
 
@@ -38,4 +38,4 @@ def invalid_rungs(results: Results) -> Iterator[str]:
 
 def without_figure(results: Results) -> Iterator[str]:
     """A sentence for each storage of a finished campaign that has no usable figure."""
-    yield from (f"{one.cell.storage}: {one.sentence}" for one in unanswered(results))
+    yield from (f"{one.cell.storage}: {one.sentence}" for one in missing_figures(results))

@@ -1,6 +1,6 @@
-"""What flows between the rooms: frozen records, SI units, a field's unit in its name.
+"""Records that flow between the rooms: frozen, in SI units, with a field's unit in its name.
 
-Every record goes to JSON with ``model_dump_json`` and comes back with ``model_validate_json``.
+Every record is written to JSON by ``model_dump_json`` and read by ``model_validate_json``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
-Phase = Literal["warm_up", "scout", "bisection", "drift", "fixed", "report", "latency"]
+Phase = Literal["warm_up", "search", "bisection", "drift_check", "fixed_load", "final_run", "fixed_rate"]
 
 
 class Record(BaseModel):
@@ -21,17 +21,17 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def __dir__(self) -> list[str]:
-        """Its own names and the two ways to JSON: tab completion shows what was measured, not the library below."""
+        """Names for tab completion: the record's fields and the two ways to JSON, without those of pydantic."""
         own = {*super().__dir__()} - {*dir(BaseModel)} | {"model_dump", "model_dump_json"}
         return sorted(name for name in own if not name.startswith("_"))
 
 
-# --- the machine and what is asked of it ---------------------------------------------------------
+# --- the machine and the server ------------------------------------------------------------------
 
 
 class Drive(Record):
-    """The block device that holds a path. `name`: the leaf that the file system sits on; `stack`: what that
-    stands on, downwards; `real`: the whole devices at the bottom, which meters count (once, never with the leaf)."""
+    """The block device of a path. `name`: the device of the file system; `stack`: the devices below it, downwards;
+    `real`: the whole devices at the bottom, which meters count (once, never with the device above)."""
 
     name: str
     stack: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Drive(Record):
 
 
 class Host(Record):
-    """The machine that was measured. `places`: what lay under each path as it was named, so that a path is not taken for another of its name."""
+    """The measured machine. `places`: the mount and directory behind each path of the plan, to detect that a path names another one."""
 
     cpu: str
     cores: int
@@ -58,7 +58,7 @@ class Host(Record):
 
 
 class Cell(Record):
-    """One storage under one constraint: what a climb is made on. `id` is fit for a file name."""
+    """One storage under one constraint, called configuration in user-facing text: the subject of a climb. `id` is a valid file name."""
 
     id: str
     storage: str
@@ -66,10 +66,10 @@ class Cell(Record):
 
 
 class Finding(Record):
-    """One line of `kneebench check`: what was looked at, what was seen, what to do.
+    """One line of `kneebench check`: the subject, the value seen, and the fix.
 
-    `writes_bytes` is the most that it puts on a disk (or in memory) and removes again, `keeps_bytes`
-    what stays there; `takes_s` is how long the campaign takes, where the finding is about that.
+    `writes_bytes`: the most that the campaign writes to a disk (or to memory) and removes again; `keeps_bytes`: the part that
+    stays; `takes_s`: the duration of the campaign, for the finding on the duration.
     """
 
     level: Literal["ok", "note", "warning", "error", "refused"]
@@ -82,7 +82,7 @@ class Finding(Record):
 
 
 class Address(Record):
-    """Where a server answers. Never stored: results keep the engine's settings only."""
+    """Address of a server. It is never stored: results contain only the engine's settings."""
 
     host: str
     port: int = 5432
@@ -94,8 +94,8 @@ class Address(Record):
 
 
 class Whereabouts(Record):
-    """Where a server runs. `cores` are those that it may use and `paths` its directories (data, log), both empty where they are not known;
-    `seen` says in words where it is, `notes` what of it is not known, `process` the number of its first process on this machine."""
+    """Location of a server. `cores`: cores that it may use; `paths`: its directories (data, log); both empty if unknown.
+    `seen`: the location in words; `notes`: what is unknown; `process`: the PID of its first process on this machine."""
 
     here: bool = False
     seen: str = ""
@@ -106,7 +106,7 @@ class Whereabouts(Record):
 
 
 class Setting(Record):
-    """A server setting that was in force. `matters`: it changes what storage sees, so it is printed."""
+    """A server setting in force. `matters`: it affects storage I/O, so it is printed."""
 
     name: str
     value: str
@@ -115,9 +115,9 @@ class Setting(Record):
 
 
 class Event(Record):
-    """Something that a watcher may show: `share` is how much of `doing` is done, `left_s` the time it still takes."""
+    """An event for a watcher. `share`: completed part of `doing`; `left_s`: its remaining time."""
 
-    kind: Literal["start", "progress", "end", "rung", "verdict", "warning", "result"]
+    kind: Literal["start", "progress", "end", "rung", "stop", "warning", "result"]
     doing: str
     share: float | None = None
     left_s: float | None = None
@@ -131,7 +131,7 @@ Watch = Callable[[Event], None]
 
 
 class Order(Record):
-    """What one rung shall measure. `rate_per_s` is None for a closed loop, else the open loop's total rate."""
+    """The order of one rung. `rate_per_s` is None for a closed loop, else the open loop's total rate."""
 
     cell: str
     phase: Phase
@@ -141,12 +141,12 @@ class Order(Record):
 
     @property
     def key(self) -> str:
-        """The rung's name within its campaign, also its file's."""
+        """Name of the rung within its campaign, and of its files."""
         return f"{self.cell}.{self.phase}-{self.users}" + (f"-{self.repeat}" if self.repeat else "")
 
 
 class Counts(Record):
-    """started = committed + rolled_back + failed + unknown, when nothing is under way any more."""
+    """Counts of transactions: started = committed + rolled_back + failed + unknown, once none is in flight."""
 
     started: int = 0
     committed: int = 0
@@ -156,7 +156,7 @@ class Counts(Record):
 
     @property
     def completed(self) -> int:
-        """Answered one way or the other as the workload means it: committed or rolled back by design."""
+        """Transactions that ended as the workload intends: committed, or rolled back by design."""
         return self.committed + self.rolled_back
 
     def __add__(self, other: Counts) -> Counts:
@@ -181,7 +181,7 @@ class Latency(Record):
 
     @property
     def p999_is_certain(self) -> bool:
-        """At least 100 samples lie beyond it (methods: latency)."""
+        """True if at least 100 samples exceed it (docs/method.md, latency)."""
         return self.n >= 100_000
 
 
@@ -205,7 +205,7 @@ class SeenError(Record):
 
 
 class Tally(Record):
-    """What the virtual users did in one rung."""
+    """Counts and latencies of one rung, from the load generator."""
 
     users: int
     window_s: float
@@ -214,16 +214,16 @@ class Tally(Record):
     latency: Latency | None
     wait: Latency | None = None
     delay: Latency | None = None
-    """The load generator's own, per transaction: it is in no latency. None: not measured."""
+    """The load generator's own delay per transaction, which is in no latency. None: not measured."""
     delay_stamped: int = 0
-    """How many of these rest on the kernel's receive stamps; the others on its scheduler's counts."""
+    """Number of these delays from the kernel's receive time stamps; the others come from its scheduler's counts."""
     errors: tuple[SeenError, ...] = ()
     unstarted: int = 0
     lost_users: int = 0
     client_cpu_s: float = 0.0
     client_workers: int = 1
     client_cores: int | None = None
-    """Cores that the workers shared; None: not told."""
+    """Cores that the workers shared; None: unknown."""
 
     def _sum(self, scope: Literal["whole", "window"]) -> Counts:
         counts = [getattr(one, scope) for one in self.transactions.values()]
@@ -250,14 +250,14 @@ class Tally(Record):
         return self.window.completed / self.window_s
 
     @property
-    def client_busy(self) -> float:
-        """The load generator's share of the time of its cores: workers that share one cannot use more than it has. 0 without a window."""
+    def load_generator_busy(self) -> float:
+        """Utilization of the load generator's cores; workers that share a core cannot use more than one. 0 without a window."""
         cores = min(self.client_workers, self.client_cores or self.client_workers)
         return self.client_cpu_s / (cores * self.window_s) if self.window_s > 0 else 0.0
 
 
 class Summary(Record):
-    """A quantity over the window: `sources` by where it was read (device, core), `value` over all."""
+    """A quantity over the window: `sources` by source (device, core), `value` over all of them."""
 
     unit: str
     value: float
@@ -266,7 +266,7 @@ class Summary(Record):
 
 
 class Check(Record):
-    """A self-check: the sentence says what was seen and the limit."""
+    """A self-check: the sentence contains the value seen and the limit."""
 
     name: str
     passed: bool
@@ -276,7 +276,7 @@ class Check(Record):
 
 
 class Counted(Record):
-    """What the database counted over a rung, from idle to idle: the rise of sum D_NEXT_O_ID, its commits and rollbacks."""
+    """The database's own counts over a rung, from idle to idle: the rise of sum D_NEXT_O_ID, commits and rollbacks."""
 
     next_order_ids: int
     commits: int
@@ -286,10 +286,9 @@ class Counted(Record):
 class Rung(Record):
     """One number of users (or one rate), measured.
 
-    `quantities` are summaries over the window by quantity name; `nopm_server`, `tpm` are as the
-    database counts them over the window; `notes` say what the reader must know ("not steady");
-    `invalid` says why the rung must not be used (the client was measured, not the database); `counted` is None in files of before
-    it was kept.
+    `quantities`: summaries over the window by quantity name; `tpm`: from the database's counts over the window;
+    `notes`: remarks for the reader ("not steady"); `invalid`: why the rung must not be used, such as a saturated load
+    generator; `counted` is None in files from before it was saved.
     """
 
     order: Order
@@ -306,7 +305,7 @@ class Rung(Record):
     restore_s: float | None = None
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
-        """What was ordered and what came of it; not the histograms, quantities and checks."""
+        """The order and the main figures; not the histograms, quantities and checks."""
         yield "key", self.order.key
         yield "nopm", round(self.tally.nopm)
         yield "mean_s", self.tally.latency and float(f"{self.tally.latency.mean_s:.3g}")
@@ -319,12 +318,12 @@ class Rung(Record):
         return self.order.users
 
     def quantity(self, name: str) -> float | None:
-        """The window's value of a quantity, None where it was not measured."""
+        """The window's value of a quantity; None if it was not measured."""
         return self.quantities[name].value if name in self.quantities else None
 
 
 class Series(Record):
-    """One quantity from one source, one value a second; `at_s` counts from the rung's start."""
+    """One quantity from one source, one value per second; `at_s` counts from the rung's start."""
 
     quantity: str
     source: str
@@ -351,7 +350,7 @@ class Second(Record):
 
 
 class Tick(Record):
-    """What the crew tells once a second. `late_s`: the longest time since the last one that its threads did not run when they were due."""
+    """The load generator's report of one second. `late_s`: the longest delay of its threads since the last report."""
 
     now_s: float
     alive: int
@@ -359,22 +358,22 @@ class Tick(Record):
     late_s: float = 0.0
 
 
-# --- verdicts and answers --------------------------------------------------------------------------
+# --- stop conditions and what the analysis gives --------------------------------------------------
 
 
-class Verdict(Record):
-    """A stop condition's word on a climb: `mark` is True where the limit was exceeded without ending it: the reader must know."""
+class StopResult(Record):
+    """The result of a stop condition on a climb. `flag` is True if the limit was exceeded without ending the climb."""
 
     stop: str
     fired: bool
     seen: str
     limit: str
     sentence: str
-    mark: bool = False
+    flag: bool = False
 
 
 class Limits(Record):
-    """The plan's stop limits, by which the analysis judges too; the defaults are those of a plan that names none.
+    """Limits of the plan's stop conditions, which the analysis uses too; the defaults are those of the plan.
 
     `elasticity`: of throughput to users, on a plateau; `log_write_s`: the longest mean log write; `cores_busy`: the share from which
     the database's cores are busy.
@@ -386,15 +385,15 @@ class Limits(Record):
 
 
 class Climb(Record):
-    """One cell's rungs in the order measured, and why it ended. `bracket` are the users between which the knee lies.
+    """Rungs of one cell in the order measured, and the stop reason. `bracket`: the numbers of users between which the knee is.
 
-    `checks` are the consistency conditions after the climb, `final_checks` those after each final run, by the key of its last rung.
-    `limits` are the plan's: they are read from it with the campaign, not stored here a second time.
+    `checks`: the consistency conditions after the climb; `final_checks`: those after each final run, by the key of its last
+    rung. `limits` come from the plan when a campaign is read and are not stored here.
     """
 
     cell: Cell
     rungs: tuple[Rung, ...]
-    verdicts: tuple[Verdict, ...] = ()
+    stop_results: tuple[StopResult, ...] = ()
     stopped_by: str = ""
     knee_users: int | None = None
     bracket: tuple[int, int] | None = None
@@ -403,7 +402,7 @@ class Climb(Record):
     limits: Limits = Field(default=Limits(), exclude=True)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
-        """Of the rungs only how many: each holds histograms."""
+        """The main fields; of the rungs only their number."""
         yield "storage", self.cell.storage
         yield "rungs", len(self.rungs)
         yield "knee_users", self.knee_users
@@ -415,7 +414,7 @@ class Climb(Record):
 
 
 class Estimate(Record):
-    """A number that may leave the analysis: value, 95% interval, how many runs it rests on, how it was made."""
+    """A number that may leave the analysis: value, 95% CI, number of runs, method."""
 
     value: float
     low: float
@@ -428,7 +427,7 @@ class Estimate(Record):
 
 
 class Knee(Record):
-    """A cell's knee as the report measured it (the scout's own figures are never quoted).
+    """A cell's knee as the final runs measured it (search rungs are never quoted).
 
     `latency_s` and `p999_s` are closed-loop at the knee, widened by the interval of `users`.
     """
@@ -456,7 +455,7 @@ class Comparison(Record):
 
 
 class Bottleneck(Record):
-    """What was short at the knee, and the evidence for it."""
+    """The bottleneck at the knee, and the evidence for it."""
 
     cell: str
     resource: str
@@ -465,9 +464,9 @@ class Bottleneck(Record):
 
 
 class Campaign(Record):
-    """The head of a results folder: everything but the rungs. `plan` is the plan's JSON with all defaults filled in."""
+    """Head of a results folder: everything except the rungs. `plan` is the plan's JSON with all defaults filled in."""
 
-    format: int = 1
+    format: int = 2
     id: str
     kneebench: str
     started_at: str
@@ -475,7 +474,7 @@ class Campaign(Record):
     host: Host
     simulated: bool
     settings: dict[str, tuple[Setting, ...]] = Field(default_factory=dict)
-    image: dict[str, str] = Field(default_factory=dict)
+    base_image: dict[str, str] = Field(default_factory=dict)
     servers: dict[str, Whereabouts] = Field(default_factory=dict)
     """By storage; empty in campaigns of old."""
     command: str = ""
@@ -499,6 +498,6 @@ class Results(Record):
 
     def _repr_html_(self) -> str:
         """The answer table, in a notebook."""
-        from kneebench.analysis.answer import as_html
+        from kneebench.analysis.configuration_summary import as_html
 
         return as_html(self)

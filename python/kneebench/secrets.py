@@ -92,10 +92,10 @@ def _first_word(command: str) -> str:
     return first if re.fullmatch(r"[\w./+-]{1,80}", first) else ""
 
 
-def said_by(command: str, words: str) -> str:
+def redacted_output(command: str, words: str) -> str:
     """What a shell command said, without the secrets that stand in the command.
 
-    >>> said_by("restore.sh -phush --token=abc", "no such user: hush, abc; usage: -phush")
+    >>> redacted_output("restore.sh -phush --token=abc", "no such user: hush, abc; usage: -phush")
     'no such user: ***, ***; usage: ***'
     """
     for secret in sorted(set(_secrets(command)), key=len, reverse=True):

@@ -30,10 +30,10 @@ from kneebench.records import (
     Second,
     Series,
     Setting,
+    StopResult,
     Summary,
     Tally,
     TransactionTally,
-    Verdict,
 )
 from kneebench.results.store import Store
 
@@ -46,7 +46,7 @@ PLAN = {
     "baseline": "disk",
     "database": {"engine": "simulated", "settings": {"shared_buffers": "1GB"}},
     "workload": {"warehouses": 60},
-    "ladder": {"users": [4, 128], "step": 1.5, "window": "10s", "report_window": "60s", "checkpoints": 0},
+    "ladder": {"users": [4, 128], "step": 1.5, "window": "10s", "final_window": "60s", "checkpoints": 0},
     "storages": {
         "disk": {"simulated": {"cores": 4, "reads_per_transaction": 2.0, "read_latency": "400us", "log_latency": "1900us"}},
         "memory": {"simulated": {"cores": 4, "reads_per_transaction": 0.0, "log_latency": "40us"}},
@@ -82,7 +82,7 @@ class Bench:
         self.now = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
     def rung(self, cell: str, phase: Phase, users: int, repeat: int = 0, rate: float | None = None, **marks: object) -> Measured:
-        model, window = MODELS[cell], 10.0 if phase in ("scout", "bisection", "drift") else 60.0
+        model, window = MODELS[cell], 10.0 if phase in ("search", "bisection", "drift_check") else 60.0
         bend = 1 - np.exp(-users * model.one_per_s / model.most_per_s)
         per_s = rate or model.most_per_s * bend / (1 + 0.00002 * users * users) * self.random.normal(1, model.scatter)
         mean_s = users / per_s if rate is None else (1 / model.one_per_s) * (1 + 0.9 * (rate / model.most_per_s) ** 3) * self.random.normal(1, 0.02)
@@ -98,7 +98,7 @@ class Bench:
             tpm=tally.throughput_per_s * 60,
             quantities=self._quantities(model, users, per_s),
             checks=self._checks(tally, mean_s, rate),
-            restore_s=3.4 + self.random.random() if phase == "report" or users == 4 else None,
+            restore_s=3.4 + self.random.random() if phase == "final_run" or users == 4 else None,
             **marks,
         )
         return Measured(rung, self._series(model, per_s, 12 + window), self._seconds(per_s, mean_s, int(12 + window)))
@@ -153,7 +153,7 @@ class Bench:
         values = {
             "cores.busy": ("share", busy),
             "database.busy": ("share", busy * 0.98),
-            "client.busy": ("share", 0.03 + 0.1 * busy),
+            "load_generator.busy": ("share", 0.03 + 0.1 * busy),
             "device.reads": ("1/s", per_s * model.read_bytes / 8192),
             "device.read_bytes": ("B/s", per_s * model.read_bytes),
             "device.write_bytes": ("B/s", per_s * model.write_bytes),
@@ -172,7 +172,7 @@ class Bench:
             "cache.hit_ratio": ("share", 0.97 if model.read_bytes else 0.999),
             "tables.dead_tuples": ("rows", 41000 + users * 300),
             "server.cpu_per_transaction": ("s", 0.00047 * self.random.normal(1, 0.02)),
-            "client.cpu_per_transaction": ("s", 0.00002),
+            "load_generator.cpu_per_transaction": ("s", 0.00002),
         }
         sources = {"device.read_bytes": {"sim0": values["device.read_bytes"][1]}, "device.write_bytes": {"sim0": values["device.write_bytes"][1]}}
         return {name: Summary(unit=unit, value=value, high=value * 1.3, sources=sources.get(name, {})) for name, (unit, value) in values.items()}
@@ -263,17 +263,17 @@ def _leb(number: int) -> bytes:
     return bytes([*out, left])
 
 
-def verdicts(cell: str, users: int) -> tuple[Verdict, ...]:
+def stop_results(cell: str, users: int) -> tuple[StopResult, ...]:
     first = 0.063 if cell == "disk" else 0.051
     return (
-        Verdict(
+        StopResult(
             stop="plateau",
             fired=True,
             seen=f"{first}, 0.022",
             limit="0.07",
             sentence=f"Throughput stopped growing: elasticity {first} and 0.022 on two steps running beyond {users} users (limit 0.07).",
         ),
-        Verdict(
+        StopResult(
             stop="log_latency", fired=False, seen="1.9 ms" if cell == "disk" else "60 us", limit="5 ms", sentence="Log writes stayed within the limit of 5 ms."
         ),
     )
@@ -305,10 +305,10 @@ def make(root: Path = HERE, name: str = NAME) -> Path:
     shutil.rmtree(root / name, ignore_errors=True)
     bench = Bench()
     with Store.create(root, Plan.model_validate(PLAN), HOST, name=name, command="kneebench run tests/recorded/plan.toml") as store:
-        store.put_image({"key": "recorded", "bytes": str(6 * 10**9), "seconds": "61.0"})
+        store.put_base_image({"key": "recorded", "bytes": str(6 * 10**9), "seconds": "61.0"})
         for cell, (users, knee, bracket) in CLIMBS.items():
             store.put_settings(Cell(id=cell, storage=cell), SETTINGS)
-            kept = [bench.rung(cell, "scout", n) for n in users] + [bench.rung(cell, "bisection", knee), bench.rung(cell, "drift", users[0], repeat=1)]
+            kept = [bench.rung(cell, "search", n) for n in users] + [bench.rung(cell, "bisection", knee), bench.rung(cell, "drift_check", users[0], repeat=1)]
             for measured in kept:
                 store.put(measured)
             conditions = Check(
@@ -318,7 +318,7 @@ def make(root: Path = HERE, name: str = NAME) -> Path:
                 Climb(
                     cell=Cell(id=cell, storage=cell),
                     rungs=(),
-                    verdicts=verdicts(cell, knee),
+                    stop_results=stop_results(cell, knee),
                     stopped_by="plateau",
                     knee_users=knee,
                     bracket=bracket,
@@ -327,8 +327,8 @@ def make(root: Path = HERE, name: str = NAME) -> Path:
             )
         for repeat in (1, 2, 3):
             for cell in ("disk", "memory") if repeat % 2 else ("memory", "disk"):
-                store.put(bench.rung(cell, "report", CLIMBS[cell][1], repeat=repeat))
-                store.put(bench.rung(cell, "latency", CLIMBS[cell][1], repeat=repeat, rate=880.0))
+                store.put(bench.rung(cell, "final_run", CLIMBS[cell][1], repeat=repeat))
+                store.put(bench.rung(cell, "fixed_rate", CLIMBS[cell][1], repeat=repeat, rate=880.0))
         store.finish()
     (root / name / "lock").unlink()
     return root / name

@@ -12,12 +12,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
-from kneebench.analysis.knee import metered, place, report_rungs
-from kneebench.analysis.words import capital
+from kneebench.analysis.knee import final_rungs, metered, place
+from kneebench.analysis.wording import capital
 from kneebench.records import Bottleneck, Climb, Limits, Rung
 from kneebench.units import time
 
-CLIENT_BUSY, ONE_CORE_BUSY, OTHERS_IDLE = 0.80, 0.95, 0.60
+LOAD_GENERATOR_BUSY, ONE_CORE_BUSY, OTHERS_IDLE = 0.80, 0.95, 0.60
 LOG_WAIT_SHARE = 0.50
 READ_WAIT_SHARE, LOCK_WAIT_SHARE = 0.50, 0.20
 WORTH_SAYING = 0.25
@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
 
     resource: str
     short: bool | None
-    says: str
+    finding: str
     share: float = 0.0
 
 
@@ -36,27 +36,27 @@ Rule = Callable[[Sequence[Rung], Limits], Evidence]
 
 
 def bottleneck(climb: Climb) -> Bottleneck:
-    """Judge the knee's rungs (the report's, or else the climb's own) resource by resource.
+    """Judge the knee's rungs (the final runs', or else the climb's own) resource by resource.
 
     `resource` is the first that is short in the order load generator, cpu, one core, log, data reads, locks: busy cores make every wait
     longer, so they are asked first. "unknown" when nothing that was measured is short, or nothing was measured.
     """
-    rungs = report_rungs(climb)
+    rungs = final_rungs(climb)
     found = [rule(rungs, climb.limits) for rule in RULES] if rungs else []
     short = [e for e in found if e.short]
     resource = short[0].resource if short else "unknown"
-    return Bottleneck(cell=climb.cell.id, resource=resource, evidence=tuple(_told(found)), sentence=_sentence(climb, short, found))
+    return Bottleneck(cell=climb.cell.id, resource=resource, evidence=tuple(_evidence_lines(found)), sentence=_sentence(climb, short, found))
 
 
-def _told(found: Sequence[Evidence]) -> Iterator[str]:
+def _evidence_lines(found: Sequence[Evidence]) -> Iterator[str]:
     words = {True: "for", False: "against", None: "unknown"}
-    return (f"{words[e.short]} {e.resource}: {e.says}" for e in sorted(found, key=lambda e: (e.short is None, not e.short)))
+    return (f"{words[e.short]} {e.resource}: {e.finding}" for e in sorted(found, key=lambda e: (e.short is None, not e.short)))
 
 
 def _sentence(climb: Climb, short: Sequence[Evidence], found: Sequence[Evidence]) -> str:
     if short:
         also = f" (also over its limit: {', '.join(e.resource for e in short[1:])})" if short[1:] else ""
-        return f"{capital(climb.cell.storage)} is limited by {CALLED[short[0].resource]} at {place(climb)}: {short[0].says}{also}."
+        return f"{capital(climb.cell.storage)} is limited by {CALLED[short[0].resource]} at {place(climb)}: {short[0].finding}{also}."
     unmeasured = ", ".join(e.resource for e in found if e.short is None)
     spent = " and ".join(f"{e.resource} ({_share(e.share)})" for e in sorted(found, key=lambda e: -e.share) if e.share >= WORTH_SAYING)
     return (
@@ -69,19 +69,19 @@ def _sentence(climb: Climb, short: Sequence[Evidence], found: Sequence[Evidence]
 CALLED = {"load generator": "the load generator", "cpu": "CPU", "one core": "a single core", "log": "log writes", "data reads": "data reads", "locks": "locks"}
 
 
-def _client(rungs: Sequence[Rung], limits: Limits) -> Evidence:
-    busy = _value(rungs, "client.busy")
-    says = f"load generator threads were {_busy(busy)} (limit {_share(CLIENT_BUSY)})"
-    return Evidence("load generator", None if busy is None else busy > CLIENT_BUSY, says)
+def _load_generator(rungs: Sequence[Rung], limits: Limits) -> Evidence:
+    busy = _value(rungs, "load_generator.busy")
+    finding = f"load generator threads were {_busy(busy)} (limit {_share(LOAD_GENERATOR_BUSY)})"
+    return Evidence("load generator", None if busy is None else busy > LOAD_GENERATOR_BUSY, finding)
 
 
 def _cpu(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     """Not judged where other programs, or a hypervisor, kept the cores busy."""
     busy, (others, who) = _value(rungs, "database.busy"), taken(rungs)
-    says = f"the least busy database core was {_busy(busy)} (limit {_share(limits.cores_busy)})"
+    finding = f"the least busy database core was {_busy(busy)} (limit {_share(limits.cores_busy)})"
     if busy is not None and busy >= limits.cores_busy and others > OTHERS_BUSY:
-        return Evidence("cpu", None, f"{says}, but {who} used {_share(others)} of the database's cores (limit {_share(OTHERS_BUSY)})")
-    return Evidence("cpu", None if busy is None else busy >= limits.cores_busy, says)
+        return Evidence("cpu", None, f"{finding}, but {who} used {_share(others)} of the database's cores (limit {_share(OTHERS_BUSY)})")
+    return Evidence("cpu", None if busy is None else busy >= limits.cores_busy, finding)
 
 
 def _one_core(rungs: Sequence[Rung], limits: Limits) -> Evidence:
@@ -98,12 +98,12 @@ def _one_core(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     core, most = max(cores.items(), key=lambda item: item[1])
     others = fmean(busy for name, busy in cores.items() if name != core)
     rest = "others" if len(cores) > 2 else "other"
-    says = f"core {core} was {_share(most)} busy and the {rest} {_share(others)} (limits {_share(ONE_CORE_BUSY)} and {_share(OTHERS_IDLE)})"
+    finding = f"core {core} was {_share(most)} busy and the {rest} {_share(others)} (limits {_share(ONE_CORE_BUSY)} and {_share(OTHERS_IDLE)})"
     share, who = taken(rungs)
     foreign = share * len(_sources(rungs, "database.busy"))
     if most > ONE_CORE_BUSY and others < OTHERS_IDLE and foreign > ONE_CORE_BUSY - OTHERS_IDLE:
-        return Evidence("one core", None, f"{says}, but {who} used as much as {foreign:.1f} cores")
-    return Evidence("one core", most > ONE_CORE_BUSY and others < OTHERS_IDLE, says)
+        return Evidence("one core", None, f"{finding}, but {who} used as much as {foreign:.1f} cores")
+    return Evidence("one core", most > ONE_CORE_BUSY and others < OTHERS_IDLE, finding)
 
 
 def _log(rungs: Sequence[Rung], limits: Limits) -> Evidence:
@@ -111,10 +111,10 @@ def _log(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     latency, waits = metered(rungs, "log.write_latency"), _waiting(rungs, "wal")
     if latency is None and waits is None:
         return Evidence("log", None, "log write time and log waits were not measured")
-    said = [f"a log write took {time(latency.value)} (mean of the window, limit {time(limits.log_write_s)})"] if latency is not None else []
-    said += [f"users spent {_share(waits)} of their time waiting for the log (limit {_share(LOG_WAIT_SHARE)})"] if waits is not None else []
+    parts = [f"a log write took {time(latency.value)} (mean of the window, limit {time(limits.log_write_s)})"] if latency is not None else []
+    parts += [f"users spent {_share(waits)} of their time waiting for the log (limit {_share(LOG_WAIT_SHARE)})"] if waits is not None else []
     short = (latency is not None and latency.value > limits.log_write_s) or (waits or 0.0) > LOG_WAIT_SHARE
-    return Evidence("log", short, ", ".join(said), waits or 0.0)
+    return Evidence("log", short, ", ".join(parts), waits or 0.0)
 
 
 def _reads(rungs: Sequence[Rung], limits: Limits) -> Evidence:
@@ -134,11 +134,13 @@ def _reads(rungs: Sequence[Rung], limits: Limits) -> Evidence:
 
 def _locks(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     waits = _waiting(rungs, "lock:", start=True)
-    says = f"users spent {_share(waits)} of their time waiting for locks (limit {_share(LOCK_WAIT_SHARE)})" if waits is not None else "waits were not measured"
-    return Evidence("locks", None if waits is None else waits > LOCK_WAIT_SHARE, says, waits or 0.0)
+    finding = (
+        f"users spent {_share(waits)} of their time waiting for locks (limit {_share(LOCK_WAIT_SHARE)})" if waits is not None else "waits were not measured"
+    )
+    return Evidence("locks", None if waits is None else waits > LOCK_WAIT_SHARE, finding, waits or 0.0)
 
 
-RULES: tuple[Rule, ...] = (_client, _cpu, _one_core, _log, _reads, _locks)
+RULES: tuple[Rule, ...] = (_load_generator, _cpu, _one_core, _log, _reads, _locks)
 
 
 def _value(rungs: Sequence[Rung], quantity: str) -> float | None:

@@ -1,6 +1,6 @@
 """Cells against the baseline: at their knees, and at one rate.
 
-The unit is one restored run. Runs are paired by repeat, as the report interleaved them (A B B A), so that what drifts with time
+The unit is one restored run. Runs are paired by repeat, as the final runs interleaved them (A B B A), so that what drifts with time
 cancels out; runs of two campaigns are not interleaved and not paired. A difference is claimed only when the interval of the ratio
 excludes 1 *and* the ratio is beyond the noise floor.
 """
@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import paired_ratio, scatter, unpaired_ratio
+from kneebench.analysis.fixed_rate import together
 from kneebench.analysis.knee import place, quoted_rungs
-from kneebench.analysis.latencies import together
-from kneebench.analysis.words import FEW, NO_DIFFERENCE, capital, percent, possessive, times, times_with_interval
+from kneebench.analysis.wording import FEW, NO_DIFFERENCE, capital, percent, possessive, times, times_with_interval
 from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung
 from kneebench.units import count
 
 Pick = Callable[[Rung], float]
 
 
-class Quantity(NamedTuple):
+class ComparedQuantity(NamedTuple):
     """What is compared: in which phase's rungs, and how a sentence calls it; {} is where: the knee, or a fixed number of users."""
 
     name: str
@@ -39,10 +39,10 @@ def _p999_s(rung: Rung) -> float:
     return rung.tally.latency.p999_s if rung.tally.latency else 0.0
 
 
-NOPM = Quantity("nopm", "report", lambda rung: rung.tally.nopm, "NOPM at {}")
-KNEE_LATENCY = Quantity("latency.knee", "report", _mean_s, "mean latency at {}")
-MEAN = Quantity("latency.mean", "latency", _mean_s, "mean latency at the fixed rate")
-P999 = Quantity("latency.p999", "latency", _p999_s, "P99.9 latency at the fixed rate")
+NOPM = ComparedQuantity("nopm", "final_run", lambda rung: rung.tally.nopm, "NOPM at {}")
+KNEE_LATENCY = ComparedQuantity("latency.knee", "final_run", _mean_s, "mean latency at {}")
+MEAN = ComparedQuantity("latency.mean", "fixed_rate", _mean_s, "mean latency at the fixed rate")
+P999 = ComparedQuantity("latency.p999", "fixed_rate", _p999_s, "P99.9 latency at the fixed rate")
 
 
 def compare(results: Results) -> tuple[Comparison, ...]:
@@ -68,13 +68,13 @@ def baseline(results: Results) -> str:
     return str(plan.get("baseline") or first or (results.climbs[0].cell.storage if results.climbs else ""))
 
 
-def noise_floor(climbs: Sequence[Climb], quantity: Quantity) -> float:
+def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
     """max(2%, what two runs of one cell differ by): below it no difference is claimed."""
     groups = [[quantity.pick(r) for r in _rungs(climb, quantity)] for climb in climbs]
     return max(FLOOR, scatter(groups))
 
 
-def ratio_of(climb: Climb, against: Climb, quantity: Quantity, *, interleaved: bool = True) -> Comparison | None:
+def ratio_of(climb: Climb, against: Climb, quantity: ComparedQuantity, *, interleaved: bool = True) -> Comparison | None:
     """The ratio of one quantity from the pairs of repeats, or from all runs of either where they were not `interleaved`; the sentence is without
     what stands beside it."""
     ratio = _paired(climb, against, quantity) if interleaved else _unpaired(climb, against, quantity)
@@ -84,14 +84,14 @@ def ratio_of(climb: Climb, against: Climb, quantity: Quantity, *, interleaved: b
     floor = noise_floor((climb, against), quantity)
     beyond = abs(log(ratio.value)) > log(1 + floor)
     differs = beyond and not ratio.low <= 1 <= ratio.high
-    said = f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))} {what}"
+    sentence = f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))} {what}"
     if not differs:
         scattered = f"within the noise floor of {percent(floor)}" if floor < 1 else "repeats of one storage differ by more than 2x"
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
         why = unsure if beyond else scattered
-        said = f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {called(against)} {times_with_interval(ratio)}, {why}"
+        sentence = f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {called(against)} {times_with_interval(ratio)}, {why}"
     return Comparison(
-        quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=said
+        quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=sentence
     )  # fmt: skip
 
 
@@ -113,27 +113,27 @@ def _of_cell(climb: Climb, against: Climb) -> Iterator[Comparison]:
 def _latency_beside(climb: Climb, against: Climb, mean: Comparison | None) -> str:
     """A relative NOPM is bought with users: the latency that it cost, and the latency at one rate."""
     at_knee = ratio_of(climb, against, KNEE_LATENCY)
-    users = "" if climb.of("fixed") else f" ({climb.knee_users} vs. {against.knee_users} users)"
+    users = "" if climb.of("fixed_load") else f" ({climb.knee_users} vs. {against.knee_users} users)"
     latency = [f"{times(at_knee.ratio.value)} at {place(climb)}"] if at_knee else []
     latency += [f"{times(mean.ratio.value)} at the fixed rate"] if mean else []
     return users + (f"; mean latency {', '.join(latency)}" if latency else "")
 
 
 def _rate(climb: Climb) -> str:
-    rate_per_s = next((r.order.rate_per_s for r in climb.of("latency") if r.order.rate_per_s), None)
+    rate_per_s = next((r.order.rate_per_s for r in climb.of("fixed_rate") if r.order.rate_per_s), None)
     return f" ({count(rate_per_s)} transactions/s on both)" if rate_per_s else ""
 
 
 def _doubt(*climbs: Climb) -> str:
-    n = [sum(r.tally.latency.n for r in c.of("latency") if r.tally.latency and not r.invalid) for c in climbs]
+    n = [sum(r.tally.latency.n for r in c.of("fixed_rate") if r.tally.latency and not r.invalid) for c in climbs]
     return f"; {FEW}: of {min(n):,} transactions, fewer than 100 exceed P99.9" if min(n) < 100_000 else ""
 
 
-def _rungs(climb: Climb, quantity: Quantity) -> tuple[Rung, ...]:
-    return quoted_rungs(climb) if quantity.phase == "report" else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
+def _rungs(climb: Climb, quantity: ComparedQuantity) -> tuple[Rung, ...]:
+    return quoted_rungs(climb) if quantity.phase == "final_run" else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
 
 
-def _paired(climb: Climb, against: Climb, quantity: Quantity) -> Estimate | None:
+def _paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
     other = {rung.order.repeat: rung for rung in _counted(against, quantity)}
     pairs = [(rung, other[rung.order.repeat]) for rung in _counted(climb, quantity) if rung.order.repeat in other]
     if not pairs:
@@ -152,10 +152,10 @@ def _of_merged(between: Estimate, pairs: Sequence[tuple[Rung, Rung]]) -> Estimat
     return Estimate(value=value, low=low, high=high, n=between.n, method=method)
 
 
-def _unpaired(climb: Climb, against: Climb, quantity: Quantity) -> Estimate | None:
+def _unpaired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
     of, to = ([quantity.pick(rung) for rung in _counted(one, quantity)] for one in (climb, against))
     return unpaired_ratio(of, to) if of and to else None
 
 
-def _counted(climb: Climb, quantity: Quantity) -> list[Rung]:
+def _counted(climb: Climb, quantity: ComparedQuantity) -> list[Rung]:
     return [rung for rung in _rungs(climb, quantity) if quantity.pick(rung) > 0]

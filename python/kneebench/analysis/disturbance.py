@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kneebench.analysis.comparison import called
 from kneebench.records import Phase, Results, Rung
 
-QUOTED: tuple[Phase, ...] = ("report", "latency", "fixed")
+QUOTED: tuple[Phase, ...] = ("final_run", "fixed_rate", "fixed_load")
 """Phases whose figures are quoted; all others only lead to them."""
 
 TRIES = 3
@@ -64,7 +64,7 @@ def notes(rung: Rung) -> tuple[str, ...]:
     return tuple(f"{one.who} {100 * share:.0f}% of {what} (limit {100 * one.limit:.0f}%)" for one, (share, what) in seen if share > one.limit)
 
 
-def headline(results: Results) -> tuple[str, ...]:
+def disturbances(results: Results) -> tuple[str, ...]:
     """What disturbed the runs that are quoted: a sentence for each kind, to stand beside the finding."""
     quoted = {called(climb): [rung for rung in climb.of(*QUOTED) if not rung.invalid] for climb in results.climbs}
     return tuple(sentence for one in (OTHERS, STOLEN) for sentence in _sentence(one, quoted))
@@ -78,8 +78,8 @@ def _sentence(one: Disturbance, quoted: dict[str, list[Rung]]) -> Iterator[str]:
     what = next(what for rungs in quoted.values() for share, what in _seen(one, rungs) if share > one.limit)
     each = "; " + ", ".join(f"{cell} {len(some)}" for cell, some in beyond.items()) if len(beyond) > 1 else ""
     runs = sum(len(rungs) for rungs in quoted.values())
-    said = f"{one.who} up to {100 * max(shares):.0f}% of {what} in {len(shares)} of {runs} quoted runs"
-    yield f"{said[0].upper()}{said[1:]} (limit {100 * one.limit:.0f}%{each})."
+    sentence = f"{one.who} up to {100 * max(shares):.0f}% of {what} in {len(shares)} of {runs} quoted runs"
+    yield f"{sentence[0].upper()}{sentence[1:]} (limit {100 * one.limit:.0f}%{each})."
 
 
 def _seen(one: Disturbance, rungs: Sequence[Rung]) -> list[tuple[float, str]]:

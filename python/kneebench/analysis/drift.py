@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kneebench.analysis.words import number_of_users, percent
+from kneebench.analysis.wording import number_of_users, percent
 from kneebench.records import Climb
 
 FLOOR = 0.02
@@ -25,10 +25,10 @@ class Drift(NamedTuple):
 def drift(climb: Climb, floor: float = FLOOR) -> Drift | None:
     """Compare the climb's first rung with its repetition; None where either is missing or did nothing.
 
-    One run against one: `floor` should be what two runs of one thing differ by (estimate.scatter of the report), at least 2%.
+    One run against one: `floor` should be what two runs of one thing differ by (estimate.scatter of the final runs), at least 2%.
     """
-    again = next((r for r in reversed(climb.of("drift")) if not r.invalid), None)
-    first = next((r for r in climb.of("scout") if again and r.users == again.users and not r.invalid), None)
+    again = next((r for r in reversed(climb.of("drift_check")) if not r.invalid), None)
+    first = next((r for r in climb.of("search") if again and r.users == again.users and not r.invalid), None)
     if first is None or again is None or first.tally.nopm <= 0:
         return None
     share = again.tally.nopm / first.tally.nopm - 1

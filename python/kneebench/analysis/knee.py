@@ -1,12 +1,12 @@
-"""The knee: what a cell does at the last rung before its climb stopped, as the report measured it again."""
+"""The knee: what a cell does at the last rung before its climb stopped, as the final runs measured it again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.bracket import users_interval
 from kneebench.analysis.estimate import estimate
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.knee_interval import users_interval
+from kneebench.analysis.wording import number_of_users
 from kneebench.records import Climb, Estimate, Knee, Latency, Rung
 
 PAST_PEAK = 0.02
@@ -39,30 +39,30 @@ def knee(climb: Climb) -> Knee | None:
 
 
 def knee_rung(climb: Climb) -> Rung | None:
-    """The rung that the climb itself measured at its knee: to plan the report by, never quoted as a result."""
-    return next((r for r in climb.of("scout", "bisection", "fixed") if r.users == climb.knee_users and not r.invalid), None)
+    """The rung that the climb itself measured at its knee: to plan the final runs by, never quoted as a result."""
+    return next((r for r in climb.of("search", "bisection", "fixed_load") if r.users == climb.knee_users and not r.invalid), None)
 
 
 def place(climb: Climb) -> str:
     """Where a climb's report was measured, for sentences: at a load that the plan fixed nothing is a knee."""
-    fixed = climb.of("fixed")
+    fixed = climb.of("fixed_load")
     return number_of_users(fixed[0].users) if fixed else "the knee"
 
 
 def quoted_rungs(climb: Climb) -> tuple[Rung, ...]:
     """The valid final runs; where a fixed load has none, its one rung, which is measured as they are."""
-    return tuple(r for r in climb.of("report") or climb.of("fixed") if not r.invalid)
+    return tuple(r for r in climb.of("final_run") or climb.of("fixed_load") if not r.invalid)
 
 
-def report_rungs(climb: Climb) -> tuple[Rung, ...]:
-    """The knee's valid rungs of the report, or the climb's own where the report is not made yet."""
+def final_rungs(climb: Climb) -> tuple[Rung, ...]:
+    """The knee's valid final runs, or the climb's own where there are no final runs yet."""
     found = quoted_rungs(climb)
     own = knee_rung(climb)
     return found or ((own,) if own else ())
 
 
 def metered(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
-    """A metered quantity over the knee's runs (`report_rungs`), as throughput is told; None where none of them measured it."""
+    """A metered quantity over the knee's runs (`final_rungs`), as throughput is told; None where none of them measured it."""
     values = [value for rung in rungs if (value := rung.quantity(quantity)) is not None]
     return estimate(values) if values else None
 
@@ -104,5 +104,5 @@ def _widened(latency: Estimate, users: Estimate) -> Estimate:
 
 
 def _peaked(climb: Climb) -> bool:
-    scouts = [r.tally.throughput_per_s for r in climb.of("scout") if not r.invalid]
-    return len(scouts) > 1 and scouts[-1] < (1 - PAST_PEAK) * max(scouts)
+    search_rungs = [r.tally.throughput_per_s for r in climb.of("search") if not r.invalid]
+    return len(search_rungs) > 1 and search_rungs[-1] < (1 - PAST_PEAK) * max(search_rungs)

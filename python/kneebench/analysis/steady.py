@@ -41,7 +41,7 @@ class Settled(NamedTuple):
     why: str
 
 
-class Drift(NamedTuple):
+class Trend(NamedTuple):
     """How far a straight line moves across a series, as a share of its mean, and the standard error of that."""
 
     share: float
@@ -82,7 +82,7 @@ def _judged(series: Sequence[float], last: int, name: str, limit: float) -> tupl
     if cut > before and _differ(series[cut:], series[before:], limit / 2):
         return cut, f"{name} became steady only after {cut} of {len(series)} s"
     seen = series[-max(last, SHORTEST) :]
-    cut, moved = min(cut, before), drift(seen)
+    cut, moved = min(cut, before), trend(seen)
     if abs(moved.share) > limit and abs(moved.share) > 2 * moved.error:
         return cut, f"{name} drift by {100 * moved.share:+.1f}% over the last {len(seen)} s (limit {100 * limit:.0f}%)"
     return cut, ""
@@ -134,21 +134,21 @@ def _mser_statistics(means: Sequence[float]) -> list[float]:
     return [max(0.0, q - s * s / k) / k**2 for k, (s, q) in enumerate(zip(sums, squares, strict=True), start=1)][::-1]
 
 
-def drift(series: Sequence[float]) -> Drift:
+def trend(series: Sequence[float]) -> Trend:
     """The move of a least-squares line from the first value to the last, over the mean; none for fewer than 3 values.
 
     Compare it with a limit only beyond twice its own standard error: of ten seconds that scatter by 5% the line moves by
     5% for no reason at all.
 
-    >>> drift([100.0, 101.0, 102.0, 103.0, 104.0])
-    Drift(share=0.0392156862745098, error=0.0)
+    >>> trend([100.0, 101.0, 102.0, 103.0, 104.0])
+    Trend(share=0.0392156862745098, error=0.0)
     """
     n, centre = len(series), fmean(series) if series else 0.0
     if n < 3 or centre == 0:
-        return Drift(0.0, 0.0)
+        return Trend(0.0, 0.0)
     line = linear_regression(range(n), series)
     residuals = [y - line.intercept - line.slope * x for x, y in enumerate(series)]
     squares = sum(r * r for r in residuals)
     # variance of the slope: residual variance / sum (x - mean x)^2, and the latter is n (n^2 - 1) / 12 for x = 0, 1 ... n - 1
     error = sqrt(squares / (n - 2) / (n * (n * n - 1) / 12)) * _widened(residuals, squares)
-    return Drift(line.slope * (n - 1) / centre, error * (n - 1) / abs(centre))
+    return Trend(line.slope * (n - 1) / centre, error * (n - 1) / abs(centre))

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from kneebench.brief import look
+from kneebench.brief import chart_theme
 from kneebench.brief.labels import CHARACTER, LINE, broken
-from kneebench.brief.reading import Reading
+from kneebench.brief.view_model import ViewModel
 
 NAMES = 170
 """Width of the names beside the bars; longer ones are broken."""
@@ -56,7 +56,7 @@ def whisker(value: float, high: float | None, frame: float) -> Whisker:
     return Whisker(high, high, None) if high <= frame else Whisker(frame, None, frame)
 
 
-def bars(reading: Reading, rows: list[Bar], title: str) -> dict[str, Any]:
+def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
     """The chart. A whisker that would reach beyond twice the longest bar's own is cut off at the frame, with an arrow."""
     import altair as alt
 
@@ -68,19 +68,19 @@ def bars(reading: Reading, rows: list[Bar], title: str) -> dict[str, Any]:
     room = CHARACTER * max(len(line) for lines in names.values() for line in lines)
     axis = alt.Axis(labelExpr=f"{json.dumps(names)}[datum.label]", labelLimit=0, labelFontSize=13, labelPadding=8, minExtent=room)
     y = alt.Y("name:N", sort=[row.name for row in rows], title=None, axis=axis)
-    colours = alt.Scale(domain=reading.names, range=reading.colours)
-    shared = look.chart([{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]).encode(y=y)
+    colours = alt.Scale(domain=view.names, range=view.colours)
+    shared = chart_theme.chart([{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]).encode(y=y)
     known = shared.transform_filter("isValid(datum.high)")
     drawn = alt.layer(
         shared.mark_bar(height=26, cornerRadiusEnd=2).encode(x=x, color=alt.Color("name:N", scale=colours, legend=None)),
-        known.mark_rule(color=look.INK, strokeWidth=1.5).encode(x="low:Q", x2="end:Q"),
-        known.mark_tick(color=look.INK, height=9).encode(x="low:Q"),
-        shared.transform_filter("isValid(datum.tip)").mark_tick(color=look.INK, height=9).encode(x="tip:Q"),
-        shared.transform_filter("isValid(datum.beyond)").mark_point(**look.ARROW, shape="triangle-right").encode(x="beyond:Q"),
+        known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(x="low:Q", x2="end:Q"),
+        known.mark_tick(color=chart_theme.INK, height=9).encode(x="low:Q"),
+        shared.transform_filter("isValid(datum.tip)").mark_tick(color=chart_theme.INK, height=9).encode(x="tip:Q"),
+        shared.transform_filter("isValid(datum.beyond)").mark_point(**chart_theme.ARROW, shape="triangle-right").encode(x="beyond:Q"),
         shared.mark_text(align="left", dx=9, fontSize=13).encode(x="end:Q", text="label:N"),
     )
     step = max(54 if len(rows) < 5 else 38, LINE * max(map(len, names.values())))
-    return look.specification(drawn.properties(width=look.WIDTH - 60, height={"step": step}))
+    return chart_theme.specification(drawn.properties(width=chart_theme.WIDTH - 60, height={"step": step}))
 
 
 def cut_off(rows: list[Bar]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kneebench.brief import look
+from kneebench.brief import chart_theme
 from kneebench.brief.section import Figure
 
 _ID = re.compile(r'(\bid="|url\(#|href="#)')
@@ -26,13 +26,13 @@ def png(figure: Figure, says: str, scale: float = 2) -> bytes:
     """The figure with its title, for a slide or a mail; `says` goes wherever the picture goes."""
     import vl_convert
 
-    title = {"text": _lines(f"{figure.number}  {figure.title}"), "anchor": "start", "fontSize": 14, "subtitle": says, "subtitleColor": look.FAINT}
+    title = {"text": _lines(f"{figure.number}  {figure.title}"), "anchor": "start", "fontSize": 14, "subtitle": says, "subtitleColor": chart_theme.FAINT}
     drawn: bytes = vl_convert.vegalite_to_png(_complete({**figure.spec, "title": title}), scale=scale)
     return drawn
 
 
 def _complete(spec: dict[str, Any]) -> dict[str, Any]:
-    return {**spec, "config": {**spec.get("config", {}), **look.config()}}
+    return {**spec, "config": {**spec.get("config", {}), **chart_theme.config()}}
 
 
 def _lines(text: str, longest: int = 62) -> list[str]:

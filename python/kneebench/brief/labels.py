@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kneebench.brief import look
+from kneebench.brief import chart_theme
 
 CHARACTER, LINE = 9.0, 17.0
 """Width of a bold character and height of a line at 13 pixels, in the widest font of the stack."""
@@ -77,7 +77,7 @@ def marks(chart: Any, label: Label, **colour: str) -> Any:
     """The label as a text of the chart, with a white rim that parts it from lines behind it."""
     text = {"fontWeight": "bold", "fontSize": 13, "align": label.align, "dx": label.dx, "dy": label.dy}
     rim = chart.mark_text(**text, stroke="white", strokeWidth=4, strokeJoin="round")
-    return rim + chart.mark_text(**text, **({"color": look.INK} | colour))
+    return rim + chart.mark_text(**text, **({"color": chart_theme.INK} | colour))
 
 
 def _candidates(text: str) -> Iterator[Label]:

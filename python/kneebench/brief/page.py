@@ -11,15 +11,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from kneebench.analysis.words import DERIVED
-from kneebench.brief import drawing, look, sections
-from kneebench.brief.reading import Reading
+from kneebench.analysis.wording import DERIVED
+from kneebench.brief import chart_theme, drawing, sections
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Results
-from kneebench.results.whole import write_text, write_whole
+from kneebench.results.atomic_write import write_atomically, write_text
 from kneebench.secrets import clean
 
-FORMAT = 1
+FORMAT = 2
 """Of the brief's JSON."""
 """On every brief: the workload's fair-use condition (methods: the workload)."""
 
@@ -28,29 +28,29 @@ class Brief:
     """A campaign's brief, from its results alone; unfinished campaigns have one too, which says what is missing."""
 
     def __init__(self, results: Results) -> None:
-        self.reading = Reading(results)
+        self.view = ViewModel(results)
 
     @property
     def title(self) -> str:
         """The campaign's finding."""
-        return self.reading.title
+        return self.view.title
 
     @property
     def subtitle(self) -> str:
         """The intervals behind the finding."""
-        return self.reading.subtitle
+        return self.view.subtitle
 
     @property
     def exit_code(self) -> int:
         """4 when a self-check failed, 3 when a rung is invalid or a storage has no usable figure, else 0 (errors.py)."""
-        return 4 if self.reading.failed else 3 if self.reading.invalid or self.reading.unanswered else 0
+        return 4 if self.view.failed else 3 if self.view.invalid or self.view.missing_figures else 0
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What the shelf has to say, in the order of the page."""
         parts = [import_module(f"{sections.__name__}.{module.name}") for module in pkgutil.iter_modules(sections.__path__)]
-        with look.untested():
-            made = [part.section(self.reading) for part in sorted(parts, key=lambda part: int(part.PLACE))]
+        with chart_theme.without_validation():
+            made = [part.section(self.view) for part in sorted(parts, key=lambda part: int(part.PLACE))]
         return tuple(section for section in made if section)
 
     @property
@@ -78,7 +78,7 @@ class Brief:
         shelf = Environment(loader=PackageLoader("kneebench.brief", "."), autoescape=True, undefined=StrictUndefined)
         shelf.trim_blocks = shelf.lstrip_blocks = shelf.keep_trailing_newline = True
         style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
-        return shelf.get_template("page.html.j2").render(brief=self, reading=self.reading, style=style, derived=DERIVED, svg=drawing.svg)
+        return shelf.get_template("page.html.j2").render(brief=self, view=self.view, style=style, derived=DERIVED, svg=drawing.svg)
 
     def figures(self, folder: Path) -> list[Path]:
         """Write every figure as PNG, its title within; their paths."""
@@ -86,31 +86,31 @@ class Brief:
         return [self._figure(figure, folder / f"{figure.name}.png") for section in self.sections for figure in section.figures]
 
     def _figure(self, figure: Figure, path: Path) -> Path:
-        drawn = drawing.png(figure, f"Simulated. {DERIVED}" if self.reading.campaign.simulated else DERIVED)
-        write_whole(path, lambda part: _keep(part, drawn))
+        drawn = drawing.png(figure, f"Simulated. {DERIVED}" if self.view.campaign.simulated else DERIVED)
+        write_atomically(path, lambda part: _keep(part, drawn))
         return path
 
     def document(self) -> dict[str, Any]:
         """The brief for programs: SI units, estimates with their intervals, no histograms."""
-        reading = self.reading
+        view = self.view
         return {
             "format": FORMAT,
             "title": self.title,
             "subtitle": self.subtitle,
-            "disturbances": list(reading.disturbances),
+            "disturbances": list(view.disturbances),
             "derived": DERIVED,
             "exit_code": self.exit_code,
-            "finished": reading.results.finished,
-            "campaign": clean(reading.campaign.model_dump(mode="json")),
-            "failed_checks": [{"where": one.where, **one.check.model_dump(mode="json")} for one in reading.failed],
-            "invalid_rungs": [rung.order.key for rung in reading.invalid],
-            "without_figure": {one.cell.id: one.sentence for one in reading.unanswered},
-            "knees": {cell: knee.model_dump(mode="json", exclude={"latency"}) for cell, knee in reading.knees.items()},
-            "at_one_rate": {cell: _at_one_rate(one) for cell, one in reading.at_one_rate.items()},
-            "comparisons": [one.model_dump(mode="json") for one in reading.comparisons],
-            "bottlenecks": {cell: one.model_dump(mode="json") for cell, one in reading.bottlenecks.items()},
-            "verdicts": {climb.cell.id: [v.model_dump(mode="json") for v in climb.verdicts] for climb in reading.climbs},
-            "rungs": [_rung(rung) for climb in reading.climbs for rung in climb.rungs],
+            "finished": view.results.finished,
+            "campaign": clean(view.campaign.model_dump(mode="json")),
+            "failed_checks": [{"where": one.where, **one.check.model_dump(mode="json")} for one in view.failed],
+            "invalid_rungs": [rung.order.key for rung in view.invalid],
+            "without_figure": {one.cell.id: one.sentence for one in view.missing_figures},
+            "knees": {cell: knee.model_dump(mode="json", exclude={"latency"}) for cell, knee in view.knees.items()},
+            "fixed_rate": {cell: _fixed_rate(one) for cell, one in view.fixed_rate_latency.items()},
+            "comparisons": [one.model_dump(mode="json") for one in view.comparisons],
+            "bottlenecks": {cell: one.model_dump(mode="json") for cell, one in view.bottlenecks.items()},
+            "stop_results": {climb.cell.id: [v.model_dump(mode="json") for v in climb.stop_results] for climb in view.climbs},
+            "rungs": [_rung(rung) for climb in view.climbs for rung in climb.rungs],
             "sections": [section.model_dump(mode="json") for section in self.sections],
         }
 
@@ -123,7 +123,7 @@ def _keep(part: Path, drawn: bytes) -> None:
     part.write_bytes(drawn)
 
 
-def _at_one_rate(one: Any) -> dict[str, Any]:
+def _fixed_rate(one: Any) -> dict[str, Any]:
     plain = one._asdict()
     return {**plain, "mean_s": one.mean_s.model_dump(mode="json"), "p999_s": one.p999_s.model_dump(mode="json")}
 

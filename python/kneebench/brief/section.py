@@ -51,7 +51,7 @@ class Number(Record):
     words: bool = False
 
 
-class Verdict(Record):
+class StopReason(Record):
     """What is said of one storage; its colour is the one it has in every figure."""
 
     name: str
@@ -67,7 +67,7 @@ class Section(Record):
     title: str
     sentences: tuple[str, ...] = ()
     numbers: tuple[Number, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
+    stop_reasons: tuple[StopReason, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     code: tuple[str, ...] = ()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kneebench.commands.options import CAMPAIGNS, CampaignName, Json, Root
-from kneebench.commands.printing import say, show_json, show_parts
-from kneebench.commands.written import write
+from kneebench.commands.output import write
+from kneebench.commands.printing import print_line, show_json, show_parts
 
 if TYPE_CHECKING:
     from kneebench.records import Results
@@ -34,7 +34,7 @@ def list_campaigns(root: Root = CAMPAIGNS, as_json: Json = False) -> None:
         show_parts(*tables.campaigns(found))
     else:
         where = f"{root}" if root.is_dir() else f"{root} (no such folder)"
-        say(f"no campaigns in {where}; `kneebench run` creates one")
+        print_line(f"no campaigns in {where}; `kneebench run` creates one")
 
 
 def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
@@ -64,13 +64,13 @@ def compare(a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: J
     Example:
       kneebench compare before after
     """
-    from kneebench.analysis.disturbance import headline
-    from kneebench.results import across, differences
+    from kneebench.analysis.disturbance import disturbances
+    from kneebench.results import compare_campaigns, differences
     from kneebench.screen.compared import document, printed
 
     both = [_load(a, root), _load(b, root)]
-    found, differing = across(both), differences(*both)
-    disturbed = [f"{one.campaign.id}: {sentence}" for one in both for sentence in headline(one)]
+    found, differing = compare_campaigns(both), differences(*both)
+    disturbed = [f"{one.campaign.id}: {sentence}" for one in both for sentence in disturbances(one)]
     if as_json:
         show_json(document(found, differing, disturbed))
     else:
@@ -91,7 +91,7 @@ def write_brief(
       kneebench brief 2025-06-01-what-does-this-storage-buy
       kneebench brief ./copied/campaign --out brief.json
     """
-    say(str(write(_load(campaign, root), out)))
+    print_line(str(write(_load(campaign, root), out)))
 
 
 def _load(name: str, root: Path) -> Results:

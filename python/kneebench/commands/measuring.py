@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kneebench.commands.asked import asked_once, asked_plan
 from kneebench.commands.options import CAMPAIGNS, Json, PlanFile
-from kneebench.commands.printing import say, show_json, show_json_line, show_parts
+from kneebench.commands.output import write
+from kneebench.commands.plan_selection import selected_plan, single_load
+from kneebench.commands.printing import print_line, show_json, show_json_line, show_parts
 from kneebench.commands.resuming import Resumable
-from kneebench.commands.written import write
 
 if TYPE_CHECKING:
     from kneebench.plan import Plan
@@ -51,14 +51,14 @@ def run(
     from kneebench.screen.watching import watching
 
     _clean()
-    asked = asked_plan(plan, None if fresh else out, asked_once(users, window), brief=brief)
-    _write_missing_brief(asked, out, wanted=brief and not fresh, as_json=as_json)
-    expecting = expected(asked, host())
-    _ask(expecting.total_s, yes or as_json)
+    selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
+    _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
+    expecting = expected(selected, host())
+    _confirm(expecting.total_s, yes or as_json)
     with Resumable() as resumable:
-        with watching(asked, expecting, as_json=as_json) as watch:
-            results = campaign.run(asked, out, resumable.watcher(watch), fresh, brief)
-        _tell(results, brief, as_json)
+        with watching(selected, expecting, as_json=as_json) as watch:
+            results = campaign.run(selected, out, resumable.watcher(watch), fresh, brief)
+        _print_results(results, brief, as_json)
 
 
 def check(plan: PlanFile = None, as_json: Json = False) -> None:
@@ -73,13 +73,13 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
     Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused.
     """
     from kneebench import catalogue
-    from kneebench.findings import findings, load_now
     from kneebench.lab.journal import Journal
+    from kneebench.preflight import load_now, preflight_checks
 
-    asked, journal = asked_plan(plan, CAMPAIGNS), Journal()
-    found = findings(asked, catalogue.engine(asked, journal), journal)
-    if not asked.simulated:
-        found = (*found, load_now(asked))
+    selected, journal = selected_plan(plan, CAMPAIGNS), Journal()
+    found = preflight_checks(selected, catalogue.engine(selected, journal), journal)
+    if not selected.simulated:
+        found = (*found, load_now(selected))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:
@@ -100,11 +100,11 @@ def clean() -> None:
     from kneebench.lab.journal import Journal
 
     journal = Journal()
-    undone = journal.clean(lambda event: say(event.doing, err=True) if event.kind == "warning" else None)
+    undone = journal.clean(lambda event: print_line(event.doing, err=True) if event.kind == "warning" else None)
     for entry in undone:
-        say(f"removed: {entry.what}" + (f" ({entry.path})" if entry.path else f" (process {entry.pid})"))
+        print_line(f"removed: {entry.what}" + (f" ({entry.path})" if entry.path else f" (process {entry.pid})"))
     if not undone and not journal.leftovers() and not journal.damaged():
-        say("nothing to clean up")
+        print_line("nothing to clean up")
 
 
 def components(as_json: Json = False) -> None:
@@ -120,30 +120,30 @@ def components(as_json: Json = False) -> None:
         show_json({shelf: names(shelf) for shelf in SHELVES})
         return
     for shelf in SHELVES:
-        say(f"{shelf + 's':10} {', '.join(names(shelf))}")
+        print_line(f"{shelf + 's':10} {', '.join(names(shelf))}")
 
 
 def _clean() -> None:
     """Before the default plan is sized by what is free: what a killed run left takes the disk and the memory."""
     from kneebench.lab.journal import Journal
 
-    Journal().clean(lambda event: say(event.doing, err=True))
+    Journal().clean(lambda event: print_line(event.doing, err=True))
 
 
-def _write_missing_brief(asked: Plan, out: Path, *, wanted: bool, as_json: bool) -> None:
+def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bool) -> None:
     """Where the newest campaign of this plan is finished and only its brief was interrupted: write that, and leave."""
     from kneebench.lab.host import host
     from kneebench.results import Store, load
     from kneebench.results.store import find_unfinished, is_finished
 
-    found = find_unfinished(out, asked, host(asked.paths), brief=True) if wanted else None
+    found = find_unfinished(out, selected, host(selected.paths), brief=True) if wanted else None
     if found and is_finished(found):
         typer.echo(f"{found} is finished; writing its missing brief. To measure again, use --fresh", err=True)
         with Store.open(found):
-            _tell(load(found), True, as_json)
+            _print_results(load(found), True, as_json)
 
 
-def _ask(expected_s: float, sure: bool) -> None:
+def _confirm(expected_s: float, sure: bool) -> None:
     """Before more than an hour, where somebody can answer."""
     from kneebench.screen.progress import left
 
@@ -151,7 +151,7 @@ def _ask(expected_s: float, sure: bool) -> None:
         typer.confirm(f"About {left(expected_s)}. Start?", default=False, abort=True, err=True)
 
 
-def _tell(results: Results, brief: bool, as_json: bool) -> NoReturn:
+def _print_results(results: Results, brief: bool, as_json: bool) -> NoReturn:
     """The answer first, then the brief: should that fail, what was measured has been told."""
     from kneebench.outcome import exit_code
     from kneebench.screen.summary import printed, results_json
@@ -161,7 +161,7 @@ def _tell(results: Results, brief: bool, as_json: bool) -> NoReturn:
         show_json_line({"kind": "result", "doing": "finished", "brief": path, "data": results_json(results)})
     else:
         show_parts(*printed(results))
-        say(f"\nresults: {results.folder}")
+        print_line(f"\nresults: {results.folder}")
         if brief:
-            say(f"brief:   {write(results)}")
+            print_line(f"brief:   {write(results)}")
     raise typer.Exit(exit_code(results))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kneebench.commands.asked import asked_plan
+from kneebench.commands.plan_selection import selected_plan
 from kneebench.commands.printing import show_json
 
 
@@ -19,7 +19,7 @@ def default() -> None:
     """
     from kneebench.plan.writer import to_toml
 
-    typer.echo(to_toml(asked_plan(None)), nl=False)
+    typer.echo(to_toml(selected_plan(None)), nl=False)
 
 
 def preset(name: Annotated[str, typer.Argument(help="quick, server, cloud, running or simulated.", show_default=False)]) -> None:
@@ -41,6 +41,6 @@ def schema() -> None:
     Example:
       kneebench plan schema > plan.schema.json
     """
-    from kneebench.plan.schema import plan_schema
+    from kneebench.plan.json_schema import plan_schema
 
     show_json(plan_schema())

@@ -9,7 +9,7 @@ import typer
 from kneebench.visible import visible
 
 
-def say(text: str, *, err: bool = False) -> None:
+def print_line(text: str, *, err: bool = False) -> None:
     """Print a line; what it holds of plans and results reaches the terminal without control characters."""
     typer.echo(visible(text), err=err)
 
@@ -32,11 +32,11 @@ def show_json(document: Any) -> None:
     """Print one JSON document, to be read by people too."""
     import json
 
-    say(json.dumps(document, indent=2, ensure_ascii=False))
+    print_line(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def show_json_line(document: Any) -> None:
     """Print one JSON document on one line."""
     import json
 
-    say(json.dumps(document, ensure_ascii=False))
+    print_line(json.dumps(document, ensure_ascii=False))

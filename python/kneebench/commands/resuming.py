@@ -30,16 +30,16 @@ class Resumable:
     def watcher(self, watch: Watch) -> Watch:
         """`watch`, which learns nothing new by it."""
 
-        def hear(event: Event) -> None:
+        def receive(event: Event) -> None:
             if "folder" in event.data:
                 self._folder = Path(str(event.data["folder"]))
             watch(event)
 
-        return hear
+        return receive
 
 
 def _sentence(folder: Path) -> str:
-    from kneebench.results.reading import rung_files
+    from kneebench.results.campaign_reader import rung_files
 
     rungs = len(rung_files(folder))
     saved = f"{rungs} rung{'' if rungs == 1 else 's'} saved in {folder}."

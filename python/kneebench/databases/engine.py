@@ -37,7 +37,7 @@ class Server(Protocol):
         ...
 
     def sum_next_order_ids(self) -> int:
-        """sum D_NEXT_O_ID, to be compared with the client's New-Orders, idle to idle."""
+        """sum D_NEXT_O_ID, to be compared with the load generator's New-Orders, idle to idle."""
         ...
 
     def transaction_counts(self) -> tuple[int, int]:
@@ -60,7 +60,7 @@ class Server(Protocol):
         """Start a checkpoint and wait for its end."""
         ...
 
-    def to_be_let_in(self, code: str, message: str) -> str:
+    def connection_hint(self, code: str, message: str) -> str:
         """What to do about the error by which it refused connections: its code (empty if it has none) and its message."""
         ...
 
@@ -95,5 +95,5 @@ class Engine(Protocol):
 
     def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> AbstractContextManager[Server]:
         """A server on the cell's storage, restored, started and cold; stopped and removed at the end. `repeat` says what for: 0 the climb,
-        or the report's repeat of that number."""
+        or the final run of that number."""
         ...

@@ -1,7 +1,7 @@
-"""One climb: users are added until a stop fires; one bisection finds the knee more closely; the first rung again shows drift.
+"""One climb: users are added until a stop fires, one bisection narrows down the knee, and a repeat of the first rung shows drift.
 
-A generator: it yields orders and is sent rungs, so it neither measures nor waits, and a campaign that was killed goes on by
-sending it the rungs that are kept. The same rungs always give the same orders.
+A generator: it yields orders and is sent rungs, so it neither measures nor waits. A killed campaign is resumed by sending it
+the saved rungs. The same rungs always give the same orders.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, TypeVar
 
-from kneebench.analysis.bottleneck import CLIENT_BUSY
+from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
 from kneebench.analysis.elasticity import elasticity
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.ladder import steps, stops
 from kneebench.ladder.stops import saturation
 from kneebench.ladder.warming import warmed
 from kneebench.plan.plan import Ladder
-from kneebench.records import Cell, Climb, Order, Phase, Rung, Verdict
+from kneebench.records import Cell, Climb, Order, Phase, Rung, StopResult
 
 Climbing = Generator[Order, Rung, Climb]
 Followed = TypeVar("Followed")
 
 
-class Place(NamedTuple):
-    """Where on the scouting rungs the knee is: `at` is its index, below 0 where not even the first rung passed."""
+class KneePosition(NamedTuple):
+    """Position of the knee among the search rungs: `at` is its index, below 0 if not even the first rung passed."""
 
     at: int
     stop: str
@@ -32,11 +32,13 @@ class Place(NamedTuple):
 def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     """Yield the orders of a climb on one cell, be sent a rung for each, return the climb.
 
-    First a rung with many users, which warms the database and is not judged ("warm_up"). Scouting rungs from the plan's first number of
-    users, or the database's cores where that is 0, each `ladder.step` times the one before, until a stop fires; then one rung between the
-    knee and the one after it; then the first again ("drift"). An invalid rung ends the climb at once: something else than the database was
-    measured, mostly the load generator. A climb that warmed the database as it went is made once more (`ladder.climb_again`).
-    `ladder.users` as one number is one rung of that many users ("fixed").
+    The first rung has many users: it warms the database and is not judged ("warm_up"). Search rungs start at the plan's first
+    number of users, or at the number of database cores if that is 0; each has `ladder.step` times the users of the one before,
+    until a stop fires. One rung between the knee and the next rung follows, then the first rung again ("drift_check").
+
+    An invalid rung ends the climb at once: it did not measure the database, but mostly the load generator. A climb during which
+    the database was still warming is repeated once (`ladder.climb_again`). With one number as `ladder.users` the climb is one
+    rung of that many users ("fixed_load").
     """
     if isinstance(ladder.users, int):
         return (yield from _fixed(cell, ladder, ladder.users))
@@ -46,12 +48,12 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     why = warmed(climbed, ladder.budget) if ladder.climb_again else None
     if why:
         again = yield from _once(cell, ladder, users, 1)
-        climbed = again.model_copy(update={"verdicts": (*again.verdicts, why)})
+        climbed = again.model_copy(update={"stop_results": (*again.stop_results, why)})
     return climbed.model_copy(update={"rungs": (*warm_up, *climbed.rungs)})
 
 
 def followed(steps: Generator[Order, Rung, Followed], measured: Callable[[Order], Rung]) -> Followed:
-    """What comes of measuring every order: of a climb's the climb."""
+    """The result of `steps` when every order is measured: for a climb, the Climb."""
     try:
         order = next(steps)
         while True:
@@ -68,99 +70,99 @@ def _warm_up(cell: Cell, users: int | None) -> Generator[Order, Rung, tuple[Rung
 
 def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:
     """The climb from its first rung to that rung again."""
-    scouts, invalid = yield from _scout(cell, ladder, users, repeat)
-    verdicts = _judged(scouts, ladder) if scouts else ()
+    search_rungs, invalid = yield from _search(cell, ladder, users, repeat)
+    stop_results = _judged(search_rungs, ladder) if search_rungs else ()
     if invalid:
-        return _ended_invalid(cell, scouts, invalid, verdicts)
-    place = _place(scouts, ladder, verdicts)
-    if place.at < 0:
-        return Climb(cell=cell, rungs=tuple(scouts), verdicts=verdicts, stopped_by=place.stop)
-    middle = yield from _bisect(cell, scouts, place, repeat)
-    last = yield _order(cell, "drift", scouts[0].users, repeat)
-    knee, bracket = _refined(scouts, place.at, middle, ladder)
-    rungs = (*scouts, *([middle] if middle else []), last)
-    return Climb(cell=cell, rungs=rungs, verdicts=verdicts, stopped_by=place.stop, knee_users=knee, bracket=bracket)
+        return _ended_invalid(cell, search_rungs, invalid, stop_results)
+    position = _knee_position(search_rungs, ladder, stop_results)
+    if position.at < 0:
+        return Climb(cell=cell, rungs=tuple(search_rungs), stop_results=stop_results, stopped_by=position.stop)
+    middle = yield from _bisect(cell, search_rungs, position, repeat)
+    last = yield _order(cell, "drift_check", search_rungs[0].users, repeat)
+    knee, bracket = _refined(search_rungs, position.at, middle, ladder)
+    rungs = (*search_rungs, *([middle] if middle else []), last)
+    return Climb(cell=cell, rungs=rungs, stop_results=stop_results, stopped_by=position.stop, knee_users=knee, bracket=bracket)
 
 
 def _order(cell: Cell, phase: Phase, users: int, repeat: int = 0) -> Order:
     return Order(cell=cell.id, phase=phase, users=users, repeat=repeat)
 
 
-def _scout(cell: Cell, ladder: Ladder, bounds: tuple[int, int], repeat: int) -> Generator[Order, Rung, tuple[list[Rung], Rung | None]]:
-    """The scouting rungs up to the one where a stop fired, and the invalid one that ended them if any."""
-    scouts: list[Rung] = []
+def _search(cell: Cell, ladder: Ladder, bounds: tuple[int, int], repeat: int) -> Generator[Order, Rung, tuple[list[Rung], Rung | None]]:
+    """The search rungs up to the one where a stop fired, and the invalid one that ended them if any."""
+    search_rungs: list[Rung] = []
     users, last = bounds
     while True:
-        rung = yield _order(cell, "scout", users, repeat)
+        rung = yield _order(cell, "search", users, repeat)
         if rung.invalid:
-            return scouts, rung
-        scouts.append(rung)
-        if any(v.fired for v in _judged(scouts, ladder)):
-            return scouts, None
+            return search_rungs, rung
+        search_rungs.append(rung)
+        if any(v.fired for v in _judged(search_rungs, ladder)):
+            return search_rungs, None
         users = steps.following(users, ladder.step, last)
 
 
-def _judged(rungs: Sequence[Rung], ladder: Ladder, *, but: Sequence[str] = ()) -> tuple[Verdict, ...]:
+def _judged(rungs: Sequence[Rung], ladder: Ladder, *, but: Sequence[str] = ()) -> tuple[StopResult, ...]:
     """What every stop on the shelf says, those that fired first."""
     found = [stops.find(name).judge(rungs, stops.limits(name, ladder)) for name in stops.names() if name not in but]
     return tuple(sorted(found, key=lambda v: not v.fired))
 
 
-def _place(scouts: Sequence[Rung], ladder: Ladder, verdicts: Sequence[Verdict]) -> Place:
+def _knee_position(search_rungs: Sequence[Rung], ladder: Ladder, stop_results: Sequence[StopResult]) -> KneePosition:
     """The lowest knee of the stops that fired. The budget only tells that one was not found: it yields to any other."""
-    fired = [v.stop for v in verdicts if v.fired]
+    fired = [v.stop for v in stop_results if v.fired]
     named = [name for name in fired if name != "budget"] or fired
-    return min(Place(len(scouts) - 1 - stops.find(name).beyond(scouts, stops.limits(name, ladder)), name) for name in named)
+    return min(KneePosition(len(search_rungs) - 1 - stops.find(name).beyond(search_rungs, stops.limits(name, ladder)), name) for name in named)
 
 
-def _bisect(cell: Cell, scouts: Sequence[Rung], place: Place, repeat: int) -> Generator[Order, Rung, Rung | None]:
+def _bisect(cell: Cell, search_rungs: Sequence[Rung], position: KneePosition, repeat: int) -> Generator[Order, Rung, Rung | None]:
     """One more rung between the knee and the rung after it, where there is one and users between them."""
-    if place.at + 1 >= len(scouts):
+    if position.at + 1 >= len(search_rungs):
         return None
-    users = steps.between(scouts[place.at].users, scouts[place.at + 1].users)
+    users = steps.between(search_rungs[position.at].users, search_rungs[position.at + 1].users)
     return (yield _order(cell, "bisection", users, repeat)) if users else None
 
 
-def _refined(scouts: Sequence[Rung], at: int, middle: Rung | None, ladder: Ladder) -> tuple[int, tuple[int, int]]:
+def _refined(search_rungs: Sequence[Rung], at: int, middle: Rung | None, ladder: Ladder) -> tuple[int, tuple[int, int]]:
     """(the knee's users, the users between which it lies). The middle is the knee if throughput grew up to it and nothing fires on it.
 
     Where growth ends between two rungs, the one it still reached may lie on either side of the bend: the bracket goes from the
     rung before the knee to the one after it.
     """
-    below = scouts[max(0, at - 1)].users
-    above = scouts[min(len(scouts) - 1, at + 1)].users
-    knee = scouts[at]
+    below = search_rungs[max(0, at - 1)].users
+    above = search_rungs[min(len(search_rungs) - 1, at + 1)].users
+    knee = search_rungs[at]
     if middle is None or middle.invalid:
         return knee.users, (below, above)
     grew = elasticity(knee, middle) >= ladder.stops.plateau.elasticity
-    if grew and not any(v.fired for v in _judged([*scouts[: at + 1], middle], ladder, but=("budget",))):
+    if grew and not any(v.fired for v in _judged([*search_rungs[: at + 1], middle], ladder, but=("budget",))):
         return middle.users, (knee.users, above)
     return knee.users, (below, middle.users)
 
 
-def _ended_invalid(cell: Cell, scouts: Sequence[Rung], invalid: Rung, verdicts: Sequence[Verdict]) -> Climb:
+def _ended_invalid(cell: Cell, search_rungs: Sequence[Rung], invalid: Rung, stop_results: Sequence[StopResult]) -> Climb:
     """The climb up to the invalid rung; the last valid one stands in for a knee that was not reached."""
-    client = (invalid.quantity("client.busy") or 0.0) > CLIENT_BUSY
-    stop, why = ("client", "Load generator bottleneck") if client else ("invalid", "Invalid rung")
-    after = "The fixed load was not measured" if invalid.order.phase == "fixed" else "The climb ended there; the true knee may be higher"
-    said = f"{why} at {number_of_users(invalid.users)}: {invalid.invalid}. {after}"
-    verdict = Verdict(stop=stop, fired=True, seen=invalid.invalid, limit="a valid rung", sentence=said)
-    knee = scouts[-1].users if scouts else None
-    bracket = (scouts[max(0, len(scouts) - 2)].users, invalid.users) if scouts else None
-    return Climb(cell=cell, rungs=(*scouts, invalid), verdicts=(verdict, *verdicts), stopped_by=stop, knee_users=knee, bracket=bracket)
+    generator = (invalid.quantity("load_generator.busy") or 0.0) > LOAD_GENERATOR_BUSY
+    stop, why = ("load_generator", "Load generator bottleneck") if generator else ("invalid", "Invalid rung")
+    after = "The fixed load was not measured" if invalid.order.phase == "fixed_load" else "The climb ended there; the true knee may be higher"
+    sentence = f"{why} at {number_of_users(invalid.users)}: {invalid.invalid}. {after}"
+    result = StopResult(stop=stop, fired=True, seen=invalid.invalid, limit="a valid rung", sentence=sentence)
+    knee = search_rungs[-1].users if search_rungs else None
+    bracket = (search_rungs[max(0, len(search_rungs) - 2)].users, invalid.users) if search_rungs else None
+    return Climb(cell=cell, rungs=(*search_rungs, invalid), stop_results=(result, *stop_results), stopped_by=stop, knee_users=knee, bracket=bracket)
 
 
 def _fixed(cell: Cell, ladder: Ladder, users: int) -> Climbing:
     """One rung at the plan's load; how busy the database's cores were is the control that every cell is checked by."""
-    rung = yield _order(cell, "fixed", users)
+    rung = yield _order(cell, "fixed_load", users)
     if rung.invalid:
         return _ended_invalid(cell, [], rung, ())
     load = number_of_users(users)
-    said = f"Fixed load of {load}, not a knee; {saturation.seen(rung)}"
-    fixed = Verdict(stop="fixed", fired=True, seen=load, limit=load, sentence=said)
+    sentence = f"Fixed load of {load}, not a knee; {saturation.seen(rung)}"
+    fixed = StopResult(stop="fixed_load", fired=True, seen=load, limit=load, sentence=sentence)
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
     failed = any(v.fired and v.stop == "errors" for v in others)
     return Climb(
-        cell=cell, rungs=(rung,), verdicts=(fixed, *others), stopped_by="errors" if failed else "fixed",
+        cell=cell, rungs=(rung,), stop_results=(fixed, *others), stopped_by="errors" if failed else "fixed_load",
         knee_users=None if failed else users, bracket=None if failed else (users, users),
     )  # fmt: skip

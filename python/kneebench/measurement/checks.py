@@ -1,4 +1,4 @@
-"""The self-checks of a rung: what the client counted against what the database counted, and both against arithmetic.
+"""The self-checks of a rung: the load generator's counts against the database's, and both against arithmetic.
 
 Those "idle to idle" compare the state before the first user connected with the state after the last one left, and are exact.
 Sources: methods, sections 1 and 4; Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961.
@@ -40,7 +40,7 @@ def rise(before: Idle, after: Idle) -> Idle:
     return Idle(*(b - a for a, b in zip(before, after, strict=True)))
 
 
-class Evidence(NamedTuple):
+class CheckInput(NamedTuple):
     """What a rung is checked by. `scans`: sequential scans by table over the whole rung; None where the server does not tell.
     `tpm`: see `counted_by_the_database`."""
 
@@ -53,13 +53,13 @@ class Evidence(NamedTuple):
     scans: Mapping[str, float] | None
 
 
-def checks(seen: Evidence) -> tuple[Check, ...]:
+def checks(seen: CheckInput) -> tuple[Check, ...]:
     """All that apply to this rung."""
     found = (identity(seen), new_orders(seen), rollbacks(seen), ratio(seen), little(seen), scans(seen), overflow(seen), unstarted(seen))
     return tuple(check for check in found if check)
 
 
-def identity(seen: Evidence) -> Check:
+def identity(seen: CheckInput) -> Check:
     """started = committed + rolled_back + failed + unknown, for each transaction, idle to idle."""
     broken = [name for name, t in seen.tally.transactions.items() if t.whole.started != _ended(t.whole)]
     whole = seen.tally.whole
@@ -73,7 +73,7 @@ def _ended(counts: Counts) -> int:
     return counts.committed + counts.rolled_back + counts.failed + counts.unknown
 
 
-def new_orders(seen: Evidence) -> Check:
+def new_orders(seen: CheckInput) -> Check:
     """Committed New-Orders = increase of sum D_NEXT_O_ID, idle to idle; more by at most those whose answer was lost."""
     whole = seen.tally.transactions["new_order"].whole
     rise = seen.after.next_order_ids - seen.before.next_order_ids
@@ -84,7 +84,7 @@ def new_orders(seen: Evidence) -> Check:
     return Check(name="new_orders", passed=passed, seen=f"{rise - whole.committed:+,}", limit=f"0 to {whole.unknown:,}", sentence=sentence)
 
 
-def rollbacks(seen: Evidence) -> Check:
+def rollbacks(seen: CheckInput) -> Check:
     """The database's rollbacks = those by design + tries that were retried + failed ones, idle to idle; more by at most the unknown."""
     whole = seen.tally.whole
     retried = _retried(seen.tally)
@@ -111,7 +111,7 @@ def counted_by_the_database(tally: Tally, before: Idle, after: Idle) -> float:
     return 60 * tally.throughput_per_s * (counted - sessions) / started
 
 
-def ratio(seen: Evidence) -> Check | None:
+def ratio(seen: CheckInput) -> Check | None:
     """TPM / NOPM against the mix: 100 / (45 x 0.99) = 2.2447 (spec), 23 / (10 x 0.99) = 2.3232 (hammerdb). The limit is `SURE`
     standard deviations of the mix, the retries that the database counts besides, and what failed, had it all been New-Orders."""
     nopm, whole = seen.tally.nopm, seen.tally.whole
@@ -148,7 +148,7 @@ def new_order_scatter(profile: str, transactions: int, users: int) -> float:
     return min(independent, sqrt(2 * users * half_a_deck + drawn * COMMITTED_NEW_ORDERS * (1 - COMMITTED_NEW_ORDERS)) / committed)
 
 
-def little(seen: Evidence) -> Check | None:
+def little(seen: CheckInput) -> Check | None:
     """In a closed loop without think times every user is always in a transaction: users / throughput = mean latency and the
     load generator's own delay, which no latency includes.
 
@@ -172,7 +172,7 @@ def little(seen: Evidence) -> Check | None:
     return Check(name="little", passed=abs(off) <= limit, seen=f"{100 * off:+.2f}%", limit=f"{100 * limit:.2g}%", sentence=sentence)
 
 
-def scans(seen: Evidence) -> Check | None:
+def scans(seen: CheckInput) -> Check | None:
     """No sequential scan of a large table: a plan that flips makes a run several times too slow without any other sign."""
     if seen.scans is None:
         return None
@@ -182,7 +182,7 @@ def scans(seen: Evidence) -> Check | None:
     return Check(name="sequential_scans", passed=not scanned, seen=what, limit="none", sentence=sentence)
 
 
-def overflow(seen: Evidence) -> Check:
+def overflow(seen: CheckInput) -> Check:
     """No latency beyond the histogram's hour."""
     beyond = sum(latency.overflow for latency in (seen.tally.latency, seen.tally.wait) if latency)
     return Check(
@@ -190,7 +190,7 @@ def overflow(seen: Evidence) -> Check:
     )
 
 
-def unstarted(seen: Evidence) -> Check | None:
+def unstarted(seen: CheckInput) -> Check | None:
     """Open loop: all that was due in the window was started; what never was would be missing from the latencies."""
     if not seen.order.rate_per_s:
         return None

@@ -17,22 +17,23 @@ from kneebench.analysis import disturbance
 from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
-from kneebench.measurement.checks import Evidence, Idle, checks, counted_by_the_database, rise, warehouses_note
-from kneebench.measurement.logbook import Logbook
-from kneebench.measurement.meters import Site, open_meters
-from kneebench.measurement.special import special
+from kneebench.measurement.checks import CheckInput, Idle, checks, counted_by_the_database, rise, warehouses_note
+from kneebench.measurement.derived_metrics import derived_metrics
+from kneebench.measurement.meters import open_meters
+from kneebench.measurement.meters.meter import MeterContext
+from kneebench.measurement.rung_runner import RungRunner, described, losses_reported
+from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import Values, series, summaries, window
-from kneebench.measurement.underway import UnderWay, described, losses_told
 from kneebench.measurement.validity import disturbed, invalid, refuse_starved
 from kneebench.measurement.warm_up import Held, Schedule, WarmedUp, hold_window, schedule, warm_up
 from kneebench.plan import Plan
 from kneebench.records import Counted, Order, Rung, Second, Series, Tally, Watch
-from kneebench.workload import generator_spec, running
+from kneebench.workload import generator_spec, running_load
 
 
-class Measured(NamedTuple):
-    """A rung and the courses it was made from. `disturbed`: what from outside made it invalid, and may not come again."""
+class MeasuredRung(NamedTuple):
+    """A rung with its series and seconds. `disturbed`: the outside disturbance that made it invalid and may not recur."""
 
     rung: Rung
     series: tuple[Series, ...]
@@ -40,19 +41,19 @@ class Measured(NamedTuple):
     disturbed: str = ""
 
 
-class Seen(NamedTuple):
-    """What was seen from go to stop."""
+class LoadRecord(NamedTuple):
+    """Record of a rung's load, from go to stop."""
 
     tally: Tally
     warmed: WarmedUp
     held: Held
     warm_up_s: float
-    logbook: Logbook
+    sampler: Sampler
     read: Sequence[Values]
     seconds: tuple[Second, ...]
 
 
-def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], watch: Watch, *, cold: bool = False) -> Measured:
+def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], watch: Watch, *, cold: bool = False) -> MeasuredRung:
     """Measure one rung; `cold` where it is the first on a restored database, which takes longer to warm.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
@@ -60,21 +61,21 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     times = schedule(order, plan.ladder, server.settings, cold=cold)
-    with losses_told(server, described(order)):
+    with losses_reported(server, described(order)):
         before = _idle(server)
         generator = server.load_generator(generator_spec(plan, order))
         _connect(generator, order, server)
-        logbook = Logbook(open_meters(plan.meters, Site(server, storage_paths), plan.simulated), server.now_s)
-        with _kept_on(() if plan.simulated else plan.workload.client_cores):
-            seen = _under_load(generator, order, times, logbook, server, watch)
+        sampler = Sampler(open_meters(plan.meters, MeterContext(server, storage_paths), plan.simulated), server.now_s)
+        with _kept_on(() if plan.simulated else plan.workload.load_generator_cores):
+            seen = _under_load(generator, order, times, sampler, server, watch)
         refuse_starved(order, seen.tally)
         after = _idle(server)
-        seen.logbook.look()
-    tracks, first, last = seen.logbook.tracks, seen.held.first, seen.held.last
+        seen.sampler.sample()
+    raw_series, first, last = seen.sampler.raw_series, seen.held.first, seen.held.last
     tpm = counted_by_the_database(seen.tally, before, after)
-    evidence = Evidence(order, plan.workload, seen.tally, before, after, tpm, _scans(seen.logbook))
-    held = window(tracks, first, last, seen.read[first:last])
-    quantities = summaries(held) | special(held, seen.tally, server.cores, plan.workload.client_cores, seen.held.late_s)
+    evidence = CheckInput(order, plan.workload, seen.tally, before, after, tpm, _scans(seen.sampler))
+    held = window(raw_series, first, last, seen.read[first:last])
+    quantities = summaries(held) | derived_metrics(held, seen.tally, server.cores, plan.workload.load_generator_cores, seen.held.late_s)
     rung = Rung(
         order=order,
         started_at=started_at,
@@ -89,7 +90,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
         invalid=invalid(order, seen.tally, plan.ladder.stops.errors.share),
     )
     rung, outside = _judged(rung, seen.held)
-    return Measured(rung, series(tracks[-1].at_s[1 : last + 1], seen.read[:last]), seen.seconds, outside)
+    return MeasuredRung(rung, series(raw_series[-1].at_s[1 : last + 1], seen.read[:last]), seen.seconds, outside)
 
 
 def _judged(rung: Rung, held: Held) -> tuple[Rung, str]:
@@ -110,13 +111,13 @@ def _connect(generator: LoadGenerator, order: Order, server: Server) -> None:
     except ConnectError as error:
         if server.alive():
             raise
-        do = f"{server.to_be_let_in(error.code, error.message)}; completed rungs are saved"
+        do = f"{server.connection_hint(error.code, error.message)}; completed rungs are saved"
         raise InvalidMeasurement(f"connecting {order.users} users", seen=error.message, do=do) from error
 
 
 @contextlib.contextmanager
 def _kept_on(cores: Sequence[int]) -> Iterator[None]:
-    """This thread, which reads the meters and tells of every second, on the load generator's cores, where the plan names any."""
+    """Pin this thread, which reads the meters, to the load generator's cores if the plan names any."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores or before)
     try:
@@ -125,31 +126,31 @@ def _kept_on(cores: Sequence[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _under_load(generator: LoadGenerator, order: Order, times: Schedule, logbook: Logbook, server: Server, watch: Watch) -> Seen:
-    """From go to the last answer."""
-    with running(generator) as users:
-        under_way = UnderWay(order, users, logbook, server, watch)
-        warmed = warm_up(under_way, times)
-        warm_up_s = under_way.now_s
-        held = hold_window(under_way, times)
+def _under_load(generator: LoadGenerator, order: Order, times: Schedule, sampler: Sampler, server: Server, watch: Watch) -> LoadRecord:
+    """Run the load, from go to the last response."""
+    with running_load(generator) as users:
+        runner = RungRunner(order, users, sampler, server, watch)
+        warmed = warm_up(runner, times)
+        warm_up_s = runner.now_s
+        held = hold_window(runner, times)
         with refusing_stuck(server, f"{described(order)}, waiting for the last responses"):
             tally = users.stop()
-    return Seen(tally, warmed, held, warm_up_s, logbook, under_way.read, tuple(under_way.seconds))
+    return LoadRecord(tally, warmed, held, warm_up_s, sampler, runner.read, tuple(runner.seconds))
 
 
-def _scans(logbook: Logbook) -> dict[str, float] | None:
-    """Sequential scans by table from go to idle; None where the server does not tell."""
+def _scans(sampler: Sampler) -> dict[str, float] | None:
+    """Sequential scans by table from go to idle; None if the server does not report them."""
     found: dict[str, float] = {}
-    for track in logbook.tracks:
-        for key, count in track.values[-1].items():
+    for raw in sampler.raw_series:
+        for key, count in raw.values[-1].items():
             quantity, _, table = key.partition("|")
             if quantity == "tables.sequential_scans":
-                found[table] = count - track.values[0].get(key, 0.0)
+                found[table] = count - raw.values[0].get(key, 0.0)
     return found or None
 
 
-def _notes(evidence: Evidence, seen: Seen) -> tuple[str, ...]:
+def _notes(evidence: CheckInput, seen: LoadRecord) -> tuple[str, ...]:
     unsteady = () if seen.warmed.steady else (f"not steady: {seen.warmed.why}",)
     few = warehouses_note(evidence.order, evidence.workload)
     unseen = ("sequential scans not checked: no meter reports them",) if evidence.scans is None else ()
-    return (*unsteady, *seen.warmed.notes, *seen.held.notes, *few, *unseen, *seen.logbook.notes)
+    return (*unsteady, *seen.warmed.notes, *seen.held.notes, *few, *unseen, *seen.sampler.notes)

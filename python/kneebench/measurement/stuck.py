@@ -12,7 +12,7 @@ from kneebench.errors import InvalidMeasurement, KneebenchError
 STUCK_S = 20.0
 """How long a user may wait for a session that is none of ours; waits for other users are the workload's own, however long."""
 EVERY_S = 5
-"""Seconds from one look to the next."""
+"""Seconds from one sample to the next."""
 
 
 def refuse_stuck(server: Server, doing: str) -> None:
@@ -26,7 +26,7 @@ def refusing_stuck(server: Server, doing: str) -> Iterator[None]:
     """The same while the block waits for users: they are looked at beside it, and ended where they are stuck, so that it ends."""
     ended, seen = threading.Event(), list[InvalidMeasurement]()
 
-    def look() -> None:
+    def sample() -> None:
         while not ended.wait(EVERY_S):
             try:
                 refuse_stuck(server, doing)
@@ -35,7 +35,7 @@ def refusing_stuck(server: Server, doing: str) -> Iterator[None]:
             except KneebenchError:  # whoever waits for that server meets the same
                 return
 
-    threading.Thread(target=look, name="stuck", daemon=True).start()
+    threading.Thread(target=sample, name="stuck", daemon=True).start()
     try:
         yield
     finally:

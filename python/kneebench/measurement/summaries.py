@@ -1,7 +1,7 @@
 """From readings to numbers: a value for each second, and one for the window.
 
-A counter's value is its difference over the time between two looks, a gauge's the mean of the looks. Both work for a second (two looks
-running) and for the window (its first look and its last), so that a ratio is always the quotient of two sums over the same time.
+A counter's value is its difference over the time between two samples, a gauge's the mean of the samples. Both work for a second (two samples
+running) and for the window (its first sample and its last), so that a ratio is always the quotient of two sums over the same time.
 PostgreSQL's backends report their counts once a second at most (PGSTAT_MIN_INTERVAL): what a single second says of them is rough, sums over 5 s and
 more are good.
 """
@@ -14,43 +14,43 @@ from itertools import chain
 from statistics import fmean
 from typing import NamedTuple
 
-from kneebench.measurement.logbook import Track
 from kneebench.measurement.quantities import RATIOS, READ, Quantity, Ratio
+from kneebench.measurement.sampler import RawSeries
 from kneebench.records import Series, Summary
 
 Values = dict[str, dict[str, float]]
-"""quantity -> source -> value, between two looks."""
+"""quantity -> source -> value, between two samples."""
 COMBINED: dict[str, Callable[[Iterable[float]], float]] = {"sum": sum, "mean": fmean, "max": max}
 
 
 class Window(NamedTuple):
-    """The looks from `first` to `last`: what was read over the whole of it, and in each of its seconds."""
+    """The samples from `first` to `last`: what was read over the whole of it, and in each of its seconds."""
 
-    tracks: Sequence[Track]
+    raw_series: Sequence[RawSeries]
     first: int
     last: int
     whole: Values
     seconds: Sequence[Values]
 
 
-def window(tracks: Sequence[Track], first: int, last: int, seconds: Sequence[Values] = ()) -> Window:
+def window(raw_series: Sequence[RawSeries], first: int, last: int, seconds: Sequence[Values] = ()) -> Window:
     """A window; `seconds` are the values of its seconds where somebody has worked them out already."""
-    return Window(tracks, first, last, between(tracks, first, last), seconds or by_second(tracks, first, last))
+    return Window(raw_series, first, last, between(raw_series, first, last), seconds or by_second(raw_series, first, last))
 
 
-def between(tracks: Sequence[Track], first: int, last: int) -> Values:
-    """What was read between two looks: a counter's rate, a gauge's mean.
+def between(raw_series: Sequence[RawSeries], first: int, last: int) -> Values:
+    """What was read between two samples: a counter's rate, a gauge's mean.
 
-    >>> track = Track("devices", [0.0, 1.0, 2.0], [{"device.reads|sda": n} for n in (100.0, 400.0, 1000.0)])
-    >>> between([track], 0, 2)
+    >>> raw = RawSeries("devices", [0.0, 1.0, 2.0], [{"device.reads|sda": n} for n in (100.0, 400.0, 1000.0)])
+    >>> between([raw], 0, 2)
     {'device.reads': {'sda': 450.0}}
     """
     found: Values = {}
-    for track in tracks:
-        looks = track.values[first + 1 : last + 1]
-        for key in dict.fromkeys(chain.from_iterable(looks)):
+    for raw in raw_series:
+        samples = raw.values[first + 1 : last + 1]
+        for key in dict.fromkeys(chain.from_iterable(samples)):
             name, source, quantity = _read(key)
-            value = _mean(key, looks) if quantity.kind == "gauge" else _rate(track, key, first, last, quantity)
+            value = _mean(key, samples) if quantity.kind == "gauge" else _rate(raw, key, first, last, quantity)
             if value is not None:
                 found.setdefault(name, {})[source] = value
     return found
@@ -62,14 +62,14 @@ def _read(key: str) -> tuple[str, str, Quantity]:
     return name, source, READ[name]
 
 
-def _mean(key: str, looks: Sequence[dict[str, float]]) -> float:
-    """A gauge that a look does not have (a wait event that nobody is in) is 0 in it."""
-    return sum(look.get(key, 0.0) for look in looks) / len(looks)
+def _mean(key: str, samples: Sequence[dict[str, float]]) -> float:
+    """A gauge that a sample does not have (a wait event that nobody is in) is 0 in it."""
+    return sum(sample.get(key, 0.0) for sample in samples) / len(samples)
 
 
-def _rate(track: Track, key: str, first: int, last: int, quantity: Quantity) -> float | None:
-    before, after = track.values[first].get(key), track.values[last].get(key)
-    elapsed_s = track.at_s[last] - track.at_s[first]
+def _rate(raw: RawSeries, key: str, first: int, last: int, quantity: Quantity) -> float | None:
+    before, after = raw.values[first].get(key), raw.values[last].get(key)
+    elapsed_s = raw.at_s[last] - raw.at_s[first]
     if before is None or after is None or elapsed_s <= 0:
         return None
     rate = (after - before) / elapsed_s
@@ -100,13 +100,13 @@ def quotients(values: Values, ratio: Ratio) -> dict[str, float]:
     return {source: value for source, value in each.items() if value is not None}
 
 
-def by_second(tracks: Sequence[Track], first: int, last: int) -> list[Values]:
-    """The values of each second between two looks."""
-    return [between(tracks, look - 1, look) for look in range(first + 1, last + 1)]
+def by_second(raw_series: Sequence[RawSeries], first: int, last: int) -> list[Values]:
+    """The values of each second between two samples."""
+    return [between(raw_series, sample - 1, sample) for sample in range(first + 1, last + 1)]
 
 
 def summaries(window: Window) -> dict[str, Summary]:
-    """Every quantity that was read and every ratio of them, over the looks of a window; `high` is the highest second."""
+    """Every quantity that was read and every ratio of them, over the samples of a window; `high` is the highest second."""
     found: dict[str, Summary] = {}
     for name, quantity in READ.items():
         if (value := combined(window.whole, name)) is not None:
@@ -125,7 +125,7 @@ def series(times_s: Sequence[float], seconds: Sequence[Values]) -> tuple[Series,
     for at_s, values in zip(times_s, seconds, strict=True):
         for name, sources in values.items():
             for source, value in sources.items():
-                # a gauge that most looks do not have is 0 in them
+                # a gauge that most samples do not have is 0 in them
                 empty = dict.fromkeys(times_s, 0.0) if READ[name].kind == "gauge" else {}
                 courses.setdefault((name, source), empty)[at_s] = value
         for name, ratio in RATIOS.items():

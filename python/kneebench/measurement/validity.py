@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench.analysis import disturbance
-from kneebench.analysis.bottleneck import CLIENT_BUSY
+from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
-from kneebench.measurement.underway import described
+from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import Held
 from kneebench.records import Order, Rung, Tally
 
-JUDGED_BY_THE_STOP = ("scout", "fixed")
+JUDGED_BY_THE_STOP = ("search", "fixed_load")
 """Phases whose errors the errors stop judges: they may say where a climb ends, and are not quoted."""
 STARVED = {
     "53": "give the server the resource that the message names (disk space, memory, connections)",
@@ -33,8 +33,8 @@ def invalid(order: Order, tally: Tally, most_errors: float) -> str:
     """
     if order.phase == "warm_up":
         return ""
-    if tally.client_busy > CLIENT_BUSY:
-        return f"the load generator was {100 * tally.client_busy:.0f}% busy (limit {100 * CLIENT_BUSY:.0f}%) and limited the throughput"
+    if tally.load_generator_busy > LOAD_GENERATOR_BUSY:
+        return f"the load generator was {100 * tally.load_generator_busy:.0f}% busy (limit {100 * LOAD_GENERATOR_BUSY:.0f}%) and limited the throughput"
     if tally.lost_users:
         return f"{tally.lost_users} of {tally.users} users lost their connection, so the load was incomplete"
     if not tally.window.completed:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.disturbance import QUOTED
 from kneebench.analysis.steady import Settled, settled
-from kneebench.measurement.underway import UnderWay
+from kneebench.measurement.rung_runner import RungRunner
 from kneebench.plan.plan import Ladder
 from kneebench.records import Order, Setting
 
@@ -35,7 +35,7 @@ class WarmedUp(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A window as the logbook's looks bound it. `ordered_s`: how long it would have been with every second on time; `late_s`: how late
+    """A window as the sampler's samples bound it. `ordered_s`: how long it would have been with every second on time; `late_s`: how late
     the load generator's clock was at worst, up to the end of the cool-down, which still belongs to the latencies."""
 
     first: int
@@ -63,11 +63,11 @@ def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = (), *, 
 
     `cold`: it is the first on a restored database.
 
-    >>> schedule(Order(cell="disk", phase="scout", users=4), Ladder(window="5s")).minimum_s
+    >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s")).minimum_s
     3.0
     """
     quoted = order.phase in QUOTED
-    stretch_s = ladder.report_window if quoted else ladder.window
+    stretch_s = ladder.final_window if quoted else ladder.window
     window_s = max(min(stretch_s, SHORT_S), stretch_s / 3) if order.phase == "warm_up" else stretch_s
     fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
     cycle_s = next((_seconds(s.value) for s in settings if s.name == "checkpoint_timeout"), 300.0)
@@ -87,7 +87,7 @@ def _seconds(text: str) -> float:
     return float(number) * {"ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}.get(text[len(number) :].strip(), 1.0)
 
 
-def warm_up(rung: UnderWay, times: Schedule) -> WarmedUp:
+def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
     """Let the load run until the window may start."""
     if times.warm_up_s is not None:
         _pass(rung, times.warm_up_s, times)
@@ -100,12 +100,12 @@ def warm_up(rung: UnderWay, times: Schedule) -> WarmedUp:
     return WarmedUp(seen.steady, seen.why, notes)
 
 
-def _pass(rung: UnderWay, until_s: float, times: Schedule) -> None:
+def _pass(rung: RungRunner, until_s: float, times: Schedule) -> None:
     while rung.now_s < until_s - 0.5:
         rung.second("warming up", rung.now_s / (until_s + times.window_s), until_s - rung.now_s + times.window_s)
 
 
-def _until_steady(rung: UnderWay, times: Schedule) -> Settled:
+def _until_steady(rung: RungRunner, times: Schedule) -> Settled:
     seen = Settled(0.0, False, "no warm-up")
     while not seen.steady and rung.now_s < times.limit_s - 0.5:
         left_s = max(times.minimum_s - rung.now_s, 0.0) + times.window_s
@@ -114,11 +114,11 @@ def _until_steady(rung: UnderWay, times: Schedule) -> Settled:
     return seen
 
 
-def _settled(rung: UnderWay, times: Schedule) -> Settled:
+def _settled(rung: RungRunner, times: Schedule) -> Settled:
     return settled(rung.nopm, rung.reads_per_s, rung.read_time, minimum_s=times.minimum_s, stretch_s=times.stretch_s)
 
 
-def _until_a_checkpoint(rung: UnderWay, times: Schedule) -> tuple[str, ...]:
+def _until_a_checkpoint(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
     """Wait for the next checkpoint to begin, where whole cycles are wanted; a note where none can be seen or none comes."""
     if not times.cycles:
         return ()
@@ -133,13 +133,13 @@ def _until_a_checkpoint(rung: UnderWay, times: Schedule) -> tuple[str, ...]:
     return (f"no checkpoint started within {times.cycle_s + LATE_S:.0f} s, so the window does not start at one",)
 
 
-def hold_window(rung: UnderWay, times: Schedule) -> Held:
+def hold_window(rung: RungRunner, times: Schedule) -> Held:
     """The window: the plan's time, and as many whole checkpoint cycles as it wants, ended where one ends.
 
     A second of load more follows it, the cool-down: what is still under way in the window ends among others, not alone.
     """
     marked_s = rung.users.mark("window")
-    first, begin_s, begun = rung.logbook.last, rung.now_s, [rung.checkpoints_begun]
+    first, begin_s, begun = rung.sampler.last, rung.now_s, [rung.checkpoints_begun]
     cycles = 0 if begun[0] is None else times.cycles
     end_s = begin_s + max(times.window_s, cycles * times.cycle_s)
     whole, late, ticked, due_s = False, False, len(rung.late_s), marked_s
@@ -150,7 +150,7 @@ def hold_window(rung: UnderWay, times: Schedule) -> Held:
         whole = rung.now_s > begin_s + times.window_s - 0.5 and _at_a_cycles_end(begun, cycles)
         late = rung.now_s > end_s + times.cycle_s + LATE_S
     rung.users.mark("cool_down")
-    last = rung.logbook.last
+    last = rung.sampler.last
     rung.second("cooling down", 1.0, 0.0)
     ordered_s = max(times.window_s, due_s - marked_s)
     return Held(

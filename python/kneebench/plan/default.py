@@ -15,7 +15,7 @@ import psutil
 
 from kneebench.errors import PlanError
 from kneebench.plan.duration import WAREHOUSE_BYTES
-from kneebench.plan.footprint import MEMORY_SHARE, QUICK_CHECKPOINT_S, climb_bytes, image_bytes, log_room_bytes, max_wal_bytes, shared_buffers_bytes
+from kneebench.plan.footprint import MEMORY_SHARE, QUICK_CHECKPOINT_S, climb_bytes, image_bytes, log_space_bytes, max_wal_bytes, shared_buffers_bytes
 from kneebench.plan.plan import Ladder, Plan, Storage, Workload
 from kneebench.records import Host
 from kneebench.units import size
@@ -64,8 +64,8 @@ def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
         baseline="disk",
         workload=Workload(warehouses=warehouses),
         ladder=Ladder(
-            users=(0, 256), step=1.5, climb_again=False, warm_up_limit=14.0, window=6.0, report_window=12.0, checkpoints=0, repeats=3, budget=600.0,
-            latency_share=0.5,
+            users=(0, 256), step=1.5, climb_again=False, warm_up_limit=14.0, window=6.0, final_window=12.0, checkpoints=0, repeats=3, budget=600.0,
+            fixed_rate_share=0.5,
         ),
         storages={"disk": Storage(path=directory), "memory": Storage(path=memory)},
     )  # fmt: skip
@@ -112,7 +112,7 @@ def _short(warehouses: int, cores: int, memory_bytes: int, free: Free) -> Iterat
     """Where so many warehouses find too little room, by what `check` will ask for: data and log on both, the image beside the disk's."""
     data, buffers = climb_bytes(warehouses), shared_buffers_bytes(memory_bytes, warehouses)
     in_memory = min(free.tmpfs_bytes, int(memory_bytes * MEMORY_SHARE) - buffers)
-    log = max_wal_bytes(cores, log_room_bytes(min(in_memory, free.disk_bytes - image_bytes(warehouses)) - data), QUICK_CHECKPOINT_S)
+    log = max_wal_bytes(cores, log_space_bytes(min(in_memory, free.disk_bytes - image_bytes(warehouses)) - data), QUICK_CHECKPOINT_S)
     needed = {
         "memory available": (free.memory_bytes, data + log + buffers),
         "free in the tmpfs": (free.tmpfs_bytes, data + log),

@@ -35,16 +35,16 @@ class Expected(NamedTuple):
 
     load_s: float
     climbs_s: float
-    report_s: float
+    final_runs_s: float
 
     @property
     def total_s(self) -> float:
         """All of it."""
-        return self.load_s + self.climbs_s + self.report_s
+        return self.load_s + self.climbs_s + self.final_runs_s
 
 
 def expected(plan: Plan, host: Host) -> Expected:
-    """The parts of the duration: loading (once), the climbs, the report; right within a factor of about two."""
+    """The parts of the duration: loading (once), the climbs, the final runs; right within a factor of about two."""
     count = len(plan.storages)
     if plan.simulated:
         return Expected(0.0, 1.0 * count, 1.0 * count)
@@ -53,7 +53,7 @@ def expected(plan: Plan, host: Host) -> Expected:
     restore_s = _START_S + (plan.workload.warehouses * WAREHOUSE_BYTES / _RESTORE_BYTES_PER_S if plan.restore in ("copy", "template") else 0.0)
     warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
     climb_s = min(restore_s + _warm_up_s(ladder, cold=True) + ladder.window + _RUNG_S + warmer_s, ladder.budget)
-    rung_s = _report_window_s(ladder) + _RUNG_S
+    rung_s = _final_window_s(ladder) + _RUNG_S
     knee_s, latency_s = restore_s + _warm_up_s(ladder, cold=True) + rung_s, _warm_up_s(ladder) + rung_s
     return Expected(load_s, count * climb_s, count * ladder.repeats * (knee_s + latency_s) + (count - 1) * knee_s)
 
@@ -73,5 +73,5 @@ def _warm_up_s(ladder: Ladder, cold: bool = False) -> float:
     return _OF_ITS_LIMIT * (ladder.cold_warm_up_limit if cold else ladder.warm_up_limit)
 
 
-def _report_window_s(ladder: Ladder) -> float:
-    return max(ladder.report_window, ladder.checkpoints * CHECKPOINT_S)
+def _final_window_s(ladder: Ladder) -> float:
+    return max(ladder.final_window, ladder.checkpoints * CHECKPOINT_S)

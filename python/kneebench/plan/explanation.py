@@ -11,11 +11,20 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from kneebench.plan.faults import Fault
+from kneebench.plan.json_schema import allowed_text, at, is_time, keys_of, quoted, time_text
 from kneebench.plan.lines import Lines
-from kneebench.plan.schema import allowed_text, at, is_time, keys_of, quoted, time_text
 from kneebench.secrets import clean, kept_command
 
 Path = tuple[str | int, ...]
+
+RENAMED: dict[tuple[str, str], str] = {
+    ("database", "image_path"): "base_image_path",
+    ("workload", "client_cores"): "load_generator_cores",
+    ("workload", "client_workers"): "load_generator_threads",
+    ("ladder", "report_window"): "final_window",
+    ("ladder", "latency_share"): "fixed_rate_share",
+}
+"""Old keys of plans by (table, key), with their names now; upgrades of old results use them too."""
 
 
 class Document:
@@ -80,6 +89,8 @@ class Document:
     def _fault(self, path: Path, error: ErrorDetails) -> Fault:
         if error["type"] == "extra_forbidden":
             known = keys_of(path[:-1])
+            if new := next((new for old, new in RENAMED.items() if old == path), ""):
+                return self.fault(path, f'unknown key "{path[-1]}"', f"renamed to {new}")
             return self.fault(path, f'unknown key "{path[-1]}"', f"one of: {', '.join(known)}", near(str(path[-1]), known))
         value = self.value(path)
         seen = f"the name {quoted(str(path[-1]))}" if error["loc"][-1:] == ("[key]",) else _seen(path, value)

@@ -10,7 +10,7 @@ from kneebench.errors import PlanError
 from kneebench.secrets import HIDDEN, without_passwords
 from kneebench.visible import visible
 
-MOST_TOLD = 20
+MOST_SHOWN = 20
 """Faults that a message lists; a plan that has more is no plan."""
 _LONGEST_SEEN = 200
 
@@ -48,6 +48,6 @@ class PlanFaults(PlanError):
     def __init__(self, file: str, faults: Sequence[Fault]) -> None:
         self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
         count = "1 error" if len(self.faults) == 1 else f"{len(self.faults):,} errors"
-        more = [f"  and {len(self.faults) - MOST_TOLD:,} more"] if len(self.faults) > MOST_TOLD else []
-        told = [f"  {fault}" for fault in self.faults[:MOST_TOLD]]
-        super().__init__(f"reading {file}", seen="\n".join([count, *told, *more]))
+        more = [f"  and {len(self.faults) - MOST_SHOWN:,} more"] if len(self.faults) > MOST_SHOWN else []
+        shown = [f"  {fault}" for fault in self.faults[:MOST_SHOWN]]
+        super().__init__(f"reading {file}", seen="\n".join([count, *shown, *more]))

@@ -42,12 +42,12 @@ def shared_buffers_bytes(memory_bytes: int, warehouses: int) -> int:
     return max(128 * MIB, most // (16 * MIB) * 16 * MIB)
 
 
-def log_room_bytes(left_bytes: int) -> int:
+def log_space_bytes(left_bytes: int) -> int:
     """What a log may take of the room that the data leave it."""
     return left_bytes // 3
 
 
-def max_wal_bytes(cores: int, room_bytes: int, timeout_s: int) -> int:
+def max_wal_bytes(cores: int, space_bytes: int, timeout_s: int) -> int:
     """The log's bound, at least 256 MiB. A checkpoint is asked for at max_wal_size / (1 + completion target 0.9)."""
     wanted = int(cores * LOG_BYTES_PER_CORE_S * timeout_s * 1.9 * 1.5)
-    return max(256 * MIB, min(wanted, room_bytes) // (64 * MIB) * 64 * MIB)
+    return max(256 * MIB, min(wanted, space_bytes) // (64 * MIB) * 64 * MIB)

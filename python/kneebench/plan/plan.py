@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from kneebench.plan.settings import fault
+from kneebench.plan.allowed_settings import fault
 from kneebench.plan.simulated import SimulatedStorage as SimulatedStorage
 from kneebench.plan.values import MONTH_S, WEEK_S, Cores, Directory, Name, Number, Sentence, Shell, Switch, Text, WhileSeconds, Whole, check_url, wrong
 from kneebench.plan.values import Part as Part
@@ -67,7 +67,9 @@ class Database(Part):
         Field(description='Origin of the schema. hammerdb: the TPROC-C schema found at url; restore = "template" measures a copy, "none" changes it'),
     ] = "kneebench"
     cores: Annotated[Cores, Field(description="Cores that the server is pinned to; empty: all")] = ()
-    image_path: Annotated[Directory, Field(description="Directory for the base image (the loaded database), kept for the next run")] = Path(".kneebench/images")
+    base_image_path: Annotated[Directory, Field(description="Directory for the base image (the loaded database), kept for the next run")] = Path(
+        ".kneebench/images"
+    )
 
     @model_validator(mode="after")
     def _way_is_clear(self) -> Self:
@@ -96,8 +98,8 @@ class Workload(Part):
         Whole, Field(ge=0, le=100_000, description="Connections shared by the users; the wait for a free one counts as latency; 0: one per user")
     ] = 0
     retries: Annotated[Whole, Field(ge=0, le=100, description="Retries after a serialization failure or deadlock, with the same inputs")] = 10
-    client_workers: Annotated[Whole, Field(ge=0, le=256, description="Threads of the load generator; 0: chosen for the machine")] = 0
-    client_cores: Annotated[Cores, Field(description="Cores that the load generator is pinned to; empty: not pinned")] = ()
+    load_generator_threads: Annotated[Whole, Field(ge=0, le=256, description="Threads of the load generator; 0: chosen for the machine")] = 0
+    load_generator_cores: Annotated[Cores, Field(description="Cores that the load generator is pinned to; empty: not pinned")] = ()
 
 
 class Plateau(Part):
@@ -152,10 +154,10 @@ class Ladder(Part):
         Field(le=WEEK_S, description="Longest automatic warm-up of a rung; three times as long for the first rung on a restored (cold) database"),
     ] = 120.0
     window: Annotated[WhileSeconds, Field(description="Window of a search rung")] = 30.0
-    report_window: Annotated[WhileSeconds, Field(description="Window of a final run")] = 300.0
+    final_window: Annotated[WhileSeconds, Field(description="Window of a final run")] = 300.0
     checkpoints: Annotated[Whole, Field(ge=0, le=10, description="Whole checkpoint cycles that the window of a final run must contain; 0: none")] = 2
     repeats: Annotated[Whole, Field(ge=0, le=50, description="Final runs per storage, each on a freshly restored database; 0, with a fixed load: one run")] = 3
-    latency_share: Annotated[
+    fixed_rate_share: Annotated[
         Number, Field(gt=0, lt=1, description="Fixed rate for the latency comparison, as a fraction of the slowest storage's knee throughput")
     ] = 0.7
     budget: Annotated[Seconds, Field(gt=0, le=MONTH_S, description="Longest time of one climb, without its warm-up rung")] = 14_400.0
@@ -170,7 +172,7 @@ class Ladder(Part):
     @property
     def quick(self) -> bool:
         """Too short for whole checkpoint cycles: the brief says what such windows cannot show."""
-        return self.checkpoints == 0 or self.report_window < 120
+        return self.checkpoints == 0 or self.final_window < 120
 
     @model_validator(mode="after")
     def _users_in_order(self) -> Self:
@@ -185,7 +187,7 @@ class Ladder(Part):
 
     def once(self, users: int, window_s: float) -> Ladder:
         """The same, but so many users for so long, measured once on each storage; no final runs."""
-        window = {"window": window_s, "report_window": window_s, "checkpoints": 0}
+        window = {"window": window_s, "final_window": window_s, "checkpoints": 0}
         return self.model_copy(update={"users": users, "repeats": 0, **window})
 
 
@@ -271,11 +273,11 @@ class Plan(Part):
     @property
     def restore(self) -> str:
         """How a climb gets its database, "auto" resolved. Plans of old results say "copy" with a url, where that was the default's name."""
-        asked = self.database.restore
+        requested = self.database.restore
         if self.simulated or not any(self.urls.values()):
-            return "copy" if asked == "auto" else asked
-        if asked not in ("auto", "copy"):
-            return asked
+            return "copy" if requested == "auto" else requested
+        if requested not in ("auto", "copy"):
+            return requested
         return "none" if self.database.schema_from == "hammerdb" else "template"
 
     @property

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kneebench.plan.explanation import dotted
+from kneebench.plan.json_schema import at, toml_text
 from kneebench.plan.plan import Plan
-from kneebench.plan.schema import at, toml_text
 
 _KEYS_BEFORE_NOTES = 44
 

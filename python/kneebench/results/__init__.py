@@ -12,12 +12,12 @@
     lock                       held while a kneebench writes here
 """
 
-from kneebench.results.across import Across as Across
-from kneebench.results.across import across as across
+from kneebench.results.campaign_reader import Listed as Listed
+from kneebench.results.campaign_reader import campaigns as campaigns
+from kneebench.results.campaign_reader import load as load
 from kneebench.results.compare_plans import comparable as comparable
 from kneebench.results.compare_plans import compare_plans as compare_plans
 from kneebench.results.compare_plans import differences as differences
-from kneebench.results.reading import Listed as Listed
-from kneebench.results.reading import campaigns as campaigns
-from kneebench.results.reading import load as load
+from kneebench.results.cross_campaign import CampaignRow as CampaignRow
+from kneebench.results.cross_campaign import compare_campaigns as compare_campaigns
 from kneebench.results.store import Store as Store

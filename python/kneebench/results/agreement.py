@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from math import isclose
 
 from kneebench._core import merge_histograms
-from kneebench.measurement.checks import Evidence, Idle, counted_by_the_database, little, new_orders, overflow, ratio, rollbacks, unstarted
+from kneebench.measurement.checks import CheckInput, Idle, counted_by_the_database, little, new_orders, overflow, ratio, rollbacks, unstarted
 from kneebench.plan.plan import Workload
 from kneebench.records import Check, Counted, Counts, Latency, Rung, Tally
 
@@ -93,20 +93,20 @@ def _checks(rung: Rung, workload: Workload) -> Iterator[str]:
     for again in _again(rung, workload):
         before = stored.get(again.name)
         if not again.passed if before is None else _differ(before, again):
-            said = f"passed with {before.seen}" if before and before.passed else f"failed with {before.seen}" if before else "is missing"
-            yield f"the check {again.name} {said}, and its numbers now give {again.seen}"
+            sentence = f"passed with {before.seen}" if before and before.passed else f"failed with {before.seen}" if before else "is missing"
+            yield f"the check {again.name} {sentence}, and its numbers now give {again.seen}"
 
 
 def _again(rung: Rung, workload: Workload) -> Iterator[Check]:
     """The checks that the file has the numbers for; the identity is judged by itself."""
     after = _idle(rung.counted) if rung.counted else NOTHING
-    seen = Evidence(rung.order, workload, rung.tally, NOTHING, after, rung.tpm, None)
+    seen = CheckInput(rung.order, workload, rung.tally, NOTHING, after, rung.tpm, None)
     rules = (ratio, little, overflow, unstarted) + ((new_orders, rollbacks) if rung.counted else ())
     yield from filter(None, (rule(seen) for rule in rules))
 
 
 def _differ(before: Check, again: Check) -> bool:
-    """By the numbers that they show, as far as the stored one has digits; by their verdicts where they show the
+    """By the numbers that they show, as far as the stored one has digits; by their stop_results where they show the
     same limit (campaigns of old have a space before %)."""
     one, other = (NUMBER.search(check.seen) for check in (before, again))
     if one and other and abs(_value(one) - _value(other)) > _rounding(one):

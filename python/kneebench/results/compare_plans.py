@@ -21,14 +21,14 @@ MATTERS = (
     "database.restore",
     "database.cores",
     "ladder.window",
-    "ladder.report_window",
+    "ladder.final_window",
     "ladder.checkpoints",
     "ladder.warm_up",
     "ladder.warm_up_limit",
     "ladder.users",
     "ladder.step",
     "ladder.climb_again",
-    "ladder.latency_share",
+    "ladder.fixed_rate_share",
     "ladder.stops",
 )
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the question, seed, repeats, meters, budget."""
@@ -36,10 +36,10 @@ MATTERS = (
 RESUME_IGNORES = ("question", "ladder.budget")
 """Fields that may change between a killed campaign and the one that goes on with it."""
 
-Asked = Plan | Mapping[str, Any]
+PlanLike = Plan | Mapping[str, Any]
 
 
-def plan_document(plan: Asked) -> dict[str, Any]:
+def plan_document(plan: PlanLike) -> dict[str, Any]:
     """The plan as it is kept: JSON with every default filled in, `restore` as it is done, no password and no command. One that this
     version does not know stays as it is."""
     if not isinstance(plan, Plan):
@@ -52,7 +52,7 @@ def plan_document(plan: Asked) -> dict[str, Any]:
     return dict(clean(document))
 
 
-def compare_plans(a: Asked, b: Asked) -> list[str]:
+def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
     """The names of the fields that matter and differ, as the plan file spells them.
 
     >>> one = Plan.model_validate({"storages": {"disk": {"path": "."}}})
@@ -112,9 +112,9 @@ def _majors(campaign: Campaign) -> str:
     return ", ".join(dict.fromkeys(version.partition(".")[0].partition(" ")[0] for version in versions.split(", ") if version))
 
 
-def resumable(kept: Asked, asked: Asked, but: Sequence[str] = RESUME_IGNORES) -> bool:
+def resumable(kept: PlanLike, requested: PlanLike, but: Sequence[str] = RESUME_IGNORES) -> bool:
     """True where a campaign of the first plan may be gone on with under the second: equal `but` for some fields."""
-    left, right = dict(_leaves(plan_document(kept))), dict(_leaves(plan_document(asked)))
+    left, right = dict(_leaves(plan_document(kept))), dict(_leaves(plan_document(requested)))
     return all(left.get(name) == right.get(name) for name in {**left, **right} if not _within(name, but))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -13,13 +13,11 @@ from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import Campaign, Check, Climb, Order, Record, Rung
 from kneebench.results.agreement import disagreement
-from kneebench.results.whole import write_text
+from kneebench.results.atomic_write import write_text
+from kneebench.results.upgrades import UPGRADES, Document
 from kneebench.secrets import clean
 
-FORMAT = 1
-Document = dict[str, Any]
-UPGRADES: dict[int, Callable[[Document], Document]] = {}
-"""By old format number: what turns a document of that format into one of the next. Each format that was ever released has one."""
+FORMAT = 2
 
 
 class KeptRung(Record):
@@ -72,7 +70,10 @@ def current(document: Document, file: Path, upgrades: Mapping[int, Callable[[Doc
             )
         if number not in upgrades:
             raise KneebenchError(doing, seen=f"no upgrade for format {number}", do="read it with the kneebench version that wrote it")
-        document = {**upgrades[number](document), "format": number + 1}
+        try:
+            document = {**upgrades[number](document), "format": number + 1}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise damaged(file, f"{type(error).__name__}: {error}") from error
     return document
 
 

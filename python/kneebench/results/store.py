@@ -16,12 +16,13 @@ from typing import Protocol
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Campaign, Cell, Check, Climb, Host, Order, Record, Results, Rung, Second, Series, Setting, Whereabouts
-from kneebench.results import reading, tables
+from kneebench.results import campaign_reader, parquet
+from kneebench.results.atomic_write import remove_parts, write_text
 from kneebench.results.compare_plans import RESUME_IGNORES, plan_document, resumable
+from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, KeptRung, read_kept, read_rung, write_kept
 from kneebench.results.lock import Lock, held
-from kneebench.results.schema import schemas
-from kneebench.results.whole import remove_parts, write_text
+from kneebench.results.upgrades import rename_files
 
 BRIEF = "brief.html"
 """Where `kneebench run` writes a campaign's brief, within its folder."""
@@ -29,7 +30,7 @@ _MEASURED = ("climbs", "conditions", "rungs", "seconds", "series")
 """The directories of a campaign that hold what was measured."""
 
 
-class Measured(Protocol):
+class StorableRung(Protocol):
     """One rung with its series and seconds, as measurement gives it."""
 
     @property
@@ -52,12 +53,13 @@ class Store:
         """Open a folder that holds a campaign; raises Refused while another process writes into it."""
         self.folder = folder
         self._campaign = read_kept(folder / "campaign.json", Campaign)
-        self._workload = reading.workload(self._campaign)
+        self._workload = campaign_reader.workload(self._campaign)
         self._lock = Lock(folder)
         remove_parts(folder)
         for name in _MEASURED:
             (folder / name).mkdir(exist_ok=True)
-        self._number = len(reading.rung_files(folder))
+            rename_files(folder / name)
+        self._number = len(campaign_reader.rung_files(folder))
         self._there = _files(folder)
 
     # --- which folder -----------------------------------------------------------------------------
@@ -96,7 +98,7 @@ class Store:
 
     def differing(self, image: Mapping[str, str]) -> str:
         """What keeps this campaign from being gone on with: another kneebench or another image measured it; empty where both match."""
-        kept = {"kneebench": self._campaign.kneebench, "base image": self._campaign.image.get("key", "")}
+        kept = {"kneebench": self._campaign.kneebench, "base image": self._campaign.base_image.get("key", "")}
         now = {"kneebench": _version(), "base image": image.get("key", "")}
         return " and ".join(f"{name} changed: {kept[name]}, now {now[name]}" for name in kept if kept[name] and kept[name] != now[name])
 
@@ -114,20 +116,20 @@ class Store:
         return kept if kept and kept.order == order else None
 
     def climb(self, cell: Cell) -> Climb | None:
-        """The climb of a cell as it was put, if it ended: rungs of the report are not among its own."""
+        """The climb of a cell as it was put, if it ended: final runs are not among its own."""
         file = self._file("climbs", cell.id, "json")
         if not file.exists():
             return None
-        rungs = reading.rungs_in(self.folder, self._workload)
-        own = reading.of_last_climb(r for r in rungs if r.order.cell == cell.id and r.order.phase not in ("report", "latency"))
+        rungs = campaign_reader.rungs_in(self.folder, self._workload)
+        own = campaign_reader.of_last_climb(r for r in rungs if r.order.cell == cell.id and r.order.phase not in ("final_run", "fixed_rate"))
         return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": own})
 
-    def put(self, measured: Measured) -> None:
+    def put(self, measured: StorableRung) -> None:
         """Keep a rung. Its file is written last: a rung that is there has its series and seconds."""
         key = measured.rung.order.key
         with self._writing():
-            tables.write_series(self._file("series", key, "parquet"), measured.series)
-            tables.write_seconds(self._file("seconds", key, "parquet"), measured.seconds)
+            parquet.write_series(self._file("series", key, "parquet"), measured.series)
+            parquet.write_seconds(self._file("seconds", key, "parquet"), measured.seconds)
             self._number += 1
             write_kept(self._file("rungs", key, "json"), KeptRung(number=self._number, rung=measured.rung))
 
@@ -153,9 +155,9 @@ class Store:
                 self.put_note(f"{name} changed on {cell.storage} during the campaign: {was.get(name, 'not set')}, then {now.get(name, 'not set')}")
         self._change(settings={**self._campaign.settings, cell.id: tuple(settings)})
 
-    def put_image(self, facts: Mapping[str, str]) -> None:
+    def put_base_image(self, facts: Mapping[str, str]) -> None:
         """Keep the facts about the loaded image."""
-        self._change(image={**self._campaign.image, **facts})
+        self._change(base_image={**self._campaign.base_image, **facts})
 
     def put_servers(self, servers: Mapping[str, Whereabouts]) -> None:
         """Keep where the servers run, by storage."""
@@ -169,8 +171,8 @@ class Store:
     def finish(self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False) -> Results:
         """Say that everything was measured and what it came to, let others write, and give the whole."""
         with self._writing():
-            whole = reading.load(self.folder).model_copy(update={"finished": True})
-            at, rungs = datetime.now(UTC).isoformat(timespec="seconds"), len(reading.rung_files(self.folder))
+            whole = campaign_reader.load(self.folder).model_copy(update={"finished": True})
+            at, rungs = datetime.now(UTC).isoformat(timespec="seconds"), len(campaign_reader.rung_files(self.folder))
             write_kept(self.folder / "finished.json", Finished(at=at, exit_code=exit_code(whole), rungs=rungs, awaits_brief=awaits_brief))
         self.close()
         return whole

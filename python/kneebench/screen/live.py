@@ -11,10 +11,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.words import FEW_MEANS
+from kneebench.analysis.wording import FEW_MEANS
 from kneebench.records import Event, Watch
 from kneebench.screen import tables
-from kneebench.screen.progress import Progress, left, told
+from kneebench.screen.progress import Progress, left, message_of
 from kneebench.visible import visible
 
 
@@ -40,19 +40,19 @@ class Picture:
 
 
 class Scrolling:
-    """Prints each rung, verdict and warning once, above the picture: the terminal keeps them all."""
+    """Prints each rung, stop result and warning once, above the picture: the terminal keeps them all."""
 
     def __init__(self, progress: Progress, console: Console) -> None:
         self._progress, self._console = progress, console
         self._rows = tables.RungRows(progress.storages.values(), console.width)
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Take in what happened, and print what is done."""
-        self._progress.hear(event)
+        self._progress.receive(event)
         if event.kind == "rung":
             rung = self._progress.lines[-1]
             self._console.print(*self._rows.row(rung), *self._below(rung.note), sep="\n")
-        elif sentence := told(event):
+        elif sentence := message_of(event):
             self._console.print(Text(visible(sentence), style="yellow"))
 
     def _below(self, note: str) -> Iterator[Text]:
@@ -67,7 +67,7 @@ def live(progress: Progress) -> Iterator[Watch]:
     """A watcher that keeps the picture on stderr; what it printed above stays when the picture goes."""
     console = Console(stderr=True)
     with Live(Picture(progress), console=console, refresh_per_second=4, transient=True):
-        yield Scrolling(progress, console).hear
+        yield Scrolling(progress, console).receive
 
 
 def _cut(text: str, style: str = "") -> Text:

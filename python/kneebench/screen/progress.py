@@ -11,13 +11,13 @@ from kneebench.lab.host import host
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import Expected, rungs
-from kneebench.records import Event, Phase, Rung, Verdict
+from kneebench.records import Event, Phase, Rung, StopResult
 
 _FASTER, _SLOWER = 3.0, 4.0
 """The pace of what is measured may be so many times off what was expected: a first short rung says little."""
 
 
-class Line(NamedTuple):
+class RungLine(NamedTuple):
     """One rung as the table of rungs shows it; None where it was not measured. `p999_certain`: at least 100 samples lie beyond it."""
 
     storage: str
@@ -31,12 +31,12 @@ class Line(NamedTuple):
     p999_certain: bool = True
 
 
-def line(rung: Rung, storages: Mapping[str, str]) -> Line:
+def rung_line(rung: Rung, storages: Mapping[str, str]) -> RungLine:
     """A rung's line; `storages` has the name of each cell's storage."""
     latency = rung.tally.latency
     failed = [check.name for check in rung.checks if not check.passed]
     notes = [f"invalid: {rung.invalid}" if rung.invalid else "", f"failed: {', '.join(failed)}" if failed else "", "" if rung.steady else "not steady"]
-    return Line(
+    return RungLine(
         storage=storages.get(rung.order.cell, rung.order.cell),
         phase=rung.order.phase,
         users=rung.users,
@@ -72,27 +72,27 @@ def rate(event: Event) -> str:
     return f"{found:.3g} warehouses/min" if found < 100 else f"{found:,.0f} warehouses/min"
 
 
-def told(event: Event) -> str:
-    """A warning, or a verdict that fired or marks; empty for every other event.
+def message_of(event: Event) -> str:
+    """A warning, or a stop result that fired or marks; empty for every other event.
 
-    >>> told(Event(kind="warning", doing="the clock jumped")), told(Event(kind="start", doing="restoring"))
+    >>> message_of(Event(kind="warning", doing="the clock jumped")), message_of(Event(kind="start", doing="restoring"))
     ('warning: the clock jumped', '')
     """
-    if event.kind == "verdict":
-        verdict = Verdict.model_validate(event.data)
-        return f"{event.doing}: {verdict.sentence}" if verdict.fired or verdict.mark else ""
+    if event.kind == "stop":
+        result = StopResult.model_validate(event.data)
+        return f"{event.doing}: {result.sentence}" if result.fired or result.flag else ""
     return f"warning: {event.doing}" if event.kind == "warning" else ""
 
 
 class Work:
-    """What was expected of a campaign, and how much of it is done: loading, each storage's climb, the report's rungs."""
+    """What was expected of a campaign, and how much of it is done: loading, each storage's climb, the final runs' rungs."""
 
     def __init__(self, plan: Plan, expected: Expected) -> None:
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
         self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(plan.database.cores) or host().cores)
-        self._report_rung_s = expected.report_s / max(1, 2 * plan.ladder.repeats * len(plan.storages))
+        self._report_rung_s = expected.final_runs_s / max(1, 2 * plan.ladder.repeats * len(plan.storages))
         self._climbs_left_s = dict.fromkeys(plan.storages, self._climb_s)
-        self._report_left_s = expected.report_s
+        self._report_left_s = expected.final_runs_s
 
     @property
     def left_s(self) -> float:
@@ -100,9 +100,9 @@ class Work:
         return self._load_s + sum(self._climbs_left_s.values()) + self._report_left_s
 
     def rung(self, storage: str, phase: str) -> float:
-        """Count a rung as done; how long it was expected to take. The last part of a climb is left until its verdicts are known."""
+        """Count a rung as done; how long it was expected to take. The last part of a climb is left until its stop_results are known."""
         self._load_s = 0.0
-        if phase in ("report", "latency"):
+        if phase in ("final_run", "fixed_rate"):
             self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
             return self._report_rung_s
         if storage in self._climbs_left_s:
@@ -123,17 +123,17 @@ class Progress:
         self._told_s, self._done_s, self._took_s = 0.0, 0.0, 0.0
         self.doing, self.share, self.step_left_s = "starting", None, None  # type: tuple[str, float | None, float | None]
         self.rate = ""
-        self.lines: list[Line] = []
+        self.lines: list[RungLine] = []
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Take in what happened."""
         if event.kind in ("start", "progress", "end"):
             self.doing, self.share, self.step_left_s = event.doing, 1.0 if event.kind == "end" else event.share, event.left_s
             self.rate = rate(event)
         elif event.kind == "rung":
-            self.lines.append(line(Rung.model_validate(event.data["rung"]), self.storages))
+            self.lines.append(rung_line(Rung.model_validate(event.data["rung"]), self.storages))
             self._count(self.lines[-1], kept=bool(event.data.get("kept")))
-        elif event.kind == "verdict":
+        elif event.kind == "stop":
             self._work.climbed(event.doing)
 
     @property
@@ -153,9 +153,9 @@ class Progress:
         pace = min(max(self._took_s / self._done_s, 1 / _FASTER), _SLOWER) if self._done_s else 1.0
         return max(self._work.left_s * pace - (self.elapsed_s - self._told_s), self.step_left_s or 0.0)
 
-    def _count(self, told: Line, *, kept: bool) -> None:
+    def _count(self, line: RungLine, *, kept: bool) -> None:
         """A rung is done: it sets the pace, unless it was kept, or the first (which the loading may have gone before)."""
-        first, expected_s = len(self.lines) == 1, self._work.rung(told.storage, told.phase)
+        first, expected_s = len(self.lines) == 1, self._work.rung(line.storage, line.phase)
         if not kept and not first:
             self._done_s, self._took_s = self._done_s + expected_s, self._took_s + self.elapsed_s - self._told_s
         self._told_s = self.elapsed_s

@@ -8,14 +8,14 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from kneebench.analysis.answer import answers
 from kneebench.analysis.comparison import compare
-from kneebench.analysis.disturbance import headline
-from kneebench.analysis.words import DERIVED
+from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.analysis.disturbance import disturbances
+from kneebench.analysis.wording import DERIVED
 from kneebench.outcome import exit_code, failed_checks, invalid_rungs, without_figure
 from kneebench.records import Results
 from kneebench.screen import tables
-from kneebench.screen.progress import line
+from kneebench.screen.progress import rung_line
 
 
 def printed(results: Results, *, every_rung: bool = False) -> Iterator[RenderableType]:
@@ -26,15 +26,15 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     yield from (Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results))
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
     yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
-    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in headline(results))
+    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in disturbances(results))
     yield Text()
-    for table in tables.answers(answers(results)):
+    for table in tables.configuration_summaries(configuration_summaries(results)):
         yield table
         yield Text()
     yield from (Text(f"{comparison.sentence}.") for comparison in compare(results))
     if every_rung:
         yield Text()
-        yield tables.rungs([line(rung, {climb.cell.id: climb.cell.storage}) for climb in results.climbs for rung in climb.rungs])
+        yield tables.rungs([rung_line(rung, {climb.cell.id: climb.cell.storage}) for climb in results.climbs for rung in climb.rungs])
     yield Text(f"\n{DERIVED}", style="dim")
 
 
@@ -49,9 +49,9 @@ def results_json(results: Results) -> dict[str, Any]:
         "exit_code": exit_code(results),
         "failed_checks": list(failed_checks(results)),
         "invalid_rungs": list(invalid_rungs(results)),
-        "disturbances": list(headline(results)),
+        "disturbances": list(disturbances(results)),
         "without_figure": list(without_figure(results)),
-        "answers": [answer.model_dump(mode="json") for answer in answers(results)],
+        "configurations": [summary.model_dump(mode="json") for summary in configuration_summaries(results)],
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
-        "rungs": [line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs],
+        "rungs": [rung_line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs],
     }

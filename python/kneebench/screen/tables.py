@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
-from kneebench.analysis.answer import Answer, rows, shown_count, shown_time, shown_users
-from kneebench.analysis.words import FEW, FEW_MEANS, named, times_with_interval
+from kneebench.analysis.configuration_summary import ConfigurationSummary, rows, shown_count, shown_time, shown_users
+from kneebench.analysis.wording import FEW, FEW_MEANS, named, times_with_interval
 from kneebench.records import Comparison, Finding
-from kneebench.results import Across, Listed
-from kneebench.screen.progress import Line, left
+from kneebench.results import CampaignRow, Listed
+from kneebench.screen.progress import RungLine, left
 
 _STORAGES_A_TABLE = 3
 _SUBJECT_COLUMNS = 24
@@ -24,7 +24,7 @@ _RUNG_COLUMNS = (("<phase", 11), ("users", 5), ("NOPM", 7), ("mean", 7), ("<P99.
 LEVELS = {"ok": "[green]ok[/]", "note": "[cyan]note[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]", "refused": "[red]refused[/]"}
 
 
-def rungs(lines: Sequence[Line], title: str = "") -> Table:
+def rungs(lines: Sequence[RungLine], title: str = "") -> Table:
     """The rungs measured, as they came."""
     table = _table("storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note", title=title)
     for line in lines:
@@ -41,7 +41,7 @@ class RungRows:
         self._storage_width = min(max(map(cell_len, ("storage", *storages))), max(len("storage"), columns - rest))
         self._headed = False
 
-    def row(self, line: Line) -> Iterator[Text]:
+    def row(self, line: RungLine) -> Iterator[Text]:
         """The rung's row; above the first of all, the heading. A terminal that is too narrow wraps it and drops nothing."""
         if not self._headed:
             self._headed = True
@@ -56,7 +56,7 @@ class RungRows:
         return "  ".join([first, *aligned])
 
 
-def _times_of(line: Line) -> Iterator[str]:
+def _times_of(line: RungLine) -> Iterator[str]:
     yield _time(line.mean_s)
     yield _time(line.p999_s) + ("" if line.p999_certain else f" ({FEW})")
     yield _time(line.log_write_s)
@@ -95,19 +95,19 @@ def readiness(found: Sequence[Finding]) -> Text:
     return Text(f"{ready}: {counts}. About {left(takes_s)}; writes {writes}{keeps}.", style=style)
 
 
-def answers(found: Sequence[Answer]) -> Iterator[Table]:
+def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[Table]:
     """One column a storage, a few to a table: what it reached, and what stopped it."""
     for first in range(0, len(found), _STORAGES_A_TABLE):
         some = found[first : first + _STORAGES_A_TABLE]
-        table = _table("", *(escape(answer.storage) for answer in some))
+        table = _table("", *(escape(summary.storage) for summary in some))
         for name, cells in rows(some):
             table.add_row(f"[dim]{name}[/]", *(escape(cell) for cell in cells))
         if first + _STORAGES_A_TABLE >= len(found):
-            _explain(table, (one.p999_certain for answer in found for one in (answer, answer.fixed_rate) if one))
+            _explain(table, (one.p999_certain for summary in found for one in (summary, summary.fixed_rate) if one))
         yield table
 
 
-def across(rows: Iterable[Across]) -> Table:
+def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
     """The knees (or fixed loads) of two campaigns with their latency, that at the one rate in a column of its own, and all against the first one's baseline."""
     rows = tuple(rows)
     rate, point = rows[0].rate_per_s, rows[0].point
@@ -127,7 +127,7 @@ def differences(sentences: Sequence[str]) -> Iterator[Text]:
     yield from (Text(f"  {sentence}") for sentence in sentences)
 
 
-def _against(row: Across) -> str:
+def _against(row: CampaignRow) -> str:
     if row.against is None:
         return row.sentence
     at = f"{units.count(row.rate_per_s)}/s" if row.rate_per_s else f"the {row.point}"

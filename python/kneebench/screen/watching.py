@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from kneebench import units
-from kneebench.analysis.words import FEW, FEW_MEANS, named, number_of_users
+from kneebench.analysis.wording import FEW, FEW_MEANS, named, number_of_users
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Rung, Watch
-from kneebench.screen.progress import Line, Progress, left, line, told
+from kneebench.screen.progress import Progress, RungLine, left, message_of, rung_line
 from kneebench.visible import visible
 
 _PLAIN_EVERY_S = 10.0
@@ -45,17 +45,17 @@ class JsonLines:
         """Write the event."""
         import json
 
-        self._progress.hear(event)
+        self._progress.receive(event)
         if event.kind == "rung":
             rung = Rung.model_validate(event.data["rung"])
-            event = event.model_copy(update={"data": {"key": rung.order.key, **line(rung, self._progress.storages)._asdict()}})
+            event = event.model_copy(update={"data": {"key": rung.order.key, **rung_line(rung, self._progress.storages)._asdict()}})
         times = {"elapsed_s": round(self._progress.elapsed_s, 3), "campaign_left_s": round(self._progress.left_s, 1)}
         self._out.write(json.dumps({"at": time.time(), **times, **event.model_dump(mode="json", exclude_none=True)}) + "\n")
         self._out.flush()
 
 
 class PlainLines:
-    """A line for each thing begun, each rung and each verdict; for progress in between, one every ten seconds."""
+    """A line for each thing begun, each rung and each stop result; for progress in between, one every ten seconds."""
 
     def __init__(self, progress: Progress, out: TextIO) -> None:
         self._progress, self._out = progress, out
@@ -63,7 +63,7 @@ class PlainLines:
 
     def __call__(self, event: Event) -> None:
         """Write a line, or none."""
-        self._progress.hear(event)
+        self._progress.receive(event)
         text = self._text(event)
         if text:
             self._told_s = self._progress.elapsed_s
@@ -77,8 +77,8 @@ class PlainLines:
     def _text(self, event: Event) -> str:
         if event.kind == "rung":
             return plain(self._progress.lines[-1]) + (f"\n       {FEW_MEANS}" if self._progress.first_doubt else "")
-        if event.kind in ("verdict", "warning"):
-            return told(event)
+        if event.kind in ("stop", "warning"):
+            return message_of(event)
         if event.kind == "progress" and self._progress.elapsed_s - self._told_s < _PLAIN_EVERY_S:
             return ""
         if event.kind != "progress" and event.doing == self._doing:
@@ -90,13 +90,15 @@ class PlainLines:
         return f"{event.doing}{share}{pace}{remaining}"
 
 
-def plain(rung: Line) -> str:
+def plain(rung: RungLine) -> str:
     """A rung in one line.
 
-    >>> plain(Line("disk", "scout", 8, 81234.0, 0.0025, 0.0123, 0.0005, ""))
+    >>> plain(RungLine("disk", "search", 8, 81234.0, 0.0025, 0.0123, 0.0005, ""))
     'disk: search, 8 users: 81,234 NOPM, mean 2.5 ms, P99.9 12.3 ms, log write 500 µs'
     """
     doubt = "" if rung.p999_certain else f" ({FEW})"
     times = [("mean", rung.mean_s, ""), ("P99.9", rung.p999_s, doubt), ("log write", rung.log_write_s, "")]
-    told = "".join(f", {name} {units.time(value)}{mark}" for name, value, mark in times if value is not None)
-    return f"{rung.storage}: {named(rung.phase)}, {number_of_users(rung.users)}: {units.count(rung.nopm)} NOPM{told}" + (f" ({rung.note})" if rung.note else "")
+    latencies = "".join(f", {name} {units.time(value)}{mark}" for name, value, mark in times if value is not None)
+    return f"{rung.storage}: {named(rung.phase)}, {number_of_users(rung.users)}: {units.count(rung.nopm)} NOPM{latencies}" + (
+        f" ({rung.note})" if rung.note else ""
+    )

@@ -1,5 +1,5 @@
 """Room 4: the virtual users."""
 
-from kneebench.workload.load_generator import Running, generator_spec, running
+from kneebench.workload.load_generator import RunningLoad, generator_spec, running_load
 
-__all__ = ["Running", "generator_spec", "running"]
+__all__ = ["RunningLoad", "generator_spec", "running_load"]

@@ -17,13 +17,16 @@ from typing import Literal
 
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.plan import Plan
-from kneebench.records import Order, Tally, Tick
+from kneebench.records import Order, Phase, Tally, Tick
 
 CORES_PER_WORKER = 8
-"""Cores of the machine that one worker keeps busy: a transaction costs the client 20 to 40 us and the database
+"""Cores of the machine that one worker keeps busy: a transaction costs the load generator 20 to 40 us and the database
 400 to 500 us of CPU (pgbench on stored functions, 1 to 16 users), so that a worker is some 40 % busy."""
 
 FAREWELL_S = 5.0
+
+STREAM_NAMES: dict[Phase, str] = {"search": "scout", "drift_check": "drift", "fixed_load": "fixed", "final_run": "report", "fixed_rate": "latency"}
+"""Phases in the names of random streams, as results format 1 called them: a plan draws the same inputs with every version."""
 
 
 def workers_for(users: int, cores: int) -> int:
@@ -38,17 +41,18 @@ def workers_for(users: int, cores: int) -> int:
 def stream_of(order: Order) -> int:
     """The random stream of a rung, from its name: the same rung draws the same inputs, two repeats do not.
 
-    >>> a, b = (Order(cell="disk", phase="report", users=8, repeat=r) for r in (0, 1))
+    >>> a, b = (Order(cell="disk", phase="final_run", users=8, repeat=r) for r in (0, 1))
     >>> stream_of(a) == stream_of(a), stream_of(a) == stream_of(b)
     (True, False)
     """
-    return int.from_bytes(blake2b(order.key.encode(), digest_size=8).digest()) >> 1
+    name = f"{order.cell}.{STREAM_NAMES.get(order.phase, order.phase)}-{order.users}" + (f"-{order.repeat}" if order.repeat else "")
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 1
 
 
 def generator_spec(plan: Plan, order: Order) -> GeneratorSpec:
     """Specification of a rung. Without a number in the plan, the workers follow its client cores, or else the machine."""
     workload = plan.workload
-    automatic = len(workload.client_cores) or workers_for(order.users, len(os.sched_getaffinity(0)))
+    automatic = len(workload.load_generator_cores) or workers_for(order.users, len(os.sched_getaffinity(0)))
     return GeneratorSpec(
         users=order.users,
         warehouses=workload.warehouses,
@@ -60,12 +64,12 @@ def generator_spec(plan: Plan, order: Order) -> GeneratorSpec:
         stream=stream_of(order),
         rate_per_s=order.rate_per_s,
         connections=workload.connections,
-        workers=workload.client_workers or automatic,
-        cores=workload.client_cores,
+        workers=workload.load_generator_threads or automatic,
+        cores=workload.load_generator_cores,
     )
 
 
-class Running:
+class RunningLoad:
     """A load generator under load, with its reports as records. Only `tick` passes time."""
 
     def __init__(self, generator: LoadGenerator) -> None:
@@ -88,14 +92,14 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(generator: LoadGenerator) -> Iterator[Running]:
+def running_load(generator: LoadGenerator) -> Iterator[RunningLoad]:
     """A load generator from go to stop: it is stopped however the block ends, so that no user outlives its rung.
 
     It must be ready: opening connections is not measured. After an error or Ctrl-C it waits at most `FAREWELL_S` for
     responses that no longer count.
     """
     generator.go()
-    users = Running(generator)
+    users = RunningLoad(generator)
     try:
         yield users
     except BaseException:

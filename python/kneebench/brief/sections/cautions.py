@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench.analysis.knee import knee_rung
-from kneebench.analysis.words import capital, number_of_users, percent
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.analysis.wording import capital, number_of_users, percent
+from kneebench.brief import formatting
 from kneebench.brief.section import Section
 from kneebench.brief.sections.over_time import CHECKPOINTS
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Phase
 
 PLACE = 15
@@ -17,68 +17,68 @@ WAREHOUSES_A_USER = 4
 """With fewer, users wait for each other's rows instead of the storage (methods: sizing advice)."""
 
 
-def section(reading: Reading) -> Section | None:
+def section(view: ViewModel) -> Section | None:
     """Warnings; nothing where there are none."""
-    sentences = tuple(_cautions(reading))
+    sentences = tuple(_cautions(view))
     return Section(name="cautions", title="Caveats", sentences=sentences, tone="note") if sentences else None
 
 
 BEHIND = {"a checkpoint started": CHECKPOINTS, "autovacuum finished on a table": ("tables.autovacuums",)}
 """What a database does behind its users, and the counters that tell of it."""
-REPORTED: dict[Phase, str] = {"report": "at the {point}", "latency": "at the fixed rate"}
+QUOTED_AT: dict[Phase, str] = {"final_run": "at the {point}", "fixed_rate": "at the fixed rate"}
 
 
-def _unequal(reading: Reading, phase: Phase, what: str, counters: tuple[str, ...]) -> str:
+def _unequal(view: ViewModel, phase: Phase, what: str, counters: tuple[str, ...]) -> str:
     """In how many windows it happened, where that differs between storages."""
-    windows = {climb.cell.id: [rung for rung in climb.of(phase) if not rung.invalid] for climb in reading.climbs}
+    windows = {climb.cell.id: [rung for rung in climb.of(phase) if not rung.invalid] for climb in view.climbs}
     held = {cell: sum(any((rung.quantity(name) or 0.0) > 0 for name in counters) for rung in rungs) for cell, rungs in windows.items() if rungs}
     shares = {held[cell] / len(windows[cell]) for cell in held}
     if len(shares) < 2:
         return ""
-    each = words.listed([f"{number} of {len(windows[cell])} on {reading.name(cell)}" for cell, number in held.items()])
-    return f"{REPORTED[phase].format(point=reading.point)} {what} in {each}"
+    each = formatting.listed([f"{number} of {len(windows[cell])} on {view.name(cell)}" for cell, number in held.items()])
+    return f"{QUOTED_AT[phase].format(point=view.point)} {what} in {each}"
 
 
-def _elsewhere(reading: Reading, climb: Climb) -> str:
-    """Where the report did not find again what the climb had seen at its knee."""
-    knee, scout = reading.knees.get(climb.cell.id), knee_rung(climb)
-    if not knee or not scout or not climb.of("scout") or knee.nopm.low <= scout.tally.nopm <= knee.nopm.high:
+def _elsewhere(view: ViewModel, climb: Climb) -> str:
+    """Where the final runs did not find again what the climb had seen at its knee."""
+    knee, searched = view.knees.get(climb.cell.id), knee_rung(climb)
+    if not knee or not searched or not climb.of("search") or knee.nopm.low <= searched.tally.nopm <= knee.nopm.high:
         return ""
-    share = knee.nopm.value / scout.tally.nopm - 1
-    if abs(share) <= reading.noise_floor(climb):
+    share = knee.nopm.value / searched.tally.nopm - 1
+    if abs(share) <= view.noise_floor(climb):
         return ""
     return (
-        f"{reading.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {words.significant(scout.tally.nopm)} "
-        f"at {number_of_users(scout.users)}. The quoted figures are from the final runs; the choice of {reading.point} is from the climb."
+        f"{view.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {formatting.significant(searched.tally.nopm)} "
+        f"at {number_of_users(searched.users)}. The quoted figures are from the final runs; the choice of {view.point} is from the climb."
     )
 
 
-def _cautions(reading: Reading) -> Iterator[str]:
-    yield from reading.disturbances
-    ladder, warehouses = reading.plan.ladder, reading.plan.workload.warehouses
-    users = {cell: knee.users.value for cell, knee in reading.knees.items()}
+def _cautions(view: ViewModel) -> Iterator[str]:
+    yield from view.disturbances
+    ladder, warehouses = view.plan.ladder, view.plan.workload.warehouses
+    users = {cell: knee.users.value for cell, knee in view.knees.items()}
     crowded = [cell for cell, number in users.items() if warehouses < WAREHOUSES_A_USER * number]
     if crowded:
         fewest = warehouses / max(users.values())
         yield (
-            f"Only {fewest:.1f} warehouses per user at the {reading.point} ({reading.some(crowded)}). "
+            f"Only {fewest:.1f} warehouses per user at the {view.point} ({view.some(crowded)}). "
             f"Below {WAREHOUSES_A_USER} per user, row contention masks storage differences."
         )
     if ladder.quick:
         yield (
-            f"Quick plan: a window of {words.time(ladder.report_window)} may miss checkpoints and the burst of full-page images after them. "
+            f"Quick plan: a window of {formatting.time(ladder.final_window)} may miss checkpoints and the burst of full-page images after them. "
             "It cannot show whether vacuum keeps up, a drive's steady state once its cache is full, or stability over hours."
         )
-    yield from filter(None, (_elsewhere(reading, climb) for climb in reading.climbs))
-    yield from (f"{reading.name(climb.cell.id)}: {found.sentence}." for climb, found in reading.drifts if found.matters)
-    if unequal := list(filter(None, (_unequal(reading, phase, *what) for phase in REPORTED for what in BEHIND.items()))):
+    yield from filter(None, (_elsewhere(view, climb) for climb in view.climbs))
+    yield from (f"{view.name(climb.cell.id)}: {found.sentence}." for climb, found in view.drifts if found.matters)
+    if unequal := list(filter(None, (_unequal(view, phase, *what) for phase in QUOTED_AT for what in BEHIND.items()))):
         yield f"Background work was spread unevenly over the windows and affects these comparisons: {'; '.join(unequal)}."
-    if reading.plan.database.restore == "clone":
+    if view.plan.database.restore == "clone":
         yield "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also for the log."
-    memory = [reading.name(climb.cell.id) for climb in reading.climbs if reading.memory_backed(climb)]
+    memory = [view.name(climb.cell.id) for climb in view.climbs if view.memory_backed(climb)]
     if memory:
         verb = "is" if len(memory) == 1 else "are"
         yield (
-            f"{capital(words.listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound. "
+            f"{capital(formatting.listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound. "
             "tmpfs uses RAM, costs CPU for copying and changes group commit."
         )

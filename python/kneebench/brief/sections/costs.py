@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.brief import formatting
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.brief.sections.rungs import label
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung
 
 PLACE = 90
@@ -29,39 +29,41 @@ COLUMNS = (
 )
 
 
-def section(reading: Reading) -> Section | None:
+def section(view: ViewModel) -> Section | None:
     """A higher NOPM from cheaper orders is not faster storage: here they are priced."""
-    rows = tuple(_row(reading, rung) for climb in reading.climbs for rung in climb.rungs)
+    rows = tuple(_row(view, rung) for climb in view.climbs for rung in climb.rungs)
     shares = "Full-page images are a share of log records."
-    caption = f"Per window, over all five transaction types (tx: transaction, load gen.: load generator). {shares} {words.NOTHING} means not measured, never 0."
+    caption = (
+        f"Per window, over all five transaction types (tx: transaction, load gen.: load generator). {shares} {formatting.NOTHING} means not measured, never 0."
+    )
     tables = (Table(caption=caption, columns=COLUMNS, rows=rows),)
-    return Section(name="costs", title="Cost per transaction", sentences=_drifts(reading), tables=tables, fold=True) if rows else None
+    return Section(name="costs", title="Cost per transaction", sentences=_drifts(view), tables=tables, fold=True) if rows else None
 
 
-def _row(reading: Reading, rung: Rung) -> Row:
+def _row(view: ViewModel, rung: Rung) -> Row:
     begun = [value for name in CHECKPOINTS if (value := rung.quantity(name)) is not None]
     return Row(
         cells=(
-            reading.name(rung.order.cell),
-            label(reading, rung),
+            view.name(rung.order.cell),
+            label(view, rung),
             str(rung.users),
-            words.size(rung.quantity("log.bytes_per_transaction")),
-            words.size(rung.quantity("device.read_bytes_per_transaction")),
-            words.size(rung.quantity("device.write_bytes_per_transaction")),
-            words.percent(rung.quantity("log.full_page_image_share")),
-            f"{sum(begun) * rung.tally.window_s:.0f}" if begun else words.NOTHING,
-            words.count(rung.quantity("log.commits_per_flush")),
-            words.percent(rung.quantity("cache.hit_ratio")),
-            words.count(rung.quantity("tables.dead_tuples")),
-            words.time(rung.quantity("server.cpu_per_transaction")),
-            words.time(rung.quantity("client.cpu_per_transaction")),
-            words.time(rung.quantity("client.delay")),
-            words.time(rung.restore_s),
+            formatting.size(rung.quantity("log.bytes_per_transaction")),
+            formatting.size(rung.quantity("device.read_bytes_per_transaction")),
+            formatting.size(rung.quantity("device.write_bytes_per_transaction")),
+            formatting.percent(rung.quantity("log.full_page_image_share")),
+            f"{sum(begun) * rung.tally.window_s:.0f}" if begun else formatting.NOTHING,
+            formatting.count(rung.quantity("log.commits_per_flush")),
+            formatting.percent(rung.quantity("cache.hit_ratio")),
+            formatting.count(rung.quantity("tables.dead_tuples")),
+            formatting.time(rung.quantity("server.cpu_per_transaction")),
+            formatting.time(rung.quantity("load_generator.cpu_per_transaction")),
+            formatting.time(rung.quantity("load_generator.delay")),
+            formatting.time(rung.restore_s),
         ),
-        tone="plain" if rung.order.phase in ("report", "fixed") else "light",
+        tone="plain" if rung.order.phase in ("final_run", "fixed_load") else "light",
     )
 
 
-def _drifts(reading: Reading) -> tuple[str, ...]:
+def _drifts(view: ViewModel) -> tuple[str, ...]:
     """The first rung against itself, measured again last: data grows, bloats and is vacuumed during a climb."""
-    return tuple(f"{reading.name(climb.cell.id)}: {found.sentence}." for climb, found in reading.drifts)
+    return tuple(f"{view.name(climb.cell.id)}: {found.sentence}." for climb, found in view.drifts)

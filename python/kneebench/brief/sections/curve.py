@@ -5,41 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kneebench.analysis.words import number_of_users
-from kneebench.brief import look, words
+from kneebench.analysis.wording import number_of_users
+from kneebench.brief import chart_theme, formatting
 from kneebench.brief.labels import Point, marks, placed
-from kneebench.brief.reading import Reading
 from kneebench.brief.scales import Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
 PLACE = 40
-HEIGHT = look.HEIGHT + 40
+HEIGHT = chart_theme.HEIGHT + 40
 THOUSANDS = "datum.value ? format(datum.value / 1000, ',.4~r') + 'k' : '0'"
 
 
-def section(reading: Reading) -> Section | None:
+def section(view: ViewModel) -> Section | None:
     """A line per storage through its rungs in the order of users: past the knee it bends back."""
-    points = [point for climb in reading.climbs for point in _points(reading, climb)]
+    points = [point for climb in view.climbs for point in _points(view, climb)]
     if len(points) < 2:
         return None
-    return Section(name="curve", title="The climb", figures=(_figure(reading, points),))
+    return Section(name="curve", title="The climb", figures=(_figure(view, points),))
 
 
-def _points(reading: Reading, climb: Climb) -> list[dict[str, Any]]:
-    rungs = {rung.users: rung for rung in climb.of("scout", "bisection", "fixed") if not rung.invalid and rung.tally.latency}
+def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
+    rungs = {rung.users: rung for rung in climb.of("search", "bisection", "fixed_load") if not rung.invalid and rung.tally.latency}
     return [
-        {"name": reading.name(climb.cell.id), "users": users, "nopm": rung.tally.nopm, "ms": rung.tally.latency.mean_s * 1e3}
+        {"name": view.name(climb.cell.id), "users": users, "nopm": rung.tally.nopm, "ms": rung.tally.latency.mean_s * 1e3}
         for users, rung in sorted(rungs.items())
         if rung.tally.latency
     ]
 
 
-def _knees(reading: Reading) -> list[dict[str, Any]]:
+def _knees(view: ViewModel) -> list[dict[str, Any]]:
     return [
         {
-            "name": reading.name(cell),
-            "label": f"{reading.name(cell)}, {number_of_users(knee.users.value)}",
+            "name": view.name(cell),
+            "label": f"{view.name(cell)}, {number_of_users(knee.users.value)}",
             "users": knee.users.value,
             "nopm": knee.nopm.value,
             "left": knee.nopm.low,
@@ -49,64 +49,64 @@ def _knees(reading: Reading) -> list[dict[str, Any]]:
             "high": knee.latency_s.high * 1e3,
             "boxed": knee.nopm.n > 1,
         }
-        for cell, knee in reading.knees.items()
+        for cell, knee in view.knees.items()
     ]
 
 
-def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
-    knees = _knees(reading)
-    title = _title(reading, knees)
-    rung = "search rung" if reading.point == "knee" else "first rung"
+def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
+    knees = _knees(view)
+    title = _title(view, knees)
+    rung = "search rung" if view.point == "knee" else "first rung"
     caption = (
         f"Each point is one {rung}; the line follows the number of users (closed loop). "
-        f"The circle is the {reading.point} from the final runs. "
-        f"Its box is the 95% CI of NOPM and of mean latency; the latter includes the uncertainty of the {reading.point}."
+        f"The circle is the {view.point} from the final runs. "
+        f"Its box is the 95% CI of NOPM and of mean latency; the latter includes the uncertainty of the {view.point}."
     )
-    return Figure(name="curve", number="Fig. 3", title=title, caption=caption, alt=f"Mean latency vs. NOPM. {title}.", spec=_spec(reading, points, knees))
+    return Figure(name="curve", number="Fig. 3", title=title, caption=caption, alt=f"Mean latency vs. NOPM. {title}.", spec=_spec(view, points, knees))
 
 
-def _title(reading: Reading, knees: list[dict[str, Any]]) -> str:
+def _title(view: ViewModel, knees: list[dict[str, Any]]) -> str:
     if not knees:
         return "The climb so far"
-    if not reading.direct:
+    if not view.direct:
         nopm = sorted(knee["nopm"] for knee in knees)
-        return f"{words.plural(len(knees), reading.point)}, from {words.significant(nopm[0])} to {words.significant(nopm[-1])} NOPM"
-    found = words.listed([f"{knee['label']} ({words.significant(knee['nopm'])} NOPM)" for knee in knees])
-    return f"{reading.point.capitalize()}{'' if len(knees) == 1 else 's'}: {found}"
+        return f"{formatting.plural(len(knees), view.point)}, from {formatting.significant(nopm[0])} to {formatting.significant(nopm[-1])} NOPM"
+    found = formatting.listed([f"{knee['label']} ({formatting.significant(knee['nopm'])} NOPM)" for knee in knees])
+    return f"{view.point.capitalize()}{'' if len(knees) == 1 else 's'}: {found}"
 
 
-def _spec(reading: Reading, points: list[dict[str, Any]], knees: list[dict[str, Any]]) -> dict[str, Any]:
+def _spec(view: ViewModel, points: list[dict[str, Any]], knees: list[dict[str, Any]]) -> dict[str, Any]:
     import altair as alt
 
     across = Domain(0, max([p["nopm"] for p in points] + [k["nopm"] for k in knees]) * 1.12)
     up = latencies([p["ms"] for p in points] + [k["ms"] for k in knees])
     y = alt.Y("ms:Q", title="Mean latency, ms", **latency_axis(up))
     x = alt.X("nopm:Q", title="NOPM", scale=across.scale, axis=alt.Axis(tickCount=6, labelExpr=THOUSANDS))
-    legend = None if reading.named_at_lines else look.legend(reading.names)
-    colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=legend)
+    legend = None if view.named_at_lines else chart_theme.legend(view.names)
+    colour = alt.Color("name:N", scale=alt.Scale(domain=view.names, range=view.colours), legend=legend)
     shape = alt.Shape(
-        "name:N", scale=alt.Scale(domain=reading.names, range=[look.SHAPES[n % len(look.SHAPES)] for n in range(len(reading.names))]), legend=None
+        "name:N", scale=alt.Scale(domain=view.names, range=[chart_theme.SHAPES[n % len(chart_theme.SHAPES)] for n in range(len(view.names))]), legend=None
     )
-    rungs = look.chart(points).encode(x=x, y=y, color=colour)
-    found = look.chart(knees).encode(color=colour)
+    rungs = chart_theme.chart(points).encode(x=x, y=y, color=colour)
+    found = chart_theme.chart(knees).encode(color=colour)
     at = {"x": alt.X("nopm:Q"), "y": alt.Y("ms:Q")}
     drawn = alt.layer(
         found.transform_filter("datum.boxed").mark_rect(opacity=0.22, clip=True, strokeWidth=1).encode(x="left:Q", x2="right:Q", y="low:Q", y2="high:Q"),
         rungs.mark_line(strokeWidth=2).encode(order="users:Q"),
         rungs.mark_point(filled=True, size=42, opacity=1).encode(shape=shape),
         found.mark_point(size=330, strokeWidth=2.5, shape="circle", opacity=1).encode(**at),
-        *_labels(reading, points, knees, across, up),
+        *_labels(view, points, knees, across, up),
     )
-    return look.specification(drawn.properties(width=look.WIDTH, height=HEIGHT))
+    return chart_theme.specification(drawn.properties(width=chart_theme.WIDTH, height=HEIGHT))
 
 
-def _labels(reading: Reading, points: list[dict[str, Any]], knees: list[dict[str, Any]], across: Domain, up: Domain) -> Iterator[Any]:
+def _labels(view: ViewModel, points: list[dict[str, Any]], knees: list[dict[str, Any]], across: Domain, up: Domain) -> Iterator[Any]:
     """The knees' names, or where a legend has those their users."""
 
     def place(one: dict[str, Any]) -> Point:
-        return Point(look.WIDTH * across.share(one["nopm"]), HEIGHT * (1 - up.share(one["ms"])))
+        return Point(chart_theme.WIDTH * across.share(one["nopm"]), HEIGHT * (1 - up.share(one["ms"])))
 
-    lines = [[place(one) for one in points if one["name"] == name] for name in reading.names]
-    texts = [(knee["label"] if reading.named_at_lines else number_of_users(knee["users"]), place(knee)) for knee in knees]
-    for knee, label in zip(knees, placed(texts, [*lines, [place(knee) for knee in knees]], look.WIDTH, HEIGHT), strict=True):
-        yield marks(look.chart([{**knee, "label": label.text}]).encode(x="nopm:Q", y="ms:Q", text="label:N"), label)
+    lines = [[place(one) for one in points if one["name"] == name] for name in view.names]
+    texts = [(knee["label"] if view.named_at_lines else number_of_users(knee["users"]), place(knee)) for knee in knees]
+    for knee, label in zip(knees, placed(texts, [*lines, [place(knee) for knee in knees]], chart_theme.WIDTH, HEIGHT), strict=True):
+        yield marks(chart_theme.chart([{**knee, "label": label.text}]).encode(x="nopm:Q", y="ms:Q", text="label:N"), label)

@@ -1,15 +1,15 @@
-"""The row of big numbers, a verdict for each storage, and the campaign at a glance."""
+"""The row of big numbers, the stop reason of each storage, and the campaign at a glance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.analysis.finding import foremost
-from kneebench.analysis.knee import metered, report_rungs
-from kneebench.analysis.words import FEW, FEW_MEANS, NO_DIFFERENCE, stop_reason, times_and_interval, times_with_interval
-from kneebench.brief import look, words
-from kneebench.brief.reading import Reading
-from kneebench.brief.section import Column, Number, Row, Section, Table, Verdict
+from kneebench.analysis.headline import foremost
+from kneebench.analysis.knee import final_rungs, metered
+from kneebench.analysis.wording import FEW, FEW_MEANS, NO_DIFFERENCE, stop_reason, times_and_interval, times_with_interval
+from kneebench.brief import chart_theme, formatting
+from kneebench.brief.section import Column, Number, Row, Section, StopReason, Table
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Estimate
 
 PLACE = 10
@@ -20,113 +20,115 @@ RATE = ("Storage", "Share of its {point}", "Mean latency", "P99.9 latency")
 TEXTS = ("Storage", "Stop reason")
 
 
-def section(reading: Reading) -> Section:
+def section(view: ViewModel) -> Section:
     """The campaign in half a page."""
-    numbers = tuple(_numbers(reading))[:4]
-    tables = tuple(filter(None, (_at_the_knee(reading), _at_the_rate(reading))))
-    return Section(name="glance", title="At a glance", numbers=numbers, verdicts=tuple(_verdicts(reading)), tables=tables)
+    numbers = tuple(_numbers(view))[:4]
+    tables = tuple(filter(None, (_at_the_knee(view), _at_the_rate(view))))
+    return Section(name="glance", title="At a glance", numbers=numbers, stop_reasons=tuple(_stop_reasons(view)), tables=tables)
 
 
-def _numbers(reading: Reading) -> Iterator[Number]:
-    about = foremost(reading.comparisons)
+def _numbers(view: ViewModel) -> Iterator[Number]:
+    about = foremost(view.comparisons)
     best = about.cell if about else None
     for quantity, what in (
-        ("nopm", f"NOPM at the {reading.point}"),
+        ("nopm", f"NOPM at the {view.point}"),
         ("latency.mean", "mean latency at the fixed rate"),
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
-        found = reading.compared(quantity, best) if best else None
+        found = view.compared(quantity, best) if best else None
         if found and best:
-            both = f"{reading.name(best)} vs. {reading.name(found.baseline)}"
+            both = f"{view.name(best)} vs. {view.name(found.baseline)}"
             value, sure = times_and_interval(found.ratio)
             if found.differs:
                 yield Number(value=value, says=f"{what}, {both}", sure=sure)
             else:
                 yield Number(value=NO_DIFFERENCE, says=f"in {what}, {both}", sure=times_with_interval(found.ratio), words=True)
-    alone = reading.at_one_rate.get(reading.base.cell.id)
+    alone = view.fixed_rate_latency.get(view.base.cell.id)
     if alone and not best:
         uncertain = "" if alone.p999_certain else f"{FEW}: {alone.n:,} transactions"
-        rate = f"{words.count(60 * alone.rate_per_s)} transactions per minute"
-        yield Number(value=words.time(alone.mean_s.value), says=f"mean latency at {rate}", sure=words.time_interval(alone.mean_s))
-        yield Number(value=words.time(alone.p999_s.value), says=f"P99.9 latency at {rate}", sure=uncertain or words.time_interval(alone.p999_s))
-    for cell, knee in reading.knees.items():
-        if cell in (best, reading.base.cell.id):
+        rate = f"{formatting.count(60 * alone.rate_per_s)} transactions per minute"
+        yield Number(value=formatting.time(alone.mean_s.value), says=f"mean latency at {rate}", sure=formatting.time_interval(alone.mean_s))
+        yield Number(value=formatting.time(alone.p999_s.value), says=f"P99.9 latency at {rate}", sure=uncertain or formatting.time_interval(alone.p999_s))
+    for cell, knee in view.knees.items():
+        if cell in (best, view.base.cell.id):
             yield Number(
-                value=words.significant(knee.nopm.value), says=f"NOPM on {reading.name(cell)}, at {knee.users.value:.0f} users", sure=words.interval(knee.nopm)
+                value=formatting.significant(knee.nopm.value),
+                says=f"NOPM on {view.name(cell)}, at {knee.users.value:.0f} users",
+                sure=formatting.interval(knee.nopm),
             )
 
 
-def _verdicts(reading: Reading) -> Iterator[Verdict]:
-    for climb in reading.climbs:
+def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:
+    for climb in view.climbs:
         if climb.rungs:
             id_ = climb.cell.id
-            yield Verdict(name=reading.name(id_), colour=look.colour(reading.place(id_)), sentence=verdict(reading, climb))
+            yield StopReason(name=view.name(id_), colour=chart_theme.colour(view.place(id_)), sentence=stop_reason_sentence(view, climb))
 
 
-def verdict(reading: Reading, climb: Climb) -> str:
+def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
     """What a storage did, what stopped it and what it was short of, in sentences."""
-    knee, short = reading.knees.get(climb.cell.id), reading.bottlenecks.get(climb.cell.id)
+    knee, short = view.knees.get(climb.cell.id), view.bottlenecks.get(climb.cell.id)
     parts = []
     if knee:
         mark = "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
-        nopm = f"{words.significant(knee.nopm.value)} NOPM ({words.interval(knee.nopm)})"
-        parts.append(f"{nopm} with {words.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
-    parts += [words.sentence(v.sentence) for v in climb.verdicts if v.fired or v.mark]
+        nopm = f"{formatting.significant(knee.nopm.value)} NOPM ({formatting.interval(knee.nopm)})"
+        parts.append(f"{nopm} with {formatting.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
+    parts += [formatting.sentence(v.sentence) for v in climb.stop_results if v.fired or v.flag]
     parts += [short.sentence] if short else []
     return " ".join(parts) or "Partly measured; no stop reason yet."
 
 
-def _columns(reading: Reading, titles: tuple[str, ...]) -> tuple[Column, ...]:
-    return tuple(Column(title=title.format(point=reading.point), number=title not in TEXTS) for title in titles)
+def _columns(view: ViewModel, titles: tuple[str, ...]) -> tuple[Column, ...]:
+    return tuple(Column(title=title.format(point=view.point), number=title not in TEXTS) for title in titles)
 
 
-def _at_the_knee(reading: Reading) -> Table:
+def _at_the_knee(view: ViewModel) -> Table:
     """Throughput, and the latency of the same runs."""
-    few = any(not (knee.latency and knee.latency.p999_is_certain) for knee in reading.knees.values())
-    caption = f"At the {reading.point} (closed loop), latency equals users / throughput and says little about the drive." + f" {FEW_MEANS}" * few
-    rows = tuple(_knee_row(reading, climb) for climb in reading.climbs)
-    return Table(caption=caption, columns=_columns(reading, KNEE), rows=rows)
+    few = any(not (knee.latency and knee.latency.p999_is_certain) for knee in view.knees.values())
+    caption = f"At the {view.point} (closed loop), latency equals users / throughput and says little about the drive." + f" {FEW_MEANS}" * few
+    rows = tuple(_knee_row(view, climb) for climb in view.climbs)
+    return Table(caption=caption, columns=_columns(view, KNEE), rows=rows)
 
 
-def _knee_row(reading: Reading, climb: Climb) -> Row:
+def _knee_row(view: ViewModel, climb: Climb) -> Row:
     id_ = climb.cell.id
-    knee, log_write, against = reading.knees.get(id_), metered(report_rungs(climb), "log.write_latency"), reading.compared("nopm", id_)
-    ratio = "baseline" if reading.is_base(climb) else _below(*times_and_interval(against.ratio)) if against else words.NOTHING
+    knee, log_write, against = view.knees.get(id_), metered(final_rungs(climb), "log.write_latency"), view.compared("nopm", id_)
+    ratio = "baseline" if view.is_base(climb) else _below(*times_and_interval(against.ratio)) if against else formatting.NOTHING
     return Row(
         cells=(
-            reading.name(id_),
-            _users(knee.users) if knee else words.NOTHING,
-            _below(words.significant(knee.nopm.value), words.interval(knee.nopm)) if knee else words.NOTHING,
+            view.name(id_),
+            _users(knee.users) if knee else formatting.NOTHING,
+            _below(formatting.significant(knee.nopm.value), formatting.interval(knee.nopm)) if knee else formatting.NOTHING,
             ratio,
-            words.time(knee.latency_s.value) if knee else words.NOTHING,
-            _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain)) if knee else words.NOTHING,
-            words.time(log_write.value) if log_write else words.NOTHING,
-            stop_reason(climb.stopped_by) or words.NOTHING,
+            formatting.time(knee.latency_s.value) if knee else formatting.NOTHING,
+            _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain)) if knee else formatting.NOTHING,
+            formatting.time(log_write.value) if log_write else formatting.NOTHING,
+            stop_reason(climb.stopped_by) or formatting.NOTHING,
         ),
         tone="strong" if against and against.differs else "plain",
     )
 
 
-def _at_the_rate(reading: Reading) -> Table | None:
+def _at_the_rate(view: ViewModel) -> Table | None:
     """Latency in open loop: it belongs to no throughput above."""
-    found = {climb.cell.id: rate for climb in reading.climbs if (rate := reading.at_one_rate.get(climb.cell.id))}
+    found = {climb.cell.id: rate for climb in view.climbs if (rate := view.fixed_rate_latency.get(climb.cell.id))}
     if not found:
         return None
     few = any(not rate.p999_certain for rate in found.values())
-    per_min = words.count(60 * min(one.rate_per_s for one in found.values()))
+    per_min = formatting.count(60 * min(one.rate_per_s for one in found.values()))
     caption = f"At a fixed rate: open loop, {per_min} transactions per minute on every storage; latency counts from the intended start." + f" {FEW_MEANS}" * few
     rows = (
         Row(
             cells=(
-                reading.name(id_),
-                words.percent(round(one.share, 2)) if one.share else words.NOTHING,
-                _below(words.time(one.mean_s.value), words.time_interval(one.mean_s)),
+                view.name(id_),
+                formatting.percent(round(one.share, 2)) if one.share else formatting.NOTHING,
+                _below(formatting.time(one.mean_s.value), formatting.time_interval(one.mean_s)),
                 _percentile(one.p999_s, one.p999_certain),
             )
         )
         for id_, one in found.items()
     )
-    return Table(caption=caption, narrow=True, columns=_columns(reading, RATE), rows=tuple(rows))
+    return Table(caption=caption, narrow=True, columns=_columns(view, RATE), rows=tuple(rows))
 
 
 def _below(value: str, sure: str) -> str:
@@ -135,7 +137,7 @@ def _below(value: str, sure: str) -> str:
 
 
 def _percentile(value: Estimate, certain: bool) -> str:
-    return words.time(value.value) if certain else _below(words.time(value.value), FEW)
+    return formatting.time(value.value) if certain else _below(formatting.time(value.value), FEW)
 
 
 def _users(users: Estimate) -> str:

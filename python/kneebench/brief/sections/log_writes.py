@@ -6,36 +6,36 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from kneebench.analysis.knee import metered, report_rungs
-from kneebench.brief import look, words
+from kneebench.analysis.knee import final_rungs, metered
+from kneebench.brief import chart_theme, formatting
 from kneebench.brief.labels import Point, marks, placed
-from kneebench.brief.reading import Reading
 from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
 PLACE = 50
-HEIGHT = look.HEIGHT + 40
+HEIGHT = chart_theme.HEIGHT + 40
 
 
-def section(reading: Reading) -> Section | None:
+def section(view: ViewModel) -> Section | None:
     """Nothing where the log's writes were not measured."""
-    points = [point for climb in reading.climbs for point in _points(reading, climb)]
-    return Section(name="log-writes", title="Log writes", figures=(_figure(reading, points),)) if points else None
+    points = [point for climb in view.climbs for point in _points(view, climb)]
+    return Section(name="log-writes", title="Log writes", figures=(_figure(view, points),)) if points else None
 
 
-def _points(reading: Reading, climb: Climb) -> list[dict[str, Any]]:
-    seen = {rung.users: rung.quantity("log.write_latency") for rung in climb.of("scout", "bisection", "fixed") if not rung.invalid}
-    return [{"name": reading.name(climb.cell.id), "users": users, "ms": value * 1e3} for users, value in sorted(seen.items()) if value]
+def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
+    seen = {rung.users: rung.quantity("log.write_latency") for rung in climb.of("search", "bisection", "fixed_load") if not rung.invalid}
+    return [{"name": view.name(climb.cell.id), "users": users, "ms": value * 1e3} for users, value in sorted(seen.items()) if value]
 
 
-def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
-    limit_s = reading.plan.ladder.stops.log_latency.limit
+def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
+    limit_s = view.plan.ladder.stops.log_latency.limit
     above = sorted({point["name"] for point in points if point["ms"] > limit_s * 1e3})
-    title = f"Log writes: {words.listed(above) + ' above' if above else 'all within'} the limit of {words.time(limit_s)} (window means)"
-    at_knees = list(filter(None, map(partial(_at_the_knee, reading), reading.climbs)))
-    at = f" At the {reading.point}, in the final runs: {'; '.join(at_knees)}." if at_knees and reading.direct else ""
-    judged = _judged(reading, above)
+    title = f"Log writes: {formatting.listed(above) + ' above' if above else 'all within'} the limit of {formatting.time(limit_s)} (window means)"
+    at_knees = list(filter(None, map(partial(_at_the_knee, view), view.climbs)))
+    at = f" At the {view.point}, in the final runs: {'; '.join(at_knees)}." if at_knees and view.direct else ""
+    judged = _judged(view, above)
     caption = (
         "Each point is the mean of write plus sync, as the database issues them, over the window of one search rung. "
         f"It is not the commit wait: a commit may join another's flush.{judged}{at}"
@@ -46,29 +46,29 @@ def _figure(reading: Reading, points: list[dict[str, Any]]) -> Figure:
         title=title,
         caption=caption,
         alt=f"Log write latency vs. users. {title}.",
-        spec=_spec(reading, points, limit_s * 1e3),
+        spec=_spec(view, points, limit_s * 1e3),
     )
 
 
-def _at_the_knee(reading: Reading, climb: Climb) -> str:
-    rungs = report_rungs(climb)
+def _at_the_knee(view: ViewModel, climb: Climb) -> str:
+    rungs = final_rungs(climb)
     took, commits = metered(rungs, "log.write_latency"), metered(rungs, "log.commits_per_flush")
-    shared = f", {words.count(commits.value)} commits per flush" if commits else ""
-    return f"{reading.name(climb.cell.id)} {words.time(took.value)}{shared}" if took else ""
+    shared = f", {formatting.count(commits.value)} commits per flush" if commits else ""
+    return f"{view.name(climb.cell.id)} {formatting.time(took.value)}{shared}" if took else ""
 
 
-def _judged(reading: Reading, above: list[str]) -> str:
+def _judged(view: ViewModel, above: list[str]) -> str:
     """Where the stop, which judges a shorter time than the window, saw the limit exceeded and the points drawn do not show it."""
-    exceeded = [reading.name(c.cell.id) for c in reading.climbs if any(v.stop == "log_latency" and (v.fired or v.mark) for v in c.verdicts)]
+    exceeded = [view.name(c.cell.id) for c in view.climbs if any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)]
     hidden = [name for name in exceeded if name not in above]
     return (
-        f" The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on {words.listed(hidden)}."
+        f" The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on {formatting.listed(hidden)}."
         if hidden
         else ""
     )
 
 
-def _spec(reading: Reading, points: list[dict[str, Any]], limit_ms: float) -> dict[str, Any]:
+def _spec(view: ViewModel, points: list[dict[str, Any]], limit_ms: float) -> dict[str, Any]:
     import altair as alt
 
     least, most = min(point["users"] for point in points), max(point["users"] for point in points)
@@ -77,29 +77,29 @@ def _spec(reading: Reading, points: list[dict[str, Any]], limit_ms: float) -> di
     ticks = round_numbers(least, most) if most > 5 * least else sorted({p["users"] for p in points})
     x = alt.X("users:Q", title="Users", scale=across.scale, axis=alt.Axis(values=ticks, format="d"))
     y = alt.Y("ms:Q", title="Log write latency, ms", **latency_axis(up))
-    legend = None if reading.named_at_lines else look.legend(reading.names)
-    colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=legend)
-    lines = look.chart(points).encode(x=x, y=y, color=colour)
+    legend = None if view.named_at_lines else chart_theme.legend(view.names)
+    colour = alt.Color("name:N", scale=alt.Scale(domain=view.names, range=view.colours), legend=legend)
+    lines = chart_theme.chart(points).encode(x=x, y=y, color=colour)
     drawn = alt.layer(
-        look.chart([{"ms": limit_ms}]).mark_rule(color=look.ALARM, strokeDash=[6, 4], strokeWidth=1.5).encode(y="ms:Q"),
+        chart_theme.chart([{"ms": limit_ms}]).mark_rule(color=chart_theme.ALARM, strokeDash=[6, 4], strokeWidth=1.5).encode(y="ms:Q"),
         lines.mark_line(strokeWidth=2),
         lines.mark_point(filled=True, size=42, opacity=1),
-        *_labels(reading, points, {"ms": limit_ms, "users": across.low}, across, up),
+        *_labels(view, points, {"ms": limit_ms, "users": across.low}, across, up),
     )
-    return look.specification(drawn.properties(width=look.WIDTH, height=HEIGHT))
+    return chart_theme.specification(drawn.properties(width=chart_theme.WIDTH, height=HEIGHT))
 
 
-def _labels(reading: Reading, points: list[dict[str, Any]], limit: dict[str, Any], across: Domain, up: Domain) -> Iterator[Any]:
+def _labels(view: ViewModel, points: list[dict[str, Any]], limit: dict[str, Any], across: Domain, up: Domain) -> Iterator[Any]:
     """The limit's name at its left end, and the lines' at their right ends unless a legend has them."""
 
     def place(one: dict[str, Any]) -> Point:
-        return Point(look.WIDTH * across.share(one["users"]), HEIGHT * (1 - up.share(one["ms"])))
+        return Point(chart_theme.WIDTH * across.share(one["users"]), HEIGHT * (1 - up.share(one["ms"])))
 
-    drawn = [[one for one in points if one["name"] == name] for name in reading.names]
-    ends = [line[-1] for line in drawn if line] if reading.named_at_lines else []
-    named = [{**limit, "label": f"limit {words.time(limit['ms'] / 1e3)}"}, *({**end, "label": end["name"]} for end in ends)]
+    drawn = [[one for one in points if one["name"] == name] for name in view.names]
+    ends = [line[-1] for line in drawn if line] if view.named_at_lines else []
+    named = [{**limit, "label": f"limit {formatting.time(limit['ms'] / 1e3)}"}, *({**end, "label": end["name"]} for end in ends)]
     behind = [[place(one) for one in line] for line in drawn] + [[place(limit), place({**limit, "users": across.high})]]
-    found = placed([(one["label"], place(one)) for one in named], behind, look.WIDTH, HEIGHT)
+    found = placed([(one["label"], place(one)) for one in named], behind, chart_theme.WIDTH, HEIGHT)
     for one, label in zip(named, found, strict=True):
-        chart = look.chart([one]).encode(x="users:Q", y="ms:Q", text="label:N")
-        yield marks(chart, label, **({} if "name" in one else {"color": look.ALARM}))
+        chart = chart_theme.chart([one]).encode(x="users:Q", y="ms:Q", text="label:N")
+        yield marks(chart, label, **({} if "name" in one else {"color": chart_theme.ALARM}))

@@ -4,53 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.brief import served, words
-from kneebench.brief.reading import Reading
+from kneebench.brief import formatting, server_provenance
 from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Drive
 
 PLACE = 120
 
 
-def section(reading: Reading) -> Section:
+def section(view: ViewModel) -> Section:
     """Host, drives and image."""
-    host, image = reading.campaign.host, reading.campaign.image
+    host, image = view.campaign.host, view.campaign.base_image
     facts = {
-        "Processor": f"{host.cpu}, {words.plural(host.cores, 'core')}",
-        "Memory": words.size(host.memory_bytes),
+        "Processor": f"{host.cpu}, {formatting.plural(host.cores, 'core')}",
+        "Memory": formatting.size(host.memory_bytes),
         "System": f"{host.system}, kernel {host.kernel}",
         "Virtualisation": host.virtualisation or "none detected",
         "Governor": host.governor or "not readable",
         **host.settings,
         **{f"Base image: {name.replace('_', ' ')}": value for name, value in image.items()},
-        "kneebench": reading.campaign.kneebench,
-        "Started": reading.campaign.started_at,
+        "kneebench": view.campaign.kneebench,
+        "Started": view.campaign.started_at,
     }
     tables = [_facts(facts)]
     if host.drives:
-        elsewhere = served.kind(reading.plan) == "url" and not served.is_here(reading.campaign)
+        elsewhere = server_provenance.kind(view.plan) == "url" and not server_provenance.is_here(view.campaign)
         tables.append(_drives(host.drives, "Drives of the load generator's machine. " if elsewhere else ""))
-    return Section(name="machine", title="Machine and drives", sentences=tuple(_whose(reading)), tables=tuple(tables))
+    return Section(name="machine", title="Machine and drives", sentences=tuple(_whose(view)), tables=tuple(tables))
 
 
-def _whose(reading: Reading) -> Iterator[str]:
+def _whose(view: ViewModel) -> Iterator[str]:
     """What the facts are of, where it is not simply the machine that was measured."""
-    kind = served.kind(reading.plan)
+    kind = server_provenance.kind(view.plan)
     if kind == "simulated":
         yield "The simulation ran on this machine; the database, its cores and its drives were a model."
     if kind != "url":
         return
-    if served.is_here(reading.campaign):
+    if server_provenance.is_here(view.campaign):
         yield "Server and load generator ran on this machine."
         return
-    said = "Processor, memory, system and drives describe the load generator's machine"
-    where = served.hosts(reading.plan)
-    if apart := served.elsewhere(reading.campaign):
-        yield f"{said}; the server's machine is not described here ({words.listed(apart)})."
-    elif elsewhere := [host for host in where if host not in served.HERE]:
-        yield f"{said}; the server at {words.listed(elsewhere)} is not described here."
+    sentence = "Processor, memory, system and drives describe the load generator's machine"
+    where = server_provenance.hosts(view.plan)
+    if apart := server_provenance.elsewhere(view.campaign):
+        yield f"{sentence}; the server's machine is not described here ({formatting.listed(apart)})."
+    elif elsewhere := [host for host in where if host not in server_provenance.HERE]:
+        yield f"{sentence}; the server at {formatting.listed(elsewhere)} is not described here."
     else:
-        yield f"{said}; the server was reached at {words.listed(where)} and ran there too, unless that address is forwarded."
+        yield f"{sentence}; the server was reached at {formatting.listed(where)} and ran there too, unless that address is forwarded."
 
 
 def _facts(facts: dict[str, str]) -> Table:
@@ -67,6 +67,7 @@ def _drives(drives: tuple[Drive, ...], whose: str) -> Table:
         Column(title="Scheduler", number=False),
     )
     rows = (
-        Row(cells=(d.name, d.model or "unnamed", words.size(d.size_bytes), " → ".join(d.stack) or words.NOTHING, d.scheduler or words.NOTHING)) for d in drives
+        Row(cells=(d.name, d.model or "unnamed", formatting.size(d.size_bytes), " → ".join(d.stack) or formatting.NOTHING, d.scheduler or formatting.NOTHING))
+        for d in drives
     )
     return Table(caption=f"{whose}I/O is counted once, on the underlying physical devices.", columns=columns, rows=tuple(rows), narrow=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.brief import served, words
-from kneebench.brief.reading import Reading
+from kneebench.brief import formatting, server_provenance
 from kneebench.brief.section import Section
+from kneebench.brief.view_model import ViewModel
 
 PLACE = 100
 BEGAN = {
@@ -27,53 +27,57 @@ HAMMERDB = {
 """Whose tables they were, by the same."""
 
 
-def section(reading: Reading) -> Section:
+def section(view: ViewModel) -> Section:
     """The method in sentences."""
-    return Section(name="method", title="Method", sentences=(*_method(reading), *map(words.sentence, (*reading.campaign.notes, *reading.notes))))
+    return Section(name="method", title="Method", sentences=(*_method(view), *map(formatting.sentence, (*view.campaign.notes, *view.notes))))
 
 
-def _method(reading: Reading) -> Iterator[str]:
-    ladder, workload = reading.plan.ladder, reading.plan.workload
+def _method(view: ViewModel) -> Iterator[str]:
+    ladder, workload = view.plan.ladder, view.plan.workload
     profile = {"spec": "45/43/4/4/4 from a deck of 100, NURand picks", "hammerdb": "10/10/1/1/1 of 23 cards, uniform picks"}[workload.profile]
     home = "spread over all warehouses" if workload.home == "all" else "each bound to one home warehouse"
     think = "with keying and think times" if workload.think_times else "without keying and think times"
-    size = words.plural(workload.warehouses, "warehouse")
+    size = formatting.plural(workload.warehouses, "warehouse")
     yield f"Workload: TPROC-C, {size}, profile {workload.profile} ({profile}); users {home}, {think}. 1% of New-Orders roll back by design."
     if isinstance(ladder.users, tuple):
         yield (
             "Climb: one rung with many users warms up the database. Then each rung multiplies the users by"
-            f" {ladder.step:g}, with a window of {words.time(ladder.window)}, until a stop condition fires; one bisection follows. "
+            f" {ladder.step:g}, with a window of {formatting.time(ladder.window)}, until a stop condition fires; one bisection follows. "
             "The knee is the rung before the stop."
         )
-    warm_up = "until throughput and device reads are steady" if ladder.warm_up == "auto" else words.time(float(ladder.warm_up))
-    runs = f"Final runs: each {reading.point} {words.plural(ladder.repeats, 'time')}{reading.own_restore}, storages interleaved, "
+    warm_up = "until throughput and device reads are steady" if ladder.warm_up == "auto" else formatting.time(float(ladder.warm_up))
+    runs = f"Final runs: each {view.point} {formatting.plural(ladder.repeats, 'time')}{view.own_restore}, storages interleaved, "
     yield (
-        (runs if ladder.repeats else f"Each {reading.point} was measured once, without repeats: no interval, no latency at a fixed rate; ")
-        + f"windows of {words.time(ladder.report_window)}, warm-up {warm_up}; "
-        + (f"at least {words.plural(ladder.checkpoints, 'whole checkpoint cycle')} per window." if ladder.checkpoints else "checkpoint cycles are not awaited.")
+        (runs if ladder.repeats else f"Each {view.point} was measured once, without repeats: no interval, no latency at a fixed rate; ")
+        + f"windows of {formatting.time(ladder.final_window)}, warm-up {warm_up}; "
+        + (
+            f"at least {formatting.plural(ladder.checkpoints, 'whole checkpoint cycle')} per window."
+            if ladder.checkpoints
+            else "checkpoint cycles are not awaited."
+        )
     )
     yield "Throughput counts completions in the window; latency covers transactions that started in it, followed to their end."
-    yield f"Intervals are 95% CIs; the sampling unit is one {'restored run' if reading.own_restore else 'run'}, never one second of it."
-    began = f"{BEGAN[reading.restored]}, and" if reading.restored else "Every climb and repeat"
-    yield f"{began} was warmed under load. {_pinned(reading)}"
-    if reading.campaign.image.get("schema_from") == "hammerdb" and reading.restored in HAMMERDB:
-        yield f"{HAMMERDB[reading.restored]}."
-    yield f"{words.plural(reading.checked, 'self-check')}: {len(reading.failed) or 'none'} failed."
+    yield f"Intervals are 95% CIs; the sampling unit is one {'restored run' if view.own_restore else 'run'}, never one second of it."
+    began = f"{BEGAN[view.restored]}, and" if view.restored else "Every climb and repeat"
+    yield f"{began} was warmed under load. {_pinned(view)}"
+    if view.campaign.base_image.get("schema_from") == "hammerdb" and view.restored in HAMMERDB:
+        yield f"{HAMMERDB[view.restored]}."
+    yield f"{formatting.plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
 
 
-def _pinned(reading: Reading) -> str:
-    server, client = reading.plan.database.cores, reading.plan.workload.client_cores
-    kind = served.kind(reading.plan)
+def _pinned(view: ViewModel) -> str:
+    server, generator = view.plan.database.cores, view.plan.workload.load_generator_cores
+    kind = server_provenance.kind(view.plan)
     if kind == "simulated":
         return "The database was a model with its own cores and shared none with the load generator."
     if kind == "url":
-        generator = f"pinned to {_cores(client)}" if client else "not pinned"
-        if served.is_here(reading.campaign):
-            return f"The server was an external one on the load generator's machine; the load generator was {generator}."
-        return f"The server was an external one with its own cores; the load generator was {generator}."
-    if not server and not client:
+        how = f"pinned to {_cores(generator)}" if generator else "not pinned"
+        if server_provenance.is_here(view.campaign):
+            return f"The server was an external one on the load generator's machine; the load generator was {how}."
+        return f"The server was an external one with its own cores; the load generator was {how}."
+    if not server and not generator:
         return "Nothing was pinned: load generator and database shared the machine's cores."
-    return f"Pinned: the database to {_cores(server)}, the load generator to {_cores(client)}."
+    return f"Pinned: the database to {_cores(server)}, the load generator to {_cores(generator)}."
 
 
 def _cores(cores: tuple[int, ...]) -> str:

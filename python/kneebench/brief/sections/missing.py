@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.brief import formatting
 from kneebench.brief.section import Section
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
 PLACE = 5
 
 
-def section(reading: Reading) -> Section | None:
+def section(view: ViewModel) -> Section | None:
     """What was not measured yet; nothing for a finished campaign."""
-    if reading.results.finished:
+    if view.results.finished:
         return None
-    lacks = tuple(sentence for climb in reading.climbs for sentence in _lacks(reading, climb))
+    lacks = tuple(sentence for climb in view.climbs for sentence in _lacks(view, climb))
     again = "The campaign is not finished. Running the same plan again resumes it at the next rung."
     return Section(name="missing", title="Unfinished campaign", sentences=(again, *lacks), tone="note")
 
 
-def _lacks(reading: Reading, climb: Climb) -> Iterator[str]:
-    name = reading.name(climb.cell.id)
+def _lacks(view: ViewModel, climb: Climb) -> Iterator[str]:
+    name = view.name(climb.cell.id)
     if not climb.rungs:
         yield f"{name}: not measured yet."
         return
     if not climb.stopped_by:
-        climbed = climb.of("scout", "bisection", "fixed")
-        there = f"{words.plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
-        yield f"{name}: the climb is unfinished ({there}) and has no {reading.point}."
+        climbed = climb.of("search", "bisection", "fixed_load")
+        there = f"{formatting.plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
+        yield f"{name}: the climb is unfinished ({there}) and has no {view.point}."
         return
-    repeats, wanted = len(climb.of("report")), reading.plan.ladder.repeats
+    repeats, wanted = len(climb.of("final_run")), view.plan.ladder.repeats
     if repeats < wanted:
-        yield f"{name}: {repeats} of {wanted} final runs at the {reading.point} are done; search rungs are never quoted instead."
-    if wanted and not climb.of("latency"):
+        yield f"{name}: {repeats} of {wanted} final runs at the {view.point} are done; search rungs are never quoted instead."
+    if wanted and not climb.of("fixed_rate"):
         yield f"{name}: latency at the fixed rate was not measured."

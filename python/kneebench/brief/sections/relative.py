@@ -4,85 +4,85 @@ from __future__ import annotations
 
 from typing import Any
 
-from kneebench.analysis.finding import foremost
-from kneebench.analysis.words import NO_DIFFERENCE, capital, possessive, times, times_with_interval
-from kneebench.brief import look, words
+from kneebench.analysis.headline import foremost
+from kneebench.analysis.wording import NO_DIFFERENCE, capital, possessive, times, times_with_interval
+from kneebench.brief import chart_theme, formatting
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker
 from kneebench.brief.labels import broken
-from kneebench.brief.reading import Reading
 from kneebench.brief.section import Figure, Section
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Estimate
 
 PLACE = 20
 MOST_PANELS, MOST_BARS = 4, 36
-"""With more the scouting rungs are left to the table."""
+"""With more the search rungs are left to the table."""
 MOST_LINES = 2
 """Of a name above its panel; where one needs more, a legend has them all."""
 
 
-def section(reading: Reading) -> Section | None:
+def section(view: ViewModel) -> Section | None:
     """Bars for knees, lighter ones for the rungs that led there."""
-    if reading.base.cell.id not in reading.knees:
+    if view.base.cell.id not in view.knees:
         return None
-    scouts = sum(len(_lighter(climb)) for climb in reading.climbs)
-    whole = len(reading.climbs) <= MOST_PANELS and 0 < scouts <= MOST_BARS
-    data = [bar for climb in reading.climbs for bar in _bars(reading, climb)]
+    search_rungs = sum(len(_lighter(climb)) for climb in view.climbs)
+    whole = len(view.climbs) <= MOST_PANELS and 0 < search_rungs <= MOST_BARS
+    data = [bar for climb in view.climbs for bar in _bars(view, climb)]
     knees = [bar for bar in data if bar["kind"] == "knee"]
-    levels = [_level(reading, bar) for bar in knees]
-    spec = _panels(reading, data) if whole else bars(reading, levels, f"NOPM, baseline's {reading.point} = 1")
+    levels = [_level(view, bar) for bar in knees]
+    spec = _panels(view, data) if whole else bars(view, levels, f"NOPM, baseline's {view.point} = 1")
     beyond = any(bar["high"] and bar["high"] > _reach(data) for bar in knees) if whole else cut_off(levels)
-    caption = _caption(reading, knees, whole) + (BEYOND if beyond else "")
-    best = foremost(reading.comparisons)
-    title = f"NOPM at the {reading.point}"
+    caption = _caption(view, knees, whole) + (BEYOND if beyond else "")
+    best = foremost(view.comparisons)
+    title = f"NOPM at the {view.point}"
     if best:
-        name, ratio = reading.name(best.cell), f"{times_with_interval(best.ratio)} {possessive(reading.name(best.baseline))} NOPM"
+        name, ratio = view.name(best.cell), f"{times_with_interval(best.ratio)} {possessive(view.name(best.baseline))} NOPM"
         title = f"{capital(name)}: {ratio}" if best.differs else f"{NO_DIFFERENCE}: {name} {ratio}"
     figure = Figure(name="relative-nopm", number="Fig. 1", title=title, caption=caption, alt=f"Bars of relative NOPM. {title}.", spec=spec)
     return Section(name="relative", title="Throughput", figures=(figure,))
 
 
-def _caption(reading: Reading, knees: list[dict[str, Any]], whole: bool) -> str:
+def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
     sure = "whiskers are 95% CIs" if any(bar["high"] for bar in knees) else "one run each, no interval"
     lighter = "Lighter bars are search rungs, one short measurement each; they are not results. " if whole else ""
-    latencies = "; ".join(f"{reading.name(bar['cell'])} {bar['latency']}" for bar in knees)
-    return f"NOPM at the {reading.point}, {reading.name(reading.base.cell.id)} = 1; {sure}. {lighter}Mean latency there: {latencies}."
+    latencies = "; ".join(f"{view.name(bar['cell'])} {bar['latency']}" for bar in knees)
+    return f"NOPM at the {view.point}, {view.name(view.base.cell.id)} = 1; {sure}. {lighter}Mean latency there: {latencies}."
 
 
-def _level(reading: Reading, bar: dict[str, Any]) -> Bar:
-    return Bar(reading.name(bar["cell"]), bar["ratio"], bar["low"], bar["high"], f"{bar['label']}, {bar['users']} users")
+def _level(view: ViewModel, bar: dict[str, Any]) -> Bar:
+    return Bar(view.name(bar["cell"]), bar["ratio"], bar["low"], bar["high"], f"{bar['label']}, {bar['users']} users")
 
 
 def _lighter(climb: Climb) -> dict[int, float]:
-    """NOPM by users of the scout, where the report did not measure the same users."""
-    reported = {rung.users for rung in climb.of("report", "fixed")}
-    return {rung.users: rung.tally.nopm for rung in climb.of("scout", "bisection") if rung.users not in reported and not rung.invalid}
+    """NOPM by users of the search rungs, where the final runs did not measure the same users."""
+    reported = {rung.users for rung in climb.of("final_run", "fixed_load")}
+    return {rung.users: rung.tally.nopm for rung in climb.of("search", "bisection") if rung.users not in reported and not rung.invalid}
 
 
-def _bars(reading: Reading, climb: Climb) -> list[dict[str, Any]]:
-    one = reading.knees[reading.base.cell.id].nopm.value
+def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
+    one = view.knees[view.base.cell.id].nopm.value
     made: list[dict[str, Any]] = [{"cell": climb.cell.id, "users": users, "ratio": nopm / one, "kind": "search"} for users, nopm in _lighter(climb).items()]
-    if knee := reading.knees.get(climb.cell.id):
-        against = reading.compared("nopm", climb.cell.id)
+    if knee := view.knees.get(climb.cell.id):
+        against = view.compared("nopm", climb.cell.id)
         ratio = against.ratio if against else Estimate(value=knee.nopm.value / one, low=knee.nopm.low / one, high=knee.nopm.high / one, n=knee.nopm.n)
         interval = {"low": ratio.low, "high": ratio.high} if ratio.n > 1 else {"low": None, "high": None}
-        said = {"label": times(ratio.value), "latency": words.time(knee.latency_s.value)}
-        made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **said})
+        labels = {"label": times(ratio.value), "latency": formatting.time(knee.latency_s.value)}
+        made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **labels})
     return sorted(made, key=lambda bar: int(bar["users"]))
 
 
-def _panels(reading: Reading, data: list[dict[str, Any]]) -> dict[str, Any]:
+def _panels(view: ViewModel, data: list[dict[str, Any]]) -> dict[str, Any]:
     import altair as alt
 
     reach = _reach(data)
     data = [{**bar, **whisker(bar["ratio"], bar.get("high"), reach)._asdict()} for bar in data]
-    groups = [(climb, bars) for climb in reading.climbs if (bars := [bar for bar in data if bar["cell"] == climb.cell.id])]
-    step = min(64.0, (look.WIDTH - 14 * len(groups)) / len(data))
-    titles = [broken(reading.name(climb.cell.id), step * len(bars)) for climb, bars in groups]
+    groups = [(climb, bars) for climb in view.climbs if (bars := [bar for bar in data if bar["cell"] == climb.cell.id])]
+    step = min(64.0, (chart_theme.WIDTH - 14 * len(groups)) / len(data))
+    titles = [broken(view.name(climb.cell.id), step * len(bars)) for climb, bars in groups]
     short = max(map(len, titles)) <= MOST_LINES
-    panels = [_panel(reading, climb, bars, 1.14 * reach, step, first=climb is groups[0][0], named=not short) for climb, bars in groups]
+    panels = [_panel(view, climb, bars, 1.14 * reach, step, first=climb is groups[0][0], named=not short) for climb, bars in groups]
     if short:
         panels = [panel.properties(title=alt.Title(title, anchor="middle")) for panel, title in zip(panels, _level_lines(titles), strict=True)]
-    return look.specification(alt.hconcat(*panels, spacing=14).resolve_scale(color="shared"))
+    return chart_theme.specification(alt.hconcat(*panels, spacing=14).resolve_scale(color="shared"))
 
 
 def _level_lines(titles: list[list[str]]) -> list[list[str]]:
@@ -95,7 +95,7 @@ def _reach(data: list[dict[str, Any]]) -> float:
     return frame(((bar["ratio"], bar.get("high")) for bar in data), most=1.5)
 
 
-def _panel(reading: Reading, climb: Climb, bars: list[dict[str, Any]], top: float, step: float, *, first: bool, named: bool) -> Any:
+def _panel(view: ViewModel, climb: Climb, bars: list[dict[str, Any]], top: float, step: float, *, first: bool, named: bool) -> Any:
     """One storage's bars in the order of users; the vertical axis is the first panel's. `named`: a legend has the name."""
     import altair as alt
 
@@ -103,17 +103,17 @@ def _panel(reading: Reading, climb: Climb, bars: list[dict[str, Any]], top: floa
     axis = alt.Axis(title="NOPM, baseline's knee = 1", format=".2~f") if first else alt.Axis(labels=False, title=None)
     opacity = alt.Opacity("kind:N", scale=alt.Scale(domain=["knee", "search"], range=[1, 0.32]), legend=None)
     axis_x = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
-    name = reading.name(climb.cell.id)
-    shared = look.chart([{**bar, "name": name} for bar in bars]).encode(x=alt.X("users:O", title="Users", sort=None, axis=axis_x))
-    legend = look.legend(reading.names, "square") if named else None
-    colour = alt.Color("name:N", scale=alt.Scale(domain=reading.names, range=reading.colours), legend=legend)
+    name = view.name(climb.cell.id)
+    shared = chart_theme.chart([{**bar, "name": name} for bar in bars]).encode(x=alt.X("users:O", title="Users", sort=None, axis=axis_x))
+    legend = chart_theme.legend(view.names, "square") if named else None
+    colour = alt.Color("name:N", scale=alt.Scale(domain=view.names, range=view.colours), legend=legend)
     knee = shared.transform_filter("datum.kind == 'knee'")
     known, width = knee.transform_filter("isValid(datum.high)"), min(10, step * 0.4)
     return alt.layer(
         shared.mark_bar(cornerRadiusEnd=2).encode(y=alt.Y("ratio:Q", scale=scale, axis=axis), color=colour, opacity=opacity),
-        known.mark_rule(color=look.INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=scale), y2="end:Q"),
-        known.mark_tick(color=look.INK, width=width).encode(y=alt.Y("low:Q", scale=scale)),
-        knee.transform_filter("isValid(datum.tip)").mark_tick(color=look.INK, width=width).encode(y=alt.Y("tip:Q", scale=scale)),
-        knee.transform_filter("isValid(datum.beyond)").mark_point(**look.ARROW, shape="triangle-up").encode(y=alt.Y("beyond:Q", scale=scale)),
+        known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=scale), y2="end:Q"),
+        known.mark_tick(color=chart_theme.INK, width=width).encode(y=alt.Y("low:Q", scale=scale)),
+        knee.transform_filter("isValid(datum.tip)").mark_tick(color=chart_theme.INK, width=width).encode(y=alt.Y("tip:Q", scale=scale)),
+        knee.transform_filter("isValid(datum.beyond)").mark_point(**chart_theme.ARROW, shape="triangle-up").encode(y=alt.Y("beyond:Q", scale=scale)),
         knee.mark_text(baseline="bottom", dy=-7, fontWeight="bold", fontSize=13).encode(y=alt.Y("end:Q", scale=scale), text="label:N"),
-    ).properties(width={"step": step}, height=look.HEIGHT)
+    ).properties(width={"step": step}, height=chart_theme.HEIGHT)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from kneebench.brief import served
-from kneebench.brief.reading import Reading
+from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
+from kneebench.brief.view_model import ViewModel
 from kneebench.plan import Plan
 from kneebench.plan.writer import to_toml
 from kneebench.results.compare_plans import plan_document
 
 PLACE = 130
-SAID = "Save this plan, with all defaults filled in, as plan.toml. Then run the command."
+INSTRUCTION = "Save this plan, with all defaults filled in, as plan.toml. Then run the command."
 COMMANDS = 'Commands are not saved because they may contain secrets: replace each "[not kept, hash ...]" with the command itself.'
 RELATIVE = "Relative paths start from the directory where kneebench runs."
 
 
-def section(reading: Reading) -> Section:
+def section(view: ViewModel) -> Section:
     """To be repeated by anyone; passwords were never kept."""
-    plan = Plan.model_validate(plan_document(reading.plan))
-    told = {SAID: True, RELATIVE: _relative(plan), COMMANDS: bool(plan.kept_commands)}
-    sentences = tuple(sentence for sentence, holds in told.items() if holds)
+    plan = Plan.model_validate(plan_document(view.plan))
+    notes = {INSTRUCTION: True, RELATIVE: _relative(plan), COMMANDS: bool(plan.kept_commands)}
+    sentences = tuple(sentence for sentence, holds in notes.items() if holds)
     return Section(name="repeat", title="Reproduce this result", sentences=sentences, code=(to_toml(plan), "kneebench run plan.toml"), fold=True)
 
 
 def _relative(plan: Plan) -> bool:
     """Whether a path that is used begins where kneebench is run."""
-    if served.kind(plan) != "own":
+    if server_provenance.kind(plan) != "own":
         return False
-    paths = [plan.database.image_path, plan.database.bin_dir, *plan.paths]
+    paths = [plan.database.base_image_path, plan.database.bin_dir, *plan.paths]
     return any(path and not path.is_absolute() for path in paths)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from kneebench.analysis.words import FEW_MEANS, times
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.analysis.wording import FEW_MEANS, times
+from kneebench.brief import formatting
 from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Phase, Rung
 
 PLACE = 80
 PHASES: dict[Phase, str] = {
-    "warm_up": "warm-up", "scout": "search", "bisection": "search (bisection)", "drift": "drift check", "fixed": "first rung",
-    "latency": "fixed rate",
+    "warm_up": "warm-up", "search": "search", "bisection": "search (bisection)", "drift_check": "drift check", "fixed_load": "first rung",
+    "fixed_rate": "fixed rate",
 }  # fmt: skip
-"""A rung of the report is called by what it measured: the knee, or a fixed load."""
+"""A final run is called by what it measured: the knee, or a fixed load."""
 COLUMNS = (
     Column(title="Storage", number=False),
     Column(title="Rung", number=False),
@@ -29,42 +29,44 @@ COLUMNS = (
 )
 
 
-def section(reading: Reading) -> Section | None:
-    """Scouting rungs are labelled so: one short measurement each, never quoted as results."""
-    rows = tuple(_row(reading, rung) for climb in reading.climbs for rung in climb.rungs)
+def section(view: ViewModel) -> Section | None:
+    """The table of all rungs; search rungs are labelled, because they are one short measurement each and never quoted."""
+    rows = tuple(_row(view, rung) for climb in view.climbs for rung in climb.rungs)
     if not rows:
         return None
     caption = (
-        f"{reading.point.capitalize()}: final runs{reading.own_restore}, closed loop. Fixed rate: open loop, the same rate on every storage. "
+        f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop. Fixed rate: open loop, the same rate on every storage. "
         "The warm-up rung is not used for any figure. Search rungs are one short measurement each, not results; the drift check repeats the first of "
         f"them at the end. {FEW_MEANS} TPM comes from the database's counters, read while idle before and after, scaled to the window."
     )
-    return Section(name="rungs", title=f"All {words.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
+    return Section(name="rungs", title=f"All {formatting.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
 
 
-def label(reading: Reading, rung: Rung) -> str:
+def label(view: ViewModel, rung: Rung) -> str:
     """What a rung was for, with the number of its repeat."""
     phase, repeat = rung.order.phase, rung.order.repeat
-    return (reading.point if phase == "report" else PHASES[phase]) + (f" {repeat}" if repeat and phase in ("report", "latency") else "")
+    return (view.point if phase == "final_run" else PHASES[phase]) + (f" {repeat}" if repeat and phase in ("final_run", "fixed_rate") else "")
 
 
-def _row(reading: Reading, rung: Rung) -> Row:
-    tally, base = rung.tally, reading.knees.get(reading.base.cell.id)
+def _row(view: ViewModel, rung: Rung) -> Row:
+    tally, base = rung.tally, view.knees.get(view.base.cell.id)
     closed = rung.order.rate_per_s is None
-    tone = "alarm" if rung.invalid or any(not check.passed for check in rung.checks) else "strong" if rung.order.phase in ("report", "fixed") else "light"
+    tone = (
+        "alarm" if rung.invalid or any(not check.passed for check in rung.checks) else "strong" if rung.order.phase in ("final_run", "fixed_load") else "light"
+    )
     return Row(
         cells=(
-            reading.name(rung.order.cell),
-            label(reading, rung),
+            view.name(rung.order.cell),
+            label(view, rung),
             str(rung.users),
-            words.count(tally.nopm),
-            times(tally.nopm / base.nopm.value) if base and closed else words.NOTHING,
-            words.count(rung.tpm),
-            f"{rung.tpm / tally.nopm:.4f}" if tally.nopm else words.NOTHING,
-            words.time(tally.latency.mean_s if tally.latency else None),
-            words.p999(tally.latency),
-            words.time(rung.quantity("log.write_latency")),
-            "; ".join(_notes(rung, reading.shared[rung.order.cell])),
+            formatting.count(tally.nopm),
+            times(tally.nopm / base.nopm.value) if base and closed else formatting.NOTHING,
+            formatting.count(rung.tpm),
+            f"{rung.tpm / tally.nopm:.4f}" if tally.nopm else formatting.NOTHING,
+            formatting.time(tally.latency.mean_s if tally.latency else None),
+            formatting.p999(tally.latency),
+            formatting.time(rung.quantity("log.write_latency")),
+            "; ".join(_notes(rung, view.shared[rung.order.cell])),
         ),
         tone=tone,
     )

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from kneebench.brief import words
-from kneebench.brief.reading import Reading
+from kneebench.brief import formatting
 from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.view_model import ViewModel
 from kneebench.records import Setting
 
 PLACE = 110
 
 
-def section(reading: Reading) -> Section | None:
+def section(view: ViewModel) -> Section | None:
     """One row for each setting, one column for each storage whose settings differ."""
-    kept = {climb.cell.id: {s.name: s for s in reading.campaign.settings.get(climb.cell.id, ())} for climb in reading.climbs}
+    kept = {climb.cell.id: {s.name: s for s in view.campaign.settings.get(climb.cell.id, ())} for climb in view.climbs}
     kept = {cell: settings for cell, settings in kept.items() if settings}
     if not kept:
         return None
     same = len({tuple((s.name, s.value) for s in settings.values()) for settings in kept.values()}) == 1
     shown = dict(list(kept.items())[:1]) if same else kept
-    heads = ["Value"] if same else [reading.name(cell) for cell in shown]
+    heads = ["Value"] if same else [view.name(cell) for cell in shown]
     columns = tuple(Column(title=title, number=False) for title in ("Setting", *heads, "Source"))
     every = {name: setting for settings in shown.values() for name, setting in settings.items()}
     rows = tuple(_row(setting, list(shown.values())) for setting in sorted(every.values(), key=lambda s: (not s.matters, s.name)))
-    caption = f"Bold: settings that affect storage I/O. {'Identical on every storage.' if same and len(reading.climbs) > 1 else ''}"
+    caption = f"Bold: settings that affect storage I/O. {'Identical on every storage.' if same and len(view.climbs) > 1 else ''}"
     return Section(
         name="settings",
-        title=f"All {words.plural(len(rows), 'setting')}",
+        title=f"All {formatting.plural(len(rows), 'setting')}",
         tables=(Table(caption=caption.strip(), narrow=True, columns=columns, rows=rows),),
         fold=True,
     )
 
 
 def _row(setting: Setting, columns: list[dict[str, Setting]]) -> Row:
-    values = [settings[setting.name].value if setting.name in settings else words.NOTHING for settings in columns]
+    values = [settings[setting.name].value if setting.name in settings else formatting.NOTHING for settings in columns]
     return Row(cells=(setting.name, *values, setting.source), tone="strong" if setting.matters else "plain")

@@ -19,8 +19,8 @@ from pydantic import SecretStr, ValidationError
 
 from kneebench._core import NO_LIMITS, system_roots
 from kneebench._core import Address as CoreAddress
-from kneebench.databases.postgres.advice import advice, refusal
-from kneebench.databases.postgres.patience import Patient
+from kneebench.databases.postgres.client_timeouts import TimeLimitedConnection
+from kneebench.databases.postgres.error_hints import error_hint, refusal
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Address
 from kneebench.secrets import without_passwords
@@ -93,7 +93,7 @@ def parameters(address: Address, database: str = "") -> dict[str, str]:
     return given
 
 
-def connect(address: Address, database: str = "", limit_s: float | None = None) -> Patient:
+def connect(address: Address, database: str = "", limit_s: float | None = None) -> TimeLimitedConnection:
     """A connection in autocommit whose answers may take `limit_s`; raises PlanError with the server's words where it refuses.
 
     Limits that the server, the role or the database puts on sessions are lifted for it.
@@ -102,7 +102,7 @@ def connect(address: Address, database: str = "", limit_s: float | None = None) 
     """
     text = make_conninfo("", **parameters(address, database), **KEPT_ALIVE)
     try:
-        connection = Patient.connect(
+        connection = TimeLimitedConnection.connect(
             text, connect_timeout=10, application_name="kneebench", autocommit=True, cursor_factory=psycopg.ClientCursor, prepare_threshold=None
         )
         connection.limit_s = limit_s
@@ -111,7 +111,7 @@ def connect(address: Address, database: str = "", limit_s: float | None = None) 
         raise PlanError(f"resolving the host {address.host}", seen=_words(error), do="correct the host of the URL") from None
     except psycopg.Error as error:
         raise PlanError(
-            f"connecting to {address.host}:{address.port} as {address.user}", seen=_words(error), do=advice(error.sqlstate or "", str(error), address)
+            f"connecting to {address.host}:{address.port} as {address.user}", seen=_words(error), do=error_hint(error.sqlstate or "", str(error), address)
         ) from None
     return connection
 
@@ -127,7 +127,7 @@ def explained(doing: str, address: Address | None = None) -> Iterator[None]:
         words = _words(error) + (f" (SQLSTATE {state})" if state else "")
         if address:
             raise refusal(doing, words, state, address) from error
-        raise KneebenchError(doing, seen=words, do=advice(state, words, None)) from error
+        raise KneebenchError(doing, seen=words, do=error_hint(state, words, None)) from error
 
 
 def answers(address: Address) -> bool:
@@ -141,8 +141,8 @@ def runs_there(address: Address) -> bool:
 
 
 def _ping(address: Address) -> int:
-    asked = {**parameters(address, "postgres"), "password": "", "connect_timeout": "5"}
-    return pq.PGconn.ping(make_conninfo("", **asked).encode())
+    target = {**parameters(address, "postgres"), "password": "", "connect_timeout": "5"}
+    return pq.PGconn.ping(make_conninfo("", **target).encode())
 
 
 def _words(error: Exception) -> str:

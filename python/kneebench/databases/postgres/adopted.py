@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 
 from kneebench.databases.postgres.address import connect
-from kneebench.databases.postgres.left import by_hand, once_it_answers, put_back
-from kneebench.databases.postgres.schema import HERE, tables_there
+from kneebench.databases.postgres.remote_cleanup import once_it_answers, psql_command, undo_or_report
+from kneebench.databases.postgres.sql_schema import HERE, tables_there
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.records import Address, Finding, Watch
@@ -73,11 +73,11 @@ def findings(connection: Connection, subject: str, how: str, *, stated: bool) ->
 def without_functions_after(address: Address, journal: Journal, watch: Watch) -> Iterator[None]:
     """Beside tables that are not ours our functions go at the end of the block, and their schema where nothing else is in it."""
     what, server = f"kneebench's functions in the database {address.database}", f"{address.host}:{address.port}"
-    noted = journal.on_a_server(what, server, by_hand(address, f"{_drop_functions()}; {DROP_SCHEMA}"))
+    noted = journal.on_a_server(what, server, psql_command(address, f"{_drop_functions()}; {DROP_SCHEMA}"))
     try:
         yield
     finally:
-        put_back(lambda: once_it_answers(address, lambda: _remove(address)), noted, journal, watch)
+        undo_or_report(lambda: once_it_answers(address, lambda: _remove(address)), noted, journal, watch)
 
 
 def _remove(address: Address) -> None:

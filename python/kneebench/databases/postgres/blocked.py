@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from kneebench import units
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 OURS = "datname = current_database() AND usename = current_user AND application_name = 'kneebench' AND pid <> ALL(%(asking)s)"

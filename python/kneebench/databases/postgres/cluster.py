@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kneebench.databases.postgres.account import Account
 from kneebench.databases.postgres.copying import duplicate
 from kneebench.databases.postgres.launcher import USER
-from kneebench.databases.postgres.settings import configuration
+from kneebench.databases.postgres.server_settings import configuration
 from kneebench.lab.folder import Folder
 from kneebench.lab.removal import empty
 

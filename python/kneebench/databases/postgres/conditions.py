@@ -60,10 +60,10 @@ def all_conditions() -> tuple[Condition, ...]:
     return tuple(Condition(int(number), holds, query.strip().rstrip(";")) for number, holds, query in found)
 
 
-def warehouses_asked(warehouses: int) -> list[int]:
+def checked_warehouses(warehouses: int) -> list[int]:
     """All of them, or the sample.
 
-    >>> warehouses_asked(3), warehouses_asked(1000)
+    >>> checked_warehouses(3), checked_warehouses(1000)
     ([1, 2, 3], [1, 112, 223, 334, 445, 556, 667, 778, 889, 1000])
     """
     if warehouses <= ALL_UP_TO:
@@ -73,26 +73,26 @@ def warehouses_asked(warehouses: int) -> list[int]:
 
 def conditions(connection: Connection, warehouses: int, before: Sequence[Check] | None = None) -> list[Check]:
     """The twelve checks, in order. `before`: what this gave of the same database before it was used."""
-    asked = warehouses_asked(warehouses)
+    checked = checked_warehouses(warehouses)
     known = {check.name: check.seen for check in before or ()}
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         for setting in SETTINGS:
             connection.execute(f"SET LOCAL {setting}".encode())
-        return [_judged(one, _broken(connection, one, asked), asked, warehouses, known.get(NAME.format(one.number))) for one in all_conditions()]
+        return [_judged(one, _broken(connection, one, checked), checked, warehouses, known.get(NAME.format(one.number))) for one in all_conditions()]
 
 
-def _broken(connection: Connection, condition: Condition, asked: Sequence[int]) -> Broken:
+def _broken(connection: Connection, condition: Condition, checked: Sequence[int]) -> Broken:
     """The fingerprint adds up what is off, each place weighed by a number of its own: equal sums mean equal places and amounts."""
     query = f"""SELECT count(*), min(format('%%s: %%s', place, off)),
                     to_hex(hashtextextended(coalesce(sum(off * (hashtext(place)::numeric + 3000000000)), 0)::numeric(60, 2)::text, 0))
                 FROM ({condition.query}) AS broken"""  # noqa: S608 the query is from our own file
-    places, first, fingerprint = connection.execute(query.encode(), {"warehouses": list(asked)}).fetchone() or (0, "", "")
+    places, first, fingerprint = connection.execute(query.encode(), {"warehouses": list(checked)}).fetchone() or (0, "", "")
     return Broken(places, first or "", fingerprint)
 
 
-def _judged(condition: Condition, broken: Broken, asked: Sequence[int], warehouses: int, before: str | None) -> Check:
-    scope = f"all {warehouses} warehouses" if len(asked) == warehouses else f"warehouses {', '.join(map(str, asked))} of {warehouses}"
+def _judged(condition: Condition, broken: Broken, checked: Sequence[int], warehouses: int, before: str | None) -> Check:
+    scope = f"all {warehouses} warehouses" if len(checked) == warehouses else f"warehouses {', '.join(map(str, checked))} of {warehouses}"
     unchanged = before is not None and broken.seen == before
     if not broken.places:
         ending = "holds"

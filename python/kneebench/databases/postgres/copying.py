@@ -121,12 +121,14 @@ def _explained(error: OSError, source: Path, target: Path, how: str) -> Exceptio
         return PlanError(doing, seen="the file system is full", do="free disk space, or lower workload.warehouses")
     if how == "clone" and error.errno in (errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY):
         return PlanError(
-            doing, seen=f"reflinks are not supported here ({error.strerror})", do='put image_path and the storage on one XFS or btrfs, or set restore = "copy"'
+            doing,
+            seen=f"reflinks are not supported here ({error.strerror})",
+            do='put base_image_path and the storage on one XFS or btrfs, or set restore = "copy"',
         )
     return PlanError(doing, seen=f"{error.strerror}: {error.filename or ''}", do="check the permissions and the health of the storage")
 
 
-def cool(folders: Sequence[Folder]) -> None:
+def drop_caches(folders: Sequence[Folder]) -> None:
     """Write everything out and drop the folders' files from the page cache, so that a climb starts cold.
 
     DONTNEED drops only clean pages, hence syncfs(2) first. Files of a tmpfs are their page cache and stay.

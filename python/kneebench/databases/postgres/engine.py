@@ -24,13 +24,22 @@ from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.account import Account, server_account
 from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE
-from kneebench.databases.postgres.launcher import Launch, Running, running
+from kneebench.databases.postgres.disk_space import (
+    SpaceRequirement,
+    device_of,
+    log_space_bytes,
+    obstacles,
+    reduction_hint,
+    require,
+    space_requirements,
+    space_shortages,
+)
+from kneebench.databases.postgres.launcher import Launch, RunningServer, running_server
 from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.databases.postgres.restoring import restore
-from kneebench.databases.postgres.room import Place, crowded, device_of, log_room_bytes, obstacles, places, require, to_need_less
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
-from kneebench.databases.postgres.settings import (
+from kneebench.databases.postgres.server_settings import (
     Machine,
     check_settings,
     complaint,
@@ -82,8 +91,8 @@ class OwnPostgres:
     def settings(self) -> dict[str, str]:
         """Of every server of this plan."""
         memory = psutil.virtual_memory().total
-        room = log_room_bytes(self.plan, memory, shared_buffers_bytes(memory, self.plan.workload.warehouses), self._image_place())
-        return rules(self.plan, Machine(len(self._cores()), memory, room))
+        log_space = log_space_bytes(self.plan, memory, shared_buffers_bytes(memory, self.plan.workload.warehouses), self._image_requirement())
+        return rules(self.plan, Machine(len(self._cores()), memory, log_space))
 
     @cached_property
     def recipe(self) -> images.Recipe:
@@ -93,8 +102,8 @@ class OwnPostgres:
     def _cores(self) -> Sequence[int]:
         return self.plan.database.cores or sorted(os.sched_getaffinity(0))
 
-    def _places(self, storage: Storage) -> list[Place]:
-        return places(storage, self.plan.workload.warehouses, setting_bytes(self.settings["max_wal_size"]))
+    def _space_requirements(self, storage: Storage) -> list[SpaceRequirement]:
+        return space_requirements(storage, self.plan.workload.warehouses, setting_bytes(self.settings["max_wal_size"]))
 
     @contextlib.contextmanager
     def _launch(self) -> Iterator[Launch]:
@@ -125,37 +134,37 @@ class OwnPostgres:
 
     def _obstacles(self, storage: Storage) -> Iterator[Finding]:
         """What stands in a storage's way, beside the image where that is still to be built; else what will be written there."""
-        there = self._places(storage)
-        found = [finding for place in there for finding in obstacles(place, self.account)]
+        there = self._space_requirements(storage)
+        found = [finding for requirement in there for finding in obstacles(requirement, self.account)]
         yield from (
             found
-            or list(self._crowded(self._with_image(there)))
+            or list(self._space_shortages(self._with_image(there)))
             or [
                 Finding(
                     level="ok",
-                    subject=str(place.path),
-                    seen=f"{place.holds}: up to {size(place.needs_bytes)} to be written, removed after each climb",
-                    writes_bytes=place.needs_bytes,
+                    subject=str(requirement.path),
+                    seen=f"{requirement.holds}: up to {size(requirement.needs_bytes)} to be written, removed after each climb",
+                    writes_bytes=requirement.needs_bytes,
                 )
-                for place in there
+                for requirement in there
             ]
         )
 
-    def _crowded(self, wanted: Sequence[Place]) -> Iterator[Finding]:
+    def _space_shortages(self, requirements: Sequence[SpaceRequirement]) -> Iterator[Finding]:
         buffers = setting_bytes(self.settings["shared_buffers"])
-        return crowded(wanted, buffers, psutil.virtual_memory().available, to_need_less(self.plan))
+        return space_shortages(requirements, buffers, psutil.virtual_memory().available, reduction_hint(self.plan))
 
-    def _with_image(self, there: Sequence[Place]) -> list[Place]:
+    def _with_image(self, there: Sequence[SpaceRequirement]) -> list[SpaceRequirement]:
         """A storage's places, and the image's where it is still to be built on a file system of theirs."""
-        devices = {device_of(place.path) for place in there}
-        return [*there, *(place for place in self._image_place() if device_of(place.path) in devices)]
+        devices = {device_of(requirement.path) for requirement in there}
+        return [*there, *(requirement for requirement in self._image_requirement() if device_of(requirement.path) in devices)]
 
-    def _image_place(self) -> list[Place]:
+    def _image_requirement(self) -> list[SpaceRequirement]:
         """Where the image will be written and how much; nothing where it is kept already."""
-        folder = self.plan.database.image_path.absolute()
+        folder = self.plan.database.base_image_path.absolute()
         if images.find(folder, self.recipe):
             return []
-        return [Place(existing(folder), "base image", image_bytes(self.plan.workload.warehouses))]
+        return [SpaceRequirement(existing(folder), "base image", image_bytes(self.plan.workload.warehouses))]
 
     def _cores_missing(self) -> Iterator[Finding]:
         missing = sorted(set(self.plan.database.cores) - os.sched_getaffinity(0))
@@ -172,20 +181,20 @@ class OwnPostgres:
     def _cloning(self) -> Iterator[Finding]:
         """A clone shares blocks with the image, so both must lie on one file system that can."""
         for name, storage in self.plan.storages.items() if self.plan.database.restore == "clone" else ():
-            image, there = mount_of(self.plan.database.image_path), mount_of(storage.path or Path())
+            image, there = mount_of(self.plan.database.base_image_path), mount_of(storage.path or Path())
             if image.source != there.source or there.type not in REFLINKING:
                 seen = f"the base image is on {image.source} ({image.type}), the storage on {there.source} ({there.type})"
                 yield Finding(level="error", subject=f"clone to {name!r}", seen=seen, do='put both on one XFS or btrfs, or set restore = "copy"')
 
     def _image_finding(self) -> Finding:
-        folder = self.plan.database.image_path.absolute()
+        folder = self.plan.database.base_image_path.absolute()
         if image := images.find(folder, self.recipe):
             return Finding(level="ok", subject="base image", seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused")
-        [place] = self._image_place()
+        [requirement] = self._image_requirement()
         kept_bytes = data_bytes(self.plan.workload.warehouses)
         written = f"{folder / self.recipe.key}: about {size(kept_bytes)} to be written and kept"
         return next(
-            itertools.chain(obstacles(place, self.account), self._crowded([place])),
+            itertools.chain(obstacles(requirement, self.account), self._space_shortages([requirement])),
             Finding(level="ok", subject="base image", seen=written, keeps_bytes=kept_bytes),
         )
 
@@ -197,10 +206,12 @@ class OwnPostgres:
         """Build the image, or find it; nothing is loaded that could not be restored for want of room beside it."""
         require([self._image_finding()], "making room for the base image")
         for name, storage in self.plan.storages.items():
-            require(list(self._crowded(self._with_image(self._places(storage)))), f"making room for the base image and its copy on {name!r}")
+            require(
+                list(self._space_shortages(self._with_image(self._space_requirements(storage)))), f"making room for the base image and its copy on {name!r}"
+            )
         with self._launch() as launch:
             check_settings(launch, self.settings)
-            self._image = images.prepare(self.plan.database.image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
+            self._image = images.prepare(self.plan.database.base_image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
         return dict(self._image.facts)
 
     @contextlib.contextmanager
@@ -216,7 +227,7 @@ class OwnPostgres:
         with contextlib.ExitStack() as stack:
             data, log = self._put_in_place(storage, stack, watch, doing)
             launch = stack.enter_context(self._launch())
-            process = stack.enter_context(running(launch, data, self.journal, reach=[log] if log else []))
+            process = stack.enter_context(running_server(launch, data, self.journal, reach=[log] if log else []))
             server = self._server(storage, process, time.monotonic() - began)
             stack.callback(server.close)
             watch(Event(kind="end", doing=doing, share=1.0, data={"restore_s": server.restore_s}))
@@ -226,21 +237,21 @@ class OwnPostgres:
         """(data directory, log directory or None) on the storage, from the image, cold."""
         name = f".kneebench-{uuid.uuid4().hex[:12]}"
 
-        def make(place: Path, what: str) -> Path:
-            return stack.enter_context(self.journal.directory(place.resolve() / f"{name}-{what}", f"a restored database's {what}"))
+        def make(parent: Path, what: str) -> Path:
+            return stack.enter_context(self.journal.directory(parent.resolve() / f"{name}-{what}", f"a restored database's {what}"))
 
         try:
-            place, log = make(storage.path or Path(), "data"), make(storage.log_path, "log") if storage.log_path else None
+            files, log = make(storage.path or Path(), "data"), make(storage.log_path, "log") if storage.log_path else None
             how: Literal["copy", "clone"] = "clone" if self.plan.database.restore == "clone" else "copy"
-            data = restore(self._image, place, log, how, self.settings, self.account, watch, doing)
+            data = restore(self._image, files, log, how, self.settings, self.account, watch, doing)
         except OSError as error:
             raise PlanError(doing, seen=str(error), do="check the permissions, the free space and the health of the storage") from error
         return data, log
 
-    def _server(self, storage: Storage, process: Running, restore_s: float) -> PostgresServer:
+    def _server(self, storage: Storage, process: RunningServer, restore_s: float) -> PostgresServer:
         address = process.address.model_copy(update={"database": DATABASE})
         notes = []
         if self.plan.database.restore == "clone":
             notes.append("restored by reflink: the first write to each block includes its copy-on-write")
-        here = Process(process.family, process.ending, tuple(self._cores()), storage.paths)
+        here = Process(process.family, process.crash_report, tuple(self._cores()), storage.paths)
         return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)

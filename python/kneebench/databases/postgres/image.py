@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.cluster import DATABASE, configure
-from kneebench.databases.postgres.copying import cool
-from kneebench.databases.postgres.launcher import Launch, make_cluster, running
+from kneebench.databases.postgres.copying import drop_caches
+from kneebench.databases.postgres.disk_space import tree_bytes
+from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import ROWS_FORMAT, load
 from kneebench.databases.postgres.ownership import close, home, take_back
-from kneebench.databases.postgres.room import tree_bytes
-from kneebench.databases.postgres.settings import loading
+from kneebench.databases.postgres.server_settings import loading
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.folder import Folder, require_ours
 from kneebench.lab.journal import Journal
@@ -80,7 +80,7 @@ def find(folder: Path, recipe: Recipe) -> Image | None:
     kept = folder / recipe.key
     if not os.path.lexists(kept):
         return None
-    again = f"remove it (rm -r {shlex.quote(str(kept))}) and run again to rebuild the base image, or set database.image_path"
+    again = f"remove it (rm -r {shlex.quote(str(kept))}) and run again to rebuild the base image, or set database.base_image_path"
     try:
         with Folder.at(kept) as there:
             require_ours(there.handle, kept, again)
@@ -88,9 +88,11 @@ def find(folder: Path, recipe: Recipe) -> Image | None:
                 require_ours(data.handle, data.path, again)
             return Image(kept, _facts(there, again))
     except PermissionError:
-        raise PlanError(f"opening the base image {kept}", seen="it belongs to another user", do="set database.image_path to a directory of your own") from None
+        raise PlanError(
+            f"opening the base image {kept}", seen="it belongs to another user", do="set database.base_image_path to a directory of your own"
+        ) from None
     except (FileNotFoundError, NotADirectoryError):
-        raise Refused(f"using {kept}", seen="it is not a base image", do="move it away, or set database.image_path") from None
+        raise Refused(f"using {kept}", seen="it is not a base image", do="move it away, or set database.base_image_path") from None
 
 
 def _facts(image: Folder, again: str) -> dict[str, str]:
@@ -113,7 +115,7 @@ def prepare(folder: Path, recipe: Recipe, launch: Launch, settings: Mapping[str,
         with journal.directory(folder / f"building-{recipe.key}", "a base image being built") as building, ours(building) as place:
             facts = {"key": recipe.key, **_build(place, recipe, launch, settings, journal, watch)}
             place.put("facts.json", json.dumps(facts, indent=1))
-            cool([place])
+            drop_caches([place])
             building.rename(folder / recipe.key)
     return Image(folder / recipe.key, {**facts, "reused": "no"})
 
@@ -123,7 +125,7 @@ def _alone(lock: Path, watch: Watch) -> Iterator[None]:
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
-        do = "set database.image_path to a directory that only you can write to"
+        do = "set database.base_image_path to a directory that only you can write to"
         raise PlanError(f"opening the lock of a base image, {lock}", seen=error.strerror or str(error), do=do) from error
     with os.fdopen(handle) as file:
         require_ours(handle, lock)
@@ -139,7 +141,9 @@ def _clear(left: Path) -> None:
     """Remove what a killed run left of a build (nobody else builds: we hold the lock)."""
     if not remove(left) and left.exists():
         raise Refused(
-            f"building the base image in {left}", seen="the directory exists and was not created by kneebench", do="move it away, or set database.image_path"
+            f"building the base image in {left}",
+            seen="the directory exists and was not created by kneebench",
+            do="move it away, or set database.base_image_path",
         )
 
 
@@ -150,11 +154,11 @@ def _build(building: Folder, recipe: Recipe, launch: Launch, settings: Mapping[s
     make_cluster(launch, data, recipe.options)
     with building.inner("data") as made:
         configure(made, loading(settings), launch.account)
-    with running(launch, data, journal, keep=True) as server:
+    with running_server(launch, data, journal, keep=True) as server:
         with connect(server.address) as connection:
             connection.execute(f"CREATE DATABASE {DATABASE}")
         address = server.address.model_copy(update={"database": DATABASE})
-        with server.heard():
+        with server.with_crash_report():
             loaded = load(address, recipe.workload, recipe.seed, watch)
     close(building, launch.account)
     with building.inner("data") as loaded_data:

@@ -19,9 +19,9 @@ import psutil
 
 from kneebench.databases.postgres.account import Account, as_account
 from kneebench.databases.postgres.address import answers
-from kneebench.databases.postgres.advice import state_of
 from kneebench.databases.postgres.builds import Build
-from kneebench.databases.postgres.ending import keep_log, last_lines, reason
+from kneebench.databases.postgres.crash_report import crash_reason, keep_log, last_lines
+from kneebench.databases.postgres.error_hints import state_of
 from kneebench.databases.postgres.runtime import PORT, socket_folder, socket_of
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
@@ -65,7 +65,7 @@ class Launch(NamedTuple):
         return command, {**more, "env": {**kept, "LC_ALL": "C"}, "cwd": "/", "stdin": subprocess.DEVNULL}
 
 
-class Running:
+class RunningServer:
     """A server process that we started. `lost_logs` is where its log goes should it be lost."""
 
     def __init__(self, process: subprocess.Popen[bytes], launch: Launch, data: Path, lost_logs: Path) -> None:
@@ -80,21 +80,21 @@ class Running:
         """Its process ids: the postmaster and its children."""
         return family(self.process.pid)
 
-    def ending(self) -> str:
+    def crash_report(self) -> str:
         """What was seen of its end, or of a crash that it recovered from, and where its log is kept; empty while all is well."""
-        seen = reason(self.process.poll(), self.launch.log, self.started_s)
+        seen = crash_reason(self.process.poll(), self.launch.log, self.started_s)
         return seen and seen + keep_log(self.launch.log, self.lost_logs)
 
     @contextlib.contextmanager
-    def heard(self) -> Iterator[None]:
+    def with_crash_report(self) -> Iterator[None]:
         """Where the server itself dies under a question (a full disk may end it), the error is told with the end of its log, which says why."""
         try:
             yield
         except KneebenchError as error:
-            ending = "" if state_of(error) else self.ending()
-            if not ending:
+            crash_report = "" if state_of(error) else self.crash_report()
+            if not crash_report:
                 raise
-            raise _broken_off(error.doing, f"{error.seen}; {ending}", ending, "see the server's log for why it ended, then run again") from error
+            raise _broken_off(error.doing, f"{error.seen}; {crash_report}", crash_report, "see the server's log for why it ended, then run again") from error
 
     def stop(self, *, keep: bool, limit_s: float = 600.0) -> None:
         """End it: a fast shutdown with its checkpoint where the data is kept, else an immediate one; then SIGKILL.
@@ -124,7 +124,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(launch: Launch, data: Path, journal: Journal, *, reach: Sequence[Path] = (), keep: bool = False) -> Iterator[Running]:
+def running_server(launch: Launch, data: Path, journal: Journal, *, reach: Sequence[Path] = (), keep: bool = False) -> Iterator[RunningServer]:
     """A server over a data directory, answering; stopped at the end.
 
     Raises PlanError for settings that it refuses, KneebenchError where it ends or does not answer in time.
@@ -133,7 +133,7 @@ def running(launch: Launch, data: Path, journal: Journal, *, reach: Sequence[Pat
     command, more = launch.command("postgres", "-D", data, "-k", socket_folder(launch.runtime), "-p", str(PORT), reach=(data, *reach))
     with launch.log.open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **more)
-    server = Running(process, launch, data, journal.folder.parent / LOST_LOGS)
+    server = RunningServer(process, launch, data, journal.folder.parent / LOST_LOGS)
     with contextlib.ExitStack() as ends:
         ends.callback(server.stop, keep=False)
         ends.enter_context(journal.process(process.pid, f"the PostgreSQL server on {data}"))
@@ -142,7 +142,7 @@ def running(launch: Launch, data: Path, journal: Journal, *, reach: Sequence[Pat
         yield server
         server.stop(keep=keep)
         if keep and process.returncode != 0:
-            raise KneebenchError("shutting down the server", seen=server.ending(), do="run again: its data were discarded")
+            raise KneebenchError("shutting down the server", seen=server.crash_report(), do="run again: its data were discarded")
 
 
 def _segments(creator: int, user: int) -> list[int]:
@@ -167,16 +167,16 @@ def _require_free(data: Path, runtime: Path) -> None:
 
 def _broken_off(doing: str, seen: str, words: str, otherwise: str) -> KneebenchError:
     """A program of the build that ended too early: a PlanError where its words tell what to change."""
-    told = next((do for pattern, do in TO_CHANGE.items() if re.search(pattern, words)), None)
-    return PlanError(doing, seen=seen, do=told) if told else KneebenchError(doing, seen=seen, do=otherwise)
+    remedy = next((do for pattern, do in TO_CHANGE.items() if re.search(pattern, words)), None)
+    return PlanError(doing, seen=seen, do=remedy) if remedy else KneebenchError(doing, seen=seen, do=otherwise)
 
 
-def _await_start(server: Running) -> None:
+def _await_start(server: RunningServer) -> None:
     began = time.monotonic()
     while not server.answers():
         lines = last_lines(server.launch.log)
         if server.process.poll() is not None:
-            raise _broken_off("starting the server", server.ending(), lines, "correct what the server's log names, then run again")
+            raise _broken_off("starting the server", server.crash_report(), lines, "correct what the server's log names, then run again")
         if time.monotonic() - began > START_LIMIT_S:
             raise KneebenchError(
                 "starting the server", seen=f"no response within {START_LIMIT_S:.0f} s; last log lines: {lines}", do="check the load of the storage"

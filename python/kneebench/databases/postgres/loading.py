@@ -18,8 +18,8 @@ import psycopg
 
 from kneebench._core import LoadError, Loading, TableLoad
 from kneebench.databases.postgres.address import connect, core_address
-from kneebench.databases.postgres.advice import refusal
-from kneebench.databases.postgres.schema import (
+from kneebench.databases.postgres.error_hints import refusal
+from kneebench.databases.postgres.sql_schema import (
     LARGEST_FIRST,
     Connection,
     drop_ours,

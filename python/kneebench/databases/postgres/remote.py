@@ -23,13 +23,13 @@ import psycopg
 from kneebench.databases.engine import finding_of
 from kneebench.databases.postgres import adopted
 from kneebench.databases.postgres.address import address_of, connect, explained, parameters
-from kneebench.databases.postgres.allowance import too_few_connections
 from kneebench.databases.postgres.conditions import conditions
+from kneebench.databases.postgres.connection_limit import too_few_connections
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
-from kneebench.databases.postgres.schema import facts as facts_of_load
-from kneebench.databases.postgres.schema import install_functions, logs_errors, may_quiet, quiet_rollbacks
 from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.databases.postgres.sql_schema import facts as facts_of_load
+from kneebench.databases.postgres.sql_schema import install_functions, logs_errors, may_quiet, quiet_rollbacks
 from kneebench.databases.postgres.templates import Template
 from kneebench.databases.postgres.whereabouts import whereabouts
 from kneebench.errors import KneebenchError, PlanError
@@ -37,7 +37,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
 from kneebench.plan import Plan
 from kneebench.records import Address, Cell, Check, Event, Finding, Watch, Whereabouts
-from kneebench.secrets import said_by, without_passwords
+from kneebench.secrets import redacted_output, without_passwords
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE", "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT"}
@@ -55,8 +55,8 @@ class RemotePostgres:
         self._where: dict[str, Whereabouts] = {}
         self.foreign = plan.database.schema_from == "hammerdb"
         self.how = plan.restore
-        if (asked := plan.database.restore) in ("copy", "clone"):
-            raise PlanError("database.restore", seen=f"{asked!r} needs the server's files", do='use "template", "command" or "none" with a URL')
+        if (requested := plan.database.restore) in ("copy", "clone"):
+            raise PlanError("database.restore", seen=f"{requested!r} needs the server's files", do='use "template", "command" or "none" with a URL')
 
     def _address(self, storage: str) -> Address:
         return address_of(self.plan.urls[storage])
@@ -169,9 +169,9 @@ class RemotePostgres:
     def _run_command(self, address: Address) -> None:
         """Run the plan's command, then wait for the server; it is told the address by libpq's variables, not the password."""
         command = self.plan.database.restore_command
-        done = subprocess.run(["sh", "-c", command], env=_told(address), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(["sh", "-c", command], env=_libpq_environment(address), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
-            words = said_by(command, done.stderr or done.stdout).strip()[-400:]
+            words = redacted_output(command, done.stderr or done.stdout).strip()[-400:]
             raise KneebenchError("database.restore_command", seen=f"exit code {done.returncode}: {words}", do="run the command by hand and correct it")
         until = time.monotonic() + START_LIMIT_S
         while True:
@@ -183,11 +183,11 @@ class RemotePostgres:
                 time.sleep(0.2)
 
 
-def _told(address: Address) -> dict[str, str]:
+def _libpq_environment(address: Address) -> dict[str, str]:
     """Our environment with the address in libpq's variables. Of the password a command knows what a passfile tells it."""
     given = parameters(address)
-    told = {variable: given[name] for name, variable in LIBPQ.items() if name in given}
-    return {name: value for name, value in os.environ.items() if name != "PGPASSWORD"} | told
+    variables = {variable: given[name] for name, variable in LIBPQ.items() if name in given}
+    return {name: value for name, value in os.environ.items() if name != "PGPASSWORD"} | variables
 
 
 def _version(connection: Connection) -> str:

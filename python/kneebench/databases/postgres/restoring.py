@@ -9,7 +9,7 @@ from typing import Literal
 
 from kneebench.databases.postgres.account import Account
 from kneebench.databases.postgres.cluster import configure, move_log
-from kneebench.databases.postgres.copying import cool, duplicate
+from kneebench.databases.postgres.copying import drop_caches, duplicate
 from kneebench.databases.postgres.image import Image
 from kneebench.databases.postgres.ownership import admit, hand_over
 from kneebench.lab.removal import ours
@@ -35,7 +35,7 @@ def restore(
         configure(target, settings, account)
         for part in parts:
             hand_over(part, account)
-        cool([source, *parts])
+        drop_caches([source, *parts])
         for place in places:
             admit(place, account)
         for part in parts:

@@ -14,16 +14,16 @@ import psycopg
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import UNLOCK
 from kneebench.databases.postgres.address import answers, connect, core_address, explained
-from kneebench.databases.postgres.advice import advice
 from kneebench.databases.postgres.blocked import end_stuck, lockers
+from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.patience import Limits
+from kneebench.databases.postgres.error_hints import error_hint
 from kneebench.databases.postgres.readings import METERS, Readings
-from kneebench.databases.postgres.settings import in_force, with_users_session
+from kneebench.databases.postgres.server_settings import in_force, with_users_session
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Address, Check, Setting, Watch
 
-LIMITS = Limits()
+TIMEOUTS = Timeouts()
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end and hand over their counts."""
 KEPT = "see the server's log, then run again; completed rungs are saved"
@@ -34,7 +34,7 @@ class Process(NamedTuple):
     """What a server on this machine can be asked beside SQL; one elsewhere has neither ids nor cores nor directories."""
 
     family: Callable[[], Sequence[int]] = tuple
-    ending: Callable[[], str] = str
+    crash_report: Callable[[], str] = str
     cores: Sequence[int] = ()
     paths: Sequence[Path] = ()
 
@@ -58,20 +58,20 @@ class PostgresServer:
         notes: Sequence[str] = (),
         process: Process | None = None,
         before: Sequence[Check] | None = None,
-        limits: Limits = LIMITS,
+        timeouts: Timeouts = TIMEOUTS,
     ) -> None:
         self.address, self.warehouses, self.restore_s, self._before = address, warehouses, restore_s, before
         self._process = process or Process()
         self.cores, self.paths = self._process.cores, self._process.paths
         self._lock = threading.Lock()
-        self._limits = limits
-        self._session, self._side = connect(address, limit_s=limits.reading_s), connect(address, limit_s=limits.whole_s)
+        self._timeouts = timeouts
+        self._session, self._side = connect(address, limit_s=timeouts.reading_s), connect(address, limit_s=timeouts.whole_s)
         self.settings: Sequence[Setting] = with_users_session(in_force(self._session))
         self._readings = Readings(self._session, address.database)
         self._may_checkpoint = _may_checkpoint(self._session)
         self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *([] if self._may_checkpoint else [NO_CHECKPOINTS]))
         for session in (self._session, self._side):
-            _settle(session, limits.lock_s)
+            _settle(session, timeouts.lock_s)
 
     def close(self) -> None:
         """End the sessions."""
@@ -79,9 +79,9 @@ class PostgresServer:
         self._side.close()
 
     @contextlib.contextmanager
-    def _asking(self, doing: str, limit_s: float | None = None) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-        with self._lock, self._told(doing):
-            self._session.limit_s = limit_s or self._limits.reading_s
+    def _session_for(self, doing: str, limit_s: float | None = None) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        with self._lock, self._losses_reported(doing):
+            self._session.limit_s = limit_s or self._timeouts.reading_s
             self._session.execute("SELECT pg_stat_clear_snapshot()")
             with _given_back(self._session):
                 yield self._session
@@ -90,14 +90,14 @@ class PostgresServer:
     def _reaching(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A connection of its own; DatabaseLost where the server went away."""
         try:
-            with self._told(doing), connect(self.address, limit_s=self._limits.whole_s) as connection:
-                _bound(connection, self._limits.lock_s)
+            with self._losses_reported(doing), connect(self.address, limit_s=self._timeouts.whole_s) as connection:
+                _bound(connection, self._timeouts.lock_s)
                 yield connection
         except PlanError as error:
             raise DatabaseLost(doing, seen=self.alive() or str(error), do=KEPT) from error
 
     @contextlib.contextmanager
-    def _told(self, doing: str) -> Iterator[None]:
+    def _losses_reported(self, doing: str) -> Iterator[None]:
         """DatabaseLost where the server went away; its words in a KneebenchError where it refuses, and who stands in the way of a lock."""
         try:
             with explained(doing):
@@ -117,12 +117,12 @@ class PostgresServer:
 
     def readings(self, meter: str) -> dict[str, float]:
         """The meter's counters and gauges by "quantity|source"."""
-        with self._asking(f"reading {meter}"):
+        with self._session_for(f"reading {meter}"):
             return self._readings.read(meter)
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
-        with self._asking("adding up the orders", self._limits.idle_s) as session:
+        with self._session_for("adding up the orders", self._timeouts.idle_s) as session:
             return int((session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone() or (0,))[0])
 
     def transaction_counts(self) -> tuple[int, int]:
@@ -130,7 +130,7 @@ class PostgresServer:
 
         Beside the load's transactions it counts one commit for each session's start and one for each statement it prepares.
         """
-        with self._asking("counting the transactions", self._limits.idle_s) as session:
+        with self._session_for("counting the transactions", self._timeouts.idle_s) as session:
             _await_idle(session, self._own)
         seen = self.readings("log_writes")
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
@@ -151,16 +151,16 @@ class PostgresServer:
     def checkpoint(self) -> None:
         """Run a checkpoint; nothing where the role may not (a note says so)."""
         if self._may_checkpoint:
-            with self._told("running a checkpoint"):
+            with self._losses_reported("running a checkpoint"):
                 self._side.execute("CHECKPOINT")
 
-    def to_be_let_in(self, code: str, message: str) -> str:
+    def connection_hint(self, code: str, message: str) -> str:
         """By the SQLSTATE, or by the message where there is none."""
-        return advice(code, message, None)
+        return error_hint(code, message, None)
 
     def end_stuck(self, for_s: float) -> str:
         """By pg_blocking_pids; waits for other users do not count."""
-        with self._asking("checking for users that wait for a lock") as session:
+        with self._session_for("checking for users that wait for a lock") as session:
             return end_stuck(session, self._own, for_s)
 
     @property
@@ -169,8 +169,8 @@ class PostgresServer:
 
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end."""
-        seen = self._process.ending()
-        return seen or ("" if answers(self.address) else self._process.ending() or "it accepts no connections")
+        seen = self._process.crash_report()
+        return seen or ("" if answers(self.address) else self._process.crash_report() or "it accepts no connections")
 
 
 @contextlib.contextmanager

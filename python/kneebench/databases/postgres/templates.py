@@ -17,8 +17,8 @@ from psycopg import sql
 
 from kneebench.databases.postgres.address import connect, explained
 from kneebench.databases.postgres.image import Recipe
-from kneebench.databases.postgres.left import by_hand, once_it_answers, put_back
 from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.remote_cleanup import once_it_answers, psql_command, undo_or_report
 from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
@@ -73,14 +73,14 @@ class Template(NamedTuple):
         with self._alone() as connection:
             with explained(f"dropping the database {name} of an earlier run", self.address):
                 _drop(connection, name)
-            command = by_hand(self.address, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            command = psql_command(self.address, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
             noted = self.journal.on_a_server(f"the database {name}", f"{self.address.host}:{self.address.port}", command)
             try:
                 with explained(f"copying the database {self.image}", self.address):
                     _create(connection, self.address, name, "a restored database", self.image)
                 yield self.address.model_copy(update={"database": name})
             finally:
-                put_back(lambda: self._remove(connection, name), noted, self.journal, watch)
+                undo_or_report(lambda: self._remove(connection, name), noted, self.journal, watch)
 
     def _remove(self, connection: Connection, name: str) -> None:
         """Drop it; where the server ended our session, as soon as that takes sessions again."""

@@ -69,7 +69,7 @@ class Simulated:
         """Start a checkpoint; its pages are written as time goes on."""
         self._server.checkpoint()
 
-    def to_be_let_in(self, code: str, message: str) -> str:
+    def connection_hint(self, code: str, message: str) -> str:
         """The model lets everyone in, so the words are those of its core."""
         return "correct what the message names"
 

@@ -1,6 +1,6 @@
 """The shelf of stop conditions: one file each, named as in the plan.
 
-A stop is a module with two functions. `judge` looks at the scouting rungs so far and says, in a sentence with what was seen
+A stop is a module with two functions. `judge` looks at the search rungs so far and says, in a sentence with what was seen
 and the limit, whether the climb ends here. `beyond` says how many of these rungs lie beyond the knee when it fires: one for a
 limit that the last rung broke.
 """
@@ -15,14 +15,14 @@ from typing import Protocol, cast
 
 from kneebench.errors import UnknownPart
 from kneebench.plan.plan import Ladder, Part
-from kneebench.records import Rung, Verdict
+from kneebench.records import Rung, StopResult
 
 
 class Stop(Protocol):
     """What a file on this shelf holds."""
 
-    def judge(self, rungs: Sequence[Rung], limits: Part) -> Verdict:
-        """A word on the valid scouting rungs so far, at least one, in the order measured."""
+    def judge(self, rungs: Sequence[Rung], limits: Part) -> StopResult:
+        """A word on the valid search rungs so far, at least one, in the order measured."""
         ...
 
     def beyond(self, rungs: Sequence[Rung], limits: Part) -> int:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kneebench.analysis.elasticity import elasticity
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import Ladder, Part
-from kneebench.records import Rung, Verdict
+from kneebench.records import Rung, StopResult
 from kneebench.units import time
 
 STILL_TO_COME = 3
 """Rungs that the time must still allow before the climb takes another step: the step itself, the bisection, the first rung again."""
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
+def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     """Fires when the last rung had the plan's last number of users, or when three more rungs like it would exceed the time."""
     assert isinstance(limits, Ladder)
     last = _last_users(limits)
@@ -24,12 +24,12 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     seen = f"{number_of_users(rungs[-1].users)}, {time(used_s)}"
     limit = f"{number_of_users(last)}, {time(limits.budget)}"
     if rungs[-1].users >= last:
-        said = f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true knee may be higher"
+        sentence = f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true knee may be higher"
     elif needed_s > limits.budget:
-        said = f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another step; the true knee may be higher"
+        sentence = f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another step; the true knee may be higher"
     else:
-        return Verdict(stop="budget", fired=False, seen=seen, limit=limit, sentence=f"Within the budget: {seen} (limit {limit})")
-    return Verdict(stop="budget", fired=True, seen=seen, limit=limit, sentence=said)
+        return StopResult(stop="budget", fired=False, seen=seen, limit=limit, sentence=f"Within the budget: {seen} (limit {limit})")
+    return StopResult(stop="budget", fired=True, seen=seen, limit=limit, sentence=sentence)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import Errors, Part
-from kneebench.records import Rung, Verdict
+from kneebench.records import Rung, StopResult
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
+def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     """Fires when failed and unknown transactions are more than `share` of all started; retried ones that got through are none.
 
     A rung that started nothing has failed altogether.
@@ -20,10 +20,10 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     limit = f"{100 * limits.share:g}% of all transactions"
     seen = f"{100 * share:.2g}%"
     lost = whole.failed + whole.unknown
-    said = f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)} ({seen}; limit {limit})"
+    sentence = f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)} ({seen}; limit {limit})"
     if rungs[-1].tally.errors:
-        said += f". First error: {rungs[-1].tally.errors[0].first}"
-    return Verdict(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=said)
+        sentence += f". First error: {rungs[-1].tally.errors[0].first}"
+    return StopResult(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=sentence)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

@@ -2,7 +2,7 @@
 
 A flush is write plus sync as the database issues it. Judged is the middle of three means, each over 10 s or a third of a window
 shorter than 30 s, so the limit is exceeded when two of three exceed it; below 15 s it is the mean over the whole window. A limit
-that the first rung already exceeds says something about the drive and nothing about the number of users: a mark, and the climb
+that the first rung already exceeds says something about the drive and nothing about the number of users: a flag, and the climb
 goes on to its plateau.
 """
 
@@ -10,37 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.within import nopm_within
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.nopm_within_limit import nopm_within_limit
+from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import LogLatency, Part
-from kneebench.records import Rung, Verdict
+from kneebench.records import Rung, StopResult
 from kneebench.units import count, time
 
 QUANTITY = "log.write_latency_10s"
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
-    """Fires when the last rung exceeds the limit and the first did not; a mark where the first did."""
+def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
+    """Fires when the last rung exceeds the limit and the first did not; a flag where the first did."""
     assert isinstance(limits, LogLatency)
     limit, judged = f"{time(limits.limit)}, {_mean_over(rungs[-1])}", _judged(rungs[-1])
     seen = rungs[-1].quantity(QUANTITY)
     if seen is None:
-        said = "Log write latency was not measured; its limit was not checked"
-        return Verdict(stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=said)
+        sentence = "Log write latency was not measured; its limit was not checked"
+        return StopResult(stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=sentence)
     first = rungs[0].quantity(QUANTITY)
-    mark = first is not None and first > limits.limit
-    within = nopm_within(rungs, QUANTITY, limits.limit)
+    flagged = first is not None and first > limits.limit
+    within = nopm_within_limit(rungs, QUANTITY, limits.limit)
     best = "none" if within is None else count(within)
-    said = f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit}); NOPM within the limit: {best}"
-    if mark and first is not None:
-        said = (
-            f"The first rung already exceeded the limit ({time(first)}, {number_of_users(rungs[0].users)}); this is flagged and does not end the climb. {said}"
-        )
-    return Verdict(stop="log_latency", fired=seen > limits.limit and not mark, seen=time(seen), limit=limit, sentence=said, mark=mark)
+    sentence = f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit}); NOPM within the limit: {best}"
+    if flagged and first is not None:
+        before = f"The first rung already exceeded the limit ({time(first)}, {number_of_users(rungs[0].users)})"
+        sentence = f"{before}; this is flagged and does not end the climb. {sentence}"
+    return StopResult(stop="log_latency", fired=seen > limits.limit and not flagged, seen=time(seen), limit=limit, sentence=sentence, flag=flagged)
 
 
 def _mean_over(rung: Rung) -> str:
-    """What was judged in this rung, as measurement/special.py took it."""
+    """What was judged in this rung, as measurement/derived_metrics.py took it."""
     if _whole(rung):
         return f"mean over the {rung.tally.window_s:.3g} s window"
     return f"mean over {_part_s(rung):.3g} s in two of three windows"

@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kneebench.analysis.elasticity import elasticity
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import Part, Plateau
-from kneebench.records import Rung, Verdict
+from kneebench.records import Rung, StopResult
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
+def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     """Fires when the last `steps` elasticities are all below `elasticity`; the knee is the last rung before them. Fires, too, when more than `steps`
     rungs running did not exceed an earlier one, which is the knee then: a rung that noise made low hides a plateau from the steps beside it."""
     assert isinstance(limits, Plateau)
     if len(rungs) <= limits.steps:
-        return _verdict(False, "too few rungs", limits, f"No plateau yet: {len(rungs)} rungs are too few to judge {limits.steps} steps")
+        return _result(False, "too few rungs", limits, f"No plateau yet: {len(rungs)} rungs are too few to judge {limits.steps} steps")
     best = _best(rungs)
     if len(rungs) - 1 - best > limits.steps:
         return _not_exceeded(rungs, best, limits)
@@ -32,8 +32,8 @@ def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
     seen = ", ".join(f"{e:.2f}" for e in found)
     gain = 100 * (last[-1].tally.throughput_per_s / last[0].tally.throughput_per_s - 1) if last[0].tally.throughput_per_s else 0.0
     where = f"Plateau at {number_of_users(last[0].users)}" if fired else f"No plateau up to {number_of_users(last[-1].users)}"
-    said = f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users (elasticity {seen}; rule: {_rule(limits)})"
-    return _verdict(fired, f"elasticity {seen}", limits, f"{said}{_lower(rungs, last[0]) if fired else ''}")
+    sentence = f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users (elasticity {seen}; rule: {_rule(limits)})"
+    return _result(fired, f"elasticity {seen}", limits, f"{sentence}{_lower(rungs, last[0]) if fired else ''}")
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
@@ -47,14 +47,16 @@ def _best(rungs: Sequence[Rung]) -> int:
     return max(range(len(rungs)), key=lambda at: rungs[at].tally.throughput_per_s)
 
 
-def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> Verdict:
+def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResult:
     """What is said where no rung after the best one did as much."""
     top, after = rungs[best], rungs[best + 1 :]
     most = max(rung.tally.throughput_per_s for rung in after)
     gain = 100 * (most / top.tally.throughput_per_s - 1) if most else 0.0
     limit = f"{limits.steps + 1} consecutive rungs not above an earlier one"
-    said = f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to {after[-1].users} users, was {gain:+.1f}% (rule: {limit})"
-    return Verdict(stop="plateau", fired=True, seen=f"{len(after)} rungs", limit=limit, sentence=f"{said}{_lower(rungs, top)}")
+    sentence = (
+        f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to {after[-1].users} users, was {gain:+.1f}% (rule: {limit})"
+    )
+    return StopResult(stop="plateau", fired=True, seen=f"{len(after)} rungs", limit=limit, sentence=f"{sentence}{_lower(rungs, top)}")
 
 
 def _lower(rungs: Sequence[Rung], knee: Rung) -> str:
@@ -62,8 +64,8 @@ def _lower(rungs: Sequence[Rung], knee: Rung) -> str:
     return f". The climb started at {number_of_users(knee.users)}, so the true knee may be lower" if knee is rungs[0] and knee.users > 1 else ""
 
 
-def _verdict(fired: bool, seen: str, limits: Plateau, said: str) -> Verdict:
-    return Verdict(stop="plateau", fired=fired, seen=seen, limit=f"elasticity {_rule(limits)}", sentence=said)
+def _result(fired: bool, seen: str, limits: Plateau, sentence: str) -> StopResult:
+    return StopResult(stop="plateau", fired=fired, seen=seen, limit=f"elasticity {_rule(limits)}", sentence=sentence)
 
 
 def _rule(limits: Plateau) -> str:

@@ -1,7 +1,7 @@
 """Saturation: the database's cores are flat out and throughput has stopped growing.
 
 Both are needed. Busy cores alone are no knee: group commit and batching still find work for more users. Where the load
-generator shares the cores, its own time counts as busy too: pin them apart, or read the verdict so. What other programs and
+generator shares the cores, its own time counts as busy too: pin them apart, or judge its result so. What other programs and
 a hypervisor use does not count: the kernel does not tell whose a core's time was, so above a limit of it saturation is not judged.
 """
 
@@ -11,30 +11,30 @@ from collections.abc import Sequence
 
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
 from kneebench.analysis.elasticity import elasticity
-from kneebench.analysis.words import number_of_users
+from kneebench.analysis.wording import number_of_users
 from kneebench.plan.plan import Part, Saturation
-from kneebench.records import Rung, Verdict
+from kneebench.records import Rung, StopResult
 
 QUANTITY = "database.busy"
 WORTH_SAYING = 0.05
 
 
-def judge(rungs: Sequence[Rung], limits: Part) -> Verdict:
+def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     """Fires when the least busy core of the last rung reaches `busy` and the last step's elasticity is below `elasticity`, unless other programs
     used more than `OTHERS_BUSY` of these cores."""
     assert isinstance(limits, Saturation)
     limit = f"every database core at least {100 * limits.busy:g}% busy and elasticity below {limits.elasticity:g}"
     busy, (others, who) = rungs[-1].quantity(QUANTITY), taken(rungs[-1:])
     if busy is None:
-        return _verdict(False, "not measured", limit, f"Saturation was not judged: {seen(rungs[-1])}")
+        return _result(False, "not measured", limit, f"Saturation was not judged: {seen(rungs[-1])}")
     at = f"at {number_of_users(rungs[-1].users)}: {seen(rungs[-1])}"
     if busy >= limits.busy and others > OTHERS_BUSY:
         short = f"{100 * busy:.3g}% busy, {100 * others:.0f}% used by {who}"
-        return _verdict(False, short, limit, f"Saturation could not be judged {at}. The database's share is unknown (rule: {limit})")
+        return _result(False, short, limit, f"Saturation could not be judged {at}. The database's share is unknown (rule: {limit})")
     growth = elasticity(rungs[-2], rungs[-1]) if len(rungs) > 1 else None
     fired = busy >= limits.busy and growth is not None and growth < limits.elasticity
     grew = f"elasticity {'unknown at the first rung' if growth is None else f'{growth:.2f}'}"
-    return _verdict(fired, f"{100 * busy:.3g}% busy, {grew}", limit, f"{'Saturated' if fired else 'Not saturated'} {at}, {grew} (rule: {limit})")
+    return _result(fired, f"{100 * busy:.3g}% busy, {grew}", limit, f"{'Saturated' if fired else 'Not saturated'} {at}, {grew} (rule: {limit})")
 
 
 def seen(rung: Rung) -> str:
@@ -46,8 +46,8 @@ def seen(rung: Rung) -> str:
     return f"the least busy database core was {100 * busy:.3g}% busy{besides}"
 
 
-def _verdict(fired: bool, seen: str, limit: str, said: str) -> Verdict:
-    return Verdict(stop="saturation", fired=fired, seen=seen, limit=limit, sentence=said)
+def _result(fired: bool, seen: str, limit: str, sentence: str) -> StopResult:
+    return StopResult(stop="saturation", fired=fired, seen=seen, limit=limit, sentence=sentence)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

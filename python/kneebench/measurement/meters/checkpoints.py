@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kneebench.measurement.meters.meter import Meter, Site, only_by_server
+from kneebench.measurement.meters.meter import Meter, MeterContext, only_by_server
 
 QUANTITIES = (
     "checkpoints.timed",
@@ -11,6 +11,6 @@ QUANTITIES = (
 )
 
 
-def open_meter(site: Site) -> Meter:
+def open_meter(context: MeterContext) -> Meter:
     """Only a server can answer this."""
     return only_by_server("checkpoints", QUANTITIES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kneebench.measurement.meters.meter import KernelFile, Meter, Site
+from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
 
 QUANTITIES = ("cores.busy", "cores.iowait", "cores.steal")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -43,7 +43,7 @@ class Cores:
         return found
 
 
-def open_meter(site: Site) -> Meter:
+def open_meter(context: MeterContext) -> Meter:
     """The cores of this machine; where the server is elsewhere, a note says that they are the load generator's."""
-    elsewhere = () if site.server.cores else ("core figures are of the load generator's machine: the server runs elsewhere",)
+    elsewhere = () if context.server.cores else ("core figures are of the load generator's machine: the server runs elsewhere",)
     return Cores(notes=elsewhere)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kneebench.lab.drives import drive_of, file_system_of
-from kneebench.measurement.meters.meter import KernelFile, Meter, Site, Unread
+from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext, UnavailableMeter
 
 QUANTITIES = (
     "device.reads",
@@ -73,14 +73,14 @@ def whole_devices(paths: Sequence[Path]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for drive in drives for name in (drive.real or (drive.name,))))
 
 
-def open_meter(site: Site) -> Meter:
+def open_meter(context: MeterContext) -> Meter:
     """The devices under the storage paths; where there is none, a note says what there is instead."""
-    if not site.storage_paths:
-        why = "the directories of the server's files are unknown" if site.server.cores else "the server's storage is not on this machine"
-        return Unread("devices", QUANTITIES, f"devices not measured: {why}")
-    notes = tuple(dict.fromkeys(_without_device(path) for path in site.storage_paths if drive_of(path) is None))
-    names = whole_devices(site.storage_paths)
-    return Devices(names, notes=notes) if names else Unread("devices", QUANTITIES, "; ".join(notes))
+    if not context.storage_paths:
+        why = "the directories of the server's files are unknown" if context.server.cores else "the server's storage is not on this machine"
+        return UnavailableMeter("devices", QUANTITIES, f"devices not measured: {why}")
+    notes = tuple(dict.fromkeys(_without_device(path) for path in context.storage_paths if drive_of(path) is None))
+    names = whole_devices(context.storage_paths)
+    return Devices(names, notes=notes) if names else UnavailableMeter("devices", QUANTITIES, "; ".join(notes))
 
 
 def _without_device(path: Path) -> str:

@@ -6,7 +6,7 @@ system call within 2%. A flush is write plus sync; what a transaction waits for 
 
 from __future__ import annotations
 
-from kneebench.measurement.meters.meter import Meter, Site, only_by_server
+from kneebench.measurement.meters.meter import Meter, MeterContext, only_by_server
 
 QUANTITIES = (
     "log.flushes",
@@ -21,6 +21,6 @@ QUANTITIES = (
 )
 
 
-def open_meter(site: Site) -> Meter:
+def open_meter(context: MeterContext) -> Meter:
     """Only a server can answer this."""
     return only_by_server("log_writes", QUANTITIES)

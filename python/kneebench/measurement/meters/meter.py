@@ -1,6 +1,6 @@
-"""What a meter is: the protocol of this shelf's parts, and what they share in reading.
+"""Protocol of a meter, and the code that meters share.
 
-A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and `open_meter(site) -> Meter`.
+A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and `open_meter(context) -> Meter`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from kneebench.databases.engine import Server
 
 MOST_BYTES = 1 << 17
-"""More than any file under /proc that is read here (/proc/stat has 80 bytes a core, before all else)."""
+"""Larger than any file under /proc that is read here (/proc/stat has 80 bytes per core, before all else)."""
 
 
 class Meter(Protocol):
@@ -22,26 +22,26 @@ class Meter(Protocol):
 
     @property
     def name(self) -> str:
-        """As the plan names it."""
+        """Name in the plan."""
         ...
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """What it reads, by name in measurement/quantities.py."""
+        """Quantities that it reads, by name in measurement/quantities.py."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader must know: what could not be read here, and why."""
+        """Notes for the reader: quantities that cannot be read here, and why."""
         ...
 
     def read(self) -> dict[str, float]:
-        """Values now by "quantity|source"; what is not there is left out, never 0."""
+        """Current values by "quantity|source"; an absent one is left out, never 0."""
         ...
 
 
-class Site(NamedTuple):
-    """What a meter may look at: the server, and where its files are on this machine."""
+class MeterContext(NamedTuple):
+    """Context of a meter: the server, and the paths of its files on this machine."""
 
     server: Server
     storage_paths: Sequence[Path]
@@ -60,8 +60,8 @@ class ServerMeter:
         return self._server.readings(self.name)
 
 
-class Unread:
-    """A meter that cannot read anything here: its note says why, and its quantities stay absent."""
+class UnavailableMeter:
+    """A meter that cannot read anything here: its note states why, and its quantities stay absent."""
 
     def __init__(self, name: str, quantities: tuple[str, ...], note: str) -> None:
         self.name, self.quantities = name, quantities
@@ -73,12 +73,12 @@ class Unread:
 
 
 def only_by_server(name: str, quantities: tuple[str, ...]) -> Meter:
-    """In place of a meter that only a server could answer, and this one does not."""
-    return Unread(name, quantities, f"{name} not measured: this server does not report it")
+    """Replacement for a meter that needs readings from the server, if this server has none."""
+    return UnavailableMeter(name, quantities, f"{name} not measured: this server does not report it")
 
 
 class KernelFile:
-    """A file under /proc or /sys kept open: one pread a look, no path look-up."""
+    """A file under /proc or /sys kept open: one pread a sample, no path look-up."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kneebench.measurement.meters.meter import KernelFile, Meter, Site, Unread
+from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext, UnavailableMeter
 
 QUANTITIES = ("pressure.cpu", "pressure.io", "pressure.memory")
 
@@ -34,11 +34,11 @@ class Pressure:
         return found
 
 
-def open_meter(site: Site) -> Meter:
+def open_meter(context: MeterContext) -> Meter:
     """The pressure on this machine, or a note that this kernel does not tell it."""
     try:
         meter = Pressure()
         meter.read()
     except OSError as error:
-        return Unread("pressure", QUANTITIES, f"pressure not measured: {error}")
+        return UnavailableMeter("pressure", QUANTITIES, f"pressure not measured: {error}")
     return meter

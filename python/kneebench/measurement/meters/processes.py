@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench.measurement.meters.meter import KernelFile, Meter, Site
+from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
 
 QUANTITIES = ("processes.cpu",)
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -34,7 +34,7 @@ class Processes:
     notes: tuple[str, ...] = ()
 
     def __init__(self, server_processes: Sequence[int] = ()) -> None:
-        self._client = KernelFile(Path("/proc/self/stat"))
+        self._load_generator = KernelFile(Path("/proc/self/stat"))
         self._first = _first_of(server_processes)
         self._children = _opened(Path(f"/proc/{self._first}/task/{self._first}/children")) if self._first else None
         self._known = tuple(server_processes)
@@ -43,7 +43,7 @@ class Processes:
 
     def read(self) -> dict[str, float]:
         """Cumulative seconds; the server's only where it runs on this machine."""
-        found = {"processes.cpu|client": _cpu_s(_fields(self._client.read()), OWN)}
+        found = {"processes.cpu|client": _cpu_s(_fields(self._load_generator.read()), OWN)}
         if self._first is not None:
             # a process that ended is missing until its parent has reaped it: never count backwards
             self._server_s = max(self._server_s, self._server_cpu_s(self._first))
@@ -54,7 +54,7 @@ class Processes:
         """Of the first process, its children now, and those it has reaped."""
         family = (first, *self._children_now())
         self._files = {pid: file for pid in family if (file := self._files.get(pid) or _opened(Path(f"/proc/{pid}/stat")))}
-        stats = {pid: fields for pid, file in self._files.items() if (fields := _looked(file))}
+        stats = {pid: fields for pid, file in self._files.items() if (fields := _read_stat(file))}
         ended_s = _cpu_s(stats[first], ENDED) if first in stats else 0.0
         return ended_s + sum(_cpu_s(fields, OWN) for fields in stats.values())
 
@@ -75,7 +75,7 @@ def _opened(path: Path) -> KernelFile | None:
         return None
 
 
-def _looked(file: KernelFile) -> list[bytes]:
+def _read_stat(file: KernelFile) -> list[bytes]:
     """The fields of a stat file; none for a process that is gone (ESRCH)."""
     try:
         return _fields(file.read())
@@ -86,10 +86,10 @@ def _looked(file: KernelFile) -> list[bytes]:
 def _first_of(pids: Sequence[int]) -> int | None:
     """The process above the others: the one whose parent is not among them."""
     files = {pid: file for pid in pids if (file := _opened(Path(f"/proc/{pid}/stat")))}
-    parents = {pid: int(fields[PARENT]) for pid, file in files.items() if (fields := _looked(file))}
+    parents = {pid: int(fields[PARENT]) for pid, file in files.items() if (fields := _read_stat(file))}
     return next((pid for pid, parent in parents.items() if parent not in parents), None)
 
 
-def open_meter(site: Site) -> Meter:
+def open_meter(context: MeterContext) -> Meter:
     """The load generator, and the server where it runs on this machine."""
-    return Processes(site.server.processes())
+    return Processes(context.server.processes())

@@ -5,7 +5,7 @@ Scans by table: a plan that flips to a sequential scan of a large table makes a 
 
 from __future__ import annotations
 
-from kneebench.measurement.meters.meter import Meter, Site, only_by_server
+from kneebench.measurement.meters.meter import Meter, MeterContext, only_by_server
 
 QUANTITIES = (
     "cache.hits",
@@ -16,6 +16,6 @@ QUANTITIES = (
 )
 
 
-def open_meter(site: Site) -> Meter:
+def open_meter(context: MeterContext) -> Meter:
     """Only a server can answer this."""
     return only_by_server("tables", QUANTITIES)

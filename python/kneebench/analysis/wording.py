@@ -1,0 +1,120 @@
+"""Wording of ratios, phases and stop reasons: "2.5x", never "1.5x more"."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from kneebench.records import Estimate, Phase
+
+DERIVED = "Derived from TPC-C, not comparable with TPC results."
+"""The fair-use line, under every result for people."""
+FEW = "n too small"
+"""Text beside a percentile that too few samples exceed (docs/method.md, latency)."""
+FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
+NO_DIFFERENCE = "No difference shown"
+"""Text before any ratio that is within its noise."""
+STOPS = {"invalid": "invalid rung"}
+"""Names of stop reasons for people, where they are not the name in the plan and in files with spaces."""
+WIDEST = 10
+"""An interval from one or two runs is not printed if it reaches beyond this many times the value."""
+
+
+def known(of: Estimate) -> bool:
+    """False for an interval that is too wide to use because there were too few runs."""
+    return of.n > 2 or of.high <= WIDEST * of.value
+
+
+def times(ratio: float, digits: int | None = None) -> str:
+    """A ratio for people: two digits after the point below 2, then one, then none; or so many.
+
+    >>> times(0.7684), times(1.349), times(2.5), times(14.2), times(2.5, 2)
+    ('0.77x', '1.35x', '2.5x', '14x', '2.50x')
+    """
+    return f"{ratio:.{_digits(ratio) if digits is None else digits}f}x" if isfinite(ratio) else "unknown"
+
+
+def times_with_interval(ratio: Estimate) -> str:
+    """A ratio, its interval and how many pairs of runs it rests on, with a digit more where the interval would vanish.
+
+    >>> times_with_interval(Estimate(value=2.5, low=2.31, high=2.7, n=3))
+    '2.5x (2.3x to 2.7x, n=3)'
+    >>> times_with_interval(Estimate(value=2.5, low=2.46, high=2.53, n=3))
+    '2.50x (2.46x to 2.53x, n=3)'
+    >>> times_with_interval(Estimate(value=2.5, low=0.0, high=912063.0, n=2))
+    '2.5x (interval unknown: n=2 is too few)'
+    """
+    value, sure = times_and_interval(ratio)
+    return f"{value} ({sure})"
+
+
+def times_and_interval(ratio: Estimate) -> tuple[str, str]:
+    """The same in two, for where they stand apart.
+
+    >>> times_and_interval(Estimate(value=2.5, low=2.31, high=2.7, n=3))
+    ('2.5x', '2.3x to 2.7x, n=3')
+    """
+    if not known(ratio):
+        return times(ratio.value), f"interval unknown: n={ratio.n} is too few"
+    digits = _digits(ratio.value)
+    if times(ratio.low, digits) == times(ratio.value, digits) or times(ratio.high, digits) == times(ratio.value, digits):
+        digits += 1
+    return times(ratio.value, digits), f"{times(ratio.low, digits)} to {times(ratio.high, digits)}, n={ratio.n}"
+
+
+def named(phase: Phase) -> str:
+    """Name of a phase for people.
+
+    >>> named("warm_up"), named("final_run")
+    ('warm-up', 'final run')
+    """
+    return "warm-up" if phase == "warm_up" else phase.replace("_", " ")
+
+
+def stop_reason(stop: str) -> str:
+    """Name of a stop reason for people.
+
+    >>> stop_reason("log_latency"), stop_reason("invalid")
+    ('log latency', 'invalid rung')
+    """
+    return STOPS.get(stop, stop.replace("_", " "))
+
+
+def capital(text: str) -> str:
+    """The text with a capital at the beginning.
+
+    >>> capital("slow drive: 2.0x")
+    'Slow drive: 2.0x'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def possessive(name: str) -> str:
+    """Possessive form of a name.
+
+    >>> possessive("disk"), possessive("2 drives")
+    ("disk's", "2 drives'")
+    """
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
+
+
+def number_of_users(users: float) -> str:
+    """Number of users in words.
+
+    >>> number_of_users(1), number_of_users(1601)
+    ('1 user', '1,601 users')
+    """
+    return f"{users:,.0f} user{'' if users == 1 else 's'}"
+
+
+def _digits(ratio: float) -> int:
+    return 2 if abs(ratio) < 1.995 else 1 if abs(ratio) < 9.95 else 0
+
+
+def percent(share: float, *, signed: bool = False) -> str:
+    """A share as a per cent; say what it is a share of beside it.
+
+    >>> percent(0.02), percent(-0.0312, signed=True)
+    ('2%', '-3.1%')
+    """
+    text = f"{100 * share:{'+' if signed else ''}.1f}"
+    return text.removesuffix(".0") + "%"

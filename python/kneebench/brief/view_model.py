@@ -1,0 +1,230 @@
+"""Report view model: all values that the sections of a brief need, each computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from kneebench.analysis import disturbance
+from kneebench.analysis.bottleneck import bottleneck
+from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
+from kneebench.analysis.configuration_summary import point
+from kneebench.analysis.consistency import conditions
+from kneebench.analysis.drift import Drift, drift
+from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
+from kneebench.analysis.headline import headline, subtitle
+from kneebench.analysis.knee import knee, knee_rung
+from kneebench.analysis.missing_figures import MissingFigure, missing_figures
+from kneebench.analysis.wording import named
+from kneebench.brief import chart_theme, formatting, server_provenance
+from kneebench.errors import KneebenchError
+from kneebench.plan import Plan
+from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
+from kneebench.results.campaign_reader import series
+from kneebench.visible import is_plain
+
+
+class Failed(NamedTuple):
+    """A check that failed, and where."""
+
+    where: str
+    check: Check
+
+
+class ViewModel:
+    """The campaign's cells in running order, and their analysis."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self.campaign = results.campaign
+        self.plan = _plan(results)
+        self.climbs = results.climbs
+
+    @cached_property
+    def title(self) -> str:
+        """The campaign's headline."""
+        return headline(self.results)
+
+    @cached_property
+    def subtitle(self) -> str:
+        """The intervals of the headline, and the other comparisons."""
+        return subtitle(self.results)
+
+    @cached_property
+    def disturbances(self) -> tuple[str, ...]:
+        """Outside disturbances of the quoted runs, for under the title and as the first caveat."""
+        return disturbance.disturbances(self.results)
+
+    @cached_property
+    def knees(self) -> dict[str, Knee]:
+        """By cell: its knee as the final runs measured it; cells without one are missing."""
+        return {climb.cell.id: found for climb in self.climbs if (found := knee(climb))}
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Cells against the baseline."""
+        return compare(self.results)
+
+    @cached_property
+    def bottlenecks(self) -> dict[str, Bottleneck]:
+        """By cell: its bottleneck at the knee."""
+        return {climb.cell.id: bottleneck(climb) for climb in self.climbs if self.at_the_knee(climb)}
+
+    @cached_property
+    def fixed_rate_latency(self) -> dict[str, FixedRateLatency]:
+        """By cell: latency in open loop at the fixed rate."""
+        return {climb.cell.id: found for climb in self.climbs if (found := fixed_rate_latency(climb))}
+
+    @cached_property
+    def failed(self) -> tuple[Failed, ...]:
+        """Every check that failed."""
+        return tuple(Failed(where, check) for where, check in self._checks() if not check.passed)
+
+    @cached_property
+    def checked(self) -> int:
+        """How many checks were made."""
+        return len(list(self._checks()))
+
+    @cached_property
+    def invalid(self) -> tuple[Rung, ...]:
+        """Rungs that must not be used."""
+        return tuple(rung for climb in self.climbs for rung in climb.rungs if rung.invalid)
+
+    @cached_property
+    def missing_figures(self) -> tuple[MissingFigure, ...]:
+        """Cells of a finished campaign without a usable figure."""
+        return missing_figures(self.results)
+
+    @property
+    def point(self) -> str:
+        """What the final runs measured: a knee that a climb found, or the load that the plan fixed."""
+        return point(self.campaign)
+
+    @property
+    def restored(self) -> str:
+        """The way in which each climb and repeat got its database; empty if unknown."""
+        return server_provenance.restored(self.campaign, self.plan)
+
+    @property
+    def own_restore(self) -> str:
+        """The words that a sentence adds about the final runs: nothing where they were not restored, or nobody knows."""
+        return "" if self.restored in ("", "none") else ", each on a freshly restored database"
+
+    @property
+    def base(self) -> Climb:
+        """The cell that the others are compared with."""
+        return next((climb for climb in self.climbs if self.is_base(climb)), self.climbs[0])
+
+    def is_base(self, climb: Climb) -> bool:
+        """True for a cell of the baseline's storage: each constraint has one."""
+        return climb.cell.storage == baseline(self.results)
+
+    def noise_floor(self, climb: Climb) -> float:
+        """Difference between two runs of the same configuration; no smaller difference is claimed."""
+        return noise_floor((climb,), NOPM)
+
+    @cached_property
+    def drifts(self) -> tuple[tuple[Climb, Drift], ...]:
+        """The climbs that have a drift check, and its result."""
+        return tuple((climb, found) for climb in self.climbs if (found := drift(climb, self.noise_floor(climb))))
+
+    def compared(self, quantity: str, cell: str) -> Comparison | None:
+        """The comparison of a cell with the baseline."""
+        return next((c for c in self.comparisons if c.quantity == quantity and c.cell == cell), None)
+
+    def name(self, cell: str) -> str:
+        """Name of a cell: its storage, and its constraint if there is one."""
+        found = next(climb.cell for climb in self.climbs if climb.cell.id == cell)
+        return f"{found.storage}, {found.constraint}" if found.constraint else found.storage
+
+    def place(self, cell: str) -> int:
+        """The cell's place, which gives it its colour."""
+        return next(n for n, climb in enumerate(self.climbs) if climb.cell.id == cell)
+
+    def some(self, cells: list[str]) -> str:
+        """Cells in a sentence; all of them in two words."""
+        return "all storages" if len(cells) == len(self.climbs) > 1 else formatting.listed([self.name(cell) for cell in cells])
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all cells."""
+        return [self.name(climb.cell.id) for climb in self.climbs]
+
+    @property
+    def direct(self) -> bool:
+        """True for few enough cells to name each in a title or a caption."""
+        return len(self.climbs) <= chart_theme.DIRECT
+
+    @property
+    def named_at_lines(self) -> bool:
+        """True if the names are also short enough to be beside their lines."""
+        return self.direct and max(map(len, self.names)) <= chart_theme.SHORT
+
+    @property
+    def colours(self) -> list[str]:
+        """All cells' colours, in the order of `names`."""
+        return [chart_theme.colour(place) for place in range(len(self.climbs))]
+
+    @cached_property
+    def shared(self) -> dict[str, tuple[str, ...]]:
+        """By cell: the notes that all of its rungs have; `notes` prints them once."""
+        return {climb.cell.id: _common(climb.rungs) for climb in self.climbs if climb.rungs}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on all rungs of a cell, with its name where the others have none of them."""
+        found = {note: [cell for cell, notes in self.shared.items() if note in notes] for notes in self.shared.values() for note in notes}
+        return tuple(note if len(cells) == len(self.shared) else f"on {self.some(cells)}: {note}" for note, cells in found.items())
+
+    def where(self, rung: Rung) -> str:
+        """Description of a rung within a sentence."""
+        order = rung.order
+        repeat = f", repeat {order.repeat}" if order.repeat and order.phase in ("final_run", "fixed_rate") else ""
+        return f"{self.name(order.cell)}, {named(order.phase)}, {order.users} users{repeat}"
+
+    def at_the_knee(self, climb: Climb) -> Rung | None:
+        """The rung that stands for the knee: the final runs' middle one, or the search's where there are no final runs."""
+        valid = [rung for rung in climb.of("final_run", "fixed_load") if not rung.invalid]
+        if valid:
+            middle = median(rung.tally.nopm for rung in valid)
+            return min(valid, key=lambda rung: abs(rung.tally.nopm - middle))
+        return knee_rung(climb)
+
+    def series(self, rung: Rung, *quantities: str) -> tuple[Series, ...]:
+        """What the meters read through a rung."""
+        return series(self.results, rung, *quantities)
+
+    def memory_backed(self, climb: Climb) -> bool:
+        """True where the cell's files lay in memory: a path on tmpfs, or a note that says so."""
+        storage = self.plan.storages.get(climb.cell.storage)
+        paths = storage.paths if storage else ()
+        notes = " ".join(note for rung in climb.rungs for note in rung.notes).lower()
+        return any(Path("/dev/shm") in (path, *path.parents) for path in paths) or "tmpfs" in notes or "memory-backed" in notes  # noqa: S108
+
+    def _checks(self) -> Iterator[tuple[str, Check]]:
+        for climb in self.climbs:
+            for rung in climb.rungs:
+                yield from ((self.where(rung), check) for check in rung.checks)
+            yield from ((f"{self.name(climb.cell.id)}, {when}", check) for when, checks in conditions(climb) for check in checks)
+
+
+def _plan(results: Results) -> Plan:
+    """The measured plan. Raises KneebenchError for a plan of another version, and for names that no chart can draw."""
+    doing, do = f"reading the plan of {results.campaign.id}", "use the kneebench version that measured it, or measure again"
+    try:
+        plan = Plan.model_validate(results.campaign.plan)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise KneebenchError(doing, seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}", do=do) from None
+    if odd := [climb.cell.storage for climb in results.climbs if not is_plain(climb.cell.storage)]:
+        raise KneebenchError(doing, seen=f"control characters in the storage's name {odd[0]!r}", do=do)
+    return plan
+
+
+def _common(rungs: Sequence[Rung]) -> tuple[str, ...]:
+    return tuple(note for note in rungs[0].notes if all(note in rung.notes for rung in rungs))

@@ -1,0 +1,54 @@
+"""Cleanup on an external server: retried until the server has recovered; a failure is reported with the command that fixes it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from kneebench.databases.postgres.address import parameters, runs_there
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.journal import Entry, Journal
+from kneebench.records import Address, Event, Watch
+
+RESTART_LIMIT_S = 60.0
+"""Longest wait for a server that recovers from a crash."""
+
+
+def undo_or_report(undo: Callable[[], None], noted: Entry, journal: Journal, watch: Watch) -> None:
+    """Undo a journal entry and forget it. If that fails, the entry stays, and the failure is reported: with the error that
+    ends the run, or else as a warning."""
+    ending = sys.exc_info()[1]
+    try:
+        undo()
+    except (KneebenchError, psycopg.Error) as error:
+        why = " ".join(str(error).split())
+        left = f"{noted.what} could not be removed ({why}). The next run of this plan removes it; to remove it now: {noted.by_hand}"
+        if isinstance(ending, KneebenchError):
+            ending.also(left)
+        else:
+            watch(Event(kind="warning", doing=left))
+    else:
+        journal.forget(noted)
+
+
+def once_it_answers(address: Address, do: Callable[[], None]) -> None:
+    """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
+    until = time.monotonic() + RESTART_LIMIT_S
+    while True:
+        try:
+            return do()
+        except (psycopg.OperationalError, PlanError):
+            if time.monotonic() > until or not runs_there(address):
+                raise
+        time.sleep(0.2)
+
+
+def psql_command(address: Address, statements: str) -> str:
+    """A psql command that runs these statements, without the password."""
+    without = make_conninfo("", **parameters(address.model_copy(update={"password": None})))
+    return f"psql {shlex.quote(without)} -c {shlex.quote(statements)}"

@@ -1,0 +1,212 @@
+"""Which settings the server runs with: rules by the machine, overridden one by one by the plan.
+
+The rules are the same for all storages of a plan, so that nothing but the storage differs between them:
+
+- shared_buffers: a quarter of memory, at most 8 GiB, and no more than the data (with room to grow) can fill.
+- max_wal_size: the log of one and a half checkpoint cycles at 10 MB/s a core, so that checkpoints come by
+  time and not by volume; at most what the smallest place for a log (a tmpfs counts as memory) can hold.
+- checkpoint_timeout: 5 min; 1 min for quick plans, whose windows would else see no checkpoint at all.
+- Durable: fsync, full_page_writes and synchronous_commit on. The log is minimal: no standby reads it.
+- Rolled back orders (1% by design) write no lines to the server's log.
+- Dynamic shared memory (next to none without parallel queries) lies in the data directory: what is killed leaves nothing in /dev/shm.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+from kneebench._core import SESSION_SETTINGS
+from kneebench.databases.postgres.builds import Build
+from kneebench.databases.postgres.launcher import Launch
+from kneebench.errors import PlanError
+from kneebench.lab.folder import Folder
+from kneebench.plan import Plan
+from kneebench.plan.allowed_settings import PLACES, SIZE
+from kneebench.plan.footprint import GIB, MIB, QUICK_CHECKPOINT_S, max_wal_bytes, shared_buffers_bytes
+from kneebench.records import Setting
+
+INITDB = frozenset(["data_checksums", "wal_segment_size"])
+"""Settings that are fixed when the cluster is made."""
+MATTERS = frozenset(
+    [
+        "autovacuum",
+        "bgwriter_delay",
+        "checkpoint_completion_target",
+        "checkpoint_flush_after",
+        "checkpoint_timeout",
+        "commit_delay",
+        "data_checksums",
+        "data_sync_retry",
+        "debug_io_direct",
+        "effective_io_concurrency",
+        "fdatasync",
+        "fsync",
+        "full_page_writes",
+        "huge_pages",
+        "huge_pages_status",
+        "io_combine_limit",
+        "io_max_concurrency",
+        "io_method",
+        "io_workers",
+        "max_wal_size",
+        "min_wal_size",
+        "shared_buffers",
+        "server_version",
+        "synchronous_commit",
+        "wal_buffers",
+        "wal_compression",
+        "wal_init_zero",
+        "wal_level",
+        "wal_recycle",
+        "wal_segment_size",
+        "wal_sync_method",
+        "wal_writer_delay",
+    ]
+)
+PATHS = frozenset([*PLACES, "ssl_ca_file", "ssl_cert_file", "ssl_key_file"])
+SWITCHED_ON = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum", "track_io_timing", "track_wal_io_timing", "log_checkpoints")
+LISTENING = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "logging_collector": "off",
+    "log_destination": "stderr",
+    "dynamic_shared_memory_type": "mmap",
+}
+
+
+class Machine(NamedTuple):
+    """What the rules look at: `log_space_bytes` is that of the smallest place where a log will lie."""
+
+    cores: int
+    memory_bytes: int
+    log_space_bytes: int
+
+
+def checkpoint_timeout_s(plan: Plan) -> int:
+    """Seconds from one timed checkpoint to the next."""
+    return QUICK_CHECKPOINT_S if plan.ladder.quick else 300
+
+
+def _text(value: str | int | float | bool) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def rules(plan: Plan, machine: Machine) -> dict[str, str]:
+    """The settings of every server of the plan, by the rules, then as the plan says."""
+    users = plan.ladder.users if isinstance(plan.ladder.users, int) else plan.ladder.users[1]
+    connections = min(users, plan.workload.connections or users)
+    timeout_s = checkpoint_timeout_s(plan)
+    log_mib = max_wal_bytes(machine.cores, machine.log_space_bytes, timeout_s) // MIB
+    ruled = {
+        "shared_buffers": f"{shared_buffers_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB}MB",
+        "max_connections": str(connections + 24),
+        "max_wal_size": f"{log_mib}MB",
+        "min_wal_size": f"{log_mib // 2}MB",
+        "checkpoint_timeout": f"{timeout_s}s",
+        "checkpoint_completion_target": "0.9",
+        **dict.fromkeys(SWITCHED_ON, "on"),
+        "wal_level": "minimal",
+        "max_wal_senders": "0",
+        "jit": "off",
+        "max_parallel_workers_per_gather": "0",
+        "random_page_cost": "1.1",
+        "log_min_messages": "log",
+        "log_min_error_statement": "panic",
+        **LISTENING,
+    }
+    return ruled | {name: _text(value) for name, value in plan.database.settings.items() if name not in INITDB}
+
+
+def loading(ruled: Mapping[str, str]) -> dict[str, str]:
+    """The settings while the image is built: what is half built is never used, so nothing needs to be durable before its end."""
+    hurried = dict.fromkeys(("fsync", "full_page_writes", "synchronous_commit", "autovacuum", "wal_recycle", "log_checkpoints"), "off")
+    return {**ruled, **hurried, "checkpoint_timeout": "1h", "min_wal_size": "80MB", "maintenance_work_mem": "512MB"}
+
+
+def initdb_options(plan: Plan, build: Build) -> list[str]:
+    """The options of initdb that the plan's settings ask for; the version's own defaults without any."""
+    options = []
+    for name, value in plan.database.settings.items():
+        if name == "data_checksums" and _text(value) == "on":
+            options.append("--data-checksums")
+        elif name == "data_checksums" and build.major >= 18:
+            options.append("--no-data-checksums")
+        elif name == "wal_segment_size":
+            options.append(f"--wal-segsize={_text(value).removesuffix('MB').strip()}")
+    return options
+
+
+def configuration(settings: Mapping[str, str]) -> str:
+    """The text of postgresql.conf.
+
+    >>> print(configuration({"shared_buffers": "1GB", "listen_addresses": ""}), end="")
+    shared_buffers = '1GB'
+    listen_addresses = ''
+    """
+    return "".join(f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in settings.items())
+
+
+def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
+    """The server's words on settings that it does not know or take; empty where it takes them. Starts no server."""
+    with tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder, Folder.at(Path(folder)) as opened:
+        file = Path(folder, "postgresql.conf")
+        opened.put(file.name, configuration(settings), launch.account and launch.account.owner)
+        if launch.account:
+            launch.account.passes(opened.handle)
+        command, more = launch.command("postgres", "-D", folder, "-C", "max_connections", reach=())
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
+    return _words(done.stderr.replace(str(file), "the settings")) if done.returncode else ""
+
+
+def _words(stderr: str) -> str:
+    """What the server says of its configuration, without times, process ids and the lines that say nothing."""
+    messages = [line.partition("LOG:")[2].strip() for line in stderr.splitlines() if "LOG:" in line and "skipping missing" not in line]
+    return "; ".join(messages) or " ".join(stderr.split())
+
+
+def check_settings(launch: Launch, settings: Mapping[str, str]) -> None:
+    """Raises PlanError with the server's words for settings that it refuses."""
+    if words := complaint(launch, settings):
+        raise PlanError("database.settings", seen=f"PostgreSQL {launch.build.version} reports: {words}", do="correct the plan's settings")
+
+
+def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, ...]:
+    """Every setting that is not the version's default, and all that change what storage sees, as the server reads them back."""
+    wanted = "SELECT name, current_setting(name), source FROM pg_settings WHERE source NOT IN ('default', 'client', 'session') OR name = ANY(%s) ORDER BY name"
+    rows = connection.execute(wanted, [sorted(MATTERS)]).fetchall()
+    return tuple(
+        Setting(name=name, value=_reported_value(name, value), source=source, matters=name in MATTERS) for name, value, source in rows if name not in PATHS
+    )
+
+
+def _reported_value(name: str, value: str) -> str:
+    """A value as it may be kept. Commands and connection strings may hold keys and passwords in any form: that they are set is enough.
+
+    >>> _reported_value("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p"), _reported_value("archive_command", ""), _reported_value("work_mem", "4MB")
+    ('set; not saved because it may contain a secret', '', '4MB')
+    """
+    return "set; not saved because it may contain a secret" if value and name.endswith(("_command", "_conninfo")) else value
+
+
+def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
+    """The server's settings with those that each virtual user sets for its session, which win there over the server's own."""
+    users = {name: Setting(name=name, value=value, source="user sessions", matters=True) for name, value in SESSION_SETTINGS}
+    return tuple(sorted((*(s for s in settings if s.name not in users), *users.values()), key=lambda s: s.name))
+
+
+def setting_bytes(value: str) -> int:
+    """The bytes of a memory setting as PostgreSQL writes it; a bare number of shared_buffers counts 8 kB blocks, of max_wal_size MB: give units.
+
+    >>> setting_bytes("128MB"), setting_bytes("2GB")
+    (134217728, 2147483648)
+    """
+    found = SIZE.fullmatch(value)
+    if not found:
+        raise PlanError("database.settings", seen=f"the size {value!r} has no unit", do='write it as "2GB"')
+    return int(float(found[1]) * {"B": 1, "kB": 2**10, "MB": MIB, "GB": GIB, "TB": 2**40}[found[2]])

@@ -1,0 +1,99 @@
+"""Docs generator: the reference pages in docs/, generated from the plan's schema and the commands (`make docs`).
+
+docs/plan.md comes from the plan's JSON Schema, docs/cli.md from each command's own help, so neither can be
+out of date; a test compares the files with the generated text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kneebench.plan.explanation import dotted
+from kneebench.plan.json_schema import TIME_ALLOWED, PlanKey, PlanTable, tables
+
+_GENERATED = "<!-- Written by `make docs`; change the source, not this file. -->"
+_COLUMNS = 100
+
+_PLAN_HEAD = """# The plan
+
+A plan is one TOML file. It names the storages to compare, the database, the workload and the search for the knee.
+Only `[storages]` is required, or `database.url` alone. `kneebench plan preset quick` prints a plan to start from.
+`kneebench check plan.toml` is a dry run. Every error names file, line, key, the value found and the values allowed.
+`kneebench plan schema` prints the JSON Schema.
+
+Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`. Paths are relative to the directory
+in which kneebench is started. A plan contains no password: it comes from `PGPASSWORD` or from a passfile.
+Secrets for a `restore_command` belong in its environment or in a file that it reads. The command inherits kneebench's
+environment, except for `PGPASSWORD`. Results contain only the command's first word and a hash.
+
+Limits: 256 KiB per plan, one week (`"168h"`) per warm-up or window, 30 days (`"720h"`) per climb, 100 characters per
+name. Names, texts and paths are single lines without control characters.
+"""
+
+_CLI_HEAD = """# The command line
+
+Progress goes to stderr: a live table in a terminal, plain lines elsewhere. Results go to stdout. With `--json`
+`run` prints one event per line on stdout, and the other commands print one document.
+
+| exit code | |
+|---|---|
+| 0 | success |
+| 1 | other handled error: the message names the object, the reason and the fix; or an internal error, please report |
+| 2 | wrong plan, wrong option, or something wrong on this machine that the plan names |
+| 3 | invalid measurement: the database was lost or out of space, transactions failed, or the load generator was the bottleneck |
+| 4 | a self-check of the results failed: do not trust the figures |
+| 5 | refused: continuing could destroy something that is not kneebench's |
+| 130 | interrupted by Ctrl-C or SIGTERM: changes to the machine are undone, measured rungs are saved |
+"""
+
+
+def plan_reference() -> str:
+    """docs/plan.md: each table of the plan with its keys."""
+    return "\n".join([_PLAN_HEAD, *(line for table in tables() for line in _section(table)), _GENERATED, ""])
+
+
+def cli_reference() -> str:
+    """docs/cli.md: the help of every command, as it is printed."""
+    from typer.main import get_command
+    from typer.testing import CliRunner
+
+    from kneebench.cli import app
+
+    runner = CliRunner(env={"COLUMNS": str(_COLUMNS), "NO_COLOR": "1"})
+    lines = [_CLI_HEAD]
+    for words in _commands(get_command(app)):
+        answer = runner.invoke(app, [*words, "--help"], prog_name="kneebench")
+        lines += [f"## `{' '.join(['kneebench', *words])}`\n", f"```text\n{answer.output.rstrip()}\n```\n"]
+    return "\n".join([*lines, _GENERATED, ""])
+
+
+def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words that name each command, a group before its members."""
+    yield words
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _commands(inner, (*words, name))
+
+
+def _section(table: PlanTable) -> Iterator[str]:
+    name = ".".join("NAME" if part == "*" else dotted((part,)) for part in table.path)
+    yield f"## `[{name}]`" if name else "## Top level"
+    yield f"\n{table.description}\n"
+    if table.keys:
+        yield "| key | description | allowed | default |"
+        yield "|---|---|---|---|"
+        yield from (_row(key) for key in table.keys)
+        yield ""
+
+
+def _row(key: PlanKey) -> str:
+    default = "required" if key.default is None else f"`{key.default}`" if key.default else "none"
+    allowed = key.allowed.replace(TIME_ALLOWED, "a time")
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{key.name}`", key.description, allowed, default)) + " |"
+
+
+def write(folder: Path) -> None:
+    """Write both references into a folder."""
+    (folder / "plan.md").write_text(plan_reference())
+    (folder / "cli.md").write_text(cli_reference())

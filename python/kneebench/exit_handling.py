@@ -1,0 +1,118 @@
+"""Exit handling: every handled error is a message on stderr with its own exit code, never a traceback."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+INTERRUPTED = 130
+"""Exit code of a process that Ctrl-C ended: 128 + SIGINT."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FILES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP)
+"""Error numbers that concern a path from the user or the environment."""
+
+
+class Commands(TyperGroup):
+    """The group of all commands, which gives each failure its message and exit code."""
+
+    def invoke(self, context: Any) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt as stop:
+            _print_message(" ".join(["Interrupted.", *_notes(stop)]))
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            code = _report(error)
+            if code is None:
+                raise
+            raise typer.Exit(code) from None
+
+
+def _notes(error: BaseException) -> list[str]:
+    """Notes on an error (PEP 678), such as the command that resumes the campaign."""
+    return list(getattr(error, "__notes__", []))
+
+
+def stop_at_sigterm() -> None:
+    """Let SIGTERM and a closed terminal end a run as cleanly as Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    _handle((signal.SIGTERM, signal.SIGHUP), stop)
+
+
+def end_at_once() -> None:
+    """Let a signal end the process at once: nothing is left to undo, and Python's shutdown would print the interrupt."""
+    _handle((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
+
+
+def _handle(numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+    """Set a handler, except for signals that the parent process ignored: `nohup` does that to SIGHUP."""
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def print_anything() -> None:
+    """Print a character that the terminal's encoding lacks as its number, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _report(error: Exception) -> int | None:
+    """Print the error and return its exit code; None for errors that typer prints itself (wrong options, exits)."""
+    from kneebench.errors import KneebenchError, PlanError
+
+    if type(error).__module__.startswith(("typer", "click")):
+        return None
+    if isinstance(error, KneebenchError):
+        _print_message("\n".join([str(error), *_notes(error)]))
+        return error.exit_code
+    if isinstance(error, OSError) and error.errno in _FULL:
+        _print_message("\n".join([f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space", *_notes(error)]))
+        return PlanError.exit_code
+    if isinstance(error, OSError) and error.errno in _FILES and error.filename:
+        _print_message("\n".join([f"cannot use {error.filename}: {error.strerror}; choose another path, or correct this one", *_notes(error)]))
+        return PlanError.exit_code
+    unforeseen = f"internal error: {type(error).__name__}: {error}\nPlease report it with the traceback in {_save_traceback(error)}"
+    _print_message("\n".join([unforeseen, *_notes(error)]))
+    return KneebenchError.exit_code
+
+
+def _print_message(message: str) -> None:
+    from kneebench.visible import visible
+
+    print(visible(f"kneebench: {message}"), file=sys.stderr)
+
+
+def _save_traceback(error: Exception) -> Path:
+    """Write the traceback to the user's state directory (XDG base directories), or else to a temporary file; return its path."""
+    text = "".join(traceback.format_exception(error))
+    try:
+        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kneebench" / "tracebacks"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.txt"
+        file.write_text(text)
+    except (OSError, RuntimeError):
+        with tempfile.NamedTemporaryFile("w", prefix="kneebench-", suffix=".txt", delete=False) as out:
+            out.write(text)
+        file = Path(out.name)
+    return file

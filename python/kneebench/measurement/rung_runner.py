@@ -1,0 +1,104 @@
+"""Rung runner: runs a rung second by second, keeps its readings and detects a lost database."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+
+from kneebench.analysis.wording import named, number_of_users
+from kneebench.databases.engine import Server
+from kneebench.errors import DatabaseLost, KneebenchError
+from kneebench.measurement.sampler import Sampler
+from kneebench.measurement.stuck import EVERY_S, refuse_stuck
+from kneebench.measurement.summaries import Values, between, combined
+from kneebench.records import Event, Order, Second, Tick, Watch
+from kneebench.workload import RunningLoad
+
+
+class RungRunner:
+    """One rung under load. Only `second` passes time: it ends with the load generator's second, real or simulated."""
+
+    def __init__(self, order: Order, users: RunningLoad, sampler: Sampler, server: Server, watch: Watch) -> None:
+        self.order, self.users, self.sampler, self._server, self._watch = order, users, sampler, server, watch
+        self.seconds: list[Second] = []
+        self.nopm: list[float] = []
+        """New-Orders per minute in each second since go."""
+        self.read: list[Values] = []
+        """Readings of the meters in each second since go."""
+        self.reads_per_s: list[float] = []
+        """Device reads in each second since go; empty where no device is measured."""
+        self.read_time: list[float] = []
+        """Share of the users' time that these reads took."""
+        self.late_s: list[float] = []
+        """Largest delay of the load generator's own clock in each second since go."""
+        self.now_s = 0.0
+
+    def second(self, doing: str, share: float, left_s: float) -> None:
+        """Let one second pass, sample every meter and report progress. Raises DatabaseLost; InvalidMeasurement if other sessions block the users."""
+        where = f"{described(self.order)}, {doing} ({self.now_s:.0f} s after the start)"
+        with losses_reported(self._server, where):
+            tick = self.users.tick()
+            self.now_s = tick.now_s
+            self.late_s.append(tick.late_s)
+            self._count(tick.seconds)
+            self.sampler.load.completed += sum(s.committed + s.rolled_back for s in tick.seconds)
+            self._require_connections(tick)
+            if len(self.read) % EVERY_S == EVERY_S - 1:
+                refuse_stuck(self._server, where)
+            sample = self.sampler.sample()
+        seen = between(self.sampler.raw_series, sample - 1, sample)
+        self.read.append(seen)
+        if (reads := combined(seen, "device.reads")) is not None:
+            self.reads_per_s.append(reads)
+            self.read_time.append((combined(seen, "device.read_time") or 0.0) / self.order.users)
+        data: dict[str, object] = {"order": self.order.model_dump(), "nopm": self.nopm[-1] if self.nopm else 0.0}
+        self._watch(Event(kind="progress", doing=f"{described(self.order)}: {doing}", share=min(1.0, max(0.0, share)), left_s=max(0.0, left_s), data=data))
+
+    def _count(self, seconds: Sequence[Second]) -> None:
+        """Add the seconds to the counts; a second without a New-Order counts 0."""
+        self.seconds += seconds
+        self.nopm += [0.0] * (max((s.at_s for s in seconds), default=-1) + 1 - len(self.nopm))
+        for second in seconds:
+            if second.transaction == "new_order":
+                self.nopm[second.at_s] = 60.0 * second.committed
+
+    def _require_connections(self, tick: Tick) -> None:
+        if tick.alive == 0:
+            raise ConnectionError(f"all {self.order.users} connections were lost")
+        if tick.alive < self.order.users and self._server.alive():
+            raise ConnectionError(f"{self.order.users - tick.alive} of {self.order.users} connections were lost")
+
+    @property
+    def checkpoints_begun(self) -> float | None:
+        """Number of checkpoints that the server has started, for any cause; None if it does not report them."""
+        readings = [values for raw in self.sampler.raw_series if (values := raw.values[-1])]
+        counts = [n for values in readings for key, n in values.items() if key.partition("|")[0] in ("checkpoints.timed", "checkpoints.requested")]
+        return math.fsum(counts) if counts else None
+
+
+def described(order: Order) -> str:
+    """Description of an order for people.
+
+    >>> described(Order(cell="disk", phase="search", users=16))
+    'search on disk, 16 users'
+    """
+    rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""
+    return f"{named(order.phase)} on {order.cell}, {number_of_users(order.users)}{rate}"
+
+
+@contextlib.contextmanager
+def losses_reported(server: Server, doing: str) -> Iterator[None]:
+    """Turn any failure caused by a dead or dying server into DatabaseLost, with the crash report of the server."""
+    try:
+        yield
+    except DatabaseLost as error:
+        raise DatabaseLost(error.doing, seen=f"{error.seen}; during {doing}", do=error.do) from error
+    except KneebenchError:
+        raise
+    except Exception as error:
+        seen = server.alive()
+        if not seen and not isinstance(error, ConnectionError):
+            raise
+        words = f"{error}; {seen}" if seen and str(error) else seen or str(error)
+        raise DatabaseLost(doing, seen=words, do="see the server's log") from error

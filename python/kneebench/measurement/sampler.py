@@ -1,0 +1,69 @@
+"""Sampler of a rung: reads every meter once per second, on the server's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kneebench.measurement.meters.meter import Meter
+
+
+class RawSeries(NamedTuple):
+    """Readings of one meter: the i-th values belong to the i-th time. All raw series of a sampler are equally long."""
+
+    meter: str
+    at_s: list[float]
+    values: list[dict[str, float]]
+
+
+class LoadMeter:
+    """The load itself as a meter: transactions completed up to the last second, as the load generator reports them."""
+
+    name, quantities = "load", ("load.transactions",)
+    notes: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.completed = 0
+
+    def read(self) -> dict[str, float]:
+        """Transactions completed so far: exact at the end of each second, while the database's own counts lag."""
+        return {"load.transactions|client": float(self.completed)}
+
+
+class Sampler:
+    """Samples all meters and the load, and keeps the readings.
+
+    Times count from the making of the sampler, and each meter has its own: a sample at the server may take some milliseconds
+    under load, and a rate is only as good as its times. How long each sample takes is read too ("meters.read_time").
+    """
+
+    def __init__(self, meters: Sequence[Meter], now_s: Callable[[], float]) -> None:
+        self.load = LoadMeter()
+        self._meters, self._now_s, self._start_s = (self.load, *meters), now_s, now_s()
+        self.raw_series = tuple(RawSeries(name, [], []) for name in (*(meter.name for meter in self._meters), "meters"))
+        self.sample()
+
+    def sample(self) -> int:
+        """Read every meter once; return the number of this sample, from 0."""
+        cost_s = {}
+        before_s = self._now_s()
+        for meter, raw in zip(self._meters, self.raw_series, strict=False):
+            values = meter.read()
+            after_s = self._now_s()
+            raw.at_s.append((before_s + after_s) / 2 - self._start_s)
+            raw.values.append(values)
+            cost_s[f"meters.read_time|{meter.name}"] = after_s - before_s
+            before_s = after_s
+        self.raw_series[-1].at_s.append(before_s - self._start_s)
+        self.raw_series[-1].values.append(cost_s)
+        return self.last
+
+    @property
+    def last(self) -> int:
+        """The number of the last sample."""
+        return len(self.raw_series[-1].at_s) - 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes of the meters: quantities that could not be read, and why."""
+        return tuple(note for meter in self._meters for note in meter.notes)

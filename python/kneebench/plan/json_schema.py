@@ -1,0 +1,172 @@
+"""The plan's JSON Schema, and its tables and keys as a reader of plans meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from functools import cache
+from typing import Any, NamedTuple
+
+from kneebench.plan.plan import Plan
+from kneebench.units import TIME
+
+TIME_ALLOWED = 'a time with its unit in quotes (ns, us, ms, s, min, h), as in "10min"'
+
+
+class PlanKey(NamedTuple):
+    """One key of the plan: `allowed` for people, `default` as TOML, or None where there is none."""
+
+    name: str
+    allowed: str
+    default: str | None
+    description: str
+
+
+class PlanTable(NamedTuple):
+    """One table of the plan; a part `*` of its path stands for a name that the plan chooses."""
+
+    path: tuple[str, ...]
+    description: str
+    keys: tuple[PlanKey, ...]
+
+
+@cache
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema of a plan, as TOML or JSON write it: a time is text with its unit, as a default too."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_with_time_texts(Plan.model_json_schema())}
+
+
+def tables() -> Iterator[PlanTable]:
+    """All tables of the plan, outer before inner, in the order of the model."""
+    yield from _tables((), plan_schema())
+
+
+def keys_of(path: Sequence[str | int]) -> list[str]:
+    """The keys that the table at this path may have; none where it is no table or its names are free.
+
+    >>> keys_of(["ladder", "stops"])
+    ['plateau', 'log_latency', 'saturation', 'errors']
+    """
+    return list(at(path).get("properties", {}))
+
+
+def at(path: Sequence[str | int]) -> dict[str, Any]:
+    """What the schema says of the value at a path; empty where there is no such value."""
+    part = plan_schema()
+    for name in path:
+        inner = part.get("properties", {}).get(name) or part.get("additionalProperties")
+        part = _resolved(inner) if isinstance(inner, dict) else {}
+    return part
+
+
+def is_time(schema: dict[str, Any]) -> bool:
+    """Whether a value is a time, or may be one."""
+    return "ns|us|ms" in schema.get("pattern", "") or any(is_time(branch) for branch in schema.get("anyOf", ()))
+
+
+def time_text(value_s: float) -> str:
+    """A time as a plan writes it: a whole number of the largest unit that allows it.
+
+    >>> time_text(600.0), time_text(0.005), time_text(1.5), time_text(0.0)
+    ('10min', '5ms', '1500ms', '0s')
+    """
+    exact = Decimal(repr(value_s))
+    for unit in sorted(TIME, key=lambda unit: -TIME[unit]) if value_s else ():
+        number = exact / Decimal(repr(TIME[unit]))
+        if number == number.to_integral_value():
+            return f"{number:.0f}{unit}"
+    return f"{exact:f}".removesuffix(".0") + "s"
+
+
+def toml_text(value: Any, schema: dict[str, Any]) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and is_time(schema):
+        return f'"{time_text(value)}"'
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml_text(member, {}) for member in value)}]"
+    return quoted(str(value))
+
+
+def quoted(text: str) -> str:
+    """Text as a basic string of TOML.
+
+    >>> print(quoted('2x "NVMe"'))
+    "2x \\"NVMe\\""
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
+
+
+def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema itself, where it is a reference (pydantic's model, or a model or nothing)."""
+    reference = schema.get("$ref") or next((branch["$ref"] for branch in schema.get("anyOf", ()) if "$ref" in branch), None)
+    return plan_schema()["$defs"][reference.rpartition("/")[2]] if reference else schema
+
+
+def _with_time_texts(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_with_time_texts(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    written = {key: _with_time_texts(value) for key, value in schema.items()}
+    if isinstance(written.get("default"), float) and is_time(written):
+        written["default"] = time_text(written["default"])
+    elif isinstance(written.get("default"), dict):
+        del written["default"]
+    return written
+
+
+def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[PlanTable]:
+    required = schema.get("required", ())
+    inner: dict[str, dict[str, Any]] = {}
+    keys = []
+    for name, value in schema["properties"].items():
+        named = value.get("additionalProperties")
+        if isinstance(named, dict) and "$ref" in named:
+            inner[f"{name}.*"] = _resolved(named)
+        elif "properties" in _resolved(value):
+            inner[name] = _resolved(value)
+        else:
+            keys.append(_key(name, value, name in required))
+    yield PlanTable(path, schema.get("description", ""), tuple(keys))
+    for name, value in inner.items():
+        yield from _tables((*path, *name.split(".")), value)
+
+
+def _key(name: str, schema: dict[str, Any], required: bool) -> PlanKey:
+    default = schema.get("default")
+    text = None if required else "" if default is None else "{}" if schema.get("type") == "object" else toml_text(default, schema)
+    return PlanKey(name, allowed_text(schema), text, schema.get("description", ""))
+
+
+def allowed_text(schema: dict[str, Any]) -> str:
+    """What a value may be, for people."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(allowed_text(branch) for branch in schema["anyOf"] if branch.get("type") != "null"))
+    if "enum" in schema:
+        return " or ".join(f'"{name}"' for name in schema["enum"])
+    if "const" in schema:
+        return f'"{schema["const"]}"'
+    if is_time(schema):
+        return TIME_ALLOWED
+    if schema["type"] == "array" and "prefixItems" in schema:
+        return "two whole numbers in brackets"
+    if schema["type"] == "array":
+        return f"list of {'whole numbers' if schema['items']['type'] == 'integer' else 'names'}{_bounds(schema['items'])}"
+    kinds = {"integer": "whole number", "number": "number", "boolean": "true or false", "object": "table of values"}
+    if "properties" in schema or "$ref" in str(schema):
+        return "a table"
+    kind = "path" if schema.get("format") == "path" else kinds.get(schema["type"], "text")
+    return f"{kind}{_bounds(schema)}"
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    words = [f"from {low:g}" if low is not None else "", f"above {above:g}" if above is not None else ""]
+    words += [f"to {high:g}" if high is not None else "", f"below {below:g}" if below is not None and below < 1e9 else ""]
+    return f" {' '.join(w for w in words if w)}" if any(words) else ""

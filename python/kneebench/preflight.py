@@ -1,0 +1,169 @@
+"""Preflight checks of `check` and `run`: missing prerequisites, paths to be written, disk space, duration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from kneebench import catalogue, units
+from kneebench.analysis.disturbance import OTHERS_BUSY, STEAL
+from kneebench.analysis.wording import number_of_users
+from kneebench.databases.engine import Engine
+from kneebench.lab.drives import drive_of, mount_of
+from kneebench.lab.host import host
+from kneebench.lab.journal import Journal
+from kneebench.measurement.present_load import PresentLoad, present_load
+from kneebench.plan import Plan, reader
+from kneebench.plan.duration import WAREHOUSE_BYTES, expected, rungs
+from kneebench.plan.preset import preset_text
+from kneebench.records import Finding, Host
+from kneebench.screen.progress import left
+
+_WAREHOUSES_PER_USER = 4
+"""methods: sizing; the SanDisk test had 2,500 for 601 users, 4.16."""
+_CORES_SHOWN = 16
+"""Most cores that a finding lists."""
+
+
+def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Finding, ...]:
+    """All findings on a plan before it runs; changes nothing. The engine's findings come first."""
+    machine = host()
+    return (
+        *engine.findings(),
+        *_parts(plan),
+        *_cores(plan, machine),
+        *([] if plan.simulated else [*_data(plan, machine), *_drives(plan)]),
+        *_users(plan, machine),
+        *([] if plan.simulated else _others(journal)),
+        *_left(journal),
+        _duration(plan, machine),
+    )
+
+
+def load_now(plan: Plan) -> Finding:
+    """A finding on the machine's current load, measured for about a second."""
+    cores = plan.database.cores or sorted(_allowed_cores())
+    return _load_finding(present_load(cores), len(cores))
+
+
+def _load_finding(seen: PresentLoad, cores: int) -> Finding:
+    names = ", ".join(f"{name} {100 * used:.0f}% of one" for name, used in seen.largest)
+    sentence = f"processes use {100 * seen.busy:.0f}% of {cores} core{'' if cores == 1 else 's'} now" + (f" ({names})" if names else "")
+    sentence += f"; the hypervisor takes {100 * seen.stolen:.0f}%"
+    if seen.busy <= OTHERS_BUSY and seen.stolen <= STEAL:
+        return Finding(level="ok", subject="load", seen=sentence)
+    limits = f"limits {100 * OTHERS_BUSY:.0f}% and {100 * STEAL:.0f}%"
+    do = "stop these processes or run at a quieter time: a run now would measure them too"
+    return Finding(level="warning", subject="load", seen=f"{sentence} ({limits})", do=do)
+
+
+def shelves() -> dict[str, list[str]]:
+    """Names of components by the plan key that takes them; the plan reader checks against these."""
+    return {"database.engine": catalogue.names("engine"), "meters": catalogue.names("meter")}
+
+
+def read_plan(path: str | Path) -> Plan:
+    """The plan in a TOML file. Raises PlanError with all errors: file, line, key, allowed values."""
+    return reader.read_plan(path, shelves())
+
+
+def preset(name: str) -> Plan:
+    """A plan that comes with kneebench: quick, server, cloud or simulated. Raises UnknownPart with the names there are.
+
+    >>> preset("simulated").baseline
+    'slow drive'
+    """
+    return reader.parse_plan(preset_text(name), f"preset {name}", shelves())
+
+
+def _parts(plan: Plan) -> Iterator[Finding]:
+    for key, known in shelves().items():
+        for name in plan.meters if key == "meters" else [plan.database.engine]:
+            if name not in known:
+                yield Finding(level="error", subject=key, seen=f"unknown component {name!r}", do=f"use one of: {', '.join(known)}")
+
+
+def _cores(plan: Plan, machine: Host) -> Iterator[Finding]:
+    database, generator = set(plan.database.cores), set(plan.workload.load_generator_cores)
+    absent = sorted(core for core in database | generator if core not in _allowed_cores())
+    if absent:
+        seen = f"not available to this process: core {', '.join(map(str, absent[:_CORES_SHOWN]))}{', ...' if absent[_CORES_SHOWN:] else ''}"
+        yield Finding(level="error", subject="database.cores, workload.load_generator_cores", seen=seen, do=f"use cores from {sorted(_allowed_cores())}")
+    if database and generator and database & generator:
+        yield Finding(
+            level="warning", subject="cores", seen=f"database and load generator share {sorted(database & generator)}", do="assign separate cores to each"
+        )
+    yield Finding(level="ok", subject="machine", seen=f"{machine.cores} cores, {units.size(machine.memory_bytes)} of memory, Linux {machine.kernel}")
+
+
+def _allowed_cores() -> set[int]:
+    return os.sched_getaffinity(0)
+
+
+def _data(plan: Plan, machine: Host) -> Iterator[Finding]:
+    data_bytes = plan.workload.warehouses * WAREHOUSE_BYTES
+    seen = f"{plan.workload.warehouses} warehouses, about {units.size(data_bytes)}, in {units.size(machine.memory_bytes)} of memory"
+    if data_bytes < machine.memory_bytes and not plan.database.url:
+        do = f"to test reads, exceed RAM: at least {machine.memory_bytes // WAREHOUSE_BYTES + 1} warehouses here"
+        yield Finding(level="note", subject="data", seen=f"{seen}: the drive will see writes and hardly any reads", do=do)
+    else:
+        yield Finding(level="ok", subject="data", seen=seen)
+
+
+def _drives(plan: Plan) -> Iterator[Finding]:
+    """Warnings for storages on the same drive: they compare nothing, unless that is intended (a setting, a file system)."""
+    on: dict[str, list[str]] = {}
+    for name, storage in plan.storages.items():
+        if storage.path:
+            on.setdefault(_place(storage.path), []).append(name)
+    for place, names in on.items():
+        if len(names) > 1:
+            yield Finding(level="warning", subject=", ".join(names), seen=f"they share one {place}", do="use paths on the drives to be compared")
+
+
+def _place(path: Path) -> str:
+    """Name of the drive of a path; without a drive (tmpfs, a network file system) the file system."""
+    drive = drive_of(path)
+    return f"drive, {', '.join(drive.real) or drive.name}" if drive else f"file system, {mount_of(path).point}"
+
+
+def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
+    ladder = plan.ladder
+    enough = plan.workload.warehouses // _WAREHOUSES_PER_USER
+    last = ladder.users if isinstance(ladder.users, int) else ladder.users[1]
+    climb = f"{last} users" if isinstance(ladder.users, int) else f"up to {last} users, about {rungs(ladder, machine.cores)} rungs per climb"
+    if last > enough:
+        enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
+        seen = f"{climb}; {plan.workload.warehouses} warehouses are {enough_for}"
+        do = f"the brief warns if a knee exceeds that; {_WAREHOUSES_PER_USER} warehouses per user avoid it"
+        yield Finding(level="note", subject="users", seen=seen, do=do)
+    else:
+        yield Finding(level="ok", subject="users", seen=climb)
+
+
+def _others(journal: Journal) -> Iterator[Finding]:
+    """A refusal while another kneebench run is active: the two would disturb each other."""
+    if others := journal.others():
+        pids = ", ".join(map(str, sorted({entry.owner for entry in others})))
+        seen = f"another kneebench run is active (PID {pids}); the two would disturb each other"
+        yield Finding(level="refused", subject="machine", seen=seen, do="wait for it to finish, or stop it; `kneebench list` shows its campaign")
+
+
+def _left(journal: Journal) -> Iterator[Finding]:
+    for one in journal.damaged():
+        yield Finding(level="warning", subject="journal", seen=one.seen, do=one.do)
+    left = journal.leftovers()
+    if left:
+        seen = f"an earlier run left {', '.join(entry.what for entry in left)}"
+        yield Finding(
+            level="note", subject="left over", seen=seen, do="no action needed: the next run removes it; `kneebench clean` removes it now or prints how"
+        )
+
+
+def _duration(plan: Plan, machine: Host) -> Finding:
+    parts = expected(plan, machine)
+    if plan.simulated:
+        return Finding(level="ok", subject="duration", seen="a few seconds: the clock is simulated", takes_s=parts.total_s)
+    breakdown = f"loading {left(parts.load_s)} (once), climbs {left(parts.climbs_s)}, final runs {left(parts.final_runs_s)}"
+    return Finding(level="ok", subject="duration", seen=f"about {left(parts.total_s)}: {breakdown}", takes_s=parts.total_s)

@@ -1,0 +1,172 @@
+"""Campaign reader: reads a campaign folder, whether finished, unfinished, or copied from another machine years later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kneebench.errors import KneebenchError
+from kneebench.plan import Plan
+from kneebench.plan.plan import Workload
+from kneebench.records import Campaign, Cell, Check, Climb, Limits, Phase, Record, Results, Rung, Series
+from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
+from kneebench.results.parquet import read_series
+from kneebench.results.upgrades import old_key
+
+CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
+
+
+class Listed(Record):
+    """One line of `kneebench list`. `exit_code` is None while unfinished; `damaged` names the file that cannot be read."""
+
+    folder: Path
+    id: str
+    question: str = ""
+    started_at: str = ""
+    simulated: bool = False
+    finished: bool = False
+    exit_code: int | None = None
+    rungs: int = 0
+    damaged: str = ""
+
+
+def load(folder: str | Path) -> Results:
+    """The campaign in a folder. Rungs are in the order measured; cells without rungs yet are included, empty."""
+    folder = Path(folder)
+    campaign, finished = read_kept(folder / "campaign.json", Campaign), _finished(folder)
+    plan = _plan(campaign.plan)
+    rungs = rungs_in(folder, plan.workload if plan else None)
+    kept = {climb.cell.id: climb for climb in kept_climbs(folder)}
+    planned = _planned(plan, [*kept, *(rung.order.cell for rung in rungs)])
+    cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
+    limits, final_checks = _limits(plan), _conditions(folder)
+    climbs = tuple(
+        _climb(kept.get(id_), cell, rungs).model_copy(update={"limits": limits, "final_checks": final_checks.get(id_, {})}) for id_, cell in cells.items()
+    )
+    return Results(campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None)
+
+
+def _finished(folder: Path) -> Finished | None:
+    """The end of a finished campaign, else None. Raises KneebenchError if the folder has more or fewer rungs than at the end."""
+    file = folder / "finished.json"
+    if not file.exists():
+        return None
+    end = read_kept(file, Finished)
+    there = len(rung_files(folder))
+    if end.rungs and there != end.rungs:
+        raise KneebenchError(
+            f"reading {folder}",
+            seen=f"{there} files in rungs/, but {end.rungs} were measured",
+            do="restore the folder from a copy, or measure again with --fresh",
+        )
+    return end
+
+
+def rung_files(folder: Path) -> list[Path]:
+    """The files of all saved rungs."""
+    return sorted((folder / "rungs").glob("*.json"))
+
+
+def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
+    own = of_last_climb(rung for rung in rungs if rung.order.cell == cell.id)
+    return kept.model_copy(update={"rungs": own}) if kept else Climb(cell=cell, rungs=own)
+
+
+def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
+    """The rungs of one cell without those of an earlier climb, if the climb was repeated."""
+    kept = tuple(rungs)
+    last = max((rung.order.repeat for rung in kept if rung.order.phase == "search"), default=0)
+    return tuple(rung for rung in kept if rung.order.phase not in CLIMBING or rung.order.repeat >= last)
+
+
+def _plan(document: dict[str, Any]) -> Plan | None:
+    """The saved plan; None if another version wrote it and it is no longer valid."""
+    try:
+        return Plan.model_validate(document)
+    except ValidationError:
+        return None
+
+
+def workload(campaign: Campaign) -> Workload | None:
+    """The plan's workload; None if the plan is no longer valid."""
+    plan = _plan(campaign.plan)
+    return plan.workload if plan else None
+
+
+def _limits(plan: Plan | None) -> Limits:
+    """Limits of the plan's stop conditions."""
+    if plan is None:
+        return Limits()
+    stops = plan.ladder.stops
+    return Limits(elasticity=stops.plateau.elasticity, log_write_s=stops.log_latency.limit, cores_busy=stops.saturation.busy)
+
+
+def _planned(plan: Plan | None, measured: Iterable[str]) -> dict[str, Cell]:
+    """The plan's cells in running order, plus cells that only the measured rungs name."""
+    from kneebench.plan.cells import cells
+
+    named = {cell.id: cell for cell in cells(plan)} if plan else {}
+    return named | {id_: Cell(id=id_, storage=id_) for id_ in measured if id_ not in named}
+
+
+def kept_rungs(folder: Path) -> tuple[Rung, ...]:
+    """The rungs of a campaign, in the order measured."""
+    return rungs_in(folder, workload(read_kept(folder / "campaign.json", Campaign)))
+
+
+def rungs_in(folder: Path, workload: Workload | None) -> tuple[Rung, ...]:
+    """The rungs of a campaign with this workload, by which each rung is checked against its own numbers."""
+    kept = {file: read_rung(file, workload) for file in rung_files(folder)}
+    for file, one in kept.items():
+        if file.stem not in (one.rung.order.key, old_key(one.rung.order)):
+            raise KneebenchError(f"reading {file}", seen=f"it contains the rung {one.rung.order.key}", do="remove the file: it is a copy of another")
+    return tuple(one.rung for one in sorted(kept.values(), key=lambda one: one.number))
+
+
+def kept_climbs(folder: Path) -> tuple[Climb, ...]:
+    """The climbs that have ended, without their rungs."""
+    return tuple(read_kept(file, KeptClimb).climb for file in sorted((folder / "climbs").glob("*.json")))
+
+
+def _conditions(folder: Path) -> dict[str, dict[str, tuple[Check, ...]]]:
+    """The consistency conditions after final runs: by cell, then by the key of each run's last rung, in the order of repeats."""
+    kept = [read_kept(file, KeptConditions) for file in (folder / "conditions").glob("*.json")]
+    found: dict[str, dict[str, tuple[Check, ...]]] = {}
+    for one in sorted(kept, key=lambda one: (one.last.repeat, one.last.key)):
+        found.setdefault(one.last.cell, {})[one.last.key] = one.checks
+    return found
+
+
+def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]:
+    """The meters' values during a rung, one per second; empty for results without a folder."""
+    if results.folder is None:
+        return ()
+    file, old = (results.folder / "series" / f"{key}.parquet" for key in (rung.order.key, old_key(rung.order)))
+    return read_series(old if old.exists() and not file.exists() else file, quantities)
+
+
+def campaigns(root: str | Path) -> list[Listed]:
+    """The campaigns in a folder, newest first; a damaged one is listed with its error."""
+    found = [_listed(file.parent) for file in sorted(Path(root).glob("*/campaign.json"))]
+    return sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)
+
+
+def _listed(folder: Path) -> Listed:
+    try:
+        head = read_kept(folder / "campaign.json", Campaign)
+        end = _finished(folder)
+    except KneebenchError as error:
+        return Listed(folder=folder, id=folder.name, damaged=str(error))
+    return Listed(
+        folder=folder,
+        id=head.id,
+        question=str(head.plan.get("question", "")),
+        started_at=head.started_at,
+        simulated=head.simulated,
+        finished=end is not None,
+        exit_code=end.exit_code if end else None,
+        rungs=len(rung_files(folder)),
+    )

@@ -1,0 +1,147 @@
+"""Series and seconds as Parquet, by DuckDB: in long format, so that one query reads any quantity of any rung."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from kneebench.errors import KneebenchError
+from kneebench.records import Second, Series
+from kneebench.results import file_schemas
+from kneebench.results.atomic_write import write_atomically
+
+if TYPE_CHECKING:
+    import duckdb
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@cache
+def _engine() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1})
+
+
+@contextlib.contextmanager
+def connect() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB in memory on one thread: results must not take cores from a database that is measured.
+
+    Starting one takes some 20 ms, so a process has one, and this is a session of it. A signal ends what it runs, and its handler is
+    called afterwards.
+    """
+    with _engine().cursor() as session, _signals_wait(session.interrupt):
+        yield session
+
+
+@contextlib.contextmanager
+def _signals_wait(interrupt: Callable[[], None]) -> Iterator[None]:
+    """Call `interrupt` when a signal comes, and the signal's own handler only at the end.
+
+    DuckDB calls handlers itself, in whatever it runs, and makes errors of its own, of several kinds, from what they raise.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        interrupt()
+
+    handlers = {number: handler for number in _STOPPING if callable(handler := signal.getsignal(number))}
+    try:
+        for number in handlers:
+            signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if came:
+            handlers[signal.Signals(came[0])](came[0], None)
+
+
+def write_series(file: Path, series: Sequence[Series]) -> None:
+    """Write series in long format; raises ValueError where one's times and values are not as many."""
+    rows = [(at_s, one.quantity, one.source, one.unit, value) for one in series for at_s, value in zip(one.at_s, one.value, strict=True)]
+    _write(file, file_schemas.SERIES, rows, "ORDER BY quantity, source, at_s")
+
+
+def write_seconds(file: Path, seconds: Sequence[Second]) -> None:
+    """Write seconds, a row for each and each transaction, as they come."""
+    _write(file, file_schemas.SECONDS, [tuple(getattr(second, name) for name in file_schemas.SECONDS) for second in seconds])
+
+
+def _write(file: Path, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], order: str = "") -> None:
+    """A table of rows, through numpy arrays, which DuckDB reads as they lie: values handed over one by one take ten times as long."""
+    import numpy as np
+
+    values = {name: np.array([row[at] for row in rows], dtype=object if columns[name] == "VARCHAR" else float) for at, name in enumerate(columns)}
+    cast = ", ".join(f'{_value(name, kind)}::{kind} AS "{name}"' for name, kind in columns.items())
+    with _failures_reported(file), connect() as database:
+        database.register("kept", values)
+        write_atomically(file, lambda part: _copy(database, f"SELECT {cast} FROM kept {order}", part))  # noqa: S608 (our own names)
+
+
+def _value(name: str, kind: str) -> str:
+    """What is no number (NaN) comes out of numpy as NULL."""
+    return f"coalesce(\"{name}\", 'NaN')" if kind == "DOUBLE" else f'"{name}"'
+
+
+def _copy(database: duckdb.DuckDBPyConnection, made: str, part: Path) -> None:
+    name = str(part).replace("'", "''")
+    database.execute(f"COPY ({made}) TO '{name}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+@contextlib.contextmanager
+def _failures_reported(file: Path) -> Iterator[None]:
+    """Makes the error of Python's own files of DuckDB's where the disk is full, else a KneebenchError that names the file."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        seen = str(error).splitlines()[0]
+        full = next((number for number in (errno.ENOSPC, errno.EDQUOT) if os.strerror(number) in seen), 0)
+        if full:
+            raise OSError(full, os.strerror(full), str(file)) from error
+        raise KneebenchError(f"writing {file}", seen=seen, do="check whether its drive is writable") from error
+
+
+def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...]:
+    """The series of a rung, all of them or these quantities; none where the file is missing; an error names a damaged one."""
+    rows = _query(
+        file,
+        "SELECT quantity, source, unit, list(at_s ORDER BY at_s), list(value ORDER BY at_s) FROM read_parquet($file)"
+        " WHERE len($names) = 0 OR list_contains($names, quantity) GROUP BY ALL ORDER BY ALL",
+        names=list(quantities),
+    )
+    return tuple(Series(quantity=q, source=s, unit=u, at_s=tuple(at), value=tuple(value)) for q, s, u, at, value in rows)
+
+
+def read_seconds(file: Path) -> tuple[Second, ...]:
+    """The seconds of a rung, as they were put."""
+    rows = _query(file, "SELECT " + ", ".join(f'"{name}"' for name in file_schemas.SECONDS) + " FROM read_parquet($file)")  # noqa: S608 (our own names)
+    return tuple(Second(**dict(zip(file_schemas.SECONDS, row, strict=True))) for row in rows)
+
+
+def _query(file: Path, sql: str, **values: object) -> list[tuple[Any, ...]]:
+    if not file.exists():
+        return []
+    import duckdb
+
+    try:
+        with connect() as database:
+            return database.execute(sql, {"file": str(file), **values}).fetchall()
+    except duckdb.Error as error:
+        raise KneebenchError(
+            f"reading {file}", seen=f"the file is damaged ({str(error).splitlines()[0]})", do="restore it from a copy, or remove it"
+        ) from error

@@ -1,0 +1,75 @@
+"""Upgrades from each old results format to the next, and the file names that an old format used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kneebench.plan.explanation import RENAMED
+from kneebench.records import Order
+from kneebench.workload.load_generator import STREAM_NAMES
+
+Document = dict[str, Any]
+PHASES = {old: new for new, old in STREAM_NAMES.items()}
+"""Phases that format 2 renamed."""
+STOPS = {"client": "load_generator", "fixed": "fixed_load"}
+"""Stop reasons that format 2 renamed."""
+OLD_NAME = re.compile(rf"(.+)\.({'|'.join(PHASES)})-(\d+(?:-\d+)?)")
+"""Stem of a rung's file in format 1: its key with the old name of the phase."""
+
+
+def old_key(order: Order) -> str:
+    """The key of an order in format 1.
+
+    >>> old_key(Order(cell="disk", phase="final_run", users=8, repeat=1))
+    'disk.report-8-1'
+    """
+    return f"{order.cell}.{STREAM_NAMES.get(order.phase, order.phase)}{order.key.removeprefix(f'{order.cell}.{order.phase}')}"
+
+
+def rename_files(folder: Path) -> None:
+    """Give a rung's file of format 1 its current name; other names stay. A second call after a crash completes the first."""
+    for file in folder.iterdir():
+        if found := OLD_NAME.fullmatch(file.stem):
+            file.rename(file.with_name(f"{found[1]}.{PHASES[found[2]]}-{found[3]}{file.suffix}"))
+
+
+def _renamed(document: Mapping[str, Any], names: Mapping[str, str]) -> Document:
+    return {names.get(key, key): value for key, value in document.items()}
+
+
+def _order(order: Document) -> Document:
+    return {**order, "phase": PHASES.get(order["phase"], order["phase"])}
+
+
+def _rung(rung: Document) -> Document:
+    quantities = {re.sub(r"^client\.", "load_generator.", name): value for name, value in rung.get("quantities", {}).items()}
+    return {**rung, "order": _order(rung["order"]), "quantities": quantities}
+
+
+def _climb(climb: Document) -> Document:
+    results = [{**_renamed(one, {"mark": "flag"}), "stop": STOPS.get(one["stop"], one["stop"])} for one in climb.get("verdicts", ())]
+    kept = {name: value for name, value in climb.items() if name != "verdicts"}
+    return {**kept, "stop_results": results, "stopped_by": STOPS.get(climb.get("stopped_by", ""), climb.get("stopped_by", ""))}
+
+
+def _plan(plan: Document) -> Document:
+    names: dict[str, dict[str, str]] = {}
+    for (table, old), new in RENAMED.items():
+        names.setdefault(table, {})[old] = new
+    return {table: _renamed(keys, names[table]) if table in names and isinstance(keys, dict) else keys for table, keys in plan.items()}
+
+
+PARTS: dict[str, Callable[[Document], Document]] = {"rung": _rung, "climb": _climb, "last": _order, "plan": _plan}
+"""Fields of the documents of format 1 that format 2 changed."""
+
+
+def _from_1(document: Document) -> Document:
+    changed = {name: PARTS[name](value) if name in PARTS and isinstance(value, dict) else value for name, value in document.items()}
+    return _renamed(changed, {"image": "base_image"})
+
+
+UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1}
+"""By old format number: the upgrade of a document to the next format."""

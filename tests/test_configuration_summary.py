@@ -1,0 +1,52 @@
+"""The answer table: the latency of a line belongs to its NOPM; that at the fixed rate has a block of its own, with its rate and share."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from recorded import make
+
+from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.analysis.fixed_rate import fixed_rate_latency
+from kneebench.analysis.knee import knee
+from kneebench.records import Results
+from kneebench.results import load
+from kneebench.screen.tables import configuration_summaries as tables
+from kneebench.units import time
+from terminal import drawn
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return load(make.HERE / make.NAME)
+
+
+def test_the_latency_below_a_nopm_is_that_of_the_same_rungs(results: Results) -> None:
+    above, _, below = drawn(*tables(configuration_summaries(results))).partition("fixed rate, 880/s")
+    mean = next(line for line in above.splitlines() if line.startswith("mean latency"))
+    for climb in results.climbs:
+        found = knee(climb)
+        assert found and time(found.latency_s.value) in mean
+    assert "880/s" not in above
+    assert "NOPM" not in below
+
+
+def test_the_latency_at_the_fixed_rate_stands_apart_with_its_rate_and_its_share_of_each_knee(results: Results) -> None:
+    text = drawn(*tables(configuration_summaries(results)))
+    assert re.search(r"\n +\nfixed rate, 880/s +69% of its knee +30% of its knee +\n", text), text
+    assert re.search(r"\nmean latency at 880/s +10\.1 ms .*\nP99\.9 latency at 880/s +47\.6 ms", text), text
+
+
+def test_an_answer_for_programs_keeps_the_two_latencies_apart_too(results: Results) -> None:
+    for summary, climb in zip(configuration_summaries(results), results.climbs, strict=True):
+        found, rate = knee(climb), fixed_rate_latency(climb)
+        assert found and rate and rate.share and summary.fixed_rate
+        assert (summary.mean_s, summary.p999_s) == (found.latency_s, found.p999_s)
+        assert (summary.fixed_rate.mean_s, summary.fixed_rate.share) == (rate.mean_s, rate.share)
+        assert rate.share == pytest.approx(60 * rate.rate_per_s / found.tpm.value)
+
+
+def test_without_a_fixed_rate_there_is_no_block_for_it(results: Results) -> None:
+    climbs = tuple(climb.model_copy(update={"rungs": tuple(r for r in climb.rungs if r.order.phase != "fixed_rate")}) for climb in results.climbs)
+    assert "fixed rate" not in drawn(*tables(configuration_summaries(results.model_copy(update={"climbs": climbs}))))

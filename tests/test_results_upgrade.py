@@ -1,0 +1,46 @@
+"""A campaign folder of an old format gives the figures of the same campaign in the current format, to the digit."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+from recorded import make
+
+from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.results import Store, load
+from kneebench.results.campaign_reader import series
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """The recorded campaign as format 1 stored it, without its seconds and with the series of one rung."""
+    with tarfile.open(make.HERE / "format-1.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / make.NAME
+
+
+def test_a_folder_of_format_1_gives_the_same_figures_to_the_digit(old: Path) -> None:
+    upgraded, current = load(old), load(make.HERE / make.NAME)
+    assert (old / "rungs" / "disk.report-26-1.json").exists()
+    assert upgraded.campaign == current.campaign
+    assert upgraded.climbs == current.climbs
+    assert configuration_summaries(upgraded) == configuration_summaries(current)
+    (rung, *_) = upgraded.climbs[0].of("fixed_rate")
+    assert series(upgraded, rung) == series(current, rung) != ()
+
+
+def test_a_folder_of_format_1_that_is_opened_for_writing_gets_the_current_file_names(old: Path) -> None:
+    before = load(old)
+    with Store.open(old) as store:
+        order = before.climbs[0].rungs[0].order
+        assert store.rung(order) == before.climbs[0].rungs[0]
+    assert {file.name for file in (old / "rungs").iterdir()} == {file.name for file in (make.HERE / make.NAME / "rungs").iterdir()}
+    assert load(old).climbs == before.climbs
+
+
+def test_a_folder_whose_files_were_only_partly_renamed_is_still_read(old: Path) -> None:
+    shutil.move(old / "rungs" / "disk.report-26-1.json", old / "rungs" / "disk.final_run-26-1.json")
+    assert load(old).climbs == load(make.HERE / make.NAME).climbs
