@@ -50,8 +50,8 @@ from kneebench.results import Store
 store, bench = Store.open(Path(sys.argv[1])), make.Bench()
 measured = bench.rung("disk", "search", 4)
 print("ready", flush=True)
-for users in range(1, 100_000):
-    order = measured.rung.order.model_copy(update={"users": users})
+for repeat in range(1, 100_000):
+    order = measured.rung.order.model_copy(update={"repeat": repeat})
     store.put(measured._replace(rung=measured.rung.model_copy(update={"order": order})))
 """
 
