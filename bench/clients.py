@@ -1,4 +1,7 @@
-"""What a transaction costs the load generator: ours beside pgbench, on the same functions of the same server."""
+"""What a transaction costs the load generator, on the same functions of the same server.
+
+Ours beside pgbench, and our session beside tokio-postgres in the same load generator.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +11,76 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from bench.ratio import Ratio, Size, at_most, turns
+from bench.ratio import Ratio, Size, at_least, at_most, turns
 from bench.scripts import constant_scripts
 from bench.servers import MEMORY, SEED, Loaded, loaded
-from bench.turn import generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
+from bench.sessions import session_turns, sessions_program
+from bench.turn import Turn, generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
 from kneebench.plan.plan import Workload
 from kneebench.records import Address
 
 NAME = "clients"
-ABOUT = "load generator CPU per transaction, kneebench vs. pgbench"
-AIM = 1.0
+ABOUT = "load generator CPU per transaction, kneebench vs. pgbench, own session vs. tokio-postgres"
+AIM, THROUGHPUT_AIM = 1.0, 1.0
+SESSION_AIM = 0.95
+"""Our own session stays only where it saves more than 5% of the load generator's CPU."""
 CLIENT, SERVER = (0,), (1,)
 """Cores: disjoint, so that neither takes the other's turn."""
 SETTINGS = {"shared_buffers": "2GB", "max_wal_size": "8GB", "synchronous_commit": "off", "checkpoint_timeout": "1h"}
-NOTE = "from the first second to the last, closed loop, 1 thread each on a core of its own; pgbench sends constants, we send drawn arguments"
+PINNED = "from the first second to the last, closed loop, 1 thread each on a core of its own"
+NOTE = f"{PINNED}; pgbench sends constants, we send drawn arguments"
+SESSION_NOTE = f"{PINNED}; one program, one load generator, drawn arguments; Unix socket"
 
 
 def measure(size: Size) -> list[Ratio]:
-    """A row for each kind of functions and each number of connections."""
+    """Rows for each kind of functions and each number of connections."""
     warehouses = size.count(10, 1)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        script = constant_scripts(folder, warehouses, SEED)
+        script, program = constant_scripts(folder, warehouses, SEED), sessions_program()
         place = MEMORY if MEMORY.is_dir() else None
         server = stack.enter_context(loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), SETTINGS, SERVER, place))
         addresses = {"the functions": server.address, "functions that do nothing": server.stood_in()}
         for address in addresses.values():
             sessions_as_ours(server, address.database)
-        return [_row(server, what, address, users, script, size) for what, address in addresses.items() for users in ((16, 64) if not size.quick else (4,))]
+        cases = [(what, address, users) for what, address in addresses.items() for users in ((16, 64) if not size.quick else (4,))]
+        return [
+            *(_row(server, *case, script, size) for case in cases),
+            *(row for case in cases for row in _session_rows(server, *case, program, size)),
+        ]
+
+
+def _session_rows(server: Loaded, what: str, address: Address, users: int, program: Path, size: Size) -> list[Ratio]:
+    """Our session beside tokio-postgres: CPU with its socket and with ours, and throughput."""
+    sides = session_turns(program, generator_values(users, server.workload.warehouses), address, size.count(8, 1), CLIENT)
+    own, library, over_ours = in_turn(size.count(8, 1), *sides)
+    where = f"{what}, {users} connections"
+    return [
+        _cpu_row(f"load generator CPU, own session vs. tokio-postgres, {where}", own, library),
+        _cpu_row(f"the same, tokio-postgres over our socket, {where}", own, over_ours),
+        at_least(
+            f"transactions per second, own session vs. tokio-postgres, {where}",
+            turns([t.per_s for t in own], [t.per_s for t in library]),
+            THROUGHPUT_AIM,
+            note=SESSION_NOTE,
+            own_per_s=fmean(t.per_s for t in own),
+            library_per_s=fmean(t.per_s for t in library),
+            library_over_ours_per_s=fmean(t.per_s for t in over_ours),
+        ),
+    ]
+
+
+def _cpu_row(name: str, own: Sequence[Turn], other: Sequence[Turn]) -> Ratio:
+    return at_most(
+        name,
+        turns([t.cpu_us for t in own], [t.cpu_us for t in other]),
+        SESSION_AIM,
+        note=SESSION_NOTE,
+        own_us=fmean(t.cpu_us for t in own),
+        library_us=fmean(t.cpu_us for t in other),
+        own_switches=fmean(t.switches_each for t in own),
+        library_switches=fmean(t.switches_each for t in other),
+    )
 
 
 def _row(server: Loaded, what: str, address: Address, users: int, script: Sequence[str], size: Size) -> Ratio:

@@ -21,6 +21,7 @@ from kneebench.records import Address
 
 SETTLED_S = 1
 """Seconds at the start that do not count: connecting and preparing are no part of a transaction's cost."""
+LOAD_GENERATOR = (sys.executable, "-m", "bench.load_generator")
 PROGRESS = re.compile(r"progress: ([\d.]+) s, ([\d.]+) tps")
 SWITCHES = re.compile(r"ctxt_switches:\s*(\d+)")
 
@@ -104,18 +105,23 @@ def generator_values(users: int, warehouses: int, **changes: object) -> dict[str
 
 def own_turn(values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int] = ()) -> Turn:
     """A turn of our own load generator."""
-    return _turn(_own(values, address, seconds + SETTLED_S), cores, _told_by_us)
+    return program_turn(LOAD_GENERATOR, values, address, seconds, cores)
+
+
+def program_turn(program: Sequence[str], values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int] = ()) -> Turn:
+    """A turn of a program that takes and prints what bench/load_generator.py does."""
+    return _turn(_command(program, values, address, seconds + SETTLED_S), cores, _told_by_us)
 
 
 def resident_bytes(values: dict[str, Any], address: Address, seconds: int) -> int:
     """The resident memory of a process with our load generator, after some seconds of load."""
-    with _started(_own(values, address, seconds)) as (process, lines):
+    with _started(_command(LOAD_GENERATOR, values, address, seconds)) as (process, lines):
         return max(psutil.Process(process.pid).memory_info().rss for _ in _told_by_us(lines, process.pid))
 
 
-def _own(values: dict[str, Any], address: Address, seconds: int) -> list[str]:
+def _command(program: Sequence[str], values: dict[str, Any], address: Address, seconds: int) -> list[str]:
     given = json.dumps({**values, "address": address.model_dump() | {"password": None}})
-    return [sys.executable, "-m", "bench.load_generator", given, str(seconds)]
+    return [*program, given, str(seconds)]
 
 
 def pgbench_turn(server: Loaded, address: Address, clients: int, seconds: int, script: Sequence[str], cores: Sequence[int] = (), threads: int = 1) -> Turn:

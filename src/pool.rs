@@ -2,9 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+
+use tokio::sync::Semaphore;
 
 /// Where a user gets its connection: its own, or the next free one of a pool.
 pub enum ConnectionSource<S> {
@@ -26,41 +26,27 @@ impl<S> ConnectionSource<S> {
 /// The connections of one worker's users; used on one thread only.
 pub struct Pool<S> {
     free: RefCell<VecDeque<S>>,
-    /// Waiters in order of arrival.
-    waiters: RefCell<VecDeque<(u64, Waker)>>,
-    tickets: Cell<u64>,
+    /// One permit per free connection, granted in order of arrival; closed when the last connection is lost.
+    permits: Semaphore,
     alive: Cell<usize>,
 }
 
 impl<S> Pool<S> {
     pub fn new(sessions: Vec<S>) -> Rc<Self> {
-        let alive = Cell::new(sessions.len());
-        Rc::new(Self { free: RefCell::new(sessions.into()), waiters: RefCell::default(), tickets: Cell::new(0), alive })
+        let (permits, alive) = (Semaphore::new(sessions.len()), Cell::new(sessions.len()));
+        Rc::new(Self { free: RefCell::new(sessions.into()), permits, alive })
     }
 
     /// The next free connection, in turn; None if the last one is lost. The caller releases or discards it, and never just drops it.
-    pub fn acquire(&self) -> impl Future<Output = Option<S>> {
-        let mut waiter = Waiter { pool: self, ticket: None };
-        poll_fn(move |context| {
-            if self.alive.get() == 0 {
-                return Poll::Ready(None);
-            }
-            if waiter.first() {
-                let free = self.free.borrow_mut().pop_front();
-                if free.is_some() {
-                    waiter.leave();
-                    return Poll::Ready(free);
-                }
-            }
-            waiter.wait(context.waker());
-            Poll::Pending
-        })
+    pub async fn acquire(&self) -> Option<S> {
+        self.permits.acquire().await.ok()?.forget();
+        self.free.borrow_mut().pop_front()
     }
 
     /// Return a connection to the pool.
     pub fn release(&self, session: S) {
         self.free.borrow_mut().push_back(session);
-        self.wake_first();
+        self.permits.add_permits(1);
     }
 
     /// A connection is lost; true if it was the last.
@@ -68,61 +54,9 @@ impl<S> Pool<S> {
         self.alive.set(self.alive.get().saturating_sub(1));
         let last = self.alive.get() == 0;
         if last {
-            self.waiters.take().into_iter().for_each(|(_, waker)| waker.wake());
+            self.permits.close();
         }
         last
-    }
-
-    /// Wake the first waiter if a connection is free.
-    fn wake_first(&self) {
-        if self.free.borrow().is_empty() {
-            return;
-        }
-        if let Some((_, waker)) = self.waiters.borrow().front() {
-            waker.wake_by_ref();
-        }
-    }
-}
-
-/// A place in the queue, given up when dropped.
-struct Waiter<'a, S> {
-    pool: &'a Pool<S>,
-    ticket: Option<u64>,
-}
-
-impl<S> Waiter<'_, S> {
-    /// A waiter without a ticket is first if the queue is empty.
-    fn first(&self) -> bool {
-        self.pool.waiters.borrow().front().map(|&(ticket, _)| ticket) == self.ticket
-    }
-
-    fn wait(&mut self, waker: &Waker) {
-        let mut waiters = self.pool.waiters.borrow_mut();
-        let Some(ticket) = self.ticket else {
-            let ticket = self.pool.tickets.replace(self.pool.tickets.get() + 1);
-            self.ticket = Some(ticket);
-            waiters.push_back((ticket, waker.clone()));
-            return;
-        };
-        if let Ok(at) = waiters.binary_search_by_key(&ticket, |&(ticket, _)| ticket) {
-            waiters[at].1.clone_from(waker);
-        }
-    }
-
-    fn leave(&mut self) {
-        let Some(ticket) = self.ticket.take() else { return };
-        let mut waiters = self.pool.waiters.borrow_mut();
-        if let Ok(at) = waiters.binary_search_by_key(&ticket, |&(ticket, _)| ticket) {
-            waiters.remove(at);
-        }
-        drop(waiters);
-        self.pool.wake_first();
-    }
-}
-
-impl<S> Drop for Waiter<'_, S> {
-    fn drop(&mut self) {
-        self.leave();
     }
 }
 

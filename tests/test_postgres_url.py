@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import psutil
 import psycopg
 import pytest
+from pydantic import SecretStr
 
-from kneebench._core import GeneratorSpec
+from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, system_roots
 from kneebench.databases.postgres.account import server_account
-from kneebench.databases.postgres.address import address_of, connect, explained, parameters
+from kneebench.databases.postgres.address import address_of, connect, core_address, explained, parameters
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.launcher import Launch, make_cluster
@@ -197,6 +198,26 @@ def test_a_passfile_that_others_may_read_is_not_used(elsewhere: Elsewhere, tmp_p
     file.write_text("*:*:*:*:secret\n")
     file.chmod(0o644)
     assert address_of(elsewhere.url(passfile=file)).password is None
+
+
+def test_a_passfile_names_a_socket_by_its_directory_as_libpq_does(tmp_path: Path) -> None:
+    file = tmp_path / "passfile"
+    file.write_text("localhost:*:*:*:of-tcp\n/srv/sockets:*:*:*:of-the-socket\n")
+    file.chmod(0o600)
+    found = {folder: address_of(f"postgresql://me@/shop?host={folder}&passfile={file}").password for folder in ("/srv/sockets", "/srv/others")}
+    assert found == {"/srv/sockets": SecretStr("of-the-socket"), "/srv/others": None}
+
+
+def test_looking_for_a_password_opens_no_connection(tmp_path: Path) -> None:
+    file = tmp_path / "passfile"
+    file.write_text("*:*:*:*:word\n")
+    file.chmod(0o600)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        url = f"postgresql://me@localhost:{server.getsockname()[1]}/shop?passfile={file}"
+        assert address_of(url).password == SecretStr("word")
+        with pytest.raises(TimeoutError):
+            server.accept()
 
 
 def test_a_wrong_password_is_told_without_being_shown(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,9 +401,28 @@ def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) 
         elsewhere.execute("ALTER ROLE tester RESET ALL")
 
 
-def test_without_a_root_certificate_both_clients_trust_the_systems() -> None:
+def test_without_a_root_certificate_libpq_gets_the_systems_file() -> None:
     roots = {mode: parameters(address_of(f"postgresql://a@b/c?sslmode={mode}")).get("sslrootcert") for mode in ("prefer", "require", "verify-full")}
-    assert roots == {"prefer": None, "require": None, "verify-full": "system"}
+    assert roots == {"prefer": None, "require": None, "verify-full": system_roots()}
+
+
+@pytest.mark.usefixtures("password")
+@pytest.mark.parametrize("sslmode", ["verify-ca", "verify-full"])
+@pytest.mark.parametrize("named", ["", "system"])
+def test_without_a_root_certificate_both_clients_trust_the_systems(
+    elsewhere: Elsewhere, sslmode: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    address = address_of(elsewhere.url(sslmode=sslmode, sslrootcert=named))
+    spec = GeneratorSpec(users=1, warehouses=1, profile="spec", home="all", retries=1, seed=1, stream=1, drain_s=1.0, workers=1)
+    own, _, _ = certify(tmp_path)
+    for roots, refused in ((own, "certificate|CERTIFICATE"), (elsewhere.root, "statement|function|schema")):
+        monkeypatch.setenv("SSL_CERT_FILE", str(roots))
+        with pytest.raises(ConnectError, match=refused):
+            LoadGenerator(spec, core_address(address)).ready()
+    connect(address).close()
+    monkeypatch.setenv("SSL_CERT_FILE", str(own))
+    with pytest.raises(PlanError, match="certificate"):
+        connect(address)
 
 
 @pytest.mark.usefixtures("password")

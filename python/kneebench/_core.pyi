@@ -159,3 +159,6 @@ class Loading:
 
 def merge_histograms(histograms: list[str]) -> dict[str, float]:
     """Merged statistics of base64 HDR histograms (V2): n, mean_s, p50_s, p90_s, p95_s, p99_s, p999_s, p999_low_s, p999_high_s, max_s, overflow."""
+
+def system_roots() -> str | None:
+    """The file of the machine's own root certificates: SSL_CERT_FILE, or the place of its distribution; None if there is none."""

@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 use crate::generator_spec::GeneratorSpec;
 use crate::histogram::Latencies;
 use crate::protocols;
+use crate::session::tls;
 
 /// Merged statistics of base64 HDR histograms (V2).
 #[pyfunction]
@@ -44,6 +45,12 @@ fn merge_histograms<'py>(py: Python<'py>, histograms: Vec<String>) -> PyResult<B
     Ok(statistics)
 }
 
+/// The file of the machine's own root certificates; None if there is none.
+#[pyfunction]
+fn system_roots() -> Option<String> {
+    tls::system_roots().map(|file| file.display().to_string())
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<GeneratorSpec>()?;
@@ -53,6 +60,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<loading::Loading>()?;
     module.add_class::<simulated::SimulatedServer>()?;
     module.add_function(wrap_pyfunction!(merge_histograms, module)?)?;
+    module.add_function(wrap_pyfunction!(system_roots, module)?)?;
     errors::register(module)?;
     protocols::register(module)
 }

@@ -1,5 +1,6 @@
 //! TLS by rustls.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
@@ -37,17 +38,21 @@ fn chain(address: &ServerAddress, provider: &Arc<CryptoProvider>) -> Result<Arc<
         .map_err(|error| format!("TLS: {error}"))
 }
 
+/// The file of the machine's own root certificates: SSL_CERT_FILE, or the place of its distribution.
+pub fn system_roots() -> Option<PathBuf> {
+    openssl_probe::probe().cert_file
+}
+
 fn roots(file: &str) -> Result<RootCertStore, String> {
+    let path = match file {
+        "" | "system" => system_roots().ok_or("the system has no file of root certificates; name one with sslrootcert")?,
+        _ => file.into(),
+    };
+    let unread = |error| format!("root certificate {path:?}: {error}");
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&path).map_err(unread)?.collect();
     let mut store = RootCertStore::empty();
-    if matches!(file, "" | "system") {
-        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    } else {
-        let unread = |error: &dyn std::fmt::Display| format!("root certificate {file:?}: {error}");
-        for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unread(&error))? {
-            store.add(certificate.map_err(|error| unread(&error))?).map_err(|error| unread(&error))?;
-        }
-    }
-    if store.is_empty() { Err(format!("root certificate {file:?} contains no certificate")) } else { Ok(store) }
+    store.add_parsable_certificates(certificates.map_err(unread)?);
+    if store.is_empty() { Err(format!("root certificate {path:?} contains no certificate")) } else { Ok(store) }
 }
 
 /// A verifier that is weaker than a browser's: with `chain` the issuer but not the name (verify-ca), without it nothing (require).

@@ -5,15 +5,15 @@
 
 mod connect;
 mod copy_format;
-mod errors;
+pub mod errors;
 mod load;
 #[cfg(feature = "python")]
 pub mod python;
 mod receive_timestamp;
-mod request;
+pub mod request;
 mod response;
 mod settings;
-mod socket;
+pub mod socket;
 mod transport;
 
 use std::future::poll_fn;

@@ -9,10 +9,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-import re
-import stat
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import psycopg
@@ -20,7 +17,7 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pydantic import SecretStr, ValidationError
 
-from kneebench._core import NO_LIMITS
+from kneebench._core import NO_LIMITS, system_roots
 from kneebench._core import Address as CoreAddress
 from kneebench.databases.postgres.client_timeouts import TimeLimitedConnection
 from kneebench.databases.postgres.error_hints import error_hint, refusal
@@ -51,22 +48,21 @@ def address_of(url: str) -> Address:
         address = Address.model_validate({"sslmode": "prefer", **bare})
     except ValidationError as error:
         raise PlanError(doing, seen="; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors()), do="correct it") from None
-    password = given.get("password") or os.environ.get("PGPASSWORD") or _from_passfile(address, given.get("passfile"))
+    password = _password(address, {key: given[key] for key in ("password", "passfile") if key in given})
     return address.model_copy(update={"password": SecretStr(password) if password else None})
 
 
-def _from_passfile(address: Address, named: str | None) -> str | None:
-    """The password of libpq's passfile: lines host:port:database:user:password, "*" for any; ignored when others may read it."""
-    file = Path(named or os.environ.get("PGPASSFILE") or Path.home() / ".pgpass")
-    if not file.is_file() or file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        return None
-    host = "localhost" if address.host.startswith("/") else address.host
-    wanted = (host, str(address.port), address.database, address.user)
-    for line in file.read_text().splitlines():
-        fields = [re.sub(r"\\(.)", r"\1", field) for field in re.findall(r"((?:\\.|[^:\\])*)(?::|$)", line)]
-        if not line.startswith("#") and len(fields) > 4 and all(field in ("*", want) for field, want in zip(fields, wanted, strict=False)):
-            return fields[4]
-    return None
+def _password(address: Address, given: Mapping[str, str]) -> str:
+    """The password that libpq would use: the URL's, PGPASSWORD's or a passfile's. Empty without one.
+
+    libpq looks it up before it connects. It has no numeric address here, so it opens no connection.
+    """
+    where = {"host": address.host, "port": str(address.port), "user": address.user, "dbname": address.database}
+    attempt = pq.PGconn.connect_start(make_conninfo("", **where, **given, hostaddr="none").encode())
+    try:
+        return attempt.password.decode()
+    finally:
+        attempt.finish()
 
 
 def core_address(address: Address) -> CoreAddress:
@@ -86,11 +82,12 @@ def core_address(address: Address) -> CoreAddress:
 def parameters(address: Address, database: str = "") -> dict[str, str]:
     """The address as psycopg takes it; `database` in place of the address's own.
 
-    Without a root certificate libpq would look for ~/.postgresql/root.crt, the core for the system's: both are told the system's.
+    psycopg brings an OpenSSL of its own, which knows no root certificates. So it is given the file of the system's, as the core is.
     """
     given = {"host": address.host, "port": str(address.port), "user": address.user, "dbname": database or address.database, "sslmode": address.sslmode}
-    if authorities := address.sslrootcert or ("system" if address.sslmode.startswith("verify") else ""):
-        given["sslrootcert"] = authorities
+    authorities = address.sslrootcert or ("system" if address.sslmode.startswith("verify") else "")
+    if authorities:
+        given["sslrootcert"] = (system_roots() if authorities == "system" else None) or authorities
     if address.password:
         given["password"] = address.password.get_secret_value()
     return given
