@@ -40,7 +40,7 @@ def test_users_for_a_time_measures_one_rung_on_each_storage_and_prints_it(place:
     assert answer.exit_code == 0, answer.output
     told = json.loads(answer.stdout.splitlines()[-1])
     assert [(row["storage"], row["phase"], row["users"]) for row in told["data"]["rungs"]] == [("slow drive", "fixed_load", 8), ("fast drive", "fixed_load", 8)]
-    assert [one["nopm"]["value"] == row["nopm"] for one, row in zip(told["data"]["answers"], told["data"]["rungs"], strict=True)] == [True, True]
+    assert [one["nopm"]["value"] == row["nopm"] for one, row in zip(told["data"]["configurations"], told["data"]["rungs"], strict=True)] == [True, True]
     assert Path(told["brief"]).exists()
     assert {climb.rungs[0].tally.window_s for climb in only(place).climbs} == {20.0}
 

@@ -106,7 +106,7 @@ def _again(rung: Rung, workload: Workload) -> Iterator[Check]:
 
 
 def _differ(before: Check, again: Check) -> bool:
-    """By the numbers that they show, as far as the stored one has digits; by their stop_results where they show the
+    """By the numbers that they show, as far as the stored one has digits; by their result where they show the
     same limit (campaigns of old have a space before %)."""
     one, other = (NUMBER.search(check.seen) for check in (before, again))
     if one and other and abs(_value(one) - _value(other)) > _rounding(one):
