@@ -27,7 +27,7 @@ class LoadMeter:
 
     def read(self) -> dict[str, float]:
         """Transactions completed so far: exact at the end of each second, while the database's own counts lag."""
-        return {"load.transactions|client": float(self.completed)}
+        return {"load.transactions|load_generator": float(self.completed)}
 
 
 class Sampler:
