@@ -101,8 +101,8 @@ def clean() -> None:
 
     journal = Journal()
     undone = journal.clean(lambda event: print_line(event.doing, err=True) if event.kind == "warning" else None)
-    for entry in undone:
-        print_line(f"removed: {entry.what}" + (f" ({entry.path})" if entry.path else f" (process {entry.pid})"))
+    for change in undone:
+        print_line(f"removed: {change.what} ({change.where})")
     if not undone and not journal.leftovers() and not journal.damaged():
         print_line("nothing to clean up")
 
