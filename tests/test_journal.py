@@ -19,6 +19,7 @@ from kneebench.lab.changes.directory import MadeDirectory
 from kneebench.lab.changes.process import StartedProcess
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER, Ground, ground_of
+from kneebench.shelf import CHANGES
 
 CHILD = """
 import os, subprocess, sys
@@ -274,7 +275,7 @@ def test_what_runs_on_another_host_with_the_same_home_is_not_taken_for_left_over
         assert made.is_dir()
 
 
-@pytest.mark.parametrize("name", changes.CHANGES.names())
+@pytest.mark.parametrize("name", CHANGES.names())
 def test_every_kind_of_change_is_read_back_as_it_was_written(name: str, tmp_path: Path) -> None:
     made = Journal(tmp_path).change(changes.kind(name), "a change", pid=os.getpid(), path=str(tmp_path / "data"), by_hand="true")
     assert made.kind == name

@@ -14,6 +14,7 @@ from kneebench import catalogue
 from kneebench.analysis.disturbance import TRIES
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
+from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
@@ -29,8 +30,6 @@ from kneebench.records import Cell, Climb, Event, Finding, Order, Results, Rung,
 from kneebench.results.store import Store
 
 RESUMED = "{}: this climb was resumed on a freshly restored database; drift and consistency checks cover only what was measured after the resume"
-RESULTS = Path("kneebench-results")
-"""Where campaigns are kept when no other folder is named."""
 
 
 def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda event: None, fresh: bool = False, brief: bool = False) -> Results:
@@ -51,7 +50,7 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
     engine = catalogue.engine(plan, journal)
     _refuse(preflight_checks(plan, engine, journal))
     servers = {name: engine.where(name) for name in plan.storages}
-    root, machine = Path(folder or RESULTS), host(dict.fromkeys(path for server in servers.values() for path in server.paths))
+    root, machine = Path(folder or CAMPAIGNS), host(dict.fromkeys(path for server in servers.values() for path in server.paths))
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
         watch(_opened(store))

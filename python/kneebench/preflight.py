@@ -16,12 +16,11 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.present_load import PresentLoad, present_load
 from kneebench.plan import Plan, reader
 from kneebench.plan.duration import WAREHOUSE_BYTES, expected, rungs
+from kneebench.plan.footprint import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host
 from kneebench.screen.progress import left
 
-_WAREHOUSES_PER_USER = 4
-"""methods: sizing; the SanDisk test had 2,500 for 601 users, 4.16."""
 _CORES_SHOWN = 16
 """Most cores that a finding lists."""
 
@@ -130,13 +129,13 @@ def _place(path: Path) -> str:
 
 def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
     ladder = plan.ladder
-    enough = plan.workload.warehouses // _WAREHOUSES_PER_USER
+    enough = plan.workload.warehouses // WAREHOUSES_PER_USER
     last = ladder.users if isinstance(ladder.users, int) else ladder.users[1]
     climb = f"{last} users" if isinstance(ladder.users, int) else f"up to {last} users, about {rungs(ladder, machine.cores)} rungs per climb"
     if last > enough:
         enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
         seen = f"{climb}; {plan.workload.warehouses} warehouses are {enough_for}"
-        do = f"the brief warns if a knee exceeds that; {_WAREHOUSES_PER_USER} warehouses per user avoid it"
+        do = f"the brief warns if a knee exceeds that; {WAREHOUSES_PER_USER} warehouses per user avoid it"
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)

@@ -6,6 +6,7 @@ There is no list to keep. An unknown name is an error that lists the names there
 from __future__ import annotations
 
 import pkgutil
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from kneebench.errors import UnknownPart
 
 
 class Shelf(NamedTuple):
-    """The package of one kind of component; `protocol` is the module in it that says what a component of that kind is."""
+    """The package of one kind of component. `protocol` is the module in it that says what a component is, and is none itself."""
 
     kind: str
     package: str
@@ -23,14 +24,25 @@ class Shelf(NamedTuple):
     def names(self) -> list[str]:
         """The names of all components, sorted.
 
-        >>> Shelf("engine", "kneebench.databases", "engine").names()
+        >>> ENGINES.names()
         ['postgres', 'simulated']
         """
-        modules = pkgutil.iter_modules(import_module(self.package).__path__)
-        return sorted(module.name for module in modules if module.name != self.protocol)
+        return [name for name in _modules(self.package) if name != self.protocol]
 
     def module(self, name: str) -> ModuleType:
         """The module of a component; raises UnknownPart with the names there are."""
         if name not in (known := self.names()):
             raise UnknownPart(self.kind, name, known)
         return import_module(f"{self.package}.{name}")
+
+
+@cache
+def _modules(package: str) -> list[str]:
+    return sorted(module.name for module in pkgutil.iter_modules(import_module(package).__path__))
+
+
+ENGINES = Shelf("engine", "kneebench.databases", "engine")
+METERS = Shelf("meter", "kneebench.measurement.meters", "meter")
+STOPS = Shelf("stop", "kneebench.ladder.stops")
+SECTIONS = Shelf("section", "kneebench.brief.sections")
+CHANGES = Shelf("change", "kneebench.lab.changes", "change")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kneebench.commands.options import CAMPAIGNS, CampaignName, Json, Root
+from kneebench.commands.options import CampaignName, Json, Root
 from kneebench.commands.output import write
 from kneebench.commands.printing import print_line, show_json, show_parts
+from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
     from kneebench.records import Results

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kneebench.commands.options import CAMPAIGNS, Json, PlanFile
+from kneebench.commands.options import Json, PlanFile
 from kneebench.commands.output import write
 from kneebench.commands.plan_selection import selected_plan, single_load
 from kneebench.commands.printing import print_line, show_json, show_json_line, show_parts
 from kneebench.commands.resuming import Resumable
+from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
     from kneebench.plan import Plan
@@ -73,6 +74,7 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
     Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused.
     """
     from kneebench import catalogue
+    from kneebench.errors import PlanError, Refused
     from kneebench.lab.journal import Journal
     from kneebench.preflight import load_now, preflight_checks
 
@@ -87,7 +89,7 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
 
         show_parts(tables.findings(found), "", tables.readiness(found))
     levels = {finding.level for finding in found}
-    raise typer.Exit(5 if "refused" in levels else 2 if "error" in levels else 0)
+    raise typer.Exit(Refused.exit_code if "refused" in levels else PlanError.exit_code if "error" in levels else 0)
 
 
 def clean() -> None:
@@ -117,10 +119,10 @@ def components(as_json: Json = False) -> None:
     from kneebench.catalogue import SHELVES, names
 
     if as_json:
-        show_json({shelf: names(shelf) for shelf in SHELVES})
+        show_json({kind: names(kind) for kind in SHELVES})
         return
-    for shelf in SHELVES:
-        print_line(f"{shelf + 's':10} {', '.join(names(shelf))}")
+    for kind in SHELVES:
+        print_line(f"{kind + 's':10} {', '.join(names(kind))}")
 
 
 def _clean() -> None:

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from kneebench.directories import state_directory
 from kneebench.lab import changes
 from kneebench.lab.changes import Change
 from kneebench.lab.changes.database import MadeOnServer
@@ -49,12 +50,11 @@ class Damaged(NamedTuple):
 
 
 def default_folder() -> Path:
-    """Below XDG_STATE_HOME or ~/.local/state, as the desktop rules say; a machine's own, by its name.
+    """Below the state directory; a machine's own, by its name.
 
     A home may be shared by hosts and containers, where what runs on one of them would look left over to the next.
     """
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "kneebench" / "journal" / (platform.node() or "localhost")
+    return state_directory() / "journal" / (platform.node() or "localhost")
 
 
 class Journal:

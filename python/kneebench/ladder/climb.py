@@ -17,6 +17,7 @@ from kneebench.ladder.stops import saturation
 from kneebench.ladder.warming import warmed
 from kneebench.plan.plan import Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung, StopResult
+from kneebench.shelf import STOPS
 
 Climbing = Generator[Order, Rung, Climb]
 Followed = TypeVar("Followed")
@@ -104,7 +105,7 @@ def _search(cell: Cell, ladder: Ladder, bounds: tuple[int, int], repeat: int) ->
 
 def _judged(rungs: Sequence[Rung], ladder: Ladder, *, but: Sequence[str] = ()) -> tuple[StopResult, ...]:
     """What every stop on the shelf says, those that fired first."""
-    found = [stops.find(name).judge(rungs, stops.limits(name, ladder)) for name in stops.names() if name not in but]
+    found = [stops.find(name).judge(rungs, stops.limits(name, ladder)) for name in STOPS.names() if name not in but]
     return tuple(sorted(found, key=lambda v: not v.fired))
 
 

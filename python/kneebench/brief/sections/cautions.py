@@ -10,11 +10,10 @@ from kneebench.brief import formatting
 from kneebench.brief.section import Section
 from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.brief.view_model import ViewModel
+from kneebench.plan.footprint import WAREHOUSES_PER_USER
 from kneebench.records import Climb, Phase
 
 PLACE = 15
-WAREHOUSES_A_USER = 4
-"""With fewer, users wait for each other's rows instead of the storage (methods: sizing advice)."""
 
 
 def section(view: ViewModel) -> Section | None:
@@ -57,12 +56,12 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     yield from view.disturbances
     ladder, warehouses = view.plan.ladder, view.plan.workload.warehouses
     users = {cell: knee.users.value for cell, knee in view.knees.items()}
-    crowded = [cell for cell, number in users.items() if warehouses < WAREHOUSES_A_USER * number]
+    crowded = [cell for cell, number in users.items() if warehouses < WAREHOUSES_PER_USER * number]
     if crowded:
         fewest = warehouses / max(users.values())
         yield (
             f"Only {fewest:.1f} warehouses per user at the {view.point} ({view.some(crowded)}). "
-            f"Below {WAREHOUSES_A_USER} per user, row contention masks storage differences."
+            f"Below {WAREHOUSES_PER_USER} per user, row contention masks storage differences."
         )
     if ladder.quick:
         yield (

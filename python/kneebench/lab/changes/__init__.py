@@ -6,11 +6,9 @@ import json
 
 from kneebench.errors import UnknownPart
 from kneebench.lab.changes.change import Change
-from kneebench.shelf import Shelf
+from kneebench.shelf import CHANGES
 
 __all__ = ["Change", "kind", "read"]
-
-CHANGES = Shelf("change", __name__, "change")
 
 
 def kind(name: str) -> type[Change]:
