@@ -265,7 +265,7 @@ def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path)
 
 
 def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SimulatedEngine, "where", lambda engine, storage: Whereabouts(seen="elsewhere"))
+    monkeypatch.setattr(SimulatedEngine, "where", lambda engine, cell: Whereabouts(seen="elsewhere"))
     url = {"database": {"url": "postgresql://bench@db.example/kneebench"}, "storages": {"there": {"url": "postgresql://bench@db.example/kneebench"}}}
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, remote, host())

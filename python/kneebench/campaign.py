@@ -49,7 +49,7 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
     journal.clean(watch)
     engine = catalogue.engine(plan, journal)
     _refuse(preflight_checks(plan, engine, journal))
-    servers = {name: engine.where(name) for name in plan.storages}
+    servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
     root, machine = Path(folder or CAMPAIGNS), host(dict.fromkeys(path for server in servers.values() for path in server.paths))
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
@@ -119,8 +119,8 @@ class Bench:
         self.watch(Event(kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept}))
 
     def _cores(self, cell: Cell) -> int:
-        """Of the database; of a server on another machine nobody tells, so its climb begins at 1 user."""
-        cores = self.engine.where(cell.storage).cores
+        """Number of the cell's database cores. Those of a server on another machine are unknown: its climb begins at 1 user."""
+        cores = self.engine.where(cell).cores
         if not cores and isinstance(self.plan.ladder.users, tuple) and not self.plan.ladder.users[0]:
             self.store.put_note("the climb started at 1 user because the core count of an external server is unknown")
         return len(cores) or 1

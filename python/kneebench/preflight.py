@@ -13,6 +13,7 @@ from kneebench.databases.engine import Engine
 from kneebench.lab.drives import drive_of, mount_of
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
+from kneebench.lab.preparation import Lab
 from kneebench.measurement.present_load import PresentLoad, present_load
 from kneebench.plan import Plan, reader
 from kneebench.plan.duration import WAREHOUSE_BYTES, expected, rungs
@@ -42,7 +43,7 @@ def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Find
 
 def load_now(plan: Plan) -> Finding:
     """A finding on the machine's current load, measured for about a second."""
-    cores = plan.database.cores or sorted(_allowed_cores())
+    cores = Lab(plan).resources.cores
     return _load_finding(present_load(cores), len(cores))
 
 
