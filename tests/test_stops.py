@@ -11,7 +11,7 @@ from curves import answer, failing, rung
 from kneebench.analysis.usl import Usl
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
-from kneebench.plan.plan import Errors, Ladder, LogLatency, Plateau, Saturation
+from kneebench.plan.ladder import Errors, Ladder, LogLatency, Plateau, Saturation
 from kneebench.records import Order, Rung, StopResult, Summary
 from kneebench.results.campaign_reader import load
 from kneebench.shelf import STOPS

@@ -121,7 +121,7 @@ class Bench:
     def _cores(self, cell: Cell) -> int:
         """Number of the cell's database cores. Those of a server on another machine are unknown: its climb begins at 1 user."""
         cores = self.engine.where(cell).cores
-        if not cores and isinstance(self.plan.ladder.users, tuple) and not self.plan.ladder.users[0]:
+        if not cores and not self.plan.ladder.first:
             self.store.put_note("the climb started at 1 user because the core count of an external server is unknown")
         return len(cores) or 1
 

@@ -131,9 +131,8 @@ def _place(path: Path) -> str:
 def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
     ladder = plan.ladder
     enough = plan.workload.warehouses // WAREHOUSES_PER_USER
-    last = ladder.users if isinstance(ladder.users, int) else ladder.users[1]
-    climb = f"{last} users" if isinstance(ladder.users, int) else f"up to {last} users, about {rungs(ladder, machine.cores)} rungs per climb"
-    if last > enough:
+    climb = f"{ladder.last} users" if ladder.fixed else f"up to {ladder.last} users, about {rungs(ladder, machine.cores)} rungs per climb"
+    if ladder.last > enough:
         enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
         seen = f"{climb}; {plan.workload.warehouses} warehouses are {enough_for}"
         do = f"the brief warns if a knee exceeds that; {WAREHOUSES_PER_USER} warehouses per user avoid it"

@@ -15,7 +15,7 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.ladder import steps, stops
 from kneebench.ladder.stops import saturation
 from kneebench.ladder.warming import warmed
-from kneebench.plan.plan import Ladder
+from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung, StopResult
 from kneebench.shelf import STOPS
 
@@ -41,9 +41,9 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     the database was still warming is repeated once (`ladder.climb_again`). With one number as `ladder.users` the climb is one
     rung of that many users ("fixed_load").
     """
-    if isinstance(ladder.users, int):
-        return (yield from _fixed(cell, ladder, ladder.users))
-    users = steps.first(ladder.users, database_cores), ladder.users[1]
+    if ladder.fixed:
+        return (yield from _fixed(cell, ladder))
+    users = steps.first((ladder.first, ladder.last), database_cores), ladder.last
     warm_up = yield from _warm_up(cell, steps.warming(users, database_cores))
     climbed = yield from _once(cell, ladder, users, 0)
     why = warmed(climbed, ladder.budget) if ladder.climb_again else None
@@ -153,8 +153,9 @@ def _ended_invalid(cell: Cell, search_rungs: Sequence[Rung], invalid: Rung, stop
     return Climb(cell=cell, rungs=(*search_rungs, invalid), stop_results=(result, *stop_results), stopped_by=stop, knee_users=knee, bracket=bracket)
 
 
-def _fixed(cell: Cell, ladder: Ladder, users: int) -> Climbing:
+def _fixed(cell: Cell, ladder: Ladder) -> Climbing:
     """One rung at the plan's load; how busy the database's cores were is the control that every cell is checked by."""
+    users = ladder.last
     rung = yield _order(cell, "fixed_load", users)
     if rung.invalid:
         return _ended_invalid(cell, [], rung, ())

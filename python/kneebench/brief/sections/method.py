@@ -39,7 +39,7 @@ def _method(view: ViewModel) -> Iterator[str]:
     think = "with keying and think times" if workload.think_times else "without keying and think times"
     size = formatting.plural(workload.warehouses, "warehouse")
     yield f"Workload: TPROC-C, {size}, profile {workload.profile} ({profile}); users {home}, {think}. 1% of New-Orders roll back by design."
-    if isinstance(ladder.users, tuple):
+    if not ladder.fixed:
         yield (
             "Climb: one rung with many users warms up the database. Then each rung multiplies the users by"
             f" {ladder.step:g}, with a window of {formatting.time(ladder.window)}, until a stop condition fires; one bisection follows. "

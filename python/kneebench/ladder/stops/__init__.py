@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from kneebench.plan.plan import Ladder, Part
+from kneebench.plan.ladder import Ladder
+from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.shelf import STOPS
 

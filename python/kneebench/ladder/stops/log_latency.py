@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from kneebench.analysis.nopm_within_limit import nopm_within_limit
 from kneebench.analysis.wording import number_of_users
-from kneebench.plan.plan import LogLatency, Part
+from kneebench.plan.ladder import LogLatency
+from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.units import count, time
 
