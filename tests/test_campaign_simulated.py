@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kneebench import catalogue
-from kneebench.analysis.consistency import conditions
+from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.campaign import Bench, run
 from kneebench.databases.simulated.engine import SimulatedEngine
@@ -15,7 +15,6 @@ from kneebench.databases.simulated.server import Simulated
 from kneebench.databases.simulated.truth import bound
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
-from kneebench.outcome import exit_code, failed_checks
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Check, Event, Results, Watch, Whereabouts

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kneebench import catalogue
 from kneebench.analysis.disturbance import TRIES
+from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.directories import CAMPAIGNS
@@ -22,7 +23,6 @@ from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns, Repetition
 from kneebench.measurement.rung import MeasuredRung, measure
 from kneebench.measurement.rung_runner import described
-from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.preflight import preflight_checks

@@ -9,11 +9,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief import chart_theme, drawing
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
-from kneebench.errors import CheckFailed, InvalidMeasurement
 from kneebench.records import Results
 from kneebench.results.atomic_write import write_atomically, write_text
 from kneebench.secrets import clean
@@ -43,9 +43,7 @@ class Brief:
     @property
     def exit_code(self) -> int:
         """4 when a self-check failed, 3 when a rung is invalid or a storage has no usable figure, else 0 (errors.py)."""
-        if self.view.failed:
-            return CheckFailed.exit_code
-        return InvalidMeasurement.exit_code if self.view.invalid or self.view.missing_figures else 0
+        return exit_code(self.view.results)
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:

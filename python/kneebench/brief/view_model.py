@@ -14,12 +14,11 @@ from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.configuration_summary import point
-from kneebench.analysis.consistency import conditions
 from kneebench.analysis.drift import Drift, drift
 from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung
-from kneebench.analysis.missing_figures import MissingFigure, missing_figures
+from kneebench.analysis.outcome import MissingFigure, conditions, missing_figures
 from kneebench.analysis.wording import named
 from kneebench.brief import chart_theme, formatting, server_provenance
 from kneebench.errors import KneebenchError

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from kneebench.commands.options import Json, PlanFile
-from kneebench.commands.output import write
+from kneebench.commands.output import print_line, show_json, show_json_line, show_parts, write
 from kneebench.commands.plan_selection import selected_plan, single_load
-from kneebench.commands.printing import print_line, show_json, show_json_line, show_parts
 from kneebench.commands.resuming import Resumable
 from kneebench.directories import CAMPAIGNS
 
@@ -155,7 +154,7 @@ def _confirm(expected_s: float, sure: bool) -> None:
 
 def _print_results(results: Results, brief: bool, as_json: bool) -> NoReturn:
     """The answer first, then the brief: should that fail, what was measured has been told."""
-    from kneebench.outcome import exit_code
+    from kneebench.analysis.outcome import exit_code
     from kneebench.screen.summary import printed, results_json
 
     if as_json:
