@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kneebench.analysis.wording import number_of_users
-from kneebench.brief import chart_theme, formatting
+from kneebench import units
+from kneebench.analysis.wording import listed, number_of_users, plural
+from kneebench.brief import chart_theme
 from kneebench.brief.labels import Point, marks, placed
 from kneebench.brief.scales import Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section
@@ -70,8 +71,8 @@ def _title(view: ViewModel, knees: list[dict[str, Any]]) -> str:
         return "The climb so far"
     if not view.direct:
         nopm = sorted(knee["nopm"] for knee in knees)
-        return f"{formatting.plural(len(knees), view.point)}, from {formatting.significant(nopm[0])} to {formatting.significant(nopm[-1])} NOPM"
-    found = formatting.listed([f"{knee['label']} ({formatting.significant(knee['nopm'])} NOPM)" for knee in knees])
+        return f"{plural(len(knees), view.point)}, from {units.significant(nopm[0])} to {units.significant(nopm[-1])} NOPM"
+    found = listed([f"{knee['label']} ({units.significant(knee['nopm'])} NOPM)" for knee in knees])
     return f"{view.point.capitalize()}{'' if len(knees) == 1 else 's'}: {found}"
 
 

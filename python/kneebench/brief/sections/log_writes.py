@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from kneebench import units
 from kneebench.analysis.knee import final_rungs, metered
-from kneebench.brief import chart_theme, formatting
+from kneebench.analysis.wording import listed
+from kneebench.brief import chart_theme
 from kneebench.brief.labels import Point, marks, placed
 from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
 from kneebench.brief.section import Figure, Section
@@ -32,7 +34,7 @@ def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
 def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     limit_s = view.plan.ladder.stops.log_latency.limit
     above = sorted({point["name"] for point in points if point["ms"] > limit_s * 1e3})
-    title = f"Log writes: {formatting.listed(above) + ' above' if above else 'all within'} the limit of {formatting.time(limit_s)} (window means)"
+    title = f"Log writes: {listed(above) + ' above' if above else 'all within'} the limit of {units.time(limit_s)} (window means)"
     at_knees = list(filter(None, map(partial(_at_the_knee, view), view.climbs)))
     at = f" At the {view.point}, in the final runs: {'; '.join(at_knees)}." if at_knees and view.direct else ""
     judged = _judged(view, above)
@@ -53,8 +55,8 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
 def _at_the_knee(view: ViewModel, climb: Climb) -> str:
     rungs = final_rungs(climb)
     took, commits = metered(rungs, "log.write_latency"), metered(rungs, "log.commits_per_flush")
-    shared = f", {formatting.count(commits.value)} commits per flush" if commits else ""
-    return f"{view.name(climb.cell.id)} {formatting.time(took.value)}{shared}" if took else ""
+    shared = f", {units.count(commits.value)} commits per flush" if commits else ""
+    return f"{view.name(climb.cell.id)} {units.time(took.value)}{shared}" if took else ""
 
 
 def _judged(view: ViewModel, above: list[str]) -> str:
@@ -62,9 +64,7 @@ def _judged(view: ViewModel, above: list[str]) -> str:
     exceeded = [view.name(c.cell.id) for c in view.climbs if any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)]
     hidden = [name for name in exceeded if name not in above]
     return (
-        f" The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on {formatting.listed(hidden)}."
-        if hidden
-        else ""
+        f" The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on {listed(hidden)}." if hidden else ""
     )
 
 
@@ -97,7 +97,7 @@ def _labels(view: ViewModel, points: list[dict[str, Any]], limit: dict[str, Any]
 
     drawn = [[one for one in points if one["name"] == name] for name in view.names]
     ends = [line[-1] for line in drawn if line] if view.named_at_lines else []
-    named = [{**limit, "label": f"limit {formatting.time(limit['ms'] / 1e3)}"}, *({**end, "label": end["name"]} for end in ends)]
+    named = [{**limit, "label": f"limit {units.time(limit['ms'] / 1e3)}"}, *({**end, "label": end["name"]} for end in ends)]
     behind = [[place(one) for one in line] for line in drawn] + [[place(limit), place({**limit, "users": across.high})]]
     found = placed([(one["label"], place(one)) for one in named], behind, chart_theme.WIDTH, HEIGHT)
     for one, label in zip(named, found, strict=True):

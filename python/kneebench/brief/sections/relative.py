@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kneebench import units
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.wording import NO_DIFFERENCE, capital, possessive, times, times_with_interval
-from kneebench.brief import chart_theme, formatting
+from kneebench.brief import chart_theme
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker
 from kneebench.brief.labels import broken
 from kneebench.brief.section import Figure, Section
@@ -65,7 +66,7 @@ def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
         against = view.compared("nopm", climb.cell.id)
         ratio = against.ratio if against else Estimate(value=knee.nopm.value / one, low=knee.nopm.low / one, high=knee.nopm.high / one, n=knee.nopm.n)
         interval = {"low": ratio.low, "high": ratio.high} if ratio.n > 1 else {"low": None, "high": None}
-        labels = {"label": times(ratio.value), "latency": formatting.time(knee.latency_s.value)}
+        labels = {"label": times(ratio.value), "latency": units.time(knee.latency_s.value)}
         made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **labels})
     return sorted(made, key=lambda bar: int(bar["users"]))
 
