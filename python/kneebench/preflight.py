@@ -20,7 +20,6 @@ from kneebench.plan.duration import WAREHOUSE_BYTES, expected, rungs
 from kneebench.plan.footprint import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host
-from kneebench.screen.progress import left
 
 _CORES_SHOWN = 16
 """Most cores that a finding lists."""
@@ -164,5 +163,5 @@ def _duration(plan: Plan, machine: Host) -> Finding:
     parts = expected(plan, machine)
     if plan.simulated:
         return Finding(level="ok", subject="duration", seen="a few seconds: the clock is simulated", takes_s=parts.total_s)
-    breakdown = f"loading {left(parts.load_s)} (once), climbs {left(parts.climbs_s)}, final runs {left(parts.final_runs_s)}"
-    return Finding(level="ok", subject="duration", seen=f"about {left(parts.total_s)}: {breakdown}", takes_s=parts.total_s)
+    breakdown = f"loading {units.rough_time(parts.load_s)} (once), climbs {units.rough_time(parts.climbs_s)}, final runs {units.rough_time(parts.final_runs_s)}"
+    return Finding(level="ok", subject="duration", seen=f"about {units.rough_time(parts.total_s)}: {breakdown}", takes_s=parts.total_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from math import floor, log10
+from math import ceil, floor, log10
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
@@ -64,6 +64,17 @@ def time(value_s: float | None) -> str:
     ('4.87 ms', '1.5 min', '210 µs', '0 ns', '–')
     """
     return NOTHING if value_s is None else _scaled(value_s, [(u.replace("us", "µs"), TIME[u]) for u in ("h", "min", "s", "ms", "us", "ns")])
+
+
+def rough_time(duration_s: float) -> str:
+    """A remaining or expected time for people, no finer than it is known.
+
+    >>> rough_time(0.4), rough_time(59), rough_time(200), rough_time(9000)
+    ('1 s', '59 s', '4 min', '2.5 h')
+    """
+    if duration_s < 100:
+        return f"{ceil(duration_s)} s"
+    return f"{ceil(duration_s / 60)} min" if duration_s < 5400 else f"{duration_s / 3600:.1f} h"
 
 
 def count(value: float | None) -> str:

@@ -146,10 +146,10 @@ def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bo
 
 def _confirm(expected_s: float, sure: bool) -> None:
     """Before more than an hour, where somebody can answer."""
-    from kneebench.screen.progress import left
+    from kneebench.units import rough_time
 
     if expected_s > 3600 and not sure and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.confirm(f"About {left(expected_s)}. Start?", default=False, abort=True, err=True)
+        typer.confirm(f"About {rough_time(expected_s)}. Start?", default=False, abort=True, err=True)
 
 
 def _print_results(results: Results, brief: bool, as_json: bool) -> NoReturn:

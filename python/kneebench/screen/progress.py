@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -47,17 +46,6 @@ def rung_line(rung: Rung, storages: Mapping[str, str]) -> RungLine:
         note="; ".join(note for note in notes if note),
         p999_certain=latency is None or latency.p999_is_certain,
     )
-
-
-def left(duration_s: float) -> str:
-    """A time still to go, no finer than it is known.
-
-    >>> left(0.4), left(59), left(200), left(9000)
-    ('1 s', '59 s', '4 min', '2.5 h')
-    """
-    if duration_s < 100:
-        return f"{math.ceil(duration_s)} s"
-    return f"{math.ceil(duration_s / 60)} min" if duration_s < 5400 else f"{duration_s / 3600:.1f} h"
 
 
 def rate(event: Event) -> str:
