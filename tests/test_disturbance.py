@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 
 from kneebench.analysis.disturbance import TRIES, disturbances
 from kneebench.analysis.knee import knee
+from kneebench.analysis.outcome import exit_code
 from kneebench.brief import Brief
 from kneebench.campaign import Bench, Restored
 from kneebench.cli import app
 from kneebench.lab.host import host
 from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.rung import measure
-from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Results, Rung, Summary, Watch
 from kneebench.results import Store, load

@@ -16,7 +16,8 @@ import psutil
 from kneebench.errors import PlanError
 from kneebench.plan.duration import WAREHOUSE_BYTES
 from kneebench.plan.footprint import MEMORY_SHARE, QUICK_CHECKPOINT_S, climb_bytes, image_bytes, log_space_bytes, max_wal_bytes, shared_buffers_bytes
-from kneebench.plan.plan import Ladder, Plan, Storage, Workload
+from kneebench.plan.ladder import Ladder
+from kneebench.plan.plan import Plan, Storage, Workload
 from kneebench.records import Host
 from kneebench.units import size
 from kneebench.visible import visible

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kneebench.databases.postgres.account import Account, bar, covers_possible
 from kneebench.errors import PlanError
-from kneebench.lab.drives import existing, file_system_of
+from kneebench.lab.drives import IN_MEMORY, existing, file_system_of
 from kneebench.plan import Plan
 from kneebench.plan.default import is_default
 from kneebench.plan.footprint import MEMORY_SHARE, climb_bytes
@@ -18,8 +18,6 @@ from kneebench.plan.footprint import log_space_bytes as log_share_bytes
 from kneebench.plan.plan import Storage
 from kneebench.records import Finding
 from kneebench.units import size
-
-IN_MEMORY = frozenset(["tmpfs", "ramfs"])
 
 
 class SpaceRequirement(NamedTuple):
