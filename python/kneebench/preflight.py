@@ -17,7 +17,7 @@ from kneebench.lab.preparation import Lab
 from kneebench.measurement.present_load import PresentLoad, present_load
 from kneebench.plan import Plan, reader
 from kneebench.plan.duration import WAREHOUSE_BYTES, expected, rungs
-from kneebench.plan.footprint import WAREHOUSES_PER_USER
+from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host
 

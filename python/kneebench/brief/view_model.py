@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from kneebench.analysis.wording import listed, named
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
+from kneebench.plan.default import MEMORY
 from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
 from kneebench.results.campaign_reader import series
 from kneebench.visible import is_plain
@@ -203,7 +203,7 @@ class ViewModel:
         storage = self.plan.storages.get(climb.cell.storage)
         paths = storage.paths if storage else ()
         notes = " ".join(note for rung in climb.rungs for note in rung.notes).lower()
-        return any(Path("/dev/shm") in (path, *path.parents) for path in paths) or "tmpfs" in notes or "memory-backed" in notes  # noqa: S108
+        return any(MEMORY in (path, *path.parents) for path in paths) or "tmpfs" in notes or "memory-backed" in notes
 
     def _checks(self) -> Iterator[tuple[str, Check]]:
         for climb in self.climbs:

@@ -11,6 +11,11 @@ from kneebench.errors import PlanError
 from kneebench.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
     from kneebench.records import Results
 
 
@@ -19,12 +24,23 @@ def print_line(text: str, *, err: bool = False) -> None:
     typer.echo(visible(text), err=err)
 
 
+class Filtered:
+    """A table or text whose every piece is made visible after it was laid out: only rich's own control characters reach the terminal."""
+
+    def __init__(self, part: RenderableType) -> None:
+        self._part = part
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        from rich.segment import Segment
+
+        for text, style, control in console.render(self._part, options):
+            yield Segment(text if control else visible(text), style, control)
+
+
 def show_parts(*parts: Any) -> None:
     """Print what rich can draw; as wide as the terminal, or 160 columns into a file."""
     from rich.console import Console
     from rich.text import Text
-
-    from kneebench.screen.filtered import Filtered
 
     console = Console()
     if not console.is_terminal:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import NamedTuple
 
-from kneebench.plan.footprint import WAREHOUSES_PER_USER
+from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.plan import Workload
 from kneebench.records import Check, Counts, Order, Tally
 

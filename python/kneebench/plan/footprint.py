@@ -7,8 +7,6 @@ from __future__ import annotations
 from kneebench.plan.duration import WAREHOUSE_BYTES
 
 MIB, GIB = 2**20, 2**30
-WAREHOUSES_PER_USER = 4
-"""Fewest warehouses per user: with fewer, users wait for each other's rows. The SanDisk test had 2,500 for 601 users, 4.16."""
 BYTES_FIXED = 60_000_000
 LOG_BYTES_PER_CORE_S = 10_000_000
 MEMORY_SHARE = 0.85

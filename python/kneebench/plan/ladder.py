@@ -9,6 +9,9 @@ from pydantic import Field, model_validator
 from kneebench.plan.values import MONTH_S, WEEK_S, Number, Part, Switch, WhileSeconds, Whole, wrong
 from kneebench.units import Seconds
 
+WAREHOUSES_PER_USER = 4
+"""Fewest warehouses per user: with fewer, users wait for each other's rows. The SanDisk test had 2,500 for 601 users, 4.16."""
+
 
 class Plateau(Part):
     """Stop when throughput no longer grows with users."""

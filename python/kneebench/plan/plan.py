@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from kneebench.plan.allowed_settings import fault
-from kneebench.plan.ladder import Ladder
+from kneebench.plan.ladder import WAREHOUSES_PER_USER, Ladder
 from kneebench.plan.simulated import SimulatedStorage as SimulatedStorage
 from kneebench.plan.values import Cores, Directory, Name, Number, Sentence, Shell, Switch, Text, Whole, check_url, wrong
 from kneebench.plan.values import Part as Part
@@ -87,7 +87,9 @@ class Database(Part):
 class Workload(Part):
     """TPROC-C: data size, profile and behaviour of the users."""
 
-    warehouses: Annotated[Whole, Field(ge=1, le=100_000, description="Number of warehouses, about 100 MB each; at least 4 per user at the knee")] = 20
+    warehouses: Annotated[
+        Whole, Field(ge=1, le=100_000, description=f"Number of warehouses, about 100 MB each; at least {WAREHOUSES_PER_USER} per user at the knee")
+    ] = 20
     profile: Annotated[
         Literal["spec", "hammerdb"],
         Field(description="Transaction mix. spec: 45/43/4/4/4 from a deck of 100, NURand picks; hammerdb: 10/10/1/1/1 in 23, uniform picks"),

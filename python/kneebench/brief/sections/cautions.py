@@ -10,7 +10,7 @@ from kneebench.analysis.wording import capital, listed, number_of_users, percent
 from kneebench.brief.section import Section
 from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.brief.view_model import ViewModel
-from kneebench.plan.footprint import WAREHOUSES_PER_USER
+from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.records import Climb, Phase
 
 PLACE = 15
