@@ -57,6 +57,14 @@ def test_no_room_imports_what_people_see() -> None:
     assert wrong == []
 
 
+def test_what_every_managed_server_needs_names_no_engine() -> None:
+    engines = "postgres|pg_|wal|simulated"
+    files = (HOUSE / "databases" / "managed").rglob("*.py")
+    lines = [(file, line) for file in files for line in file.read_text().splitlines()]
+    found = [(file, line) for file, line in lines if re.search(engines, line, re.IGNORECASE)]
+    assert [f"{name_of(file)}: {line.strip()}" for file, line in found] == []
+
+
 def test_no_file_and_no_folder_has_a_name_that_says_nothing() -> None:
     assert [name_of(file) for file in MODULES if FORBIDDEN & {part.removesuffix(".py") for part in file.relative_to(HOUSE).parts}] == []
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from kneebench.commands.plan_selection import selected_plan
-from kneebench.databases.postgres import disk_space
+from kneebench.databases.managed import disk_space
 from kneebench.databases.postgres.engine import OwnPostgres
 from kneebench.databases.postgres.image import find
 from kneebench.errors import PlanError

@@ -17,13 +17,13 @@ import pytest
 from pydantic import SecretStr
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, system_roots
+from kneebench.databases.managed.ownership import home
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import address_of, connect, core_address, explained, parameters
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.launcher import Launch, make_cluster
 from kneebench.databases.postgres.loading import load
-from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory, socket_folder
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal

@@ -21,8 +21,8 @@ SHELVES = {
     "stop": "kneebench.ladder.stops",
     "section": "kneebench.brief.sections",
 }
-_PROTOCOLS = {"engine", "meter"}
-"""Modules on a shelf that say what its parts are, and are none themselves."""
+_NO_PARTS = {"engine", "managed", "meter"}
+"""What is on a shelf and is no part: the protocol that its parts fulfil, what several of them share."""
 
 
 def names(shelf: str) -> list[str]:
@@ -31,7 +31,7 @@ def names(shelf: str) -> list[str]:
     >>> names("engine")
     ['postgres', 'simulated']
     """
-    return sorted(m.name for m in pkgutil.iter_modules(import_module(SHELVES[shelf]).__path__) if m.name not in _PROTOCOLS)
+    return sorted(m.name for m in pkgutil.iter_modules(import_module(SHELVES[shelf]).__path__) if m.name not in _NO_PARTS)
 
 
 def part(shelf: str, name: str) -> ModuleType:

@@ -20,19 +20,23 @@ from typing import Literal
 import psutil
 
 from kneebench.databases.engine import Engine, finding_of
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.disk_space import (
+    Memory,
+    SpaceRequirement,
+    device_of,
+    obstacles,
+    require,
+    space_shortages,
+)
 from kneebench.databases.postgres import image as images
-from kneebench.databases.postgres.account import Account, server_account
+from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE
 from kneebench.databases.postgres.disk_space import (
-    SpaceRequirement,
-    device_of,
     log_space_bytes,
-    obstacles,
     reduction_hint,
-    require,
     space_requirements,
-    space_shortages,
 )
 from kneebench.databases.postgres.launcher import Launch, RunningServer, running_server
 from kneebench.databases.postgres.remote import RemotePostgres
@@ -152,7 +156,8 @@ class OwnPostgres:
 
     def _space_shortages(self, requirements: Sequence[SpaceRequirement]) -> Iterator[Finding]:
         buffers = setting_bytes(self.settings["shared_buffers"])
-        return space_shortages(requirements, buffers, psutil.virtual_memory().available, reduction_hint(self.plan))
+        memory = Memory(psutil.virtual_memory().available, buffers, "shared_buffers")
+        return space_shortages(requirements, memory, reduction_hint(self.plan))
 
     def _with_image(self, there: Sequence[SpaceRequirement]) -> list[SpaceRequirement]:
         """A storage's places, and the image's where it is still to be built on a file system of theirs."""
