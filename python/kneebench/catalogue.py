@@ -11,18 +11,19 @@ from importlib import import_module
 from types import ModuleType
 
 from kneebench.databases.engine import Engine
+from kneebench.engines import SHELF, engine_names
 from kneebench.errors import UnknownPart
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 
 SHELVES = {
-    "engine": "kneebench.databases",
+    "engine": SHELF,
     "meter": "kneebench.measurement.meters",
     "stop": "kneebench.ladder.stops",
     "section": "kneebench.brief.sections",
 }
-_NO_PARTS = {"engine", "managed", "meter"}
-"""What is on a shelf and is no part: the protocol that its parts fulfil, what several of them share."""
+_PROTOCOLS = {"meter"}
+"""Modules on a shelf that say what its parts are, and are none themselves."""
 
 
 def names(shelf: str) -> list[str]:
@@ -31,7 +32,9 @@ def names(shelf: str) -> list[str]:
     >>> names("engine")
     ['postgres', 'simulated']
     """
-    return sorted(m.name for m in pkgutil.iter_modules(import_module(SHELVES[shelf]).__path__) if m.name not in _NO_PARTS)
+    if shelf == "engine":
+        return engine_names()
+    return sorted(m.name for m in pkgutil.iter_modules(import_module(SHELVES[shelf]).__path__) if m.name not in _PROTOCOLS)
 
 
 def part(shelf: str, name: str) -> ModuleType:

@@ -60,15 +60,17 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
     connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    times = schedule(order, plan.ladder, server.settings, cold=cold)
+    engine = plan.engine
+    cycle_s = engine.checkpoint_cycle_s(server.settings)
+    times = schedule(order, plan.ladder, cycle_s, cold=cold)
     with losses_reported(server, described(order)):
         before = _idle(server)
         generator = server.load_generator(generator_spec(plan, order))
         _connect(generator, order, server)
-        sampler = Sampler(open_meters(plan.meters, MeterContext(server, storage_paths), plan.simulated), server.now_s)
-        with _kept_on(() if plan.simulated else plan.workload.load_generator_cores):
+        sampler = Sampler(open_meters(plan.meters, MeterContext(server, storage_paths), not engine.measures_real_hardware), server.now_s)
+        with _kept_on(plan.workload.load_generator_cores if engine.measures_real_hardware else ()):
             seen = _under_load(generator, order, times, sampler, server, watch)
-        refuse_starved(order, seen.tally)
+        refuse_starved(order, seen.tally, engine)
         after = _idle(server)
         seen.sampler.sample()
     raw_series, first, last = seen.sampler.raw_series, seen.held.first, seen.held.last
@@ -86,7 +88,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
         counted=Counted(**rise(before, after)._asdict()),
         quantities=quantities,
         checks=checks(evidence),
-        notes=(*_notes(evidence, seen), *(() if plan.simulated else delay.notes(seen.tally)), *server.notes),
+        notes=(*_notes(evidence, seen), *(delay.notes(seen.tally) if engine.measures_real_hardware else ()), *server.notes),
         invalid=invalid(order, seen.tally, plan.ladder.stops.errors.share),
     )
     rung, outside = _judged(rung, seen.held)

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from kneebench.plan.allowed_settings import fault
+from kneebench.engines import EngineProperties, engine_names, engine_properties
+from kneebench.plan.database import Database as Database
 from kneebench.plan.simulated import SimulatedStorage as SimulatedStorage
-from kneebench.plan.values import MONTH_S, WEEK_S, Cores, Directory, Name, Number, Sentence, Shell, Switch, Text, WhileSeconds, Whole, check_url, wrong
+from kneebench.plan.values import MONTH_S, WEEK_S, Cores, Directory, Name, Number, Sentence, Switch, Text, WhileSeconds, Whole, check_url, wrong
 from kneebench.plan.values import Part as Part
 from kneebench.secrets import is_kept_command
 from kneebench.units import Seconds
@@ -41,47 +42,6 @@ class Storage(Part):
     def paths(self) -> tuple[Path, ...]:
         """Its directories, the data's first; none of a server by URL."""
         return tuple(path for path in (self.path, self.log_path) if path)
-
-
-class Database(Part):
-    """Database engine and how it is provided: the embedded server, your own build (`bin_dir`), or an external server (`url`)."""
-
-    engine: Annotated[Name, Field(description="Database engine: postgres or simulated")] = "postgres"
-    bin_dir: Annotated[Directory | None, Field(description="Binary directory of your build; without it and url, the embedded PostgreSQL 18 runs")] = None
-    url: Annotated[
-        Text, Field(description="External server, postgresql://user@host/database?sslmode=verify-full; the password comes from PGPASSWORD or a passfile")
-    ] = ""
-    settings: dict[Name, Text | Switch | Whole | Number] = Field(default={}, description="Server settings by name; they override the sizing rules")
-    restore: Annotated[
-        Literal["auto", "copy", "clone", "template", "command", "none"],
-        Field(
-            description='Source of each climb\'s fresh database. auto: copy, or template with a url; required with schema_from = "hammerdb". '
-            "copy and clone (reflink; the run includes its copy-on-write) need a managed server, the others a url"
-        ),
-    ] = "auto"
-    restore_command: Annotated[
-        Shell, Field(description='Shell command that restores the database, with restore = "command". Its secrets belong in the environment or in a file')
-    ] = ""
-    schema_from: Annotated[
-        Literal["kneebench", "hammerdb"],
-        Field(description='Origin of the schema. hammerdb: the TPROC-C schema found at url; restore = "template" measures a copy, "none" changes it'),
-    ] = "kneebench"
-    cores: Annotated[Cores, Field(description="Cores that the server is pinned to; empty: all")] = ()
-    base_image_path: Annotated[Directory, Field(description="Directory for the base image (the loaded database), kept for the next run")] = Path(
-        ".kneebench/images"
-    )
-
-    @model_validator(mode="after")
-    def _way_is_clear(self) -> Self:
-        if self.url:
-            check_url(self.url)
-        if self.url and self.bin_dir:
-            raise wrong("bin_dir", sentence="either bin_dir for a managed server, or the url of an external server")
-        if (self.restore == "command") != bool(self.restore_command):
-            raise wrong("restore_command", sentence='restore = "command" and restore_command, both or neither')
-        if unfit := fault(self.settings):
-            raise wrong("settings", unfit[0], sentence=unfit[1])
-        return self
 
 
 class Workload(Part):
@@ -234,7 +194,7 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _every_storage_has_a_place(self) -> Self:
-        if not self.simulated and not self.database.url:
+        if self._has_servers and not self.database.url:
             for name, storage in self.storages.items():
                 if not storage.path and not storage.url:
                     raise wrong("storages", name, sentence="a path for the database's files, or the url of a server on that storage")
@@ -243,7 +203,7 @@ class Plan(Part):
     @model_validator(mode="after")
     def _database_fits_its_servers(self) -> Self:
         """What only a server that kneebench starts can do, or only one by URL."""
-        if self.simulated:
+        if not self._has_servers:
             return self
         if not any(self.urls.values()):
             return self._served_by_us()
@@ -274,7 +234,7 @@ class Plan(Part):
     def restore(self) -> str:
         """How a climb gets its database, "auto" resolved. Plans of old results say "copy" with a url, where that was the default's name."""
         requested = self.database.restore
-        if self.simulated or not any(self.urls.values()):
+        if not self._has_servers or not any(self.urls.values()):
             return "copy" if requested == "auto" else requested
         if requested not in ("auto", "copy"):
             return requested
@@ -293,6 +253,12 @@ class Plan(Part):
         return tuple(path for storage in self.storages.values() for path in storage.paths)
 
     @property
-    def simulated(self) -> bool:
-        """Measured on the simulated engine: every page says so."""
-        return self.database.engine == "simulated"
+    def engine(self) -> EngineProperties:
+        """The properties of the plan's engine. Raises UnknownPart where there is no such engine."""
+        return engine_properties(self.database.engine)
+
+    @property
+    def _has_servers(self) -> bool:
+        """False for a model. An engine that does not exist has them: the reader reports its name."""
+        known = self.database.engine in engine_names()
+        return not known or self.engine.measures_real_hardware

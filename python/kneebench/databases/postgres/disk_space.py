@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.databases.managed.disk_space import SpaceRequirement, bytes_beside, left_bytes
+from kneebench.databases.postgres.footprint import climb_bytes
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.default import is_default
-from kneebench.plan.footprint import MEMORY_SHARE, climb_bytes
-from kneebench.plan.footprint import log_space_bytes as log_share_bytes
+from kneebench.plan.machine_share import MEMORY_SHARE
+from kneebench.plan.machine_share import log_space_bytes as log_share_bytes
 from kneebench.plan.plan import Storage
 
 

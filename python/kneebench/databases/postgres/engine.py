@@ -38,6 +38,7 @@ from kneebench.databases.postgres.disk_space import (
     reduction_hint,
     space_requirements,
 )
+from kneebench.databases.postgres.footprint import cache_bytes, data_bytes, image_bytes
 from kneebench.databases.postgres.launcher import Launch, RunningServer, running_server
 from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.databases.postgres.restoring import restore
@@ -56,7 +57,6 @@ from kneebench.lab.drives import existing, mount_of
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.explanation import dotted
-from kneebench.plan.footprint import data_bytes, image_bytes, shared_buffers_bytes
 from kneebench.plan.plan import Storage
 from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
 from kneebench.units import size
@@ -95,7 +95,7 @@ class OwnPostgres:
     def settings(self) -> dict[str, str]:
         """Of every server of this plan."""
         memory = psutil.virtual_memory().total
-        log_space = log_space_bytes(self.plan, memory, shared_buffers_bytes(memory, self.plan.workload.warehouses), self._image_requirement())
+        log_space = log_space_bytes(self.plan, memory, cache_bytes(memory, self.plan.workload.warehouses), self._image_requirement())
         return rules(self.plan, Machine(len(self._cores()), memory, log_space))
 
     @cached_property
