@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kneebench.engines import WaitClass, engine_properties
 from kneebench.plan.explanation import RENAMED
 from kneebench.records import Order
 from kneebench.workload.load_generator import STREAM_NAMES
@@ -71,5 +72,28 @@ def _from_1(document: Document) -> Document:
     return _renamed(changed, {"image": "base_image"})
 
 
-UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1}
+def _wait_class(event: str) -> WaitClass:
+    """The class of a wait in format 2, which knew two engines with different names for their waits."""
+    classes = (engine_properties(name).wait_class(event) for name in ("simulated", "postgres"))
+    return next((found for found in classes if found != "other"), "other")
+
+
+def _classified(quantities: Document) -> Document:
+    """Format 2 had the waits of all classes in one quantity; `high` stays that of all together."""
+    whole = quantities.get("waits.sessions", {"sources": {}})
+    found: dict[str, dict[str, float]] = {}
+    for event, sessions in whole["sources"].items():
+        found.setdefault(f"waits.{_wait_class(event)}", {})[event] = sessions
+    waits = {name: {**whole, "value": sum(sources.values()), "sources": sources} for name, sources in found.items()}
+    return {name: value for name, value in quantities.items() if name != "waits.sessions"} | waits
+
+
+def _from_2(document: Document) -> Document:
+    rung = document.get("rung")
+    if not isinstance(rung, dict):
+        return document
+    return {**document, "rung": {**rung, "quantities": _classified(rung.get("quantities", {}))}}
+
+
+UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1, 2: _from_2}
 """By old format number: the upgrade of a document to the next format."""
