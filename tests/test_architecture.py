@@ -65,6 +65,17 @@ def test_what_every_managed_server_needs_names_no_engine() -> None:
     assert [f"{name_of(file)}: {line.strip()}" for file, line in found] == []
 
 
+NEUTRAL = ("measurement", "analysis", "ladder", "brief/sections", "plan/duration.py", "plan/default.py", "plan/machine_share.py", "preflight.py")
+POSTGRES = r"postgres|\bpg_|pgstat|vacuum|\bwal|checkpointer|shared_buffers|sqlstate"
+
+
+def test_what_measures_and_judges_names_no_object_of_one_database() -> None:
+    found = [HOUSE / part for part in NEUTRAL]
+    files = [file for one in found for file in (one.rglob("*.py") if one.is_dir() else [one]) if file.parent.name != "meters"]
+    lines = [(file, line) for file in files for line in file.read_text().splitlines()]
+    assert [f"{name_of(file)}: {line.strip()}" for file, line in lines if re.search(POSTGRES, line.lower().replace("wall", ""))] == []
+
+
 def test_no_file_and_no_folder_has_a_name_that_says_nothing() -> None:
     assert [name_of(file) for file in MODULES if FORBIDDEN & {part.removesuffix(".py") for part in file.relative_to(HOUSE).parts}] == []
 

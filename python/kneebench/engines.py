@@ -7,9 +7,9 @@ ground floor only: the plan, which comes before the engines, asks them too.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Literal, Protocol, cast
+from typing import Literal, NamedTuple, Protocol, cast
 
 from kneebench.errors import UnknownPart
 from kneebench.records import Setting
@@ -29,6 +29,18 @@ other    an error of one transaction
 """
 WaitClass = Literal["log", "data_read", "lock", "cpu", "other"]
 """What a session waits for: a flush of the log, a read of data, another session, a core."""
+
+
+class Quantity(NamedTuple):
+    """A thing read: `over` says how the sources combine.
+
+    `event`: what a sentence says of a count above 0 where that is background work ("a checkpoint started").
+    """
+
+    unit: str
+    kind: Literal["counter", "gauge"]
+    over: Literal["sum", "mean", "max"] = "sum"
+    event: str = ""
 
 
 class Footprint(Protocol):
@@ -66,6 +78,8 @@ class EngineProperties(Protocol):
     measures_real_hardware: bool
     """False for a model: its clock is its own, and this machine's drives, cores and load do not matter."""
     footprint: Footprint
+    own_quantities: Mapping[str, Quantity]
+    """Quantities that its servers read beside those of every database, by name."""
 
     def major_version(self, settings: Sequence[Setting]) -> str:
         """The major version of a server with these settings; empty where they do not say."""

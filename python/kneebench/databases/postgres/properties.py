@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.databases.postgres import footprint as footprint
-from kneebench.engines import ErrorClass, WaitClass
+from kneebench.engines import ErrorClass, Quantity, WaitClass
 from kneebench.records import Setting
 
 label = "PostgreSQL"
 measures_real_hardware = True
+own_quantities = {
+    "tables.dead_tuples": Quantity("rows", "gauge"),
+    "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),
+}
 _UNITS_S = {"ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _ERRORS: dict[str, ErrorClass] = {
     "40001": "retry",

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.databases.simulated import footprint as footprint
-from kneebench.engines import ErrorClass, WaitClass
+from kneebench.engines import ErrorClass, Quantity, WaitClass
 from kneebench.records import Setting
 
 label = "Simulated"
 measures_real_hardware = False
+own_quantities = {
+    "tables.dead_tuples": Quantity("rows", "gauge"),
+    "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),
+}
 CHECKPOINT_EVERY = "simulated.checkpoint_every"
 NO_CHECKPOINTS_S = 300.0
 """How long a checkpoint is waited for where the model makes none."""
