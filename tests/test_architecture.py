@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import kneebench
+from kneebench.engines import engine_names
 
 HOUSE = Path(kneebench.__file__).parent
 ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "results", "brief")
@@ -63,6 +64,13 @@ def test_what_every_managed_server_needs_names_no_engine() -> None:
     lines = [(file, line) for file in files for line in file.read_text().splitlines()]
     found = [(file, line) for file, line in lines if re.search(engines, line, re.IGNORECASE)]
     assert [f"{name_of(file)}: {line.strip()}" for file, line in found] == []
+
+
+def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
+    folders = [HOUSE / "databases" / name for name in engine_names()]
+    files = [folder / f"{module}.py" for folder in folders for module in ("properties", "footprint")]
+    wrong = [f"{name_of(file)} imports {part}" for file in files for part, _ in imports(file) if part not in (*GROUND, "databases")]
+    assert wrong == []
 
 
 NEUTRAL = ("measurement", "analysis", "ladder", "brief/sections", "plan/duration.py", "plan/default.py", "plan/machine_share.py", "preflight.py")
