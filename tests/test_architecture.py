@@ -73,6 +73,13 @@ def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
     assert wrong == []
 
 
+def test_the_table_of_an_engine_needs_no_whole_plan() -> None:
+    """Else the plan, which finds the tables, and a table would wait for each other."""
+    tables = {name: (HOUSE / "databases" / name / "table.py").read_text() for name in engine_names()}
+    imported = {name: set(re.findall(r"from kneebench\.(plan[\w.]*) import", text)) for name, text in tables.items()}
+    assert {name for name, found in imported.items() if found - {"plan.database", "plan.values"}} == set()
+
+
 NEUTRAL = ("measurement", "analysis", "ladder", "brief/sections", "plan/duration.py", "plan/default.py", "plan/machine_share.py", "preflight.py")
 POSTGRES = r"postgres|\bpg_|pgstat|vacuum|\bwal|checkpointer|shared_buffers|sqlstate"
 

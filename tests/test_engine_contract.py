@@ -159,7 +159,7 @@ def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def put_on_the_shelf(folder: Path, patch: pytest.MonkeyPatch) -> None:
     """A folder `toy` beside the other engines': nothing else in kneebench knows it."""
     (folder / "toy").mkdir(parents=True)
-    for module in ("__init__", "engine", "properties"):
+    for module in ("__init__", "engine", "properties", "table"):
         (folder / "toy" / f"{module}.py").write_text("from tests.toy_engine import *\n")
     patch.setattr(kneebench.databases, "__path__", [*kneebench.databases.__path__, str(folder)])
 

@@ -15,6 +15,7 @@ from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.engines import ErrorClass, Quantity, WaitClass
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
+from kneebench.plan.database import Database as TABLE  # noqa: F401
 from kneebench.records import TRANSACTIONS, Cell, Check, Counts, Event, Finding, Latency, Second, Setting, Tally, Tick, TransactionTally, Watch, Whereabouts
 
 # --- its properties ---------------------------------------------------------------------------------

@@ -1,21 +1,24 @@
-"""The plan's table of the database: the engine, and how its servers are provided."""
+"""The plan's table of the database: what the tables of all engines have in common.
+
+An engine's own table is in its folder (`databases/<engine>/table.py`) and adds keys and rules.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from kneebench.plan.allowed_settings import fault
-from kneebench.plan.values import Cores, Directory, Name, Number, Part, Shell, Switch, Text, Whole, check_url, wrong
+from kneebench.plan.storage import Storage
+from kneebench.plan.values import Cores, Name, Number, Part, Switch, Text, Whole, wrong
 
 
 class Database(Part):
-    """Database engine and how it is provided: the embedded server, your own build (`bin_dir`), or an external server (`url`)."""
+    """Database engine and how it is provided."""
 
     engine: Annotated[Name, Field(description="Database engine: postgres or simulated")] = "postgres"
-    bin_dir: Annotated[Directory | None, Field(description="Binary directory of your build; without it and url, the embedded PostgreSQL 18 runs")] = None
     url: Annotated[
         Text, Field(description="External server, postgresql://user@host/database?sslmode=verify-full; the password comes from PGPASSWORD or a passfile")
     ] = ""
@@ -27,26 +30,50 @@ class Database(Part):
             "copy and clone (reflink; the run includes its copy-on-write) need a managed server, the others a url"
         ),
     ] = "auto"
-    restore_command: Annotated[
-        Shell, Field(description='Shell command that restores the database, with restore = "command". Its secrets belong in the environment or in a file')
-    ] = ""
-    schema_from: Annotated[
-        Literal["kneebench", "hammerdb"],
-        Field(description='Origin of the schema. hammerdb: the TPROC-C schema found at url; restore = "template" measures a copy, "none" changes it'),
-    ] = "kneebench"
     cores: Annotated[Cores, Field(description="Cores that the server is pinned to; empty: all")] = ()
-    base_image_path: Annotated[Directory, Field(description="Directory for the base image (the loaded database), kept for the next run")] = Path(
-        ".kneebench/images"
-    )
 
-    @model_validator(mode="after")
-    def _way_is_clear(self) -> Self:
-        if self.url:
-            check_url(self.url)
-        if self.url and self.bin_dir:
-            raise wrong("bin_dir", sentence="either bin_dir for a managed server, or the url of an external server")
-        if (self.restore == "command") != bool(self.restore_command):
-            raise wrong("restore_command", sentence='restore = "command" and restore_command, both or neither')
-        if unfit := fault(self.settings):
-            raise wrong("settings", unfit[0], sentence=unfit[1])
-        return self
+    def check(self, storages: Mapping[str, Storage]) -> None:
+        """Raise the rule's error where the storages do not fit the engine; `key` counts from the plan."""
+
+    def restored_by(self, urls: Mapping[str, str]) -> str:
+        """How a climb gets its database, "auto" resolved; `urls` by storage."""
+        return "copy" if self.restore == "auto" else self.restore
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The directories that the table names."""
+        return ()
+
+    @property
+    def commands(self) -> dict[tuple[str, ...], str]:
+        """The values that may be commands, by key within the table."""
+        return {("settings", name): str(value) for name, value in self.settings.items()}
+
+
+class ServerDatabase(Database):
+    """A database with servers, which kneebench starts (managed) or reaches by URL."""
+
+    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores")
+    """Keys that only a managed server uses."""
+
+    def check(self, storages: Mapping[str, Storage]) -> None:
+        """Every storage has a path, or every one has a URL; the keys are those of such servers."""
+        bare = [name for name, one in storages.items() if not (one.url or self.url)]
+        for name in bare:
+            if not storages[name].path:
+                sentence = "a path for the database's files, or the url of a server on that storage"
+                raise wrong("storages", name, sentence=sentence)
+        if len(bare) == len(storages):
+            self.check_managed()
+            return
+        if bare:
+            raise wrong("storages", bare[0], sentence="a url for every storage, or for none")
+        if given := next((name for name in self.managed_only if getattr(self, name)), ""):
+            sentence = "no value together with a url: only a managed server uses it"
+            raise wrong("database", given, sentence=sentence)
+
+    def check_managed(self) -> None:
+        """Raise the rule's error where the table does not fit a managed server."""
+        if self.restored_by({}) not in ("copy", "clone"):
+            sentence = f'"copy" or "clone": "{self.restore}" needs a url'
+            raise wrong("database", "restore", sentence=sentence)

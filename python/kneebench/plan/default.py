@@ -15,8 +15,9 @@ import psutil
 
 from kneebench.engines import Footprint, engine_properties
 from kneebench.errors import PlanError
+from kneebench.plan.engine_table import DEFAULT
 from kneebench.plan.machine_share import MEMORY_SHARE, log_space_bytes
-from kneebench.plan.plan import Database, Ladder, Plan, Storage, Workload
+from kneebench.plan.plan import Ladder, Plan, Storage, Workload
 from kneebench.records import Host
 from kneebench.units import size
 from kneebench.visible import visible
@@ -104,7 +105,7 @@ def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
 
 
 def _footprint() -> Footprint:
-    return engine_properties(Database().engine).footprint
+    return engine_properties(DEFAULT).footprint
 
 
 def _why(cores: int, memory_bytes: int, free: Free) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.engines import WaitClass, engine_properties
+from kneebench.plan.engine_table import DEFAULT, table_of
 from kneebench.plan.explanation import RENAMED
 from kneebench.records import Order
 from kneebench.workload.load_generator import STREAM_NAMES
@@ -88,11 +89,22 @@ def _classified(quantities: Document) -> Document:
     return {name: value for name, value in quantities.items() if name != "waits.sessions"} | waits
 
 
+def _of_its_engine(plan: Document) -> Document:
+    """The plan without keys that format 2 kept for every engine and that this one does not have."""
+    database = plan.get("database")
+    if not isinstance(database, dict):
+        return plan
+    known = table_of(database.get("engine", DEFAULT)).model_fields
+    return {**plan, "database": {name: value for name, value in database.items() if name in known}}
+
+
 def _from_2(document: Document) -> Document:
-    rung = document.get("rung")
-    if not isinstance(rung, dict):
-        return document
-    return {**document, "rung": {**rung, "quantities": _classified(rung.get("quantities", {}))}}
+    changed = dict(document)
+    if isinstance(rung := document.get("rung"), dict):
+        changed["rung"] = {**rung, "quantities": _classified(rung.get("quantities", {}))}
+    if isinstance(plan := document.get("plan"), dict):
+        changed["plan"] = _of_its_engine(plan)
+    return changed
 
 
 UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1, 2: _from_2}

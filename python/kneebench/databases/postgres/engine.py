@@ -52,6 +52,7 @@ from kneebench.databases.postgres.server_settings import (
     rules,
     setting_bytes,
 )
+from kneebench.databases.postgres.table import postgres_table
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.drives import existing, mount_of
 from kneebench.lab.journal import Journal
@@ -80,11 +81,12 @@ class OwnPostgres:
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
         self.plan, self.journal = plan, journal
+        self.table = postgres_table(plan.database)
 
     @cached_property
     def build(self) -> Build:
         """The binaries."""
-        return find_build(self.plan.database.bin_dir)
+        return find_build(self.table.bin_dir)
 
     @cached_property
     def account(self) -> Account | None:
@@ -104,7 +106,7 @@ class OwnPostgres:
         return images.Recipe(self.build.version, initdb_options(self.plan, self.build), self.plan.workload, self.plan.seed)
 
     def _cores(self) -> Sequence[int]:
-        return self.plan.database.cores or sorted(os.sched_getaffinity(0))
+        return self.table.cores or sorted(os.sched_getaffinity(0))
 
     def _space_requirements(self, storage: Storage) -> list[SpaceRequirement]:
         return space_requirements(storage, self.plan.workload.warehouses, setting_bytes(self.settings["max_wal_size"]))
@@ -112,7 +114,7 @@ class OwnPostgres:
     @contextlib.contextmanager
     def _launch(self) -> Iterator[Launch]:
         with runtime_directory(self.journal, self.account) as runtime:
-            yield Launch(self.build, self.account, runtime, self.plan.database.cores)
+            yield Launch(self.build, self.account, runtime, self.table.cores)
 
     def findings(self) -> Sequence[Finding]:
         """What is there and what is missing; starts no server, leaves nothing behind."""
@@ -166,13 +168,13 @@ class OwnPostgres:
 
     def _image_requirement(self) -> list[SpaceRequirement]:
         """Where the image will be written and how much; nothing where it is kept already."""
-        folder = self.plan.database.base_image_path.absolute()
+        folder = self.table.base_image_path.absolute()
         if images.find(folder, self.recipe):
             return []
         return [SpaceRequirement(existing(folder), "base image", image_bytes(self.plan.workload.warehouses))]
 
     def _cores_missing(self) -> Iterator[Finding]:
-        missing = sorted(set(self.plan.database.cores) - os.sched_getaffinity(0))
+        missing = sorted(set(self.table.cores) - os.sched_getaffinity(0))
         if missing:
             yield Finding(
                 level="error",
@@ -180,19 +182,19 @@ class OwnPostgres:
                 seen=f"not available to this process: core {', '.join(map(str, missing))}",
                 do="use cores of this machine",
             )
-        elif self.plan.database.cores and not shutil.which("taskset"):
+        elif self.table.cores and not shutil.which("taskset"):
             yield Finding(level="error", subject="database.cores", seen="taskset (util-linux) is missing", do="install it, or remove database.cores")
 
     def _cloning(self) -> Iterator[Finding]:
         """A clone shares blocks with the image, so both must lie on one file system that can."""
-        for name, storage in self.plan.storages.items() if self.plan.database.restore == "clone" else ():
-            image, there = mount_of(self.plan.database.base_image_path), mount_of(storage.path or Path())
+        for name, storage in self.plan.storages.items() if self.table.restore == "clone" else ():
+            image, there = mount_of(self.table.base_image_path), mount_of(storage.path or Path())
             if image.source != there.source or there.type not in REFLINKING:
                 seen = f"the base image is on {image.source} ({image.type}), the storage on {there.source} ({there.type})"
                 yield Finding(level="error", subject=f"clone to {name!r}", seen=seen, do='put both on one XFS or btrfs, or set restore = "copy"')
 
     def _image_finding(self) -> Finding:
-        folder = self.plan.database.base_image_path.absolute()
+        folder = self.table.base_image_path.absolute()
         if image := images.find(folder, self.recipe):
             return Finding(level="ok", subject="base image", seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused")
         [requirement] = self._image_requirement()
@@ -216,7 +218,7 @@ class OwnPostgres:
             )
         with self._launch() as launch:
             check_settings(launch, self.settings)
-            self._image = images.prepare(self.plan.database.base_image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
+            self._image = images.prepare(self.table.base_image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
         return dict(self._image.facts)
 
     @contextlib.contextmanager
@@ -247,7 +249,7 @@ class OwnPostgres:
 
         try:
             files, log = make(storage.path or Path(), "data"), make(storage.log_path, "log") if storage.log_path else None
-            how: Literal["copy", "clone"] = "clone" if self.plan.database.restore == "clone" else "copy"
+            how: Literal["copy", "clone"] = "clone" if self.table.restore == "clone" else "copy"
             data = restore(self._image, files, log, how, self.settings, self.account, watch, doing)
         except OSError as error:
             raise PlanError(doing, seen=str(error), do="check the permissions, the free space and the health of the storage") from error
@@ -256,7 +258,7 @@ class OwnPostgres:
     def _server(self, storage: Storage, process: RunningServer, restore_s: float) -> PostgresServer:
         address = process.address.model_copy(update={"database": DATABASE})
         notes = []
-        if self.plan.database.restore == "clone":
+        if self.table.restore == "clone":
             notes.append("restored by reflink: the first write to each block includes its copy-on-write")
         here = Process(process.family, process.crash_report, tuple(self._cores()), storage.paths)
         return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)

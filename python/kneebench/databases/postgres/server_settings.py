@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import psycopg
 
 from kneebench._core import SESSION_SETTINGS
+from kneebench.databases.postgres.allowed_settings import PLACES, SIZE
 from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.footprint import GIB, MIB, cache_bytes, checkpoint_timeout_s, log_bytes
 from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 from kneebench.plan import Plan
-from kneebench.plan.allowed_settings import PLACES, SIZE
 from kneebench.records import Setting
 
 INITDB = frozenset(["data_checksums", "wal_segment_size"])
