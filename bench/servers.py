@@ -12,6 +12,7 @@ from typing import NamedTuple
 import psutil
 
 from bench.ratio import Size
+from kneebench.databases.managed.ownership import home
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import Build, find_build
@@ -19,7 +20,6 @@ from kneebench.databases.postgres.cluster import DATABASE, configure
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.launcher import Launch, RunningServer, make_cluster, running_server
 from kneebench.databases.postgres.loading import load
-from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.databases.postgres.server_settings import LISTENING, loading

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from loaded import Servers
 
-SLOWEST = ("campaign_postgres", "kills", "stopping", "bench", "frozen", "postgres_engine", "cli", "hung_server", "loading", "postgres_url")
+SLOWEST = ("campaign_postgres", "kills", "engine_contract", "stopping", "bench", "frozen", "postgres_engine", "cli", "hung_server", "loading", "postgres_url")
 """Test files that take longest, in that order: of several processes none begins with one of them when the others are done."""
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has jobs in the background ignore it

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
+from kneebench.databases.managed.ownership import home
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.launcher import Launch, make_cluster
-from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory, socket_folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

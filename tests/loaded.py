@@ -11,13 +11,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from kneebench.databases.managed.ownership import home
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect, parameters
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import configure
 from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import load
-from kneebench.databases.postgres.ownership import home
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal

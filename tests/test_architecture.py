@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import kneebench
+from kneebench.shelf import ENGINES
 
 HOUSE = Path(kneebench.__file__).parent
 ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "results", "brief")
-GROUND = ("units", "errors", "directories", "shelf", "records", "secrets", "visible", "_core", "analysis")
+GROUND = ("units", "errors", "directories", "shelf", "records", "secrets", "visible", "engines", "_core", "analysis")
 ABOVE = ("catalogue", "preflight", "campaign", "screen", "exit_handling", "commands", "cli", "docs_generator", "__main__", "__init__")
 """What is above the rooms, in its order: each may import the rooms, and what is before it."""
 FORBIDDEN = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
@@ -67,6 +68,39 @@ def test_every_module_and_package_has_its_place_in_the_house() -> None:
 def test_what_is_above_the_rooms_imports_only_what_is_before_it(part: str) -> None:
     before = {*GROUND, *ROOMS, *ABOVE[: ABOVE.index(part) + 1]}
     assert [f"{name_of(file)} imports {other}" for file in files_of(part) for other, _ in imports(file) if other not in before] == []
+
+
+def test_what_every_managed_server_needs_names_no_engine() -> None:
+    engines = "postgres|pg_|wal|simulated"
+    files = (HOUSE / "databases" / "managed").rglob("*.py")
+    lines = [(file, line) for file in files for line in file.read_text().splitlines()]
+    found = [(file, line) for file, line in lines if re.search(engines, line, re.IGNORECASE)]
+    assert [f"{name_of(file)}: {line.strip()}" for file, line in found] == []
+
+
+def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
+    folders = [HOUSE / "databases" / name for name in ENGINES.names()]
+    files = [folder / f"{module}.py" for folder in folders for module in ("properties", "footprint")]
+    wrong = [f"{name_of(file)} imports {part}" for file in files for part, _ in imports(file) if part not in (*GROUND, "databases")]
+    assert wrong == []
+
+
+def test_the_table_of_an_engine_needs_no_whole_plan() -> None:
+    """Else the plan, which finds the tables, and a table would wait for each other."""
+    tables = {name: (HOUSE / "databases" / name / "table.py").read_text() for name in ENGINES.names()}
+    imported = {name: set(re.findall(r"from kneebench\.(plan[\w.]*) import", text)) for name, text in tables.items()}
+    assert {name for name, found in imported.items() if found - {"plan.database", "plan.values"}} == set()
+
+
+NEUTRAL = ("measurement", "analysis", "ladder", "brief/sections", "plan/duration.py", "plan/default.py", "plan/machine_share.py", "preflight.py")
+POSTGRES = r"postgres|\bpg_|pgstat|vacuum|\bwal|checkpointer|shared_buffers|sqlstate"
+
+
+def test_what_measures_and_judges_names_no_object_of_one_database() -> None:
+    found = [HOUSE / part for part in NEUTRAL]
+    files = [file for one in found for file in (one.rglob("*.py") if one.is_dir() else [one]) if file.parent.name != "meters"]
+    lines = [(file, line) for file in files for line in file.read_text().splitlines()]
+    assert [f"{name_of(file)}: {line.strip()}" for file, line in lines if re.search(POSTGRES, line.lower().replace("wall", ""))] == []
 
 
 def test_no_file_and_no_folder_has_a_name_that_says_nothing() -> None:

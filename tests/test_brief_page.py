@@ -226,7 +226,7 @@ def test_one_run_of_each_knee_claims_no_difference_and_draws_no_whisker(results:
 def test_few_warehouses_and_quick_windows_are_caveats(results: Results) -> None:
     crowded, quick = section(Brief(results), "cautions").sentences
     assert crowded == "Only 2.3 warehouses per user at the knee (all storages). Below 4 per user, row contention masks storage differences."
-    assert "burst of full-page images after them. It cannot show whether vacuum keeps up" in quick
+    assert "burst of full-page images after them. It cannot show whether the removal of old rows keeps up" in quick
 
 
 def test_clones_and_memory_backed_storage_are_caveats(results: Results) -> None:

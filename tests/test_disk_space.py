@@ -12,8 +12,9 @@ import psutil
 import pytest
 
 from kneebench.commands.plan_selection import selected_plan
-from kneebench.databases.postgres import disk_space
+from kneebench.databases.managed import disk_space
 from kneebench.databases.postgres.engine import OwnPostgres
+from kneebench.databases.postgres.footprint import GIB, MIB, climb_bytes, image_bytes
 from kneebench.databases.postgres.image import find
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
@@ -21,7 +22,6 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan import default as default_plans
 from kneebench.plan.default import MEMORY, default_plan, is_default, sized_plan
-from kneebench.plan.footprint import GIB, MIB, climb_bytes, image_bytes
 from kneebench.records import Finding, Host
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.store import Store

@@ -76,6 +76,13 @@ BAD = {
     "the old latency_share": (DISK + "ladder.latency_share = 0.5", 2, "ladder.latency_share", "^renamed to fixed_rate_share$"),
     "a core below none": (DISK + "database.cores = [-1]", 2, "database.cores", "from 0 below 8192"),
     "simulated cores beyond all": (SIMULATED + "cores = 9223372036854775807", 2, "storages.a.simulated.cores", "from 1 to 4096"),
+    "simulated key of another engine": (
+        'database.engine = "simulated"\ndatabase.bin_dir = "x"\nstorages.a.simulated.cores = 1',
+        2,
+        "database.bin_dir",
+        "one of: engine, url, settings, restore, cores",
+    ),
+    "simulated server": (SIMULATED + "cores = 1\ndatabase.cores = [1]", 3, "database.cores", "a simulated database has no server"),
     "simulated 2^63": (SIMULATED + "warm_after = 9223372036854775808", 2, "storages.a.simulated.warm_after", "at most 64 bits"),
     "simulated infinity": (SIMULATED + "reads_per_transaction = inf", 2, "storages.a.simulated.reads_per_transaction", "from 0 to 10000"),
     "a copy by url": ('database.url = "postgresql:///x"\ndatabase.restore = "copy"', 2, "database.restore", '"template", "command" or "none"'),

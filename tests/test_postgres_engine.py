@@ -21,8 +21,8 @@ import pytest
 
 from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.databases.engine import Engine
+from kneebench.databases.managed.account import Account
 from kneebench.databases.postgres import image as images
-from kneebench.databases.postgres.account import Account
 from kneebench.databases.postgres.address import connect, explained
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import configure

@@ -13,10 +13,11 @@ from typing import Literal
 
 import pytest
 
+from kneebench.databases.managed.copying import drop_caches, duplicate
+from kneebench.databases.managed.ownership import hand_over
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.cluster import move_log
-from kneebench.databases.postgres.copying import drop_caches, duplicate
-from kneebench.databases.postgres.ownership import hand_over
+from kneebench.databases.postgres.restoring import LEFT_BEHIND
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 from kneebench.lab.removal import MARKER
@@ -40,7 +41,7 @@ def image(tmp_path: Path) -> Path:
         (image / "base" / "5" / str(number)).write_bytes(os.urandom(8192))
     (image / "base" / "5" / "empty").touch()
     (image / "pg_wal" / "000000010000000000000001").write_bytes(os.urandom(65_536))
-    for name in (MARKER, "postmaster.pid", "postmaster.opts"):
+    for name in (MARKER, *LEFT_BEHIND):
         (image / name).write_text("1")
     (image / "PG_VERSION").write_text("18\n")
     (image / "PG_VERSION").chmod(0o600)
@@ -51,7 +52,7 @@ def image(tmp_path: Path) -> Path:
 def duplicated(source: Path, target: Path, how: Literal["copy", "clone"] = "copy", watch: Watch = unwatched) -> int:
     target.mkdir(mode=0o700)
     with Folder.at(source) as given, Folder.at(target) as made:
-        return duplicate(given, made, how, watch)
+        return duplicate(given, made, how, watch, left_behind=LEFT_BEHIND)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -67,7 +68,7 @@ def cached_bytes(folder: Path) -> int:
 def test_a_copy_has_every_byte_and_mode_and_nothing_that_a_server_left(image: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     copied = duplicated(image, target)
-    expected = {name: data for name, data in files(image).items() if name not in (MARKER, "postmaster.pid", "postmaster.opts")}
+    expected = {name: data for name, data in files(image).items() if name not in (MARKER, *LEFT_BEHIND)}
     assert files(target) == expected
     assert copied == sum(map(len, expected.values()))
     assert stat.S_IMODE((target / "PG_VERSION").stat().st_mode) == 0o600

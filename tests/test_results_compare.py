@@ -88,7 +88,9 @@ def test_machines_and_kneebenches_that_differ_are_told_and_equal_ones_are_not() 
 
 def test_servers_of_different_major_versions_are_not_compared() -> None:
     one = load(make.HERE / make.NAME)
-    first, second, third = (renamed(one, version, settings=server(version)) for version in ("17.6", "17.7 (Debian)", "18.1"))
+    plan = {**one.campaign.plan, "database": {"engine": "postgres"}}
+    versions = ("17.6", "17.7 (Debian)", "18.1")
+    first, second, third = (renamed(one, v, plan=plan, settings=server(v)) for v in versions)
     comparable(first, second)
     with pytest.raises(PlanError, match="the server is version 17 in the first and 18 in the second"):
         comparable(first, third)

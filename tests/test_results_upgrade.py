@@ -12,6 +12,7 @@ from recorded import make
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import series
+from kneebench.results.upgrades import UPGRADES
 
 
 @pytest.fixture
@@ -39,6 +40,16 @@ def test_a_folder_of_format_1_that_is_opened_for_writing_gets_the_current_file_n
         assert store.rung(order) == before.climbs[0].rungs[0]
     assert {file.name for file in (old / "rungs").iterdir()} == {file.name for file in (make.HERE / make.NAME / "rungs").iterdir()}
     assert load(old).climbs == before.climbs
+
+
+def test_the_waits_of_format_2_get_the_classes_of_their_engines() -> None:
+    sources = {"IO:WalSync": 2.0, "LWLock:WALWrite": 1.0, "IO:DataFileRead": 4.0, "Lock:tuple": 3.0, "CPU": 5.0, "running": 1.0, "Client:ClientRead": 7.0}
+    whole = {"unit": "sessions", "value": 23.0, "high": 30.0, "sources": sources}
+    rung = {"quantities": {"cores.busy": {}, "waits.sessions": whole}}
+    quantities = UPGRADES[2]({"format": 2, "rung": rung})["rung"]["quantities"]
+    values = {name: found["value"] for name, found in quantities.items() if name.startswith("waits.")}
+    assert values == {"waits.log": 3, "waits.data_read": 4, "waits.lock": 3, "waits.cpu": 6, "waits.other": 7}
+    assert "cores.busy" in quantities and "waits.sessions" not in quantities
 
 
 def test_a_folder_whose_files_were_only_partly_renamed_is_still_read(old: Path) -> None:

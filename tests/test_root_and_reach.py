@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.databases.postgres.account import Account, may_replace, server_account
+from kneebench.databases.managed.account import Account, may_replace
+from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.builds import find_build
 from kneebench.errors import Refused
 from kneebench.lab.folder import Folder

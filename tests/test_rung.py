@@ -9,13 +9,13 @@ import pytest
 from formula import Formula, FormulaLoad
 
 from kneebench._core import GeneratorSpec
+from kneebench.databases.postgres.footprint import GIB
 from kneebench.databases.postgres.server_settings import Machine, rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.delay import notes
 from kneebench.measurement.rung import MeasuredRung, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
-from kneebench.plan.footprint import GIB
 from kneebench.records import Event, Order, Phase, Watch
 from kneebench.workload import generator_spec
 

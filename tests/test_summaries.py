@@ -47,8 +47,8 @@ def test_sources_combine_as_their_quantity_says() -> None:
 
 
 def test_a_gauge_is_the_mean_of_its_looks_and_absent_means_zero() -> None:
-    waits = RawSeries("waits", [0.0, 1.0, 2.0], [{}, {"waits.sessions|IO:WalSync": 4.0}, {}])
-    assert summaries(window([waits], 0, 2))["waits.sessions"].value == 2
+    waits = RawSeries("waits", [0.0, 1.0, 2.0], [{}, {"waits.log|IO:WalSync": 4.0}, {}])
+    assert summaries(window([waits], 0, 2))["waits.log"].value == 2
     assert [s.value for s in series([1.0, 2.0], by_second([waits], 0, 2))] == [(4.0, 0.0)]
 
 

@@ -16,7 +16,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.preparation import Lab
 from kneebench.measurement.present_load import PresentLoad, present_load
 from kneebench.plan import Plan, reader
-from kneebench.plan.duration import WAREHOUSE_BYTES, expected, rungs
+from kneebench.plan.duration import expected, rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host
@@ -27,14 +27,14 @@ _CORES_SHOWN = 16
 
 def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Finding, ...]:
     """All findings on a plan before it runs; changes nothing. The engine's findings come first."""
-    machine = host()
+    machine, real = host(), plan.engine.measures_real_hardware
     return (
         *engine.findings(),
         *_parts(plan),
         *_cores(plan, machine),
-        *([] if plan.simulated else [*_data(plan, machine), *_drives(plan)]),
+        *([*_data(plan, machine), *_drives(plan)] if real else []),
         *_users(plan, machine),
-        *([] if plan.simulated else _others(journal)),
+        *(_others(journal) if real else []),
         *_left(journal),
         _duration(plan, machine),
     )
@@ -101,10 +101,11 @@ def _allowed_cores() -> set[int]:
 
 
 def _data(plan: Plan, machine: Host) -> Iterator[Finding]:
-    data_bytes = plan.workload.warehouses * WAREHOUSE_BYTES
+    warehouse_bytes = plan.engine.footprint.WAREHOUSE_BYTES
+    data_bytes = plan.workload.warehouses * warehouse_bytes
     seen = f"{plan.workload.warehouses} warehouses, about {units.size(data_bytes)}, in {units.size(machine.memory_bytes)} of memory"
     if data_bytes < machine.memory_bytes and not plan.database.url:
-        do = f"to test reads, exceed RAM: at least {machine.memory_bytes // WAREHOUSE_BYTES + 1} warehouses here"
+        do = f"to test reads, exceed RAM: at least {machine.memory_bytes // warehouse_bytes + 1} warehouses here"
         yield Finding(level="note", subject="data", seen=f"{seen}: the drive will see writes and hardly any reads", do=do)
     else:
         yield Finding(level="ok", subject="data", seen=seen)
@@ -161,7 +162,7 @@ def _left(journal: Journal) -> Iterator[Finding]:
 
 def _duration(plan: Plan, machine: Host) -> Finding:
     parts = expected(plan, machine)
-    if plan.simulated:
+    if not plan.engine.measures_real_hardware:
         return Finding(level="ok", subject="duration", seen="a few seconds: the clock is simulated", takes_s=parts.total_s)
     breakdown = f"loading {units.rough_time(parts.load_s)} (once), climbs {units.rough_time(parts.climbs_s)}, final runs {units.rough_time(parts.final_runs_s)}"
     return Finding(level="ok", subject="duration", seen=f"about {units.rough_time(parts.total_s)}: {breakdown}", takes_s=parts.total_s)

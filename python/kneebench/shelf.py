@@ -15,11 +15,11 @@ from kneebench.errors import UnknownPart
 
 
 class Shelf(NamedTuple):
-    """The package of one kind of component. `protocol` is the module in it that says what a component is, and is none itself."""
+    """The package of one kind of component. `shared` are modules in it that are none: the protocol that all fulfil, and what several use."""
 
     kind: str
     package: str
-    protocol: str = ""
+    shared: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
         """The names of all components, sorted.
@@ -27,7 +27,7 @@ class Shelf(NamedTuple):
         >>> ENGINES.names()
         ['postgres', 'simulated']
         """
-        return [name for name in _modules(self.package) if name != self.protocol]
+        return [name for name in _modules(self.package) if name not in self.shared]
 
     def module(self, name: str) -> ModuleType:
         """The module of a component; raises UnknownPart with the names there are."""
@@ -41,8 +41,8 @@ def _modules(package: str) -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(import_module(package).__path__))
 
 
-ENGINES = Shelf("engine", "kneebench.databases", "engine")
-METERS = Shelf("meter", "kneebench.measurement.meters", "meter")
+ENGINES = Shelf("engine", "kneebench.databases", ("engine", "managed"))
+METERS = Shelf("meter", "kneebench.measurement.meters", ("meter",))
 STOPS = Shelf("stop", "kneebench.ladder.stops")
 SECTIONS = Shelf("section", "kneebench.brief.sections")
-CHANGES = Shelf("change", "kneebench.lab.changes", "change")
+CHANGES = Shelf("change", "kneebench.lab.changes", ("change",))

@@ -108,7 +108,7 @@ def _one_core(rungs: Sequence[Rung], limits: Limits) -> Evidence:
 
 def _log(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     """A write takes longer than the plan's limit, or more than half of the users' time spent in waits for the log."""
-    latency, waits = metered(rungs, "log.write_latency"), _waiting(rungs, "wal")
+    latency, waits = metered(rungs, "log.write_latency"), _waiting(rungs, "waits.log")
     if latency is None and waits is None:
         return Evidence("log", None, "log write time and log waits were not measured")
     parts = [f"a log write took {time(latency.value)} (mean of the window, limit {time(limits.log_write_s)})"] if latency is not None else []
@@ -119,7 +119,7 @@ def _log(rungs: Sequence[Rung], limits: Limits) -> Evidence:
 
 def _reads(rungs: Sequence[Rung], limits: Limits) -> Evidence:
     """The share of the users' time in reads. The drive's own curve at that queue depth, the better rule, has to be measured first."""
-    waits, reads, await_s = _waiting(rungs, "datafileread"), _value(rungs, "device.reads_per_transaction"), _value(rungs, "device.read_await")
+    waits, reads, await_s = _waiting(rungs, "waits.data_read"), _value(rungs, "device.reads_per_transaction"), _value(rungs, "device.read_await")
     share = waits
     if share is None and reads is not None and await_s is not None:
         share = min(1.0, reads * await_s / _latency_s(rungs)) if _latency_s(rungs) else None
@@ -133,7 +133,7 @@ def _reads(rungs: Sequence[Rung], limits: Limits) -> Evidence:
 
 
 def _locks(rungs: Sequence[Rung], limits: Limits) -> Evidence:
-    waits = _waiting(rungs, "lock:", start=True)
+    waits = _waiting(rungs, "waits.lock")
     finding = (
         f"users spent {_share(waits)} of their time waiting for locks (limit {_share(LOCK_WAIT_SHARE)})" if waits is not None else "waits were not measured"
     )
@@ -156,12 +156,12 @@ def _sources(rungs: Sequence[Rung], quantity: str) -> dict[str, float]:
     return {name: fmean(sources.get(name, 0.0) for sources in found) for name in names}
 
 
-def _waiting(rungs: Sequence[Rung], event: str, *, start: bool = False) -> float | None:
-    """The share of the users found in such a wait ("LWLock:WALWrite"); None where waits were not measured, or hold no event by name."""
-    sources = _sources(rungs, "waits.sessions")
-    if not any(":" in name or name == "running" for name in sources):
+def _waiting(rungs: Sequence[Rung], quantity: str) -> float | None:
+    """The share of the users found in waits of a class; None where no waits were measured."""
+    measured = [r for r in rungs if any(name.startswith("waits.") for name in r.quantities)]
+    if not measured:
         return None
-    seen = sum(n for name, n in sources.items() if (name.lower().startswith(event) if start else event in name.lower()))
+    seen = fmean(found.value if (found := r.quantities.get(quantity)) else 0.0 for r in measured)
     return min(1.0, seen / fmean(r.users for r in rungs))
 
 

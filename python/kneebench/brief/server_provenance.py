@@ -14,7 +14,7 @@ HERE = frozenset(["localhost", "127.0.0.1", "::1"])
 
 def kind(plan: Plan) -> Kind:
     """Kind of server: managed ("own"), external ("url") or a model."""
-    if plan.simulated:
+    if not plan.engine.measures_real_hardware:
         return "simulated"
     return "url" if any(plan.urls.values()) else "own"
 

@@ -79,7 +79,7 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
 
     selected, journal = selected_plan(plan, CAMPAIGNS), Journal()
     found = preflight_checks(selected, catalogue.engine(selected, journal), journal)
-    if not selected.simulated:
+    if selected.engine.measures_real_hardware:
         found = (*found, load_now(selected))
     if as_json:
         show_json([finding.model_dump() for finding in found])

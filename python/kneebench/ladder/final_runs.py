@@ -1,6 +1,6 @@
 """Final runs: the knee of every cell measured again with repetitions, and its latency at a fixed rate.
 
-A knee is measured several times, each from its own restore, because data grows, bloats and is vacuumed in a climb. The cells
+A knee is measured several times, each from its own restore, because data grows, bloats and is cleaned up in a climb. The cells
 take turns, first there and then back (A B B A), so that what drifts with time falls on all alike. On a plateau latency is only
 users / throughput, so cells are compared on latency in an open loop at one absolute rate. That rate is a share of what the
 final runs measured, so in the first turn it is known only at the last cell; the others are restored once more for it.

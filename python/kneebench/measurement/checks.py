@@ -100,8 +100,8 @@ def rollbacks(seen: CheckInput) -> Check:
 def counted_by_the_database(tally: Tally, before: Idle, after: Idle) -> float:
     """TPM: the window's transactions a minute, in the database's own counting (committed and rolled back).
 
-    Its counts are exact from idle to idle only: within a window they lag by up to a second, as sessions report once a second at most
-    (PostgreSQL, PGSTAT_MIN_INTERVAL), which moved a window of 10 s by 7% here. So the window is the clients', scaled by what the
+    Its counts are exact from idle to idle only: within a window they lag by up to a second, as a database's sessions may report once
+    a second only, which moved a window of 10 s by 7% here. So the window is the clients', scaled by what the
     database counted for each of their transactions from idle to idle, without what the sessions' beginnings may have cost.
     """
     started = max(1, tally.whole.started)

@@ -2,20 +2,15 @@
 
 A meter reads *counters* (cumulative) and *gauges* by "quantity|source". The series keep, per second,
 a counter's rate and a gauge's value; a *ratio* is the quotient of two sums over the window, never a
-mean of quotients.
+mean of quotients. The quantities here are every database's; those of one engine are among its properties.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-
-class Quantity(NamedTuple):
-    """A thing read: `over` says how the sources combine."""
-
-    unit: str
-    kind: Literal["counter", "gauge"]
-    over: Literal["sum", "mean", "max"] = "sum"
+from kneebench.engines import Quantity, engine_properties
+from kneebench.shelf import ENGINES
 
 
 class Ratio(NamedTuple):
@@ -55,16 +50,20 @@ READ: dict[str, Quantity] = {
     "checkpoints.timed": Quantity("1/s", "counter"),
     "checkpoints.requested": Quantity("1/s", "counter"),
     "checkpoints.buffers": Quantity("blocks/s", "counter"),
-    "tables.dead_tuples": Quantity("rows", "gauge"),
     "tables.sequential_scans": Quantity("1/s", "counter"),
-    "tables.autovacuums": Quantity("1/s", "counter"),
-    "waits.sessions": Quantity("sessions", "gauge"),
+    "waits.log": Quantity("sessions", "gauge"),
+    "waits.data_read": Quantity("sessions", "gauge"),
+    "waits.lock": Quantity("sessions", "gauge"),
+    "waits.cpu": Quantity("sessions", "gauge"),
+    "waits.other": Quantity("sessions", "gauge"),
     "pressure.cpu": Quantity("share", "counter", "max"),
     "pressure.io": Quantity("share", "counter", "max"),
     "pressure.memory": Quantity("share", "counter", "max"),
     "load.transactions": Quantity("1/s", "counter"),
     "meters.read_time": Quantity("s", "gauge"),
 }
+for _engine in ENGINES.names():
+    READ.update(engine_properties(_engine).own_quantities)
 
 RATIOS: dict[str, Ratio] = {
     "log.write_latency": Ratio("s", ("log.write_time", "log.flush_time"), ("log.flushes",)),

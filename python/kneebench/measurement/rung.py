@@ -45,7 +45,7 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
     connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
-    times = schedule(order, plan.ladder, server.settings, cold=cold)
+    times = schedule(order, plan.ladder, plan.engine.checkpoint_cycle_s(server.settings), cold=cold)
     with losses_reported(server, described(order)):
         record = _recorded(order, plan, server, storage_paths, times, watch)
     rung, outside = judged(summarised(record, plan, server), record.load.held)
@@ -59,11 +59,12 @@ def _recorded(order: Order, plan: Plan, server: Server, storage_paths: Sequence[
     before = _idle(server)
     generator = server.load_generator(generator_spec(plan, order))
     _connect(generator, order, server)
-    with _kept_on(() if plan.simulated else plan.workload.load_generator_cores):
-        meters = open_meters(plan.meters, MeterContext(server, storage_paths), plan.simulated)
+    real = plan.engine.measures_real_hardware
+    with _kept_on(plan.workload.load_generator_cores if real else ()):
+        meters = open_meters(plan.meters, MeterContext(server, storage_paths), not real)
         with contextlib.closing(Sampler(meters, server.now_s)) as sampler:
             load = _under_load(generator, order, times, sampler, server, watch)
-            refuse_starved(order, load.tally)
+            refuse_starved(order, load.tally, plan.engine)
             after = _idle(server)
             sampler.sample()
     return RungRecord(order, started_at, before, load, after, sampler.raw_series, sampler.notes)

@@ -58,7 +58,7 @@ def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
         counted=Counted(**rise(record.before, record.after)._asdict()),
         quantities=quantities,
         checks=checks(evidence),
-        notes=(*_notes(evidence, record), *(() if plan.simulated else delay.notes(tally)), *server.notes),
+        notes=(*_notes(evidence, record), *(delay.notes(tally) if plan.engine.measures_real_hardware else ()), *server.notes),
         invalid=invalid(order, tally, plan.ladder.stops.errors.share),
     )
 

@@ -2,7 +2,7 @@
 
 A counter's value is its difference over the time between two samples, a gauge's the mean of the samples. Both work for a second (two samples
 running) and for the window (its first sample and its last), so that a ratio is always the quotient of two sums over the same time.
-PostgreSQL's backends report their counts once a second at most (PGSTAT_MIN_INTERVAL): what a single second says of them is rough, sums over 5 s and
+A database's sessions may report their counts once a second only: what a single second says of them is rough, sums over 5 s and
 more are good.
 """
 
@@ -14,7 +14,8 @@ from itertools import chain
 from statistics import fmean
 from typing import NamedTuple
 
-from kneebench.measurement.quantities import RATIOS, READ, Quantity, Ratio
+from kneebench.engines import Quantity
+from kneebench.measurement.quantities import RATIOS, READ, Ratio
 from kneebench.measurement.sampler import RawSeries
 from kneebench.records import Series, Summary
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
+from kneebench.engines import EngineProperties, ErrorClass
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
 from kneebench.measurement.rung_runner import described
@@ -18,12 +19,12 @@ from kneebench.records import Order, Rung, Tally
 
 JUDGED_BY_THE_STOP = ("search", "fixed_load")
 """Phases whose errors the errors stop judges: they may say where a climb ends, and are not quoted."""
-STARVED = {
-    "53": "give the server the resource that the message names (disk space, memory, connections)",
-    "57P": "see the server's log for why it was shut down or unreachable",
-    "58": "check the server's log and the drive under its files",
+STARVED: dict[ErrorClass, str] = {
+    "full": "give the server the resource that the message names (disk space, memory, connections)",
+    "stopped": "see the server's log for why it was shut down or unreachable",
+    "broken": "check the server's log and the drive under its files",
 }
-"""What to do, by the beginning of the SQLSTATE (PostgreSQL, appendix A): 53 insufficient resources, 57P operator intervention, 58 system error."""
+"""What to do about errors that end the campaign, by the class that the engine gives them."""
 
 
 def invalid(order: Order, tally: Tally, most_errors: float) -> str:
@@ -70,10 +71,9 @@ def _errors(tally: Tally, most_errors: float) -> str:
     return f"{lost:,} of {whole.started:,} transactions failed ({100 * lost / whole.started:.2g}%, limit {100 * most_errors:g}%){first}"
 
 
-def refuse_starved(order: Order, tally: Tally) -> None:
+def refuse_starved(order: Order, tally: Tally, engine: EngineProperties) -> None:
     """Raises InvalidMeasurement where the server had not what it needs, or was being shut down."""
     for error in tally.errors:
-        for beginning, do in STARVED.items():
-            if error.code.startswith(beginning):
-                seen = f"{error.count:,} transactions failed with {error.code}: {error.first}"
-                raise InvalidMeasurement(described(order), seen=seen, do=do)
+        if do := STARVED.get(engine.error_class(error.code)):
+            seen = f"{error.count:,} transactions failed with {error.code}: {error.first}"
+            raise InvalidMeasurement(described(order), seen=seen, do=do)

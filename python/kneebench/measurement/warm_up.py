@@ -15,7 +15,7 @@ from kneebench.analysis.disturbance import QUOTED
 from kneebench.analysis.steady import Settled, settled
 from kneebench.measurement.rung_runner import RungRunner
 from kneebench.plan.ladder import Ladder
-from kneebench.records import Order, Setting
+from kneebench.records import Order
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
 """Bounds of the shortest warm-up: half the window that follows, within the first two; of a cold start the window, within the second and the third, or
@@ -58,33 +58,22 @@ class Schedule(NamedTuple):
     cycle_s: float
 
 
-def schedule(order: Order, ladder: Ladder, settings: Sequence[Setting] = (), *, cold: bool = False) -> Schedule:
+def schedule(order: Order, ladder: Ladder, cycle_s: float, *, cold: bool = False) -> Schedule:
     """The times that a plan gives an order; `warm_up_s` is None where the warm-up finds its own end.
 
-    `cold`: it is the first on a restored database.
+    `cycle_s`: the longest checkpoint cycle of the server; `cold`: it is the first on a restored database.
 
-    >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s")).minimum_s
+    >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s"), 300.0).minimum_s
     3.0
     """
     quoted = order.phase in QUOTED
     stretch_s = ladder.final_window if quoted else ladder.window
     window_s = max(min(stretch_s, SHORT_S), stretch_s / 3) if order.phase == "warm_up" else stretch_s
     fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
-    cycle_s = next((_seconds(s.value) for s in settings if s.name == "checkpoint_timeout"), 300.0)
     limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
     least_s, most_s, wanted_s = (LONG_ENOUGH_S, QUOTED_COLD_S if quoted else COLD_S, stretch_s) if cold else (SHORTEST_S, LONG_ENOUGH_S, stretch_s / 2)
     minimum_s = min(limit_s, max(least_s, min(most_s, wanted_s)))
     return Schedule(window_s, stretch_s, fixed_s, minimum_s, limit_s, ladder.checkpoints if quoted else 0, cycle_s)
-
-
-def _seconds(text: str) -> float:
-    """A time setting as PostgreSQL shows it, or bare seconds.
-
-    >>> [_seconds(text) for text in ("5min", "300s", "1h", "300")]
-    [300.0, 300.0, 3600.0, 300.0]
-    """
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
-    return float(number) * {"ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}.get(text[len(number) :].strip(), 1.0)
 
 
 def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import psutil
 
+from kneebench.engines import Footprint, engine_properties
 from kneebench.errors import PlanError
-from kneebench.plan.duration import WAREHOUSE_BYTES
-from kneebench.plan.footprint import MEMORY_SHARE, QUICK_CHECKPOINT_S, climb_bytes, image_bytes, log_space_bytes, max_wal_bytes, shared_buffers_bytes
+from kneebench.plan.engine_table import DEFAULT
 from kneebench.plan.ladder import Ladder
+from kneebench.plan.machine_share import MEMORY_SHARE, log_space_bytes
 from kneebench.plan.plan import Plan, Storage, Workload
 from kneebench.records import Host
 from kneebench.units import size
@@ -93,7 +94,7 @@ def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
     >>> fitting_warehouses(2, 24 << 30, Free(21 << 30, 24 << 30, 80 << 30)), fitting_warehouses(2, 8 << 30, Free(4 << 30, 4 << 30, 80 << 30))
     (20, 7)
     """
-    wanted = min(max(20, _WAREHOUSES_PER_CORE * cores), _MOST_WAREHOUSES, memory_bytes // 4 // WAREHOUSE_BYTES)
+    wanted = min(max(20, _WAREHOUSES_PER_CORE * cores), _MOST_WAREHOUSES, memory_bytes // 4 // _footprint().WAREHOUSE_BYTES)
     for warehouses in range(wanted, _FEWEST_WAREHOUSES - 1, -1):
         if not any(_short(warehouses, cores, memory_bytes, free)):
             return warehouses
@@ -104,20 +105,27 @@ def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
     )
 
 
+def _footprint() -> Footprint:
+    return engine_properties(DEFAULT).footprint
+
+
 def _why(cores: int, memory_bytes: int, free: Free) -> str:
-    least = _FEWEST_WAREHOUSES * WAREHOUSE_BYTES
+    least = _FEWEST_WAREHOUSES * _footprint().WAREHOUSE_BYTES
     return "; ".join(_short(_FEWEST_WAREHOUSES, cores, memory_bytes, free)) or f"a quarter of the memory is {size(memory_bytes // 4)}, {size(least)} needed"
 
 
 def _short(warehouses: int, cores: int, memory_bytes: int, free: Free) -> Iterator[str]:
     """Where so many warehouses find too little room, by what `check` will ask for: data and log on both, the image beside the disk's."""
-    data, buffers = climb_bytes(warehouses), shared_buffers_bytes(memory_bytes, warehouses)
-    in_memory = min(free.tmpfs_bytes, int(memory_bytes * MEMORY_SHARE) - buffers)
-    log = max_wal_bytes(cores, log_space_bytes(min(in_memory, free.disk_bytes - image_bytes(warehouses)) - data), QUICK_CHECKPOINT_S)
+    footprint = _footprint()
+    data, cache = footprint.climb_bytes(warehouses), footprint.cache_bytes(memory_bytes, warehouses)
+    image = footprint.image_bytes(warehouses)
+    in_memory = min(free.tmpfs_bytes, int(memory_bytes * MEMORY_SHARE) - cache)
+    log_space = log_space_bytes(min(in_memory, free.disk_bytes - image) - data)
+    log = footprint.log_bytes(cores, log_space, quick=True)
     needed = {
-        "memory available": (free.memory_bytes, data + log + buffers),
+        "memory available": (free.memory_bytes, data + log + cache),
         "free in the tmpfs": (free.tmpfs_bytes, data + log),
-        "free on the disk": (free.disk_bytes, data + log + image_bytes(warehouses)),
+        "free on the disk": (free.disk_bytes, data + log + image),
     }
     for what, (there, needs) in needed.items():
         if needs > there * _TAKEN:

@@ -14,10 +14,6 @@ from kneebench.plan.ladder import Ladder
 from kneebench.plan.plan import Plan
 from kneebench.records import Host
 
-WAREHOUSE_BYTES = 117_000_000
-"""One warehouse in PostgreSQL with its keys, freshly loaded."""
-CHECKPOINT_S = 300.0
-"""PostgreSQL's default checkpoint_timeout."""
 _LOAD_S = 0.95
 """To load one warehouse on two cores."""
 _RESTORE_BYTES_PER_S = 800e6
@@ -47,14 +43,17 @@ class Expected(NamedTuple):
 def expected(plan: Plan, host: Host) -> Expected:
     """The parts of the duration: loading (once), the climbs, the final runs; right within a factor of about two."""
     count = len(plan.storages)
-    if plan.simulated:
+    if not plan.engine.measures_real_hardware:
         return Expected(0.0, 1.0 * count, 1.0 * count)
     ladder, cores = plan.ladder, len(plan.database.cores) or host.cores
     load_s = 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
-    restore_s = _START_S + (plan.workload.warehouses * WAREHOUSE_BYTES / _RESTORE_BYTES_PER_S if plan.restore in ("copy", "template") else 0.0)
+    restore_s = _START_S
+    if plan.restore in ("copy", "template"):
+        copied_bytes = plan.workload.warehouses * plan.engine.footprint.WAREHOUSE_BYTES
+        restore_s += copied_bytes / _RESTORE_BYTES_PER_S
     warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
     climb_s = min(restore_s + _warm_up_s(ladder, cold=True) + ladder.window + _RUNG_S + warmer_s, ladder.budget)
-    rung_s = _final_window_s(ladder) + _RUNG_S
+    rung_s = _final_window_s(ladder, plan.engine.checkpoint_cycle_s(())) + _RUNG_S
     knee_s, latency_s = restore_s + _warm_up_s(ladder, cold=True) + rung_s, _warm_up_s(ladder) + rung_s
     return Expected(load_s, count * climb_s, count * ladder.repeats * (knee_s + latency_s) + (count - 1) * knee_s)
 
@@ -74,5 +73,5 @@ def _warm_up_s(ladder: Ladder, cold: bool = False) -> float:
     return _OF_ITS_LIMIT * (ladder.cold_warm_up_limit if cold else ladder.warm_up_limit)
 
 
-def _final_window_s(ladder: Ladder) -> float:
-    return max(ladder.final_window, ladder.checkpoints * CHECKPOINT_S)
+def _final_window_s(ladder: Ladder, cycle_s: float) -> float:
+    return max(ladder.final_window, ladder.checkpoints * cycle_s)

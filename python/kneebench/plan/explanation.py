@@ -88,7 +88,7 @@ class Document:
 
     def _fault(self, path: Path, error: ErrorDetails) -> Fault:
         if error["type"] == "extra_forbidden":
-            known = keys_of(path[:-1])
+            known = keys_of(path[:-1], str(self.value(("database", "engine"))))
             if new := next((new for old, new in RENAMED.items() if old == path), ""):
                 return self.fault(path, f'unknown key "{path[-1]}"', f"renamed to {new}")
             return self.fault(path, f'unknown key "{path[-1]}"', f"one of: {', '.join(known)}", near(str(path[-1]), known))

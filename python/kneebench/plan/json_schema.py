@@ -41,13 +41,17 @@ def tables() -> Iterator[PlanTable]:
     yield from _tables((), plan_schema())
 
 
-def keys_of(path: Sequence[str | int]) -> list[str]:
+def keys_of(path: Sequence[str | int], engine: str = "") -> list[str]:
     """The keys that the table at this path may have; none where it is no table or its names are free.
 
-    >>> keys_of(["ladder", "stops"])
-    ['plateau', 'log_latency', 'saturation', 'errors']
+    Without an engine, or with one that does not exist, the table of the database has the keys of all.
+
+    >>> keys_of(["ladder", "stops"]), keys_of(["database"], "simulated")
+    (['plateau', 'log_latency', 'saturation', 'errors'], ['engine', 'url', 'settings', 'restore', 'cores'])
     """
-    return list(at(path).get("properties", {}))
+    tables = plan_schema()["properties"]["database"]["oneOf"] if tuple(path) == ("database",) else ()
+    own = next((one for one in tables if one["properties"]["engine"]["const"] == engine), at(path))
+    return list(own.get("properties", {}))
 
 
 def at(path: Sequence[str | int]) -> dict[str, Any]:
@@ -103,8 +107,19 @@ def quoted(text: str) -> str:
 
 def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema itself, where it is a reference (pydantic's model, or a model or nothing)."""
+    if "oneOf" in schema:
+        return _together(schema["oneOf"])
     reference = schema.get("$ref") or next((branch["$ref"] for branch in schema.get("anyOf", ()) if "$ref" in branch), None)
     return plan_schema()["$defs"][reference.rpartition("/")[2]] if reference else schema
+
+
+def _together(tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The tables of all engines as one, with the keys of each; what several have is the first one's."""
+    keys = {name: key for table in reversed(tables) for name, key in table["properties"].items()}
+    engines = [table["properties"]["engine"]["const"] for table in tables]
+    engine = {key: value for key, value in tables[0]["properties"]["engine"].items() if key != "const"}
+    ordered = {name: keys[name] for table in tables for name in table["properties"]}
+    return {**tables[0], "properties": {**ordered, "engine": {**engine, "enum": engines}}}
 
 
 def _with_time_texts(schema: Any) -> Any:

@@ -7,10 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from kneebench.engines import engine_properties
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.records import Campaign, Host, Results
 from kneebench.secrets import clean
+from kneebench.shelf import ENGINES
 from kneebench.units import size
 
 MATTERS = (
@@ -108,8 +110,12 @@ def _machine(host: Host) -> dict[str, str]:
 
 def _majors(campaign: Campaign) -> str:
     """The server's major version; more than one where storages have servers of their own."""
-    versions = _settings(campaign).get("server_version", "")
-    return ", ".join(dict.fromkeys(version.partition(".")[0].partition(" ")[0] for version in versions.split(", ") if version))
+    name = plan_document(campaign.plan).get("database", {}).get("engine", "")
+    if name not in ENGINES.names():
+        return ""
+    engine = engine_properties(name)
+    versions = {engine.major_version(settings) for settings in campaign.settings.values()}
+    return ", ".join(sorted(versions - {""}))
 
 
 def resumable(kept: PlanLike, requested: PlanLike, but: Sequence[str] = RESUME_IGNORES) -> bool:

@@ -17,7 +17,7 @@ from kneebench.results.atomic_write import write_text
 from kneebench.results.upgrades import UPGRADES, Document
 from kneebench.secrets import clean
 
-FORMAT = 2
+FORMAT = 3
 
 
 class KeptRung(Record):

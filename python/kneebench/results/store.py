@@ -75,7 +75,7 @@ class Store:
             started_at=now.isoformat(timespec="seconds"),
             plan=plan_document(plan),
             host=host,
-            simulated=plan.simulated,
+            simulated=not plan.engine.measures_real_hardware,
             command=command or shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
             notes=tuple(notes),
         )

@@ -22,9 +22,14 @@ def section(view: ViewModel) -> Section | None:
     return Section(name="cautions", title="Caveats", sentences=sentences, tone="note") if sentences else None
 
 
-BEHIND = {"a checkpoint started": CHECKPOINTS, "autovacuum finished on a table": ("tables.autovacuums",)}
-"""What a database does behind its users, and the counters that tell of it."""
 QUOTED_AT: dict[Phase, str] = {"final_run": "at the {point}", "fixed_rate": "at the fixed rate"}
+
+
+def _background(view: ViewModel) -> dict[str, tuple[str, ...]]:
+    """What a database does behind its users, and the counters that tell of it."""
+    own = view.plan.engine.own_quantities.items()
+    events = {quantity.event: (name,) for name, quantity in own if quantity.event}
+    return {"a checkpoint started": CHECKPOINTS, **events}
 
 
 def _unequal(view: ViewModel, phase: Phase, what: str, counters: tuple[str, ...]) -> str:
@@ -66,11 +71,11 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     if ladder.quick:
         yield (
             f"Quick plan: a window of {units.time(ladder.final_window)} may miss checkpoints and the burst of full-page images after them. "
-            "It cannot show whether vacuum keeps up, a drive's steady state once its cache is full, or stability over hours."
+            "It cannot show whether the removal of old rows keeps up, a drive's steady state once its cache is full, or stability over hours."
         )
     yield from filter(None, (_elsewhere(view, climb) for climb in view.climbs))
     yield from (f"{view.name(climb.cell.id)}: {found.sentence}." for climb, found in view.drifts if found.matters)
-    if unequal := list(filter(None, (_unequal(view, phase, *what) for phase in QUOTED_AT for what in BEHIND.items()))):
+    if unequal := list(filter(None, (_unequal(view, phase, *what) for phase in QUOTED_AT for what in _background(view).items()))):
         yield f"Background work was spread unevenly over the windows and affects these comparisons: {'; '.join(unequal)}."
     if view.plan.database.restore == "clone":
         yield "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also for the log."

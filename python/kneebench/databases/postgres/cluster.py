@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from kneebench.databases.postgres.account import Account
-from kneebench.databases.postgres.copying import duplicate
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.copying import duplicate
 from kneebench.databases.postgres.launcher import USER
 from kneebench.databases.postgres.server_settings import configuration
 from kneebench.lab.folder import Folder

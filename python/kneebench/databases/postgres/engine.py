@@ -20,20 +20,25 @@ from typing import Literal
 import psutil
 
 from kneebench.databases.engine import Engine, finding_of
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.disk_space import (
+    Memory,
+    SpaceRequirement,
+    device_of,
+    obstacles,
+    require,
+    space_shortages,
+)
 from kneebench.databases.postgres import image as images
-from kneebench.databases.postgres.account import Account, server_account
+from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE
 from kneebench.databases.postgres.disk_space import (
-    SpaceRequirement,
-    device_of,
     log_space_bytes,
-    obstacles,
     reduction_hint,
-    require,
     space_requirements,
-    space_shortages,
 )
+from kneebench.databases.postgres.footprint import cache_bytes, data_bytes, image_bytes
 from kneebench.databases.postgres.launcher import Launch, RunningServer, running_server
 from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.databases.postgres.restoring import restore
@@ -47,13 +52,13 @@ from kneebench.databases.postgres.server_settings import (
     rules,
     setting_bytes,
 )
+from kneebench.databases.postgres.table import postgres_table
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.drives import existing, mount_of
 from kneebench.lab.journal import Journal
 from kneebench.lab.preparation import Lab, Prepared, Resources
 from kneebench.plan import Plan
 from kneebench.plan.explanation import dotted
-from kneebench.plan.footprint import data_bytes, image_bytes, shared_buffers_bytes
 from kneebench.plan.plan import Storage
 from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
 from kneebench.units import size
@@ -77,12 +82,13 @@ class OwnPostgres:
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
         self.plan, self.journal, self.lab = plan, journal, Lab(plan)
+        self.table = postgres_table(plan.database)
         self._settings: dict[Resources, dict[str, str]] = {}
 
     @cached_property
     def build(self) -> Build:
         """The binaries."""
-        return find_build(self.plan.database.bin_dir)
+        return find_build(self.table.bin_dir)
 
     @cached_property
     def account(self) -> Account | None:
@@ -98,7 +104,7 @@ class OwnPostgres:
         """Settings of a server with this share of the machine. Sized once: drives may be fuller later."""
         if resources not in self._settings:
             memory = resources.memory_bytes
-            log_space = log_space_bytes(self.plan, memory, shared_buffers_bytes(memory, self.plan.workload.warehouses), self._image_requirement())
+            log_space = log_space_bytes(self.plan, memory, cache_bytes(memory, self.plan.workload.warehouses), self._image_requirement())
             self._settings[resources] = rules(self.plan, Machine(len(resources.cores), memory, log_space))
         return self._settings[resources]
 
@@ -157,7 +163,8 @@ class OwnPostgres:
 
     def _space_shortages(self, requirements: Sequence[SpaceRequirement]) -> Iterator[Finding]:
         buffers = setting_bytes(self.settings["shared_buffers"])
-        return space_shortages(requirements, buffers, psutil.virtual_memory().available, reduction_hint(self.plan))
+        memory = Memory(psutil.virtual_memory().available, buffers, "shared_buffers")
+        return space_shortages(requirements, memory, reduction_hint(self.plan))
 
     def _with_image(self, there: Sequence[SpaceRequirement]) -> list[SpaceRequirement]:
         """A storage's places, and the image's where it is still to be built on a file system of theirs."""
@@ -166,13 +173,13 @@ class OwnPostgres:
 
     def _image_requirement(self) -> list[SpaceRequirement]:
         """Where the image will be written and how much; nothing where it is kept already."""
-        folder = self.plan.database.base_image_path.absolute()
+        folder = self.table.base_image_path.absolute()
         if images.find(folder, self.recipe):
             return []
         return [SpaceRequirement(existing(folder), "base image", image_bytes(self.plan.workload.warehouses))]
 
     def _cores_missing(self) -> Iterator[Finding]:
-        missing = sorted(set(self.plan.database.cores) - os.sched_getaffinity(0))
+        missing = sorted(set(self.table.cores) - os.sched_getaffinity(0))
         if missing:
             yield Finding(
                 level="error",
@@ -180,19 +187,19 @@ class OwnPostgres:
                 seen=f"not available to this process: core {', '.join(map(str, missing))}",
                 do="use cores of this machine",
             )
-        elif self.plan.database.cores and not shutil.which("taskset"):
+        elif self.table.cores and not shutil.which("taskset"):
             yield Finding(level="error", subject="database.cores", seen="taskset (util-linux) is missing", do="install it, or remove database.cores")
 
     def _cloning(self) -> Iterator[Finding]:
         """A clone shares blocks with the image, so both must lie on one file system that can."""
-        for name, storage in self.plan.storages.items() if self.plan.database.restore == "clone" else ():
-            image, there = mount_of(self.plan.database.base_image_path), mount_of(storage.path or Path())
+        for name, storage in self.plan.storages.items() if self.table.restore == "clone" else ():
+            image, there = mount_of(self.table.base_image_path), mount_of(storage.path or Path())
             if image.source != there.source or there.type not in REFLINKING:
                 seen = f"the base image is on {image.source} ({image.type}), the storage on {there.source} ({there.type})"
                 yield Finding(level="error", subject=f"clone to {name!r}", seen=seen, do='put both on one XFS or btrfs, or set restore = "copy"')
 
     def _image_finding(self) -> Finding:
-        folder = self.plan.database.base_image_path.absolute()
+        folder = self.table.base_image_path.absolute()
         if image := images.find(folder, self.recipe):
             return Finding(level="ok", subject="base image", seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused")
         [requirement] = self._image_requirement()
@@ -216,7 +223,7 @@ class OwnPostgres:
             )
         with self._launch(self.lab.resources) as launch:
             check_settings(launch, self.settings)
-            self._image = images.prepare(self.plan.database.base_image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
+            self._image = images.prepare(self.table.base_image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
         return dict(self._image.facts)
 
     @contextlib.contextmanager
@@ -252,7 +259,7 @@ class OwnPostgres:
 
         try:
             files, log = make(storage.path or Path(), "data"), make(storage.log_path, "log") if storage.log_path else None
-            how: Literal["copy", "clone"] = "clone" if self.plan.database.restore == "clone" else "copy"
+            how: Literal["copy", "clone"] = "clone" if self.table.restore == "clone" else "copy"
             data = restore(self._image, files, log, how, settings, self.account, watch, doing)
         except OSError as error:
             raise PlanError(doing, seen=str(error), do="check the permissions, the free space and the health of the storage") from error
@@ -261,7 +268,7 @@ class OwnPostgres:
     def _server(self, prepared: Prepared, process: RunningServer, restore_s: float) -> PostgresServer:
         address = process.address.model_copy(update={"database": DATABASE})
         notes = []
-        if self.plan.database.restore == "clone":
+        if self.table.restore == "clone":
             notes.append("restored by reflink: the first write to each block includes its copy-on-write")
         here = Process(process.family, process.crash_report, prepared.resources.cores, prepared.storage.paths)
         return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psutil
-
-from kneebench.databases.postgres.account import Account, as_account
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.crash_report import CrashSigns
+from kneebench.databases.managed.server_process import (
+    LOST_LOGS,
+    ServerProcess,
+    Stops,
+    Surroundings,
+    supervised,
+)
 from kneebench.databases.postgres.address import answers
 from kneebench.databases.postgres.builds import Build
-from kneebench.databases.postgres.crash_report import crash_reason, keep_log, last_lines
 from kneebench.databases.postgres.error_hints import state_of
 from kneebench.databases.postgres.runtime import PORT, socket_folder, socket_of
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
-from kneebench.lab.processes import family, living_in
+from kneebench.lab.processes import living_in
 from kneebench.records import Address
 
-START_LIMIT_S = 120.0
 USER = "kneebench"
 TO_CHANGE = {
     "No space left on device|Disk quota exceeded": "free disk space in that directory, or use another in the plan",
@@ -38,8 +38,10 @@ TO_CHANGE = {
     "error while loading shared libraries|could not find|was not found": "install the missing files of that PostgreSQL, or correct database.bin_dir",
 }
 """What to do, by the words of `postgres` and `initdb` where the plan, or what it names, must be changed."""
-LOST_LOGS = "lost-servers"
-"""The folder beside the journal with the logs of servers that were lost."""
+CRASH = CrashSigns(re.compile(r"was terminated by signal|PANIC:|out of memory|No space left on device"), "postgres")
+"""A backend killed from outside makes the postmaster end all others and recover."""
+SHUTDOWNS = Stops(orderly=signal.SIGINT, immediate=signal.SIGQUIT)
+"""Fast, with a checkpoint; immediate, without one."""
 
 
 class Launch(NamedTuple):
@@ -51,39 +53,33 @@ class Launch(NamedTuple):
     cores: Sequence[int] = ()
 
     @property
-    def log(self) -> Path:
-        """Where the server's own lines go."""
-        return self.runtime / "server.log"
+    def surroundings(self) -> Surroundings:
+        """Where the build's programs run."""
+        return Surroundings(self.account, self.runtime, self.cores)
 
     def command(self, program: str, *arguments: str | Path, reach: Sequence[Path]) -> tuple[list[str], dict[str, Any]]:
         """(command, Popen's further arguments) for a program of the build, run as the account on the cores."""
-        argv: list[str | Path] = [self.build.bin_dir / program, *arguments]
-        if self.cores:
-            argv = [shutil.which("taskset") or "taskset", "--cpu-list", ",".join(map(str, self.cores)), *argv]
-        command, more = as_account(self.account, argv, (*self.build.roots, self.runtime, *reach), self.runtime / "aside")
-        kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TZ") if name in os.environ}
-        return command, {**more, "env": {**kept, "LC_ALL": "C"}, "cwd": "/", "stdin": subprocess.DEVNULL}
+        argv = [self.build.bin_dir / program, *arguments]
+        return self.surroundings.command(argv, (*self.build.roots, *reach))
 
 
-class RunningServer:
-    """A server process that we started. `lost_logs` is where its log goes should it be lost."""
+class RunningServer(ServerProcess):
+    """A PostgreSQL server that we started: where it listens, and what a broken question has to do with its end."""
 
-    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, data: Path, lost_logs: Path) -> None:
-        self.process, self.launch, self.data, self.lost_logs, self.started_s = process, launch, data, lost_logs, time.monotonic()
-        self.address = Address(host=str(socket_folder(launch.runtime)), port=PORT, user=USER, database="postgres")
+    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, journal: Journal) -> None:
+        lost_logs = journal.folder.parent / LOST_LOGS
+        super().__init__(process, launch.surroundings, lost_logs, CRASH, SHUTDOWNS)
+        host = str(socket_folder(launch.runtime))
+        self.address = Address(host=host, port=PORT, user=USER, database="postgres")
 
     def answers(self) -> bool:
         """True where it takes connections."""
         return answers(self.address)
 
-    def family(self) -> list[int]:
-        """Its process ids: the postmaster and its children."""
-        return family(self.process.pid)
-
-    def crash_report(self) -> str:
-        """What was seen of its end, or of a crash that it recovered from, and where its log is kept; empty while all is well."""
-        seen = crash_reason(self.process.poll(), self.launch.log, self.started_s)
-        return seen and seen + keep_log(self.launch.log, self.lost_logs)
+    def start_error(self, last_lines: str) -> KneebenchError:
+        """The error of a server that ended before it answered."""
+        do = "correct what the server's log names, then run again"
+        return _broken_off("starting the server", self.crash_report(), last_lines, do)
 
     @contextlib.contextmanager
     def with_crash_report(self) -> Iterator[None]:
@@ -96,32 +92,6 @@ class RunningServer:
                 raise
             raise _broken_off(error.doing, f"{error.seen}; {crash_report}", crash_report, "see the server's log for why it ended, then run again") from error
 
-    def stop(self, *, keep: bool, limit_s: float = 600.0) -> None:
-        """End it: a fast shutdown with its checkpoint where the data is kept, else an immediate one; then SIGKILL.
-
-        A checkpoint for data that is removed right after would only load the storage before the next climb.
-        """
-        ways = [(signal.SIGINT, limit_s), (signal.SIGQUIT, 20.0)]
-        for number, wait_s in ways if keep else ways[1:]:
-            if self.process.poll() is None:
-                self.process.send_signal(number)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self.process.wait(wait_s)
-        if self.process.poll() is None:
-            family = [psutil.Process(pid) for pid in self.family()]
-            for member in family:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    member.kill()
-            self.process.wait(20.0)
-        self._free_segments()
-
-    def _free_segments(self) -> None:
-        """Free the System V segment (56 bytes, the lock on the data directory) that a killed server left. The kernel says which it made:
-        what postmaster.pid says anybody with the account's rights may have written."""
-        account = self.launch.account
-        for segment in _segments(self.process.pid, account.uid if account else os.geteuid()):
-            ctypes.CDLL(None).shmctl(segment, 0, None)  # 0 is IPC_RMID
-
 
 @contextlib.contextmanager
 def running_server(launch: Launch, data: Path, journal: Journal, *, reach: Sequence[Path] = (), keep: bool = False) -> Iterator[RunningServer]:
@@ -131,27 +101,12 @@ def running_server(launch: Launch, data: Path, journal: Journal, *, reach: Seque
     """
     _require_free(data, launch.runtime)
     command, more = launch.command("postgres", "-D", data, "-k", socket_folder(launch.runtime), "-p", str(PORT), reach=(data, *reach))
-    with launch.log.open("ab") as log:
+    with launch.surroundings.log.open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **more)
-    server = RunningServer(process, launch, data, journal.folder.parent / LOST_LOGS)
-    with contextlib.ExitStack() as ends:
-        ends.callback(server.stop, keep=False)
-        ends.enter_context(journal.process(process.pid, f"the PostgreSQL server on {data}"))
-        ends.callback(server.stop, keep=False)
-        _await_start(server)
+    server = RunningServer(process, launch, journal)
+    with supervised(server, f"the PostgreSQL server on {data}", journal, keep=keep):
+        server.await_answer(server.answers, server.start_error)
         yield server
-        server.stop(keep=keep)
-        if keep and process.returncode != 0:
-            raise KneebenchError("shutting down the server", seen=server.crash_report(), do="run again: its data were discarded")
-
-
-def _segments(creator: int, user: int) -> list[int]:
-    """The ids of the System V segments that a process made and that belong to a user still: sysvipc_shm in proc(5)."""
-    with contextlib.suppress(FileNotFoundError):
-        names, *rows = (line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines())
-        segments = [dict(zip(names, map(int, row), strict=True)) for row in rows]
-        return [one["shmid"] for one in segments if (one["cpid"], one["uid"], one["cuid"]) == (creator, user, user)]
-    return []
 
 
 def _require_free(data: Path, runtime: Path) -> None:
@@ -169,19 +124,6 @@ def _broken_off(doing: str, seen: str, words: str, otherwise: str) -> KneebenchE
     """A program of the build that ended too early: a PlanError where its words tell what to change."""
     remedy = next((do for pattern, do in TO_CHANGE.items() if re.search(pattern, words)), None)
     return PlanError(doing, seen=seen, do=remedy) if remedy else KneebenchError(doing, seen=seen, do=otherwise)
-
-
-def _await_start(server: RunningServer) -> None:
-    began = time.monotonic()
-    while not server.answers():
-        lines = last_lines(server.launch.log)
-        if server.process.poll() is not None:
-            raise _broken_off("starting the server", server.crash_report(), lines, "correct what the server's log names, then run again")
-        if time.monotonic() - began > START_LIMIT_S:
-            raise KneebenchError(
-                "starting the server", seen=f"no response within {START_LIMIT_S:.0f} s; last log lines: {lines}", do="check the load of the storage"
-            )
-        time.sleep(0.02)
 
 
 def make_cluster(launch: Launch, data: Path, options: Sequence[str]) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 
 import psycopg
 
+from kneebench.databases.postgres.properties import wait_class
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 METERS = frozenset(["log_writes", "checkpoints", "tables", "waits"])
@@ -90,7 +92,7 @@ class Readings:
         """Sessions at work, by what they wait for; a wait seen once is read as 0 when nobody waits for it any more."""
         found = {name: float(count) for name, count in self._connection.execute(WAITS, [self._database])}
         self._waited |= set(found)
-        return {f"waits.sessions|{name}": found.get(name, 0.0) for name in sorted(self._waited)}
+        return {f"waits.{wait_class(name)}|{name}": found.get(name, 0.0) for name in sorted(self._waited)}
 
     def _counts(self) -> tuple[float, float, float, float]:
         commits, rollbacks, hits, reads = (float(value) for value in self._one(DATABASE, self._database))

@@ -30,6 +30,7 @@ from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.databases.postgres.sql_schema import facts as facts_of_load
 from kneebench.databases.postgres.sql_schema import install_functions, logs_errors, may_quiet, quiet_rollbacks
+from kneebench.databases.postgres.table import postgres_table
 from kneebench.databases.postgres.templates import Template
 from kneebench.databases.postgres.whereabouts import whereabouts
 from kneebench.errors import KneebenchError, PlanError
@@ -53,9 +54,10 @@ class RemotePostgres:
     def __init__(self, plan: Plan, journal: Journal) -> None:
         self.plan, self.journal = plan, journal
         self._where: dict[str, Whereabouts] = {}
-        self.foreign = plan.database.schema_from == "hammerdb"
+        self.table = postgres_table(plan.database)
+        self.foreign = self.table.schema_from == "hammerdb"
         self.how = plan.restore
-        if (requested := plan.database.restore) in ("copy", "clone"):
+        if (requested := self.table.restore) in ("copy", "clone"):
             raise PlanError("database.restore", seen=f"{requested!r} needs the server's files", do='use "template", "command" or "none" with a URL')
 
     def _address(self, storage: str) -> Address:
@@ -75,7 +77,7 @@ class RemotePostgres:
                 yield from (Finding(level="note", subject=subject, seen=note) for note in where.notes)
                 yield from _rights(connection, subject, self.how)
                 if self.foreign:
-                    yield from adopted.findings(connection, subject, self.how, stated=self.plan.database.restore == self.how)
+                    yield from adopted.findings(connection, subject, self.how, stated=self.table.restore == self.how)
                 yield from too_few_connections(connection, subject, self.plan)
         except KneebenchError as error:
             yield finding_of(error, subject)
@@ -168,7 +170,7 @@ class RemotePostgres:
 
     def _run_command(self, address: Address) -> None:
         """Run the plan's command, then wait for the server; it is told the address by libpq's variables, not the password."""
-        command = self.plan.database.restore_command
+        command = self.table.restore_command
         done = subprocess.run(["sh", "-c", command], env=_libpq_environment(address), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             words = redacted_output(command, done.stderr or done.stdout).strip()[-400:]

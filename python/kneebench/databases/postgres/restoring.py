@@ -7,17 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from kneebench.databases.postgres.account import Account
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.base_image import BaseImage
+from kneebench.databases.managed.copying import drop_caches, duplicate
+from kneebench.databases.managed.ownership import admit, hand_over
 from kneebench.databases.postgres.cluster import configure, move_log
-from kneebench.databases.postgres.copying import drop_caches, duplicate
-from kneebench.databases.postgres.image import Image
-from kneebench.databases.postgres.ownership import admit, hand_over
 from kneebench.lab.removal import ours
 from kneebench.records import Watch
 
+LEFT_BEHIND = frozenset(["postmaster.pid", "postmaster.opts"])
+
 
 def restore(
-    image: Image,
+    image: BaseImage,
     data: Path,
     log: Path | None,
     how: Literal["copy", "clone"],
@@ -30,7 +32,7 @@ def restore(
     with contextlib.ExitStack() as opened:
         places = [opened.enter_context(ours(place)) for place in (data, log) if place]
         source, target = image.opened(opened), opened.enter_context(places[0].make("data"))
-        duplicate(source, target, how, watch, doing)
+        duplicate(source, target, how, watch, doing, LEFT_BEHIND)
         parts = [target, *(opened.enter_context(move_log(target, place)) for place in places[1:])]
         configure(target, settings, account)
         for part in parts:

@@ -1,59 +1,24 @@
-"""The runtime directory: the socket and the log of one server, open to its account (and to root) only.
-
-Whoever may connect may do everything in the database, so the mode 0700 of the socket's directory is what authenticates;
-trust on loopback TCP would make every local user a superuser, hence the server listens on the socket alone.
-The socket's directory is the account's; the one around it, with the log, is ours: the account cannot replace the log by a link.
-"""
+"""The runtime directory of a PostgreSQL server: its socket has the name that libpq expects."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
-import uuid
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from kneebench.databases.postgres.account import Account, bar, may_replace
-from kneebench.databases.postgres.ownership import home
-from kneebench.errors import PlanError
+from kneebench.databases.managed import runtime as managed
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.runtime import socket_folder as socket_folder
 from kneebench.lab.journal import Journal
 
 PORT = 5432
-LONGEST_SOCKET = 107
-"""Bytes of a Unix socket's path on Linux: sun_path of unix(7), less its final NUL."""
-PLACES = ("/tmp", "/var/tmp", "/run")  # noqa: S108 the directory made there has mode 0700
-
-
-def socket_folder(runtime: Path) -> Path:
-    """The directory of the socket, and of its lock."""
-    return runtime / "socket"
+SOCKET = f".s.PGSQL.{PORT}"
 
 
 def socket_of(runtime: Path) -> Path:
     """The socket of the server that runs there."""
-    return socket_folder(runtime) / f".s.PGSQL.{PORT}"
+    return socket_folder(runtime) / SOCKET
 
 
-def place(account: Account | None) -> Path:
-    """The first directory for temporary files that the account can enter, where it cannot replace what is ours, and whose name leaves
-    room for a socket's."""
-    for folder in dict.fromkeys((tempfile.gettempdir(), *PLACES)):
-        path = Path(folder)
-        fits = len(os.fsencode(socket_of(path / ("kneebench-" + "0" * 8)))) <= LONGEST_SOCKET
-        if fits and path.is_dir() and os.access(path, os.W_OK | os.X_OK) and bar(account, path) is None and not may_replace(account, path):
-            return path
-    raise PlanError(
-        "placing the server's socket",
-        seen=f"none of {tempfile.gettempdir()}, {', '.join(PLACES)} can be used",
-        do="set TMPDIR to a short, reachable directory",
-    )
-
-
-@contextlib.contextmanager
-def runtime_directory(journal: Journal, account: Account | None) -> Iterator[Path]:
+def runtime_directory(journal: Journal, account: Account | None) -> AbstractContextManager[Path]:
     """A new runtime directory, removed at the end."""
-    path = place(account) / f"kneebench-{uuid.uuid4().hex[:8]}"
-    with journal.directory(path, "the runtime directory of a server"):
-        home(path, socket_folder(path).name, account)
-        yield path
+    return managed.runtime_directory(journal, account, SOCKET)

@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import psycopg
 
 from kneebench._core import SESSION_SETTINGS
+from kneebench.databases.postgres.allowed_settings import PLACES, SIZE
 from kneebench.databases.postgres.builds import Build
+from kneebench.databases.postgres.footprint import GIB, MIB, cache_bytes, checkpoint_timeout_s, log_bytes
 from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 from kneebench.plan import Plan
-from kneebench.plan.allowed_settings import PLACES, SIZE
-from kneebench.plan.footprint import GIB, MIB, QUICK_CHECKPOINT_S, max_wal_bytes, shared_buffers_bytes
 from kneebench.records import Setting
 
 INITDB = frozenset(["data_checksums", "wal_segment_size"])
@@ -88,11 +88,6 @@ class Machine(NamedTuple):
     log_space_bytes: int
 
 
-def checkpoint_timeout_s(plan: Plan) -> int:
-    """Seconds from one timed checkpoint to the next."""
-    return QUICK_CHECKPOINT_S if plan.ladder.quick else 300
-
-
 def _text(value: str | int | float | bool) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
@@ -101,14 +96,14 @@ def rules(plan: Plan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
     users = plan.ladder.last
     connections = min(users, plan.workload.connections or users)
-    timeout_s = checkpoint_timeout_s(plan)
-    log_mib = max_wal_bytes(machine.cores, machine.log_space_bytes, timeout_s) // MIB
+    quick = plan.ladder.quick
+    log_mib = log_bytes(machine.cores, machine.log_space_bytes, quick=quick) // MIB
     ruled = {
-        "shared_buffers": f"{shared_buffers_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB}MB",
+        "shared_buffers": f"{cache_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB}MB",
         "max_connections": str(connections + 24),
         "max_wal_size": f"{log_mib}MB",
         "min_wal_size": f"{log_mib // 2}MB",
-        "checkpoint_timeout": f"{timeout_s}s",
+        "checkpoint_timeout": f"{checkpoint_timeout_s(quick=quick)}s",
         "checkpoint_completion_target": "0.9",
         **dict.fromkeys(SWITCHED_ON, "on"),
         "wal_level": "minimal",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kneebench._core import GeneratorSpec, LoadGenerator, SimulatedServer
 from kneebench.databases.simulated.conditions import judged
+from kneebench.databases.simulated.properties import wait_class
 from kneebench.plan.plan import SimulatedStorage
 from kneebench.records import Check, Setting, Watch
 
@@ -42,7 +43,8 @@ class Simulated:
     def readings(self, meter: str) -> dict[str, float]:
         """One meter's readings; raises KeyError for one that the model does not answer."""
         beginnings = METERS[meter]
-        return {name: value for name, value in self._server.readings().items() if name.startswith(beginnings)}
+        found = ((name, value) for name, value in self._server.readings().items() if name.startswith(beginnings))
+        return {_classified(name): value for name, value in found}
 
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
@@ -80,6 +82,16 @@ class Simulated:
     def alive(self) -> str:
         """Empty, unless the model's time to die has come."""
         return self._server.ended()
+
+
+def _classified(name: str) -> str:
+    """A wait by its class; any other reading by the name that the model gives it.
+
+    >>> _classified("waits.sessions|IO:WalSync"), _classified("log.flushes|database")
+    ('waits.log|IO:WalSync', 'log.flushes|database')
+    """
+    quantity, _, source = name.partition("|")
+    return f"waits.{wait_class(source)}|{source}" if quantity == "waits.sessions" else name
 
 
 def _settings(storage: SimulatedStorage) -> tuple[Setting, ...]:

@@ -1,10 +1,14 @@
-"""What the server's sessions wait for at the moment of asking, by wait event: a sample a second, not a sum."""
+"""What the server's sessions wait for at the moment of asking, by class and by the
+database's own name for the wait: a sample a second, not a sum."""
 
 from __future__ import annotations
 
+from typing import get_args
+
+from kneebench.engines import WaitClass
 from kneebench.measurement.meters.meter import Meter, MeterContext, only_by_server
 
-QUANTITIES = ("waits.sessions",)
+QUANTITIES = tuple(f"waits.{name}" for name in get_args(WaitClass))
 
 
 def open_meter(context: MeterContext) -> Meter:

@@ -1,4 +1,4 @@
-"""Whose a cluster's files are: the server's account's while a server runs over them, ours before and after.
+"""Whose a database's files are: the server's account's while a server runs over them, ours before and after.
 
 Only root has an account to give them to; for anybody else all of it belongs to one user, and nothing is changed here.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kneebench.databases.postgres.account import Account
+from kneebench.databases.managed.account import Account
 from kneebench.errors import Refused
 from kneebench.lab.folder import LOOK, Folder, require_one_name
 from kneebench.lab.removal import ours
 
 DEEPEST = 16
-"""Directories within directories; a cluster has three."""
+"""Directories within directories; a database has some three."""
 
 
 def admit(place: Folder, account: Account | None) -> None:

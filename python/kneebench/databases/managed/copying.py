@@ -1,4 +1,4 @@
-"""A cluster's files, duplicated: by a plain parallel copy, or by reflinks; then dropped from the page cache.
+"""A database's files, duplicated: by a plain parallel copy, or by reflinks; then dropped from the page cache.
 
 The plain copy reads and writes every byte (never copy_file_range, which may share blocks on XFS and btrfs: the
 run would then pay for copy on write). Clones share them on request: FICLONE, ioctl_ficlonerange(2).
@@ -16,7 +16,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -29,7 +29,6 @@ from kneebench.records import Event, Watch
 FICLONE = 0x40049409
 CHUNK_BYTES = 2**18
 THREADS = 4
-LEFT_BEHIND = frozenset([MARKER, "postmaster.pid", "postmaster.opts"])
 
 
 class File(NamedTuple):
@@ -41,13 +40,23 @@ class File(NamedTuple):
     size_bytes: int
 
 
-def duplicate(source: Folder, target: Folder, how: Literal["copy", "clone"], watch: Watch, doing: str = "restoring") -> int:
+def duplicate(
+    source: Folder,
+    target: Folder,
+    how: Literal["copy", "clone"],
+    watch: Watch,
+    doing: str = "restoring",
+    left_behind: Collection[str] = (),
+) -> int:
     """Duplicate the tree under `source` into the empty directory `target`, with modes; bytes of its files. The copy belongs to us.
+
+    Files with a name of `left_behind` (a lock, the id of a process) and our marks are not copied.
 
     Raises PlanError where the file system is full or cannot clone, Refused where something in `source` is not ours or no plain file.
     """
     with contextlib.ExitStack() as opened:
-        files = sorted(_skeleton(source, target, opened), key=lambda file: -file.size_bytes)
+        skeleton = _skeleton(source, target, opened, {MARKER, *left_behind})
+        files = sorted(skeleton, key=lambda file: -file.size_bytes)
         return _duplicated(files, source.path, target.path, how, watch, doing)
 
 
@@ -78,15 +87,16 @@ def _progress(tasks: dict[Future[None], int], total: int) -> Iterator[tuple[floa
         yield share, (time.monotonic() - began) * (1 - share) / share if share else None
 
 
-def _skeleton(source: Folder, target: Folder, opened: contextlib.ExitStack) -> Iterator[File]:
-    """Make the directories; yield the files. The directories (some thirty of a cluster) stay open until `opened` ends."""
+def _skeleton(source: Folder, target: Folder, opened: contextlib.ExitStack, without: Collection[str]) -> Iterator[File]:
+    """Make the directories; yield the files. The directories (some thirty of a database) stay open until `opened` ends."""
     seen, there = require_ours(source.handle, source.path), source.plain()
     os.fchmod(target.handle, stat.S_IMODE(seen.st_mode))
     for name in there.files:
-        if name not in LEFT_BEHIND:
+        if name not in without:
             yield File(source, target, name, os.stat(name, dir_fd=source.handle, follow_symlinks=False).st_size)
     for name in there.folders:
-        yield from _skeleton(opened.enter_context(source.inner(name)), opened.enter_context(target.make(name)), opened)
+        inner = opened.enter_context(source.inner(name)), opened.enter_context(target.make(name))
+        yield from _skeleton(*inner, opened, without)
 
 
 def _file(one: Callable[[int, int], None], file: File) -> None:

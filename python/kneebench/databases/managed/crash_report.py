@@ -7,11 +7,18 @@ import re
 import shutil
 import signal
 from pathlib import Path
+from typing import NamedTuple
 
-CRASH = re.compile(r"was terminated by signal|PANIC:|out of memory|No space left on device")
 TAIL_BYTES = 65_536
 LOGS_KEPT = 20
 """Number of logs of lost servers that are kept; older ones are removed."""
+
+
+class CrashSigns(NamedTuple):
+    """How an engine's crash is recognised: in the server's log, and by its program in the kernel's."""
+
+    in_the_log: re.Pattern[str]
+    program: str
 
 
 def last_lines(log: Path, lines: int = 5) -> str:
@@ -19,17 +26,17 @@ def last_lines(log: Path, lines: int = 5) -> str:
     return " / ".join(_tail(log)[-lines:])
 
 
-def crash_reason(exit_code: int | None, log: Path, started_s: float) -> str:
+def crash_reason(signs: CrashSigns, exit_code: int | None, log: Path, started_s: float) -> str:
     """The reason of a crash; empty if the server runs and its log has no crash. `started_s` is on the monotonic clock.
 
-    A backend killed from outside makes the postmaster end all others and recover: it lives on, what was measured does not.
+    A server may survive the end of one of its processes: it lives on, what was measured does not.
     """
-    crashes = [line for line in _tail(log) if CRASH.search(line)]
+    crashes = [line for line in _tail(log) if signs.in_the_log.search(line)]
     if exit_code is None:
-        return f"a process of the server died: {' / '.join(crashes[-2:])}{_memory_hint(started_s)}" if crashes else ""
+        return f"a process of the server died: {' / '.join(crashes[-2:])}{_memory_hint(signs.program, started_s)}" if crashes else ""
     how = f"exit code {exit_code}" if exit_code >= 0 else f"killed by {signal.Signals(-exit_code).name}"
     last = " / ".join(dict.fromkeys([*crashes[-2:], *_tail(log)[-5:]])) or "nothing"
-    return f"the server ended ({how}){_memory_hint(started_s)}; last log lines: {last}"
+    return f"the server ended ({how}){_memory_hint(signs.program, started_s)}; last log lines: {last}"
 
 
 def keep_log(log: Path, folder: Path) -> str:
@@ -54,9 +61,10 @@ def _tail(log: Path) -> list[str]:
         return []
 
 
-def _memory_hint(started_s: float) -> str:
+def _memory_hint(program: str, started_s: float) -> str:
     """Words on the kernel's out-of-memory killer, if its log (readable by root) names a server process since the start."""
-    killed = [text for at_s, text in _kernel_lines() if at_s >= started_s and "Killed process" in text and "(postgres)" in text]
+    since = (text for at_s, text in _kernel_lines() if at_s >= started_s)
+    killed = [text for text in since if "Killed process" in text and f"({program})" in text]
     return f"; the kernel killed a process because memory ran out: {killed[-1]}" if killed else ""
 
 

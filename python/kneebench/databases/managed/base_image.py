@@ -1,0 +1,125 @@
+"""The base image: the loaded database, kept as the data directory of a server that was shut down cleanly.
+
+It is keyed by everything that shapes it, so a plan that asks for the same data finds it again and any other does
+not. It is there whole or not at all: built under another name, written out, then renamed. It belongs to whoever
+started kneebench: the server's account can change it only while it is built.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench.databases.managed.copying import drop_caches
+from kneebench.errors import PlanError, Refused
+from kneebench.lab.folder import Folder, require_ours
+from kneebench.lab.journal import Journal
+from kneebench.lab.removal import ours, remove
+from kneebench.records import Event, Watch
+
+DATA = "data"
+"""The data directory, in the image's own."""
+
+
+class BaseImage(NamedTuple):
+    """A kept image: its directory, and what is known about it."""
+
+    folder: Path
+    facts: Mapping[str, str]
+
+    def opened(self, until: contextlib.ExitStack) -> Folder:
+        """Its data directory, open until then; raises Refused where another directory is in its place."""
+        return until.enter_context(until.enter_context(ours(self.folder)).inner(DATA))
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its files."""
+        return int(self.facts["bytes"])
+
+
+def find(kept: Path) -> BaseImage | None:
+    """The kept image, or None; raises Refused where something else has its name or another user may change it, PlanError where that
+    user's files are closed to us."""
+    if not os.path.lexists(kept):
+        return None
+    again = f"remove it (rm -r {shlex.quote(str(kept))}) and run again to rebuild the base image, or set database.base_image_path"
+    try:
+        with Folder.at(kept) as there:
+            require_ours(there.handle, kept, again)
+            with there.inner(DATA) as data:
+                require_ours(data.handle, data.path, again)
+            return BaseImage(kept, _facts(there, again))
+    except PermissionError:
+        raise PlanError(
+            f"opening the base image {kept}", seen="it belongs to another user", do="set database.base_image_path to a directory of your own"
+        ) from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise Refused(f"using {kept}", seen="it is not a base image", do="move it away, or set database.base_image_path") from None
+
+
+def _facts(image: Folder, again: str) -> dict[str, str]:
+    """What was written down when the image was built; raises PlanError where it no longer reads."""
+    try:
+        facts = json.loads(image.text("facts.json"))
+        int(facts["bytes"])
+    except (ValueError, KeyError, TypeError):
+        raise PlanError(f"reading {image.path / 'facts.json'}", seen="the file is damaged", do=again) from None
+    return {name: str(value) for name, value in facts.items()}
+
+
+def prepare(
+    folder: Path,
+    key: str,
+    build: Callable[[Folder], Mapping[str, str]],
+    journal: Journal,
+    watch: Watch,
+) -> BaseImage:
+    """The image of that key, found or built. Two runs that want the same one build it once: the second waits.
+
+    `build` makes the data directory in the directory that it is given, and gives what is known about it, with its "bytes".
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder / f".{key}.lock", watch):
+        if image := find(folder / key):
+            return BaseImage(image.folder, {**image.facts, "reused": "yes"})
+        _clear(folder / f"building-{key}")
+        made = journal.directory(folder / f"building-{key}", "a base image being built")
+        with made as building, ours(building) as place:
+            facts = {"key": key, **build(place)}
+            place.put("facts.json", json.dumps(facts, indent=1))
+            drop_caches([place])
+            building.rename(folder / key)
+    return BaseImage(folder / key, {**facts, "reused": "no"})
+
+
+@contextlib.contextmanager
+def _alone(lock: Path, watch: Watch) -> Iterator[None]:
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        do = "set database.base_image_path to a directory that only you can write to"
+        raise PlanError(f"opening the lock of a base image, {lock}", seen=error.strerror or str(error), do=do) from error
+    with os.fdopen(handle) as file:
+        require_ours(handle, lock)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            watch(Event(kind="start", doing="waiting for another kneebench run that builds the same base image"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _clear(left: Path) -> None:
+    """Remove what a killed run left of a build (nobody else builds: we hold the lock)."""
+    if not remove(left) and left.exists():
+        raise Refused(
+            f"building the base image in {left}",
+            seen="the directory exists and was not created by kneebench",
+            do="move it away, or set database.base_image_path",
+        )

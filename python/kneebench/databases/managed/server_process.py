@@ -1,0 +1,160 @@
+"""A server process that we started: whether it answers, what was seen of its end, how it is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+
+from kneebench.databases.managed.account import Account, as_account
+from kneebench.databases.managed.crash_report import (
+    CrashSigns,
+    crash_reason,
+    keep_log,
+    last_lines,
+)
+from kneebench.errors import KneebenchError
+from kneebench.lab.journal import Journal
+from kneebench.lab.processes import family
+
+START_LIMIT_S = 120.0
+IMMEDIATE_LIMIT_S, KILL_LIMIT_S = 20.0, 20.0
+"""How long an immediate stop may take, and the end of processes that were killed."""
+LOST_LOGS = "lost-servers"
+"""The folder beside the journal with the logs of servers that were lost."""
+ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "TZ")
+"""What a server's programs get of our environment."""
+
+
+class Surroundings(NamedTuple):
+    """Where a server's programs run: the account, the runtime directory, the cores (all when empty)."""
+
+    account: Account | None
+    runtime: Path
+    cores: Sequence[int] = ()
+
+    @property
+    def log(self) -> Path:
+        """Where the server's own lines go."""
+        return self.runtime / "server.log"
+
+    def command(self, argv: Sequence[str | Path], reach: Sequence[Path]) -> tuple[list[str], dict[str, Any]]:
+        """(command, Popen's further arguments): the program as the account, on the cores.
+
+        Every directory of `reach` is open to it.
+        """
+        if self.cores:
+            pinned = [shutil.which("taskset") or "taskset", "--cpu-list"]
+            argv = [*pinned, ",".join(map(str, self.cores)), *argv]
+        aside = self.runtime / "aside"
+        command, more = as_account(self.account, argv, (self.runtime, *reach), aside)
+        kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        environment = {**kept, "LC_ALL": "C"}
+        return command, {**more, "env": environment, "cwd": "/", "stdin": subprocess.DEVNULL}
+
+
+class Stops(NamedTuple):
+    """The signals that stop a server: in good order with its data written out, and at once."""
+
+    orderly: int
+    immediate: int
+
+
+class ServerProcess:
+    """A server process that we started. `lost_logs` is where its log goes should it be lost."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        surroundings: Surroundings,
+        lost_logs: Path,
+        signs: CrashSigns,
+        stops: Stops,
+    ) -> None:
+        self.process, self.surroundings, self.started_s = process, surroundings, time.monotonic()
+        self._lost_logs, self._signs, self._stops = lost_logs, signs, stops
+
+    def family(self) -> list[int]:
+        """Its process ids: the first process and its children."""
+        return family(self.process.pid)
+
+    def crash_report(self) -> str:
+        """What was seen of its end, or of a crash that it recovered from, and where its log is kept; empty while all is well."""
+        log = self.surroundings.log
+        seen = crash_reason(self._signs, self.process.poll(), log, self.started_s)
+        return seen and seen + keep_log(log, self._lost_logs)
+
+    def await_answer(self, answers: Callable[[], bool], ended: Callable[[str], Exception]) -> None:
+        """Wait until it answers. Raises what `ended` makes of its last log lines where it ends, KneebenchError where it takes too long."""
+        began = time.monotonic()
+        while not answers():
+            lines = last_lines(self.surroundings.log)
+            if self.process.poll() is not None:
+                raise ended(lines)
+            if time.monotonic() - began > START_LIMIT_S:
+                raise KneebenchError(
+                    "starting the server",
+                    seen=f"no response within {START_LIMIT_S:.0f} s; last log lines: {lines}",
+                    do="check the load of the storage",
+                )
+            time.sleep(0.02)
+
+    def stop(self, *, keep: bool, limit_s: float = 600.0) -> None:
+        """End it: in good order where the data is kept, else at once; then SIGKILL.
+
+        To write out data that is removed right after would only load the storage before the next climb.
+        """
+        ways = [(self._stops.orderly, limit_s), (self._stops.immediate, IMMEDIATE_LIMIT_S)]
+        for number, wait_s in ways if keep else ways[1:]:
+            if self.process.poll() is None:
+                self.process.send_signal(number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(wait_s)
+        if self.process.poll() is None:
+            for member in [psutil.Process(pid) for pid in self.family()]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    member.kill()
+            self.process.wait(KILL_LIMIT_S)
+        self._free_segments()
+
+    def _free_segments(self) -> None:
+        """Free the System V segments that a killed server left. The kernel says which it made: what its files say anybody with the
+        account's rights may have written."""
+        account = self.surroundings.account
+        for segment in _segments(self.process.pid, account.uid if account else os.geteuid()):
+            ctypes.CDLL(None).shmctl(segment, 0, None)  # 0 is IPC_RMID
+
+
+def _segments(creator: int, user: int) -> list[int]:
+    """The ids of the System V segments that a process made and that belong to a user still: sysvipc_shm in proc(5)."""
+    with contextlib.suppress(FileNotFoundError):
+        names, *rows = (line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines())
+        segments = [dict(zip(names, map(int, row), strict=True)) for row in rows]
+        owner = (creator, user, user)
+        return [one["shmid"] for one in segments if (one["cpid"], one["uid"], one["cuid"]) == owner]
+    return []
+
+
+@contextlib.contextmanager
+def supervised(server: ServerProcess, what: str, journal: Journal, *, keep: bool) -> Iterator[None]:
+    """The block, with the server in the journal; then it is stopped, however the block ends.
+
+    Raises KneebenchError where data that is kept was not written out.
+    """
+    with contextlib.ExitStack() as ends:
+        ends.callback(server.stop, keep=False)
+        ends.enter_context(journal.process(server.process.pid, what))
+        ends.callback(server.stop, keep=False)
+        yield
+        server.stop(keep=keep)
+        if keep and server.process.returncode != 0:
+            do = "run again: its data were discarded"
+            raise KneebenchError("shutting down the server", seen=server.crash_report(), do=do)

@@ -1,0 +1,83 @@
+"""The properties of PostgreSQL (`engines.EngineProperties`): what is known of it before a server runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kneebench.databases.postgres import footprint as footprint
+from kneebench.engines import ErrorClass, Quantity, WaitClass
+from kneebench.records import Setting
+
+label = "PostgreSQL"
+measures_real_hardware = True
+own_quantities = {
+    "tables.dead_tuples": Quantity("rows", "gauge"),
+    "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),
+}
+_UNITS_S = {"ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_ERRORS: dict[str, ErrorClass] = {
+    "40001": "retry",
+    "40P01": "retry",
+    "3D000": "refused",
+    "42501": "refused",
+    "28": "refused",
+    "53": "full",
+    "57P": "stopped",
+    "58": "broken",
+}
+"""By how the SQLSTATE begins (appendix A of the manual): 53 insufficient resources, 57P operator intervention, 58 system error."""
+
+
+def major_version(settings: Sequence[Setting]) -> str:
+    """By server_version.
+
+    >>> major_version([Setting(name="server_version", value="15.18 (Debian 15.18-0+deb12u1)", source="server")])
+    '15'
+    """
+    version = _value(settings, "server_version") or ""
+    return version.partition(".")[0].partition(" ")[0]
+
+
+def checkpoint_cycle_s(settings: Sequence[Setting]) -> float:
+    """checkpoint_timeout, or the version's default."""
+    value = _value(settings, "checkpoint_timeout")
+    return float(footprint.CHECKPOINT_S) if value is None else _seconds(value)
+
+
+def error_class(code: str) -> ErrorClass:
+    """By the SQLSTATE.
+
+    >>> error_class("53100"), error_class("57P01"), error_class("22012")
+    ('full', 'stopped', 'other')
+    """
+    return next((found for start, found in _ERRORS.items() if code.startswith(start)), "other")
+
+
+def wait_class(event: str) -> WaitClass:
+    """By pg_stat_activity's wait_event_type:wait_event, "running" where a session waits for nothing.
+
+    >>> [wait_class(event) for event in ("LWLock:WALWrite", "IO:DataFileRead", "Lock:tuple", "running", "LWLock:BufferContent")]
+    ['log', 'data_read', 'lock', 'cpu', 'other']
+    """
+    name = event.lower()
+    if "wal" in name:
+        return "log"
+    if "datafileread" in name:
+        return "data_read"
+    if name.startswith("lock:"):
+        return "lock"
+    return "cpu" if name == "running" else "other"
+
+
+def _value(settings: Sequence[Setting], name: str) -> str | None:
+    return next((setting.value for setting in settings if setting.name == name), None)
+
+
+def _seconds(text: str) -> float:
+    """A time setting as the server shows it, or bare seconds.
+
+    >>> [_seconds(text) for text in ("5min", "300s", "1h", "300")]
+    [300.0, 300.0, 3600.0, 300.0]
+    """
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+    return float(number) * _UNITS_S.get(text[len(number) :].strip(), 1.0)

@@ -1,0 +1,103 @@
+"""The properties of engines: what every room may ask of an engine by its name, without opening it.
+
+They are in `properties.py` of the engine's folder (`databases/<engine>/`), which imports from the
+ground floor only: the plan, which comes before the engines, asks them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Literal, NamedTuple, Protocol, cast
+
+from kneebench.records import Setting
+from kneebench.shelf import ENGINES
+
+ErrorClass = Literal["retry", "full", "refused", "stopped", "broken", "other"]
+"""What an error of the database means for a campaign.
+
+retry    the transaction may succeed when it is run again (serialization failure, deadlock)
+full     the server lacks disk space, memory or connections
+refused  the server does not let a session in
+stopped  the server was shut down, or somebody ended the session
+broken   a drive or a file of the server failed
+other    an error of one transaction
+"""
+WaitClass = Literal["log", "data_read", "lock", "cpu", "other"]
+"""What a session waits for: a flush of the log, a read of data, another session, a core."""
+
+
+class Quantity(NamedTuple):
+    """A thing read: `over` says how the sources combine.
+
+    `event`: what a sentence says of a count above 0 where that is background work ("a checkpoint started").
+    """
+
+    unit: str
+    kind: Literal["counter", "gauge"]
+    over: Literal["sum", "mean", "max"] = "sum"
+    event: str = ""
+
+
+class Footprint(Protocol):
+    """What a database of so many warehouses takes of a machine, in bytes, unless a name says else."""
+
+    WAREHOUSE_BYTES: int
+    """One warehouse with its keys, freshly loaded."""
+
+    def data_bytes(self, warehouses: int) -> int:
+        """The loaded tables and their indexes."""
+        ...
+
+    def image_bytes(self, warehouses: int) -> int:
+        """The loaded data as it is kept, with what the load writes beside it."""
+        ...
+
+    def climb_bytes(self, warehouses: int) -> int:
+        """The loaded data and what a climb adds to it."""
+        ...
+
+    def cache_bytes(self, memory_bytes: int, warehouses: int) -> int:
+        """The database's cache on a machine with so much memory."""
+        ...
+
+    def log_bytes(self, cores: int, space_bytes: int, *, quick: bool) -> int:
+        """The limit of the log where it may take so much space; `quick` in plans without whole checkpoint cycles."""
+        ...
+
+
+class EngineProperties(Protocol):
+    """What is known of an engine before one of its servers runs; a module can be it."""
+
+    label: str
+    """The engine's name for people."""
+    measures_real_hardware: bool
+    """False for a model: its clock is its own, and this machine's drives, cores and load do not matter."""
+    footprint: Footprint
+    own_quantities: Mapping[str, Quantity]
+    """Quantities that its servers read beside those of every database, by name."""
+
+    def major_version(self, settings: Sequence[Setting]) -> str:
+        """The major version of a server with these settings; empty where they do not say."""
+        ...
+
+    def checkpoint_cycle_s(self, settings: Sequence[Setting]) -> float:
+        """The longest checkpoint cycle, in seconds, of a server with these settings."""
+        ...
+
+    def error_class(self, code: str) -> ErrorClass:
+        """The class of an error by the database's own code."""
+        ...
+
+    def wait_class(self, event: str) -> WaitClass:
+        """The class of a wait by the database's own name for it."""
+        ...
+
+
+def engine_properties(name: str) -> EngineProperties:
+    """The properties of an engine. Raises UnknownPart with the names of the engines.
+
+    >>> engine_properties("simulated").measures_real_hardware
+    False
+    """
+    return cast(EngineProperties, import_module(f"{ENGINES.module(name).__name__}.properties"))

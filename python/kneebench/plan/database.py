@@ -1,0 +1,79 @@
+"""The plan's table of the database: what the tables of all engines have in common.
+
+An engine's own table is in its folder (`databases/<engine>/table.py`) and adds keys and rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from kneebench.plan.storage import Storage
+from kneebench.plan.values import Cores, Name, Number, Part, Switch, Text, Whole, wrong
+
+
+class Database(Part):
+    """Database engine and how it is provided."""
+
+    engine: Annotated[Name, Field(description="Database engine: postgres or simulated")] = "postgres"
+    url: Annotated[
+        Text, Field(description="External server, postgresql://user@host/database?sslmode=verify-full; the password comes from PGPASSWORD or a passfile")
+    ] = ""
+    settings: dict[Name, Text | Switch | Whole | Number] = Field(default={}, description="Server settings by name; they override the sizing rules")
+    restore: Annotated[
+        Literal["auto", "copy", "clone", "template", "command", "none"],
+        Field(
+            description='Source of each climb\'s fresh database. auto: copy, or template with a url; required with schema_from = "hammerdb". '
+            "copy and clone (reflink; the run includes its copy-on-write) need a managed server, the others a url"
+        ),
+    ] = "auto"
+    cores: Annotated[Cores, Field(description="Cores that the server is pinned to; empty: all")] = ()
+
+    def check(self, storages: Mapping[str, Storage]) -> None:
+        """Raise the rule's error where the storages do not fit the engine; `key` counts from the plan."""
+
+    def restored_by(self, urls: Mapping[str, str]) -> str:
+        """How a climb gets its database, "auto" resolved; `urls` by storage."""
+        return "copy" if self.restore == "auto" else self.restore
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The directories that the table names."""
+        return ()
+
+    @property
+    def commands(self) -> dict[tuple[str, ...], str]:
+        """The values that may be commands, by key within the table."""
+        return {("settings", name): str(value) for name, value in self.settings.items()}
+
+
+class ServerDatabase(Database):
+    """A database with servers, which kneebench starts (managed) or reaches by URL."""
+
+    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores")
+    """Keys that only a managed server uses."""
+
+    def check(self, storages: Mapping[str, Storage]) -> None:
+        """Every storage has a path, or every one has a URL; the keys are those of such servers."""
+        bare = [name for name, one in storages.items() if not (one.url or self.url)]
+        for name in bare:
+            if not storages[name].path:
+                sentence = "a path for the database's files, or the url of a server on that storage"
+                raise wrong("storages", name, sentence=sentence)
+        if len(bare) == len(storages):
+            self.check_managed()
+            return
+        if bare:
+            raise wrong("storages", bare[0], sentence="a url for every storage, or for none")
+        if given := next((name for name in self.managed_only if getattr(self, name)), ""):
+            sentence = "no value together with a url: only a managed server uses it"
+            raise wrong("database", given, sentence=sentence)
+
+    def check_managed(self) -> None:
+        """Raise the rule's error where the table does not fit a managed server."""
+        if self.restored_by({}) not in ("copy", "clone"):
+            sentence = f'"copy" or "clone": "{self.restore}" needs a url'
+            raise wrong("database", "restore", sentence=sentence)

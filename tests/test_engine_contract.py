@@ -1,0 +1,318 @@
+"""The engine contract: what every engine on the shelf must do, real servers and models alike.
+
+Each engine is measured once, briefly; most tests judge what was seen then. The faults (conflicts, a
+server that is full, one that is killed) each get a restored database of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import kneebench.databases
+from kneebench import catalogue
+from kneebench.databases.engine import Engine, Server
+from kneebench.databases.postgres.address import connect
+from kneebench.errors import DatabaseLost, InvalidMeasurement
+from kneebench.lab.journal import Journal
+from kneebench.measurement.quantities import READ
+from kneebench.measurement.rung import measure
+from kneebench.plan import Plan
+from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, Watch
+from kneebench.shelf import ENGINES
+from kneebench.workload import generator_spec
+from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401 (a fixture)
+from tests.loaded import BUILDS, DEBIAN, WITHOUT_DEBIAN
+
+CELL = Cell(id="here", storage="here")
+USERS, TOO_MANY_USERS = 4, 64
+LADDER = {"users": (1, TOO_MANY_USERS), "warm_up": "1s", "window": "2s", "checkpoints": 0}
+LONGEST_S = 20
+"""How long a busy machine may take to show one transaction of a kind."""
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+class Subject(NamedTuple):
+    """An engine under the contract, and how a test brings its faults about.
+
+    `tables`: the tables of its plan, with those that make a fault happen ("conflicts", "full", "killed") where the plan does it.
+    `conflicts`: makes transactions of a running server conflict. `full`: leaves it few connections for the block.
+    `kill`: ends it under its users.
+    """
+
+    engine: str
+    journal: Journal
+    tables: Callable[[str], dict[str, Any]]
+    conflicts: Callable[[Server], None] = lambda server: None
+    full: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    kill: Callable[[Server], None] = lambda server: None
+
+    def plan(self, fault: str = "") -> Plan:
+        given = {"workload": {"warehouses": 1}, "ladder": LADDER, "meters": ["log_writes", "checkpoints", "tables", "waits"]}
+        return Plan.model_validate({**given, **self.tables(fault)})
+
+    def opened(self, fault: str = "") -> Engine:
+        return catalogue.engine(self.plan(fault), self.journal)
+
+    def measured(self, server: Server, users: int = USERS, fault: str = "", watch: Watch = unwatched) -> Rung:
+        order = Order(cell=CELL.id, phase="search", users=users)
+        return measure(order, self.plan(fault), server, server.paths, watch).rung
+
+
+# --- the engines on the shelf -----------------------------------------------------------------------
+
+CONFLICTS = (
+    "CREATE FUNCTION public.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+    "IF random() < 0.05 THEN RAISE EXCEPTION 'a conflict' USING ERRCODE = '40001'; END IF; RETURN NEW; END $$",
+    "CREATE TRIGGER conflicts BEFORE UPDATE ON public.warehouse FOR EACH ROW EXECUTE FUNCTION public.conflict()",
+)
+
+
+def with_conflicts(server: Server) -> None:
+    with connect(server.address) as connection:  # type: ignore[attr-defined]
+        for statement in CONFLICTS:
+            connection.execute(statement.encode())
+
+
+def simulated(folder: Path) -> Subject:
+    faults = {"conflicts": {"deadlocks": 0.05}, "full": {"full_after_users": 8}, "killed": {"dies_after": "2s"}}
+
+    def tables(fault: str) -> dict[str, Any]:
+        return {"database": {"engine": "simulated"}, "storages": {"here": {"simulated": faults.get(fault, {})}}}
+
+    return Subject("simulated", Journal(folder / "journal"), tables)
+
+
+def toy(folder: Path) -> Subject:
+    faults = {"conflicts": {"conflicts": 0.05}, "full": {"users": 8}}
+
+    def tables(fault: str) -> dict[str, Any]:
+        return {"database": {"engine": "toy", "settings": faults.get(fault, {})}, "storages": {"here": {}}}
+
+    def kill(server: Server) -> None:
+        server.dead = "it was killed"  # type: ignore[attr-defined]
+
+    return Subject("toy", Journal(folder / "journal"), tables, kill=kill)
+
+
+def managed(folder: Path, bin_dir: Path | None) -> Subject:
+    (folder / "disk").mkdir()
+
+    def tables(fault: str) -> dict[str, Any]:
+        settings = {"max_connections": 16} if fault == "full" else {}
+        database = {"bin_dir": bin_dir, "base_image_path": folder / "images", "settings": settings}
+        return {"database": database, "storages": {"here": {"path": folder / "disk"}}}
+
+    def kill(server: Server) -> None:
+        os.kill(server.processes()[0], signal.SIGKILL)
+
+    return Subject("postgres", Journal(folder / "journal"), tables, with_conflicts, kill=kill)
+
+
+def by_url(there: Elsewhere) -> Subject:
+    def tables(fault: str) -> dict[str, Any]:
+        return {"database": {"url": there.url()}, "storages": {"here": {}}}
+
+    @contextlib.contextmanager
+    def full() -> Iterator[None]:
+        there.execute("ALTER ROLE tester CONNECTION LIMIT 16")
+        try:
+            yield
+        finally:
+            there.execute("ALTER ROLE tester CONNECTION LIMIT -1")
+
+    def kill(server: Server) -> None:
+        [(pid,)] = there.execute("SELECT pid FROM pg_stat_activity WHERE usename = 'tester' LIMIT 1")
+        os.kill(pid, signal.SIGKILL)
+
+    return Subject("postgres", there.journal, tables, with_conflicts, full, kill)
+
+
+BY_URL = pytest.param("url", id="url-15-tls", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN])
+
+
+@pytest.fixture(scope="module", params=["simulated", "toy", *BUILDS, BY_URL])
+def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+    folder = tmp_path_factory.mktemp("contract")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "toy":
+            put_on_the_shelf(folder / "shelf", patch)
+        if request.param == "url":
+            patch.setenv("PGPASSWORD", PASSWORD)
+            patch.setenv("PGPASSFILE", str(folder / "none"))
+            yield by_url(request.getfixturevalue("elsewhere"))
+        elif request.param in (None, DEBIAN):
+            yield managed(folder, request.param)
+        else:
+            yield {"simulated": simulated, "toy": toy}[request.param](folder)
+
+
+def put_on_the_shelf(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """A folder `toy` beside the other engines': nothing else in kneebench knows it."""
+    (folder / "toy").mkdir(parents=True)
+    for module in ("__init__", "engine", "properties", "table"):
+        (folder / "toy" / f"{module}.py").write_text("from tests.toy_engine import *\n")
+    patch.setattr(kneebench.databases, "__path__", [*kneebench.databases.__path__, str(folder)])
+
+
+def test_the_contract_runs_over_every_engine_on_the_shelf() -> None:
+    assert {"simulated", "postgres"} == set(ENGINES.names())
+
+
+def test_the_toy_engine_has_fewer_than_300_lines() -> None:
+    assert len((Path(__file__).parent / "toy_engine.py").read_text().splitlines()) < 300
+
+
+# --- what is seen of one short measurement ----------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """One measurement, with what was asked before and after it."""
+
+    findings: Sequence[Finding]
+    facts: Mapping[str, str]
+    again: Mapping[str, str]
+    first_order_ids: int
+    before: Mapping[str, Mapping[str, float]]
+    after: Mapping[str, Mapping[str, float]]
+    rung: Rung
+    conditions: Sequence[Check]
+    cycle_s: float
+
+
+@pytest.fixture(scope="module")
+def seen(subject: Subject) -> Seen:
+    engine = subject.opened()
+    findings, facts, again = engine.findings(), engine.prepare(unwatched), engine.prepare(unwatched)
+    with engine.restored(CELL, unwatched) as server:
+        order_ids, before = server.sum_next_order_ids(), read(server)
+        rung = subject.measured(server)
+        after, conditions = read(server), server.conditions(unwatched)
+        cycle_s = subject.plan().engine.checkpoint_cycle_s(server.settings)
+        assert server.alive() == ""
+    return Seen(findings, facts, again, order_ids, before, after, rung, conditions, cycle_s)
+
+
+def read(server: Server) -> dict[str, dict[str, float]]:
+    return {meter: server.readings(meter) for meter in server.measures}
+
+
+def test_an_engine_that_is_installed_finds_nothing_in_its_way(seen: Seen) -> None:
+    assert [finding for finding in seen.findings if finding.level in ("error", "refused")] == []
+    assert seen.findings
+
+
+def test_a_database_is_loaded_once_and_says_how_large_it_is(seen: Seen) -> None:
+    assert seen.facts["warehouses"] == "1"
+    assert {**seen.again, "reused": ""} == {**seen.facts, "reused": ""}
+    assert seen.facts.get("reused", "no") == "no"
+    assert seen.first_order_ids > 0
+
+
+def test_a_run_commits_orders_and_its_counts_agree(seen: Seen) -> None:
+    assert seen.rung.tally.nopm > 0
+    assert [check.sentence for check in seen.rung.checks if check.name == "identity" and not check.passed] == []
+    assert [check.sentence for check in seen.rung.checks if check.name == "new orders" and not check.passed] == []
+
+
+def test_the_twelve_conditions_are_asked_and_hold_after_a_run(subject: Subject, seen: Seen) -> None:
+    assert [check.sentence for check in seen.conditions if not check.passed] == []
+    numbers = {int(check.name.removeprefix("condition ")) for check in seen.conditions}
+    assert numbers == set(range(1, 13)) or (subject.engine == "simulated" and numbers < set(range(1, 13)))
+
+
+def test_every_reading_is_a_known_quantity_and_no_counter_falls(seen: Seen) -> None:
+    assert seen.after
+    for meter, readings in seen.after.items():
+        assert readings, meter
+        for name, later in readings.items():
+            quantity = READ[name.partition("|")[0]]
+            assert quantity.kind == "gauge" or later >= seen.before[meter].get(name, 0.0), name
+    commits = "database.commits|database"
+    assert seen.after["log_writes"][commits] > seen.before["log_writes"][commits]
+
+
+def test_an_engine_has_a_name_for_people_and_a_checkpoint_cycle(subject: Subject, seen: Seen) -> None:
+    assert subject.plan().engine.label
+    assert seen.cycle_s > 0
+
+
+# --- faults -----------------------------------------------------------------------------------------
+
+
+def loaded(subject: Subject, server: Server, enough: Callable[[Tally], bool], fault: str = "") -> Tally:
+    """The tally of the first load, of one second, then two, then four, ... that shows enough."""
+    seconds = 1
+    while True:
+        spec = generator_spec(subject.plan(fault), Order(cell=CELL.id, phase="search", users=USERS, repeat=seconds))
+        generator = server.load_generator(spec)
+        generator.ready()
+        generator.go()
+        generator.mark("window")
+        for _ in range(seconds):
+            generator.tick()
+        generator.mark("cool_down")
+        tally = Tally.model_validate_json(generator.stop())
+        if enough(tally) or seconds > LONGEST_S:
+            return tally
+        seconds *= 2
+
+
+def test_some_new_orders_and_nothing_else_roll_back_by_design(subject: Subject) -> None:
+    with subject.opened().restored(CELL, unwatched) as server:
+        committed, undone = server.transaction_counts()
+        tally = loaded(subject, server, lambda tally: tally.whole.rolled_back > 0)
+        assert server.transaction_counts()[1] > undone
+        assert server.transaction_counts()[0] > committed
+    counts = {kind: one.whole.rolled_back for kind, one in tally.transactions.items()}
+    assert counts.pop("new_order") > 0
+    assert set(counts.values()) == {0}
+
+
+def test_a_conflict_is_retried_until_the_transaction_commits(subject: Subject) -> None:
+    with subject.opened("conflicts").restored(CELL, unwatched) as server:
+        subject.conflicts(server)
+        tally = loaded(subject, server, lambda tally: bool(retries(tally)), "conflicts")
+        assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
+    assert {subject.plan().engine.error_class(code) for code in retries(tally)} == {"retry"}
+    assert tally.whole.failed == 0
+
+
+def retries(tally: Tally) -> set[str]:
+    return {code for one in tally.transactions.values() for code in one.retried}
+
+
+def test_a_server_without_room_for_all_users_refuses_with_words_and_a_remedy(subject: Subject) -> None:
+    with subject.opened("full").restored(CELL, unwatched) as server, subject.full():
+        with pytest.raises(InvalidMeasurement) as refused:
+            subject.measured(server, TOO_MANY_USERS, "full")
+        assert server.alive() == ""
+    assert refused.value.seen
+    assert refused.value.do
+
+
+def test_a_server_killed_under_load_is_lost_and_the_next_restore_is_whole(subject: Subject, seen: Seen) -> None:
+    with subject.opened("killed").restored(CELL, unwatched) as server:
+        killing = iter([subject.kill])
+
+        def kill(event: Event) -> None:
+            for kill in killing:
+                kill(server)
+
+        with pytest.raises(DatabaseLost) as lost:
+            subject.measured(server, fault="killed", watch=kill)
+        assert lost.value.seen
+    with subject.opened().restored(CELL, unwatched) as server:
+        assert server.alive() == ""
+        assert server.sum_next_order_ids() == seen.first_order_ids
+        assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
+    assert subject.journal.leftovers() == []

@@ -1,0 +1,298 @@
+"""A toy engine: TPROC-C in Python dictionaries, one warehouse, with a clock of its own. What an engine needs, and no more."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from kneebench._core import ConnectError, GeneratorSpec
+from kneebench.engines import ErrorClass, Quantity, WaitClass
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.plan.database import Database as TABLE  # noqa: F401
+from kneebench.records import TRANSACTIONS, Cell, Check, Counts, Event, Finding, Latency, Second, Setting, Tally, Tick, TransactionTally, Watch, Whereabouts
+
+# --- its properties ---------------------------------------------------------------------------------
+
+label = "Toy"
+measures_real_hardware = False
+own_quantities: dict[str, Quantity] = {}
+footprint = SimpleNamespace(WAREHOUSE_BYTES=0)
+CLASSES: dict[str, ErrorClass] = {"conflict": "retry", "full": "full"}
+
+
+def checkpoint_cycle_s(settings: Sequence[Setting]) -> float:
+    return 60.0
+
+
+def error_class(code: str) -> ErrorClass:
+    return CLASSES.get(code, "other")
+
+
+def wait_class(event: str) -> WaitClass:
+    return "cpu"
+
+
+# --- its database -----------------------------------------------------------------------------------
+
+KINDS = TRANSACTIONS
+DECK = dict(zip(KINDS, (45, 43, 4, 4, 4), strict=True))
+DISTRICTS, CUSTOMERS, LOADED, DELIVERED = 10, 30, 30, 21
+
+
+@dataclass
+class Order:
+    customer: int
+    amounts: list[int]
+    carrier: int | None = None
+
+
+@dataclass
+class District:
+    customers: list[list[int]]
+    """Balance and payments of each."""
+    orders: dict[int, Order] = field(default_factory=dict)
+    waiting: list[int] = field(default_factory=list)
+    history: list[tuple[int, int]] = field(default_factory=list)
+    next_order_id: int = 1
+    ytd: int = 0
+    delivered: int = 0
+
+
+class Tables:
+    """The data: a fresh one is the loaded database."""
+
+    def __init__(self, seed: int) -> None:
+        self.warehouse_ytd = 0
+        self.counts: Counter[str] = Counter()
+        self.districts = [District([[0, 0] for _ in range(CUSTOMERS)]) for _ in range(DISTRICTS)]
+        self._chance = random.Random(seed)
+        for district in self.districts:
+            for _ in range(LOADED):
+                self.new_order(district)
+            for _ in range(DELIVERED):
+                self.delivery(district)
+
+    def run(self, kind: str) -> bool:
+        """One transaction; False where it was rolled back by design."""
+        undone = kind == "new_order" and self._chance.random() < 0.01
+        self.counts["rollbacks" if undone else "commits"] += 1
+        if not undone:
+            getattr(self, kind)(self._chance.choice(self.districts))
+        return not undone
+
+    def new_order(self, district: District) -> None:
+        amounts = [self._chance.randrange(1, 1000) for _ in range(self._chance.randrange(5, 16))]
+        order = Order(self._chance.randrange(CUSTOMERS), amounts)
+        district.orders[district.next_order_id] = order
+        district.waiting.append(district.next_order_id)
+        district.next_order_id += 1
+        self.counts["log bytes"] += 100
+
+    def payment(self, district: District) -> None:
+        customer, amount = self._chance.randrange(CUSTOMERS), self._chance.randrange(100, 500_000)
+        self.warehouse_ytd += amount
+        district.ytd += amount
+        district.history.append((customer, amount))
+        district.customers[customer][0] -= amount
+        district.customers[customer][1] += amount
+
+    def delivery(self, district: District) -> None:
+        if district.waiting:
+            order = district.orders[district.waiting.pop(0)]
+            order.carrier = 1
+            district.customers[order.customer][0] += sum(order.amounts)
+            district.delivered += 1
+
+    def order_status(self, district: District) -> None:
+        max(district.orders)
+
+    stock_level = order_status
+
+
+def broken(tables: Tables) -> dict[int, bool]:
+    """Which of the twelve consistency conditions (TPC-C 3.3.2) do not hold in some district."""
+    found: Counter[int] = Counter()
+    paid = sum(amount for one in tables.districts for _, amount in one.history)
+    found[1] += tables.warehouse_ytd != sum(one.ytd for one in tables.districts)
+    found[8] += tables.warehouse_ytd != paid
+    for one in tables.districts:
+        undelivered = {number for number, order in one.orders.items() if order.carrier is None}
+        last = one.next_order_id - 1
+        found[2] += last != max(one.orders) or last != max(one.waiting, default=last)
+        found[3] += bool(one.waiting) and one.waiting[-1] - one.waiting[0] + 1 != len(one.waiting)
+        found[4] += any(not order.amounts for order in one.orders.values())
+        found[5] += undelivered != set(one.waiting)
+        found[6] += any(not 5 <= len(order.amounts) <= 15 for order in one.orders.values())
+        found[7] += any(order.carrier is None for number, order in one.orders.items() if number not in undelivered)
+        found[9] += one.ytd != sum(amount for _, amount in one.history)
+        found[11] += len(one.orders) - len(one.waiting) != one.delivered
+        bought, spent = Counter[int](), Counter[int]()
+        for order in one.orders.values():
+            bought[order.customer] += sum(order.amounts) if order.carrier else 0
+        for customer, amount in one.history:
+            spent[customer] += amount
+        for number, (balance, paid_by_customer) in enumerate(one.customers):
+            found[10] += balance != bought[number] - spent[number]
+            found[12] += balance + paid_by_customer != bought[number]
+    return {number: found[number] > 0 for number in range(1, 13)}
+
+
+# --- its load generator -----------------------------------------------------------------------------
+
+PER_USER_S = 50
+
+
+class Load:
+    """Users of the toy: a tick passes one second of its clock, in which each runs as many transactions."""
+
+    def __init__(self, server: ToyServer, spec: GeneratorSpec) -> None:
+        self.server, self.spec = server, spec
+        self.whole: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+        self.marks: list[dict[str, Counter[str]]] = []
+        self.retried: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+        self.seconds, self.marked_s = 0, [0, 0]
+        self._chance = random.Random(spec.seed + spec.stream)
+
+    def ready(self) -> None:
+        if self.spec.users > self.server.most_users:
+            error = ConnectError(f"the toy lets in {self.server.most_users} users")
+            error.error_class, error.code, error.message = "full", "full", str(error)
+            raise error
+
+    def go(self) -> None: ...
+
+    def tick(self) -> str:
+        self.seconds += 1
+        self.server.clock_s += 1
+        before = {kind: Counter(counts) for kind, counts in self.whole.items()}
+        for _ in range(self.spec.users * PER_USER_S if not self.server.dead else 0):
+            self._transaction(*self._chance.choices(KINDS, [*DECK.values()]))
+        alive = 0 if self.server.dead else self.spec.users
+        seconds = [self._second(kind, self.whole[kind] - before[kind]) for kind in KINDS]
+        return Tick(now_s=self.seconds, alive=alive, seconds=tuple(seconds)).model_dump_json()
+
+    def _transaction(self, kind: str) -> None:
+        while self._chance.random() < self.server.conflicts:
+            self.retried[kind]["conflict"] += 1
+            self.server.tables.counts["rollbacks"] += 1
+        committed = self.server.tables.run(kind)
+        self.whole[kind] += Counter(["started", "committed" if committed else "rolled_back"])
+
+    def _second(self, kind: str, counts: Counter[str]) -> Second:
+        zero = dict.fromkeys(("failed", "unknown", "mean_s", "p50_s", "p99_s", "p999_s", "max_s"), 0)
+        done = {name: counts[name] for name in ("committed", "rolled_back")}
+        return Second.model_validate({"at_s": self.seconds - 1, "transaction": kind, **done, **zero})
+
+    def mark(self, phase: str) -> float:
+        self.marks.append({kind: Counter(counts) for kind, counts in self.whole.items()})
+        self.marked_s[len(self.marks) - 1] = self.seconds
+        return float(self.seconds)
+
+    def stop(self) -> str:
+        nothing: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+        begin, end = self.marks if len(self.marks) == 2 else (nothing, nothing)
+        windows = {kind: end[kind] - begin[kind] for kind in KINDS}
+        ended = sum(counts["started"] for counts in windows.values())
+        window_s = max(1, self.marked_s[1] - self.marked_s[0])
+        return Tally(
+            users=self.spec.users,
+            window_s=window_s,
+            whole_s=self.seconds,
+            transactions={kind: self._tally(kind, windows[kind]) for kind in KINDS},
+            latency=_alike(ended, self.spec.users * window_s / max(1, ended)),
+            lost_users=self.spec.users if self.server.dead else 0,
+        ).model_dump_json()
+
+    def _tally(self, kind: str, window: Counter[str]) -> TransactionTally:
+        whole = Counts(**self.whole[kind])
+        return TransactionTally(whole=whole, window=Counts(**window), retried=dict(self.retried[kind]))
+
+
+def _alike(n: int, each_s: float) -> Latency:
+    names = ("p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "p999_low_s", "p999_high_s", "max_s")
+    return Latency.model_validate({"n": n, "mean_s": each_s, **dict.fromkeys(names, each_s)})
+
+
+# --- its server and engine --------------------------------------------------------------------------
+
+
+class ToyServer:
+    """A restored database; `dead` says why it does not answer any more."""
+
+    measures = frozenset({"log_writes"})
+    cores: Sequence[int] = (0,)
+    paths: Sequence[Path] = ()
+    notes: Sequence[str] = ("a toy",)
+    restore_s = 0.0
+
+    def __init__(self, tables: Tables, settings: dict[str, Any]) -> None:
+        self.tables, self.clock_s, self.dead = tables, 0.0, ""
+        self.settings = [Setting(name=name, value=str(value), source="plan") for name, value in settings.items()]
+        self.conflicts, self.most_users = float(settings.get("conflicts", 0)), int(settings.get("users", 1000))
+
+    def load_generator(self, spec: GeneratorSpec) -> Any:
+        return Load(self, spec)
+
+    def readings(self, meter: str) -> dict[str, float]:
+        counts = self.tables.counts
+        found = {"log.bytes": counts["log bytes"]} | {f"database.{name}": counts[name] for name in ("commits", "rollbacks")}
+        return {f"{name}|database": float(value) for name, value in found.items()}
+
+    def sum_next_order_ids(self) -> int:
+        return sum(district.next_order_id for district in self.tables.districts)
+
+    def transaction_counts(self) -> tuple[int, int]:
+        return self.tables.counts["commits"], self.tables.counts["rollbacks"]
+
+    def conditions(self, watch: Watch) -> Sequence[Check]:
+        found = broken(self.tables).items()
+        return [Check(name=f"condition {n}", passed=not off, seen="", limit="", sentence=f"Condition {n}.") for n, off in found]
+
+    def processes(self) -> Sequence[int]:
+        return ()
+
+    def now_s(self) -> float:
+        return self.clock_s
+
+    def checkpoint(self) -> None: ...
+
+    def connection_hint(self, code: str, message: str) -> str:
+        return "lower the number of users"
+
+    def end_stuck(self, for_s: float) -> str:
+        return ""
+
+    def alive(self) -> str:
+        return self.dead
+
+
+class ToyEngine:
+    """Toys in place of servers; a restore is a new one."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def findings(self) -> Sequence[Finding]:
+        return [Finding(level="ok", subject="toy", seen="in this process")]
+
+    def where(self, storage: str) -> Whereabouts:
+        return Whereabouts(seen="in this process", cores=(0,))
+
+    def prepare(self, watch: Watch) -> dict[str, str]:
+        watch(Event(kind="end", doing="loading the toy"))
+        return {"engine": "toy", "warehouses": "1"}
+
+    @contextlib.contextmanager
+    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[ToyServer]:
+        yield ToyServer(Tables(self._plan.seed), dict(self._plan.database.settings))
+
+
+def open_engine(plan: Plan, journal: Journal) -> ToyEngine:
+    return ToyEngine(plan)
