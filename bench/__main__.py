@@ -12,10 +12,11 @@ from types import ModuleType
 
 from bench.ratio import Size
 from bench.table import performance_page, printed
+from kneebench.directories import CAMPAIGNS
 from kneebench.lab.host import host
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-KEPT = Path("kneebench-results/bench.json")
+KEPT = CAMPAIGNS / "bench.json"
 
 
 def benchmarks() -> dict[str, ModuleType]:

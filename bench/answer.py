@@ -27,7 +27,8 @@ from kneebench.ladder.climb import climb, followed
 from kneebench.measurement.rung import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.plan.plan import Plateau, SimulatedStorage
+from kneebench.plan.ladder import Plateau
+from kneebench.plan.plan import SimulatedStorage
 from kneebench.records import Climb, Estimate
 
 NAME = "answer"

@@ -14,10 +14,11 @@ from bench.turn import generator_values, in_turn, process_cpu_s
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.measurement.meters import names, open_meters
+from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.sampler import Sampler
 from kneebench.plan.plan import Workload
+from kneebench.shelf import METERS
 from kneebench.workload import running_load
 
 NAME = "meters"
@@ -73,8 +74,8 @@ def _turn(server: Loaded, watched: PostgresServer, sessions: list[int], users: i
     """A turn of the load generator as a rung drives it, with its meters or without."""
     generator = watched.load_generator(GeneratorSpec(**generator_values(users, server.workload.warehouses)))
     generator.ready()
-    with running_load(generator) as load:
-        sampler = Sampler(open_meters(names(), MeterContext(watched, [server.data])), watched.now_s)
+    meters = open_meters(METERS.names(), MeterContext(watched, [server.data]))
+    with contextlib.closing(Sampler(meters, watched.now_s)) as sampler, running_load(generator) as load:
         began_s = load.tick().now_s
         new_orders, ended_s, here_s, there_s = 0, began_s, 0.0, 0.0
         while ended_s < began_s + seconds - 0.5:

@@ -104,7 +104,7 @@ impl GeneratorSpec {
     }
 
     /// Cores for the workers: those they are pinned to, else those of this process.
-    pub fn client_cores(&self) -> Option<usize> {
+    pub fn available_cores(&self) -> Option<usize> {
         match self.cores.is_empty() {
             true => std::thread::available_parallelism().ok().map(usize::from),
             false => Some(self.cores.iter().collect::<BTreeSet<_>>().len()),
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn workers_share_the_distinct_cores_that_they_are_pinned_to() {
-        assert_eq!(GeneratorSpec { cores: vec![1, 0, 1], ..spec() }.client_cores(), Some(2));
-        assert!(spec().client_cores() >= Some(1));
+        assert_eq!(GeneratorSpec { cores: vec![1, 0, 1], ..spec() }.available_cores(), Some(2));
+        assert!(spec().available_cores() >= Some(1));
     }
 
     #[test]

@@ -118,9 +118,9 @@ impl<C: Connector + Send + Sync + 'static> ThreadedLoadGenerator<C> {
             users: self.spec.users,
             window_s: if window.start == u64::MAX { 0.0 } else { (window.end - window.start) as f64 / 1e9 },
             whole_s,
-            client_cpu_s: state.cpu_s[1] - state.cpu_s[0],
-            client_workers: self.spec.workers as usize,
-            client_cores: self.spec.client_cores(),
+            load_generator_cpu_s: state.cpu_s[1] - state.cpu_s[0],
+            load_generator_threads: self.spec.workers as usize,
+            load_generator_cores: self.spec.available_cores(),
             queued: self.spec.queued(),
         }
     }

@@ -241,10 +241,10 @@ pub struct Rung {
     pub users: u32,
     pub window_s: f64,
     pub whole_s: f64,
-    pub client_cpu_s: f64,
-    pub client_workers: usize,
+    pub load_generator_cpu_s: f64,
+    pub load_generator_threads: usize,
     /// Cores that the workers share; None in the simulation.
-    pub client_cores: Option<usize>,
+    pub load_generator_cores: Option<usize>,
     /// Starts may wait: for a user (open loop) or for a connection.
     #[serde(skip)]
     pub queued: bool,

@@ -1,5 +1,5 @@
 //! One worker: a thread with its own runtime and a share of the users. (Measured: many connections on one event loop cost 6-7 us of
-//! client CPU per call, a blocking thread per connection 10-15 us.)
+//! load generator CPU per call, a blocking thread per connection 10-15 us.)
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -26,7 +26,7 @@ class Formula:
     scans: int = 0
     extra_orders: int = 0
     extra_rollbacks: int = 0
-    client_cpu_share: float = 0.1
+    load_generator_cpu_share: float = 0.1
     delay_share: float | None = 0.0
     lose_users: int = 0
     failed: int = 0
@@ -166,7 +166,7 @@ class FormulaLoad:
             delay_stamped=ended,
             errors=(SeenError(code=self.server.error, count=self.server.failed, first="the server's words"),) if self.server.failed else (),
             lost_users=self.server.lose_users,
-            client_cpu_s=self.server.client_cpu_share * (end_s - begin_s),
+            load_generator_cpu_s=self.server.load_generator_cpu_share * (end_s - begin_s),
         ).model_dump_json()
 
     def _whole(self, name: str) -> Counts:

@@ -78,7 +78,7 @@ class Place:
     def made(self) -> set[tuple[str, int, int]]:
         """What the journal says is there now: directories by their path, processes by their id and start."""
         entries = self._journal.leftovers() + self._journal.others()
-        return {(entry.path, entry.pid, entry.pid_started) for entry in entries}
+        return {(getattr(entry, "path", ""), getattr(entry, "pid", 0), getattr(entry, "pid_started", 0)) for entry in entries}
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}

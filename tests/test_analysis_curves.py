@@ -9,8 +9,8 @@ import pytest
 from curves import rung
 
 from kneebench.analysis.elasticity import between, elasticity
-from kneebench.analysis.nopm_within_limit import nopm_within_limit
 from kneebench.analysis.usl import Usl, fit
+from kneebench.ladder.stops.log_latency import nopm_within_limit
 from kneebench.records import Order
 
 

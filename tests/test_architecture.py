@@ -14,7 +14,9 @@ from kneebench.engines import engine_names
 
 HOUSE = Path(kneebench.__file__).parent
 ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "results", "brief")
-GROUND = ("units", "errors", "records", "secrets", "visible", "engines", "_core", "analysis")
+GROUND = ("units", "errors", "directories", "shelf", "records", "engines", "secrets", "visible", "_core", "analysis")
+ABOVE = ("catalogue", "preflight", "campaign", "screen", "exit_handling", "commands", "cli", "docs_generator", "__main__", "__init__")
+"""What is above the rooms, in its order: each may import the rooms, and what is before it."""
 FORBIDDEN = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
 MODULES = sorted(HOUSE.rglob("*.py"))
 LONGEST_FILE, LONGEST_FUNCTION = 300, 40
@@ -52,10 +54,20 @@ def test_the_ground_floor_stands_on_nothing_but_itself() -> None:
     assert wrong == []
 
 
-def test_no_room_imports_what_people_see() -> None:
-    doors = {"cli", "commands", "screen", "campaign", "preflight", "exit_handling", "docs_generator"}
-    wrong = [f"{name_of(file)} imports {part}" for room in ROOMS for file in (HOUSE / room).rglob("*.py") for part, _ in imports(file) if part in doors]
-    assert wrong == []
+def files_of(part: str) -> list[Path]:
+    """The files of a room, or the one of a module."""
+    return list((HOUSE / part).rglob("*.py")) if (HOUSE / part).is_dir() else [HOUSE / f"{part}.py"]
+
+
+def test_every_module_and_package_has_its_place_in_the_house() -> None:
+    there = {file.relative_to(HOUSE).parts[0].removesuffix(".py") for file in MODULES}
+    assert there == {*GROUND, *ROOMS, *ABOVE} - {"_core"}
+
+
+@pytest.mark.parametrize("part", [part for part in ABOVE if part != "__init__"])
+def test_what_is_above_the_rooms_imports_only_what_is_before_it(part: str) -> None:
+    before = {*GROUND, *ROOMS, *ABOVE[: ABOVE.index(part) + 1]}
+    assert [f"{name_of(file)} imports {other}" for file in files_of(part) for other, _ in imports(file) if other not in before] == []
 
 
 def test_what_every_managed_server_needs_names_no_engine() -> None:
@@ -95,7 +107,7 @@ def test_no_file_and_no_folder_has_a_name_that_says_nothing() -> None:
     assert [name_of(file) for file in MODULES if FORBIDDEN & {part.removesuffix(".py") for part in file.relative_to(HOUSE).parts}] == []
 
 
-def test_measuring_never_prints() -> None:
+def test_measuring_prints_nothing_at_all() -> None:
     prints = [
         f"{name_of(file)}:{node.lineno}"
         for room in ROOMS
@@ -123,6 +135,27 @@ def test_every_module_says_in_its_first_line_what_it_is() -> None:
 def test_public_names_are_those_that_the_package_exports_and_each_is_documented() -> None:
     assert kneebench.__all__ == sorted(kneebench.__all__)
     assert [name for name in kneebench.__all__ if not getattr(kneebench, name).__doc__] == []
+
+
+# --- tests -----------------------------------------------------------------------------------------
+
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
+
+
+def test_no_file_of_tests_imports_another_one_of_tests() -> None:
+    modules = ((file, node.module) for file in TESTS for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom))
+    assert [f"{file.name} imports {module}" for file, module in modules if module and re.match(r"(tests\.)?test_", module)] == []
+
+
+def test_tests_have_names_of_four_words_or_more_and_their_functions_are_short() -> None:
+    functions = [(file, node) for file in TESTS for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef)]
+    names = [f"{file.name}: {node.name}" for file, node in functions if node.name.startswith("test_") and len(node.name.split("_")) < 5]
+    long = [f"{file.name}: {node.name}" for file, node in functions if (node.end_lineno or 0) - node.lineno + 1 > LONGEST_FUNCTION]
+    assert names + long == []
+
+
+def test_every_file_of_tests_says_in_its_first_line_what_it_is() -> None:
+    assert [file.name for file in TESTS if not ast.get_docstring(ast.parse(file.read_text()))] == []
 
 
 # --- the Rust core ---------------------------------------------------------------------------------

@@ -11,25 +11,14 @@ from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.brief import Brief
 from kneebench.brief.sections.over_time import _Read
-from kneebench.records import Climb, Results, Rung, Series, Summary
+from kneebench.records import Climb, Results, Rung, Series
 from kneebench.results import load
-from tests.test_brief_page import section, with_rungs
+from tests.briefs import metered, section, with_phase, with_rungs
 
 
 @pytest.fixture(scope="module")
 def results() -> Results:
     return load(make.HERE / make.NAME)
-
-
-def metered(rung: Rung, **values: float) -> Rung:
-    """A rung that measured these, given as log__write_latency=0.002."""
-    found = {name.replace("__", "."): Summary(unit="", value=value, high=value) for name, value in values.items()}
-    return rung.model_copy(update={"quantities": {**rung.quantities, **found}})
-
-
-def with_phase(results: Results, climb: int, phase: str, **values: float) -> Results:
-    rungs = tuple(metered(rung, **values) if rung.order.phase == phase else rung for rung in results.climbs[climb].rungs)
-    return with_rungs(results, climb, rungs)
 
 
 def cautions(results: Results) -> str:

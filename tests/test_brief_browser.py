@@ -113,7 +113,7 @@ def test_the_style_says_each_thing_once_for_each_medium() -> None:
     assert all(line.startswith("  ") for line in narrow.splitlines()[1:-1]), "a rule for every width stands within those for narrow ones"
 
 
-def test_the_page_prints(tmp_path: Path, page: Path) -> None:
+def test_the_page_prints_on_paper(tmp_path: Path, page: Path) -> None:
     printed = tmp_path / "brief.pdf"
     browse(tmp_path, page, f"--print-to-pdf={printed}", "--no-pdf-header-footer")
     assert printed.read_bytes().startswith(b"%PDF")

@@ -14,8 +14,7 @@ from kneebench.brief import Brief
 from kneebench.brief.section import Figure
 from kneebench.records import Climb, Results, Rung, StopResult
 from kneebench.results import load
-from tests.test_brief_agrees import with_phase
-from tests.test_brief_page import section, with_rungs
+from tests.briefs import section, with_phase, with_rungs
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 from recorded import make
 
 from kneebench.brief import Brief
-from kneebench.brief.section import Figure, Section
+from kneebench.brief.section import Figure
 from kneebench.catalogue import names, part
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
@@ -21,6 +21,7 @@ from kneebench.plan.reader import read_plan
 from kneebench.records import Cell, Check, Climb, Results, Rung, StopResult, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.compare_plans import plan_document
+from tests.briefs import changed, section, with_rungs
 
 FOLDER = make.HERE / make.NAME
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
@@ -34,23 +35,6 @@ def results() -> Results:
 @pytest.fixture(scope="module")
 def page(results: Results) -> str:
     return Brief(results).html()
-
-
-def changed(results: Results, change: dict[str, object], climb: int = 0, rung: int = 3) -> Results:
-    """The campaign with one rung changed."""
-    rungs = list(results.climbs[climb].rungs)
-    rungs[rung] = rungs[rung].model_copy(update=change)
-    return with_rungs(results, climb, tuple(rungs))
-
-
-def with_rungs(results: Results, climb: int, rungs: tuple[Rung, ...]) -> Results:
-    climbs = list(results.climbs)
-    climbs[climb] = climbs[climb].model_copy(update={"rungs": rungs})
-    return results.model_copy(update={"climbs": tuple(climbs)})
-
-
-def section(brief: Brief, name: str) -> Section:
-    return next(one for one in brief.sections if one.name == name)
 
 
 class Page(HTMLParser):

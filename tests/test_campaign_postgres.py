@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from kneebench import load
-from kneebench.analysis.consistency import conditions
+from kneebench.analysis.outcome import conditions
 
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
 PLAN = """

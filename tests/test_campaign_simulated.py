@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kneebench import catalogue
-from kneebench.analysis.consistency import conditions
+from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.campaign import Bench, run
 from kneebench.databases.simulated.engine import SimulatedEngine
@@ -15,7 +15,6 @@ from kneebench.databases.simulated.server import Simulated
 from kneebench.databases.simulated.truth import bound
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
-from kneebench.outcome import exit_code, failed_checks
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
@@ -265,7 +264,7 @@ def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path)
 
 
 def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SimulatedEngine, "where", lambda engine, storage: Whereabouts(seen="elsewhere"))
+    monkeypatch.setattr(SimulatedEngine, "where", lambda engine, cell: Whereabouts(seen="elsewhere"))
     url = {"database": {"url": "postgresql://bench@db.example/kneebench"}, "storages": {"there": {"url": "postgresql://bench@db.example/kneebench"}}}
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, remote, host())

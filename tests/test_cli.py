@@ -24,7 +24,6 @@ from typer.testing import CliRunner, Result
 from kneebench import campaign
 from kneebench.cli import app
 from kneebench.commands import measuring, plans
-from kneebench.commands.options import CAMPAIGNS
 from kneebench.commands.plan_selection import selected_plan
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
@@ -432,10 +431,6 @@ def test_components_lists_every_shelf() -> None:
     assert {"plateau", "log_latency", "saturation", "errors", "budget"} <= set(found["stop"])
     for shelf in found:
         assert shelf in call("components").stdout
-
-
-def test_the_command_and_the_library_keep_campaigns_in_the_same_place() -> None:
-    assert campaign.RESULTS == CAMPAIGNS
 
 
 def test_a_folder_that_is_not_there_is_not_called_empty(place: Path) -> None:

@@ -100,8 +100,8 @@ def test_ticks_hold_every_second_once_and_add_up_to_the_tally(fresh: Postgres) -
 
 def test_the_clients_core_time_is_of_the_window_only(fresh: Postgres) -> None:
     tally, _ = rung(fresh.load_generator())
-    assert tally.client_workers == 2
-    assert 0.01 < tally.client_cpu_s < 2 * tally.window_s
+    assert tally.load_generator_threads == 2
+    assert 0.01 < tally.load_generator_cpu_s < 2 * tally.window_s
     assert tally.window_s == pytest.approx(2.0, abs=0.2)
 
 

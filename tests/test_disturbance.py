@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 
 from kneebench.analysis.disturbance import TRIES, disturbances
 from kneebench.analysis.knee import knee
+from kneebench.analysis.outcome import exit_code
 from kneebench.brief import Brief
 from kneebench.campaign import Bench, Restored
 from kneebench.cli import app
 from kneebench.lab.host import host
 from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.rung import measure
-from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Results, Rung, Summary, Watch
 from kneebench.results import Store, load
@@ -133,7 +133,7 @@ def test_a_rung_that_is_disturbed_each_time_is_kept_as_invalid_after_three_tries
 
 
 def test_a_rung_that_is_invalid_by_itself_is_not_measured_again(tmp_path: Path) -> None:
-    server = Formula(client_cpu_share=0.9)
+    server = Formula(load_generator_cpu_share=0.9)
     rung, told = kept(server, tmp_path)
     assert "busy" in rung.invalid
     assert (len(server.specs), told) == (1, [])

@@ -27,8 +27,8 @@ from kneebench.measurement.rung import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, Watch
 from kneebench.workload import generator_spec
+from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401
 from tests.loaded import BUILDS, DEBIAN, WITHOUT_DEBIAN
-from tests.test_postgres_url import PASSWORD, Elsewhere, elsewhere  # noqa: F401
 
 CELL = Cell(id="here", storage="here")
 USERS, TOO_MANY_USERS = 4, 64

@@ -13,9 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.lab import changes
 from kneebench.lab import journal as journal_room
+from kneebench.lab.changes.directory import MadeDirectory
+from kneebench.lab.changes.process import StartedProcess
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER, Ground, ground_of
+from kneebench.shelf import CHANGES
 
 CHILD = """
 import os, subprocess, sys
@@ -79,7 +83,7 @@ def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
 
 def test_another_process_that_got_the_same_id_is_not_killed(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
-    entry = journal._made("process", "server", pid=os.getppid(), pid_started=1).model_copy(update={"owner_started": 1})
+    entry = journal.change(StartedProcess, "server", pid=os.getppid(), pid_started=1).model_copy(update={"owner_started": 1})
     (journal.folder / f"{entry.id}.json").write_text(entry.model_dump_json())
     assert journal.clean(quiet) == journal.leftovers() == []
     os.kill(os.getppid(), 0)
@@ -120,7 +124,7 @@ def named(program: Path, where: Path) -> subprocess.Popen[bytes]:
 
 def left_behind(journal: Journal, path: Path, **facts: object) -> None:
     """The entry of a directory whose maker is gone; without `facts` as it was written before grounds were."""
-    entry = journal._made("directory", path.name, path=str(path)).model_copy(update={"owner_started": 1, **facts})
+    entry = journal.change(MadeDirectory, path.name, path=str(path)).model_copy(update={"owner_started": 1, **facts})
     (journal.folder / f"{entry.id}.json").write_text(entry.model_dump_json())
 
 
@@ -269,3 +273,17 @@ def test_what_runs_on_another_host_with_the_same_home_is_not_taken_for_left_over
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
         assert Journal().clean(quiet) == []
         assert made.is_dir()
+
+
+@pytest.mark.parametrize("name", CHANGES.names())
+def test_every_kind_of_change_is_read_back_as_it_was_written(name: str, tmp_path: Path) -> None:
+    made = Journal(tmp_path).change(changes.kind(name), "a change", pid=os.getpid(), path=str(tmp_path / "data"), by_hand="true")
+    assert made.kind == name
+    assert changes.read(made.model_dump_json().encode()) == made
+    assert made.where
+
+
+def test_a_kind_that_this_version_does_not_know_is_named_with_those_that_it_does(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"id": "a", "kind": "array", "what": "drives"}')
+    (damaged,) = Journal(tmp_path).damaged()
+    assert "'array': unknown name; available: database, directory, process" in damaged.why

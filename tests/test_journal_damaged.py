@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench.cli import app
+from kneebench.lab.changes.directory import MadeDirectory
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER
 from kneebench.plan.preset import preset_text
@@ -31,7 +32,7 @@ def damaged(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     journal, left = Journal(), tmp_path / "left"
     left.mkdir()
     (left / MARKER).touch()
-    entry = journal._made("directory", "data", path=str(left)).model_copy(update={"id": "b", "owner_started": 1})
+    entry = journal.change(MadeDirectory, "data", path=str(left)).model_copy(update={"id": "b", "owner_started": 1})
     (journal.folder / "b.json").write_text(entry.model_dump_json())
     file = journal.folder / "a.json"
     file.mkdir() if request.param == "a directory" else file.write_bytes(DAMAGES[request.param])

@@ -16,7 +16,7 @@ from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb
 from kneebench.ladder.steps import between as halfway
 from kneebench.ladder.steps import first, following
-from kneebench.plan.plan import Ladder
+from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Check, Climb, Order, Rung
 
 CELL = Cell(id="disk", storage="disk")

@@ -10,7 +10,7 @@ from curves import answer, rung, walk
 from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns
-from kneebench.plan.plan import Ladder
+from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
 
 

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from kneebench import catalogue
 from kneebench.errors import UnknownPart
 from kneebench.lab.drives import drive_of
 from kneebench.measurement import meters
@@ -21,6 +20,7 @@ from kneebench.measurement.meters.pressure import Pressure
 from kneebench.measurement.meters.processes import Processes
 from kneebench.measurement.quantities import READ
 from kneebench.plan.plan import Plan
+from kneebench.shelf import METERS
 
 HOST_METERS = ("cores", "devices", "pressure", "processes")
 
@@ -41,7 +41,7 @@ def spin(cpu_s: float) -> None:
         pass
 
 
-@pytest.mark.parametrize("name", meters.names())
+@pytest.mark.parametrize("name", METERS.names())
 def test_every_meter_of_the_shelf_names_known_quantities_and_reads_only_those(name: str, tmp_path: Path) -> None:
     (meter,) = meters.open_meters([name], context((tmp_path,)))
     assert meter.name == name
@@ -49,9 +49,8 @@ def test_every_meter_of_the_shelf_names_known_quantities_and_reads_only_those(na
     assert {key.partition("|")[0] for key in meter.read()} <= set(meter.quantities)
 
 
-def test_the_shelf_is_what_the_catalogue_lists_and_holds_the_default_plans_meters() -> None:
-    assert meters.names() == catalogue.names("meter")
-    assert set(Plan.model_fields["meters"].default) <= set(meters.names())
+def test_the_shelf_holds_the_meters_of_the_default_plan() -> None:
+    assert set(Plan.model_fields["meters"].default) <= set(METERS.names())
 
 
 def test_an_unknown_meter_is_an_error_that_lists_the_names() -> None:
@@ -222,8 +221,8 @@ def test_the_client_is_this_process() -> None:
     before = meter.read()
     spin(0.3)
     after = meter.read()
-    assert list(after) == ["processes.cpu|client"]
-    assert 0.2 < after["processes.cpu|client"] - before["processes.cpu|client"] < 0.45
+    assert list(after) == ["processes.cpu|load_generator"]
+    assert 0.2 < after["processes.cpu|load_generator"] - before["processes.cpu|load_generator"] < 0.45
 
 
 def test_all_host_meters_together_take_less_than_two_per_cent_of_a_core_at_one_look_a_second(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kneebench.analysis.missing_figures import missing_figures
+from kneebench.analysis.outcome import missing_figures
 from kneebench.brief.page import Brief
 from kneebench.cli import app
 from kneebench.results import load

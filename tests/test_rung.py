@@ -123,8 +123,8 @@ def test_unexplained_rollbacks_and_scans_fail_their_checks() -> None:
 
 
 def test_a_busy_client_makes_the_rung_invalid() -> None:
-    assert measured(Formula(client_cpu_share=0.81)).rung.invalid == "the load generator was 81% busy (limit 80%) and limited the throughput"
-    assert not measured(Formula(client_cpu_share=0.79)).rung.invalid
+    assert measured(Formula(load_generator_cpu_share=0.81)).rung.invalid == "the load generator was 81% busy (limit 80%) and limited the throughput"
+    assert not measured(Formula(load_generator_cpu_share=0.79)).rung.invalid
 
 
 def test_a_delay_in_the_load_generator_is_a_quantity_printed_above_2_percent_and_invalid_above_half_of_the_latency() -> None:
@@ -145,10 +145,10 @@ def test_a_rung_whose_delay_is_estimated_or_not_measured_says_so() -> None:
 
 
 def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
-    tally = measured(Formula(client_cpu_share=0.9)).rung.tally.model_copy(update={"client_workers": 4})
-    busy = [tally.model_copy(update={"client_cores": cores}).load_generator_busy for cores in (None, 8, 4, 2, 1)]
+    tally = measured(Formula(load_generator_cpu_share=0.9)).rung.tally.model_copy(update={"load_generator_threads": 4})
+    busy = [tally.model_copy(update={"load_generator_cores": cores}).load_generator_busy for cores in (None, 8, 4, 2, 1)]
     assert busy == pytest.approx([0.225, 0.225, 0.225, 0.45, 0.9], rel=0.01)
-    assert "busy" in invalid(Order(cell="disk", phase="final_run", users=8), tally.model_copy(update={"client_cores": 1}), 0.01)
+    assert "busy" in invalid(Order(cell="disk", phase="final_run", users=8), tally.model_copy(update={"load_generator_cores": 1}), 0.01)
 
 
 @pytest.mark.parametrize("phase", ["final_run", "fixed_rate", "drift_check", "bisection"])
@@ -165,7 +165,7 @@ def test_the_errors_of_a_rung_that_the_stop_judges_leave_it_valid(phase: Phase) 
 
 def test_a_rung_that_only_warms_up_is_never_invalid() -> None:
     order = SEARCH.model_copy(update={"phase": "warm_up"})
-    assert not measured(Formula(failed=5000, client_cpu_share=0.9), order).rung.invalid
+    assert not measured(Formula(failed=5000, load_generator_cpu_share=0.9), order).rung.invalid
 
 
 def test_a_few_failed_transactions_do_not_hide_a_database_that_counts_differently() -> None:

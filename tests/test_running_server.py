@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_postgres_url import PASSWORD, Elsewhere, databases, elsewhere, no_password_around  # noqa: F401 (fixtures)
 
 import kneebench
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan
+from tests.elsewhere import PASSWORD, Elsewhere, databases, elsewhere, no_password_around  # noqa: F401 (fixtures)
 from tests.loaded import WITHOUT_DEBIAN
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -186,7 +186,7 @@ def test_noise_scatters_the_repeats_but_not_their_mean() -> None:
 # --- the server ----------------------------------------------------------------------------------------
 
 
-def test_the_clock_jumps() -> None:
+def test_the_simulated_clock_jumps() -> None:
     began = time.monotonic()
     seen = measured(8, window_s=98)
     assert seen.tally.whole_s == pytest.approx(100, abs=0.1)

@@ -11,9 +11,10 @@ from curves import answer, failing, rung
 from kneebench.analysis.usl import Usl
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
-from kneebench.plan.plan import Errors, Ladder, LogLatency, Plateau, Saturation
+from kneebench.plan.ladder import Errors, Ladder, LogLatency, Plateau, Saturation
 from kneebench.records import Order, Rung, StopResult, Summary
 from kneebench.results.campaign_reader import load
+from kneebench.shelf import STOPS
 
 LOG = "log__write_latency_10s"
 
@@ -33,7 +34,7 @@ FLAT = [*RISING, (9, 648.0), (12, 652.0)]
 # --- the contract ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", stops.names())
+@pytest.mark.parametrize("name", STOPS.names())
 @pytest.mark.parametrize("points", [RISING[:1], RISING, FLAT, [(2, 0.0), (3, 0.0), (4, 0.0)]], ids=["one rung", "rising", "flat", "dead"])
 @pytest.mark.parametrize("busy", [{}, {"database__busy": 0.99, LOG: 0.02}], ids=["unmeasured", "everything exceeded"])
 def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(name: str, points: list[tuple[int, float]], busy: dict[str, float]) -> None:
@@ -50,7 +51,7 @@ def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(name: str, p
         assert 0 <= stops.find(name).beyond(seen, stops.limits(name, Ladder())) <= len(seen)
 
 
-@pytest.mark.parametrize("name", [n for n in stops.names() if n != "budget"])
+@pytest.mark.parametrize("name", [n for n in STOPS.names() if n != "budget"])
 @pytest.mark.parametrize("seed", range(20))
 def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -65,7 +66,7 @@ def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(name: 
 @pytest.mark.parametrize(
     "recorded", [p for p in (Path(__file__).parent / "recorded").iterdir() if p.is_dir() and (p / "campaign.json").exists()], ids=lambda p: p.name
 )
-@pytest.mark.parametrize("name", stops.names())
+@pytest.mark.parametrize("name", STOPS.names())
 def test_a_stop_judges_recorded_climbs_rung_by_rung(name: str, recorded: Path) -> None:
     """On a recorded climb a stop other than its own fires nowhere before the end, and each word on it is a whole sentence."""
     for climb in load(recorded).climbs:

@@ -115,32 +115,32 @@ def test_a_window_too_short_for_three_means_gives_one_over_all_of_it() -> None:
 
 
 def test_cpu_per_transaction_is_cores_used_over_throughput() -> None:
-    processes = raw(processes_cpu__server=[0, 2, 4, 6, 8], processes_cpu__client=[0, 1, 1, 1, 1])
-    found = derived_metrics(window([processes], 0, 4), tally(completed=1000, client_cpu_s=0.2, client_workers=1), cores=[])
+    processes = raw(processes_cpu__server=[0, 2, 4, 6, 8], processes_cpu__load_generator=[0, 1, 1, 1, 1])
+    found = derived_metrics(window([processes], 0, 4), tally(completed=1000, load_generator_cpu_s=0.2, load_generator_threads=1), cores=[])
     assert found["server.cpu_per_transaction"].value == pytest.approx(0.008)
     assert found["load_generator.cpu_per_transaction"].value == pytest.approx(0.0002)
     assert found["load_generator.busy"].value == pytest.approx(0.05)
 
 
-def others(cores: list[int], client_cores: list[int]) -> float:
+def others(cores: list[int], load_generator_cores: list[int]) -> float:
     """Two cores, of four seconds each: the first 4 s busy, the second 2 s; the server used 2 s, the load generator 1 s."""
-    samples = {"cores_busy__0": 4, "cores_busy__1": 2, "processes_cpu__server": 2, "processes_cpu__client": 1}
+    samples = {"cores_busy__0": 4, "cores_busy__1": 2, "processes_cpu__server": 2, "processes_cpu__load_generator": 1}
     busy = raw(**{name: [end * n / 4 for n in range(5)] for name, end in samples.items()})
-    return derived_metrics(window([busy], 0, 4), tally(), cores, client_cores)["database.others"].value
+    return derived_metrics(window([busy], 0, 4), tally(), cores, load_generator_cores)["database.others"].value
 
 
 def test_what_neither_server_nor_load_generator_used_of_the_databases_cores_was_others() -> None:
-    assert others(cores=[0, 1], client_cores=[]) == pytest.approx((6 - 3) / 8)
-    assert others(cores=[0], client_cores=[0]) == pytest.approx((4 - 3) / 4)
+    assert others(cores=[0, 1], load_generator_cores=[]) == pytest.approx((6 - 3) / 8)
+    assert others(cores=[0], load_generator_cores=[0]) == pytest.approx((4 - 3) / 4)
 
 
 def test_a_load_generator_on_cores_of_its_own_uses_none_of_the_databases() -> None:
-    assert others(cores=[0], client_cores=[1]) == pytest.approx((4 - 2) / 4)
-    assert others(cores=[0], client_cores=[]) == pytest.approx((4 - 2.5) / 4), "anywhere: half of its time is taken to be here"
+    assert others(cores=[0], load_generator_cores=[1]) == pytest.approx((4 - 2) / 4)
+    assert others(cores=[0], load_generator_cores=[]) == pytest.approx((4 - 2.5) / 4), "anywhere: half of its time is taken to be here"
 
 
 def test_a_server_elsewhere_leaves_unknown_what_others_used() -> None:
-    elsewhere = raw(cores_busy__0=[0, 1, 2, 3, 4], processes_cpu__client=[0, 0, 0, 0, 0])
+    elsewhere = raw(cores_busy__0=[0, 1, 2, 3, 4], processes_cpu__load_generator=[0, 0, 0, 0, 0])
     assert "database.others" not in derived_metrics(window([elsewhere], 0, 4), tally(), cores=[])
 
 

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 from kneebench.brief import Brief
 from kneebench.cli import app
+from kneebench.commands.output import Filtered
 from kneebench.errors import KneebenchError
 from kneebench.plan.default import sized_plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event
 from kneebench.results import load
-from kneebench.screen.filtered import Filtered
 from kneebench.screen.progress import Progress
 from kneebench.screen.watching import PlainLines
 from terminal import drawn

@@ -54,7 +54,7 @@ def test_a_server_on_this_machine_is_known_by_its_process_and_its_directory(made
 
 def test_such_a_server_is_metered_as_our_own(made: Databases, engine: Engine) -> None:
     assert any("on this machine" in finding.seen for finding in engine.findings() if finding.level == "ok")
-    assert len(engine.where("there").cores) == len(os.sched_getaffinity(0))
+    assert len(engine.where(Cell(id="there", storage="there")).cores) == len(os.sched_getaffinity(0))
     engine.prepare(unwatched)
     with engine.restored(Cell(id="there", storage="there"), unwatched) as server:
         rung = measure(Order(cell="there", phase="search", users=2), plan(url_of(made.address)), server, server.paths, unwatched).rung

@@ -2,6 +2,8 @@
 
 import sys
 
+from kneebench.errors import INTERRUPTED
+
 
 def main() -> None:
     """Import the command line, then run it."""
@@ -10,7 +12,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from kneebench import catalogue
 from kneebench.analysis.disturbance import TRIES
+from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
+from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
@@ -21,7 +23,6 @@ from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns, Repetition
 from kneebench.measurement.rung import MeasuredRung, measure
 from kneebench.measurement.rung_runner import described
-from kneebench.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.preflight import preflight_checks
@@ -29,8 +30,6 @@ from kneebench.records import Cell, Climb, Event, Finding, Order, Results, Rung,
 from kneebench.results.store import Store
 
 RESUMED = "{}: this climb was resumed on a freshly restored database; drift and consistency checks cover only what was measured after the resume"
-RESULTS = Path("kneebench-results")
-"""Where campaigns are kept when no other folder is named."""
 
 
 def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda event: None, fresh: bool = False, brief: bool = False) -> Results:
@@ -50,8 +49,8 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
     journal.clean(watch)
     engine = catalogue.engine(plan, journal)
     _refuse(preflight_checks(plan, engine, journal))
-    servers = {name: engine.where(name) for name in plan.storages}
-    root, machine = Path(folder or RESULTS), host(dict.fromkeys(path for server in servers.values() for path in server.paths))
+    servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
+    root, machine = Path(folder or CAMPAIGNS), host(dict.fromkeys(path for server in servers.values() for path in server.paths))
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
         watch(_opened(store))
@@ -120,9 +119,9 @@ class Bench:
         self.watch(Event(kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept}))
 
     def _cores(self, cell: Cell) -> int:
-        """Of the database; of a server on another machine nobody tells, so its climb begins at 1 user."""
-        cores = self.engine.where(cell.storage).cores
-        if not cores and isinstance(self.plan.ladder.users, tuple) and not self.plan.ladder.users[0]:
+        """Number of the cell's database cores. Those of a server on another machine are unknown: its climb begins at 1 user."""
+        cores = self.engine.where(cell).cores
+        if not cores and not self.plan.ladder.first:
             self.store.put_note("the climb started at 1 user because the core count of an external server is unknown")
         return len(cores) or 1
 

@@ -6,17 +6,13 @@ ground floor only: the plan, which comes before the engines, asks them too.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Literal, NamedTuple, Protocol, cast
 
-from kneebench.errors import UnknownPart
 from kneebench.records import Setting
+from kneebench.shelf import ENGINES
 
-SHELF = "kneebench.databases"
-SHARED = ("engine", "managed")
-"""What is on the shelf and is no engine: the protocol that they fulfil, what several of them share."""
 ErrorClass = Literal["retry", "full", "refused", "stopped", "broken", "other"]
 """What an error of the database means for a campaign.
 
@@ -104,8 +100,7 @@ def engine_names() -> list[str]:
     >>> engine_names()
     ['postgres', 'simulated']
     """
-    modules = pkgutil.iter_modules(import_module(SHELF).__path__)
-    return sorted(module.name for module in modules if module.name not in SHARED)
+    return ENGINES.names()
 
 
 def engine_properties(name: str) -> EngineProperties:
@@ -114,6 +109,4 @@ def engine_properties(name: str) -> EngineProperties:
     >>> engine_properties("simulated").measures_real_hardware
     False
     """
-    if name not in engine_names():
-        raise UnknownPart("engine", name, engine_names())
-    return cast(EngineProperties, import_module(f"{SHELF}.{name}.properties"))
+    return cast(EngineProperties, import_module(f"{ENGINES.module(name).__name__}.properties"))

@@ -8,12 +8,20 @@
     ├── CheckFailed                4   a self-check of the results failed
     └── Refused                    5   continuing could destroy something that is not kneebench's
 
+A run that a signal ended has the exit code INTERRUPTED.
+
 Every message has three parts: what failed, why, and the command or key that fixes it.
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
+
+INTERRUPTED = 130
+"""Exit code of a run that Ctrl-C or another of the stopping signals ended: 128 + SIGINT."""
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a run: Ctrl-C, `kill`, a closed terminal."""
 
 _STEMS = {
     "choosing": "choose",

@@ -18,8 +18,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-INTERRUPTED = 130
-"""Exit code of a process that Ctrl-C ended: 128 + SIGINT."""
+from kneebench.directories import state_directory
+from kneebench.errors import INTERRUPTED, STOPPING
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FILES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP)
 """Error numbers that concern a path from the user or the environment."""
@@ -55,12 +56,12 @@ def stop_at_sigterm() -> None:
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    _handle((signal.SIGTERM, signal.SIGHUP), stop)
+    _handle(set(STOPPING) - {signal.SIGINT}, stop)
 
 
 def end_at_once() -> None:
     """Let a signal end the process at once: nothing is left to undo, and Python's shutdown would print the interrupt."""
-    _handle((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), signal.SIG_DFL)
+    _handle(STOPPING, signal.SIG_DFL)
 
 
 def _handle(numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
@@ -107,7 +108,7 @@ def _save_traceback(error: Exception) -> Path:
     """Write the traceback to the user's state directory (XDG base directories), or else to a temporary file; return its path."""
     text = "".join(traceback.format_exception(error))
     try:
-        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kneebench" / "tracebacks"
+        folder = state_directory() / "tracebacks"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.txt"
         file.write_text(text)

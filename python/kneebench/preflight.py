@@ -13,15 +13,14 @@ from kneebench.databases.engine import Engine
 from kneebench.lab.drives import drive_of, mount_of
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
+from kneebench.lab.preparation import Lab
 from kneebench.measurement.present_load import PresentLoad, present_load
 from kneebench.plan import Plan, reader
 from kneebench.plan.duration import expected, rungs
+from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host
-from kneebench.screen.progress import left
 
-_WAREHOUSES_PER_USER = 4
-"""methods: sizing; the SanDisk test had 2,500 for 601 users, 4.16."""
 _CORES_SHOWN = 16
 """Most cores that a finding lists."""
 
@@ -43,7 +42,7 @@ def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Find
 
 def load_now(plan: Plan) -> Finding:
     """A finding on the machine's current load, measured for about a second."""
-    cores = plan.database.cores or sorted(_allowed_cores())
+    cores = Lab(plan).resources.cores
     return _load_finding(present_load(cores), len(cores))
 
 
@@ -131,13 +130,12 @@ def _place(path: Path) -> str:
 
 def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
     ladder = plan.ladder
-    enough = plan.workload.warehouses // _WAREHOUSES_PER_USER
-    last = ladder.users if isinstance(ladder.users, int) else ladder.users[1]
-    climb = f"{last} users" if isinstance(ladder.users, int) else f"up to {last} users, about {rungs(ladder, machine.cores)} rungs per climb"
-    if last > enough:
+    enough = plan.workload.warehouses // WAREHOUSES_PER_USER
+    climb = f"{ladder.last} users" if ladder.fixed else f"up to {ladder.last} users, about {rungs(ladder, machine.cores)} rungs per climb"
+    if ladder.last > enough:
         enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
         seen = f"{climb}; {plan.workload.warehouses} warehouses are {enough_for}"
-        do = f"the brief warns if a knee exceeds that; {_WAREHOUSES_PER_USER} warehouses per user avoid it"
+        do = f"the brief warns if a knee exceeds that; {WAREHOUSES_PER_USER} warehouses per user avoid it"
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)
@@ -166,5 +164,5 @@ def _duration(plan: Plan, machine: Host) -> Finding:
     parts = expected(plan, machine)
     if not plan.engine.measures_real_hardware:
         return Finding(level="ok", subject="duration", seen="a few seconds: the clock is simulated", takes_s=parts.total_s)
-    breakdown = f"loading {left(parts.load_s)} (once), climbs {left(parts.climbs_s)}, final runs {left(parts.final_runs_s)}"
-    return Finding(level="ok", subject="duration", seen=f"about {left(parts.total_s)}: {breakdown}", takes_s=parts.total_s)
+    breakdown = f"loading {units.rough_time(parts.load_s)} (once), climbs {units.rough_time(parts.climbs_s)}, final runs {units.rough_time(parts.final_runs_s)}"
+    return Finding(level="ok", subject="duration", seen=f"about {units.rough_time(parts.total_s)}: {breakdown}", takes_s=parts.total_s)

@@ -220,9 +220,9 @@ class Tally(Record):
     errors: tuple[SeenError, ...] = ()
     unstarted: int = 0
     lost_users: int = 0
-    client_cpu_s: float = 0.0
-    client_workers: int = 1
-    client_cores: int | None = None
+    load_generator_cpu_s: float = 0.0
+    load_generator_threads: int = 1
+    load_generator_cores: int | None = None
     """Cores that the workers shared; None: unknown."""
 
     def _sum(self, scope: Literal["whole", "window"]) -> Counts:
@@ -252,8 +252,8 @@ class Tally(Record):
     @property
     def load_generator_busy(self) -> float:
         """Utilization of the load generator's cores; workers that share a core cannot use more than one. 0 without a window."""
-        cores = min(self.client_workers, self.client_cores or self.client_workers)
-        return self.client_cpu_s / (cores * self.window_s) if self.window_s > 0 else 0.0
+        cores = min(self.load_generator_threads, self.load_generator_cores or self.load_generator_threads)
+        return self.load_generator_cpu_s / (cores * self.window_s) if self.window_s > 0 else 0.0
 
 
 class Summary(Record):

@@ -1,15 +1,18 @@
-"""Sizes and times as people write them, in and out: "32GiB", "5ms", "10min"."""
+"""Numbers with their units as people write them, in and out: "32GiB", "5ms", "19.8 MB/s"; at most three digits."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
+from math import ceil, floor, log10
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
 SIZE = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 TIME = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+NOTHING = "–"
+"""Text for a value that was not measured: never 0."""
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -45,31 +48,65 @@ def _scaled(value: float, steps: list[tuple[str, float]]) -> str:
     return f"{scaled:.0f} {unit}" if abs(scaled) >= 999.5 else f"{scaled:.3g} {unit}"
 
 
-def size(value_bytes: float) -> str:
+def size(value_bytes: float | None) -> str:
     """A size for people, three digits.
 
-    >>> size(34359738368), size(1_500_000)
-    ('32 GiB', '1.43 MiB')
+    >>> size(34359738368), size(1_500_000), size(0), size(None)
+    ('32 GiB', '1.43 MiB', '0 B', '–')
     """
-    return _scaled(value_bytes, [(u, SIZE[u]) for u in ("TiB", "GiB", "MiB", "KiB", "B")])
+    return NOTHING if value_bytes is None else _scaled(value_bytes, [(u, SIZE[u]) for u in ("TiB", "GiB", "MiB", "KiB", "B")])
 
 
-def time(value_s: float) -> str:
+def time(value_s: float | None) -> str:
     """A time for people, three digits.
 
-    >>> time(0.00487), time(90), time(0.00021), time(0)
-    ('4.87 ms', '1.5 min', '210 µs', '0 ns')
+    >>> time(0.00487), time(90), time(0.00021), time(0), time(None)
+    ('4.87 ms', '1.5 min', '210 µs', '0 ns', '–')
     """
-    return _scaled(value_s, [(u.replace("us", "µs"), TIME[u]) for u in ("h", "min", "s", "ms", "us", "ns")])
+    return NOTHING if value_s is None else _scaled(value_s, [(u.replace("us", "µs"), TIME[u]) for u in ("h", "min", "s", "ms", "us", "ns")])
 
 
-def count(value: float) -> str:
-    """A count for people, with thousands apart.
+def rough_time(duration_s: float) -> str:
+    """A remaining or expected time for people, no finer than it is known.
 
-    >>> count(83912.4), count(3.14159)
-    ('83,912', '3.14')
+    >>> rough_time(0.4), rough_time(59), rough_time(200), rough_time(9000)
+    ('1 s', '59 s', '4 min', '2.5 h')
     """
+    if duration_s < 100:
+        return f"{ceil(duration_s)} s"
+    return f"{ceil(duration_s / 60)} min" if duration_s < 5400 else f"{duration_s / 3600:.1f} h"
+
+
+def count(value: float | None) -> str:
+    """A count for people, with thousands separators; to the unit above 100.
+
+    >>> count(83912.4), count(3.14159), count(None)
+    ('83,912', '3.14', '–')
+    """
+    if value is None:
+        return NOTHING
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with this many significant digits and thousands separators.
+
+    >>> significant(33908.2), significant(0.01234), significant(1480000), significant(0)
+    ('33,900', '0.0123', '1,480,000', '0')
+    """
+    if not value:
+        return "0"
+    places = digits - 1 - floor(log10(abs(value)))
+    return f"{round(value, places):,.{max(places, 0)}f}"
+
+
+def rate(value_bytes: float) -> str:
+    """Traffic, in the unit that drives are sold by.
+
+    >>> rate(19_800_000.0), rate(0)
+    ('19.8 MB/s', '0 MB/s')
+    """
+    return f"{significant(value_bytes / 1e6)} MB/s"
 
 
 Bytes = Annotated[int, BeforeValidator(parse_size), WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(B|[KMGT]iB|[kMGT]B)$"})]

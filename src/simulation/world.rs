@@ -71,9 +71,9 @@ impl ActiveGenerator {
             users: self.spec.users,
             window_s: if window.start == u64::MAX { 0.0 } else { (window.end - window.start) as f64 / SECOND_NS as f64 },
             whole_s: self.now_s(),
-            client_cpu_s: self.cpu_s[1] - self.cpu_s[0],
-            client_workers: self.spec.workers as usize,
-            client_cores: None,
+            load_generator_cpu_s: self.cpu_s[1] - self.cpu_s[0],
+            load_generator_threads: self.spec.workers as usize,
+            load_generator_cores: None,
             queued: self.spec.queued(),
         }
     }
@@ -125,10 +125,10 @@ impl World {
     }
 
     pub fn mark(&mut self, number: u64, phase: &str) -> Result<f64, GeneratorError> {
-        let client_cpu_s = self.database.borrow().client_cpu_s();
+        let load_generator_cpu_s = self.database.borrow().load_generator_cpu_s();
         let generator = self.generator(number)?;
         generator.shared.mark(phase, generator.clock.now_ns()).map_err(GeneratorError::Broken)?;
-        generator.cpu_s[usize::from(phase == "cool_down")] = client_cpu_s;
+        generator.cpu_s[usize::from(phase == "cool_down")] = load_generator_cpu_s;
         Ok(generator.now_s())
     }
 

@@ -92,7 +92,15 @@ impl Scenario {
         assert!(self.executor.finish(1_000 * S), "every terminal ends");
         let tally = self.state.end("no response");
         tally.identity().unwrap();
-        let rung = Rung { users: 1, window_s: 1.0, whole_s: 1.0, client_cpu_s: 0.0, client_workers: 1, client_cores: None, queued: true };
+        let rung = Rung {
+            users: 1,
+            window_s: 1.0,
+            whole_s: 1.0,
+            load_generator_cpu_s: 0.0,
+            load_generator_threads: 1,
+            load_generator_cores: None,
+            queued: true,
+        };
         serde_json::to_value(tally.report(rung)).unwrap()
     }
 }

@@ -120,8 +120,8 @@ class Bench:
             transactions=transactions,
             latency=latency,
             wait=wait,
-            client_cpu_s=per_s * window * 2 * 0.00002,
-            client_workers=1,
+            load_generator_cpu_s=per_s * window * 2 * 0.00002,
+            load_generator_threads=1,
         )
 
     def _latency(self, n: int, mean_s: float, whole: bool = False) -> Latency:

@@ -1,10 +1,11 @@
-"""Wording of ratios, phases and stop reasons: "2.5x", never "1.5x more"."""
+"""Wording of ratios, intervals, phases and stop reasons: "2.5x", never "1.5x more"."""
 
 from __future__ import annotations
 
 from math import isfinite
 
-from kneebench.records import Estimate, Phase
+from kneebench.records import Estimate, Latency, Phase
+from kneebench.units import NOTHING, significant, time
 
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
 """The fair-use line, under every result for people."""
@@ -110,11 +111,72 @@ def _digits(ratio: float) -> int:
     return 2 if abs(ratio) < 1.995 else 1 if abs(ratio) < 9.95 else 0
 
 
-def percent(share: float, *, signed: bool = False) -> str:
+def percent(share: float | None, *, signed: bool = False) -> str:
     """A share as a per cent; say what it is a share of beside it.
 
-    >>> percent(0.02), percent(-0.0312, signed=True)
-    ('2%', '-3.1%')
+    >>> percent(0.02), percent(-0.0312, signed=True), percent(None)
+    ('2%', '-3.1%', '–')
     """
+    if share is None:
+        return NOTHING
     text = f"{100 * share:{'+' if signed else ''}.1f}"
     return text.removesuffix(".0") + "%"
+
+
+def interval(of: Estimate, digits: int = 3) -> str:
+    """Low and high of an estimate, without the value.
+
+    >>> interval(Estimate(value=33908, low=33104, high=34733, n=3))
+    '33,100 to 34,700'
+    """
+    return f"{significant(of.low, digits)} to {significant(of.high, digits)}" if of.n > 1 else "one run, no interval"
+
+
+def time_interval(of: Estimate) -> str:
+    """The interval of a time.
+
+    >>> time_interval(Estimate(value=0.0202, low=0.0198, high=0.0207, n=3))
+    '19.8 ms to 20.7 ms'
+    """
+    return f"{time(of.low)} to {time(of.high)}" if of.n > 1 else "one run, no interval"
+
+
+def percentile(value_s: float, certain: bool) -> str:
+    """A percentile, with a note if too few samples exceed it (docs/method.md, latency).
+
+    >>> percentile(0.0202, True), percentile(0.0202, False)
+    ('20.2 ms', '20.2 ms (n too small)')
+    """
+    return time(value_s) + ("" if certain else f" ({FEW})")
+
+
+def p999(latency: Latency | None) -> str:
+    """A 99.9th percentile."""
+    return percentile(latency.p999_s, latency.p999_is_certain) if latency else NOTHING
+
+
+def listed(names: list[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def as_sentence(text: str) -> str:
+    """A sentence as it stands between others.
+
+    >>> as_sentence("plateau: elasticity 0.04"), as_sentence("It passed.")
+    ('Plateau: elasticity 0.04.', 'It passed.')
+    """
+    return capital(text) + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def plural(number: int, thing: str) -> str:
+    """A number of things.
+
+    >>> plural(1, "rung"), plural(3, "rung")
+    ('1 rung', '3 rungs')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kneebench.brief import chart_theme
 from kneebench.brief.labels import CHARACTER, LINE, broken
@@ -56,6 +56,24 @@ def whisker(value: float, high: float | None, frame: float) -> Whisker:
     return Whisker(high, high, None) if high <= frame else Whisker(frame, None, frame)
 
 
+def whisker_marks(rows: Any, channel: Literal["x", "y"], scale: Any, length: float) -> tuple[Any, ...]:
+    """The whiskers of rows that have `low`, `high` and a Whisker's fields: line, lower end, upper end or arrow."""
+    import altair as alt
+
+    def at(field: str) -> dict[str, Any]:
+        return {channel: (alt.X if channel == "x" else alt.Y)(f"{field}:Q", scale=scale)}
+
+    tick = {"color": chart_theme.INK, "height" if channel == "x" else "width": length}
+    arrow = "triangle-right" if channel == "x" else "triangle-up"
+    known = rows.transform_filter("isValid(datum.high)")
+    return (
+        known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(**at("low"), **{f"{channel}2": "end:Q"}),
+        known.mark_tick(**tick).encode(**at("low")),
+        rows.transform_filter("isValid(datum.tip)").mark_tick(**tick).encode(**at("tip")),
+        rows.transform_filter("isValid(datum.beyond)").mark_point(**chart_theme.ARROW, shape=arrow).encode(**at("beyond")),
+    )
+
+
 def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
     """The chart. A whisker that would reach beyond twice the longest bar's own is cut off at the frame, with an arrow."""
     import altair as alt
@@ -63,20 +81,16 @@ def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
     longest = max(len(row.label) for row in rows)
     reach = _reach(rows)
     top = reach * (1 + 0.025 * longest)
-    x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, top or 1], nice=False), axis=alt.Axis(grid=True, tickCount=7, format=",.6~r"))
+    scale = alt.Scale(domain=[0, top or 1], nice=False)
+    x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(grid=True, tickCount=7, format=",.6~r"))
     names = {row.name: broken(row.name, NAMES) for row in rows}
     room = CHARACTER * max(len(line) for lines in names.values() for line in lines)
     axis = alt.Axis(labelExpr=f"{json.dumps(names)}[datum.label]", labelLimit=0, labelFontSize=13, labelPadding=8, minExtent=room)
     y = alt.Y("name:N", sort=[row.name for row in rows], title=None, axis=axis)
-    colours = alt.Scale(domain=view.names, range=view.colours)
     shared = chart_theme.chart([{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]).encode(y=y)
-    known = shared.transform_filter("isValid(datum.high)")
     drawn = alt.layer(
-        shared.mark_bar(height=26, cornerRadiusEnd=2).encode(x=x, color=alt.Color("name:N", scale=colours, legend=None)),
-        known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(x="low:Q", x2="end:Q"),
-        known.mark_tick(color=chart_theme.INK, height=9).encode(x="low:Q"),
-        shared.transform_filter("isValid(datum.tip)").mark_tick(color=chart_theme.INK, height=9).encode(x="tip:Q"),
-        shared.transform_filter("isValid(datum.beyond)").mark_point(**chart_theme.ARROW, shape="triangle-right").encode(x="beyond:Q"),
+        shared.mark_bar(height=26, cornerRadiusEnd=2).encode(x=x, color=chart_theme.colour_by_name(view.names, view.colours)),
+        *whisker_marks(shared, "x", scale, length=9),
         shared.mark_text(align="left", dx=9, fontSize=13).encode(x="end:Q", text="label:N"),
     )
     step = max(54 if len(rows) < 5 else 38, LINE * max(map(len, names.values())))

@@ -57,6 +57,13 @@ def legend(names: Sequence[str], symbol: str = "stroke") -> Any:
     return altair.Legend(columns=columns, columnPadding=30, labelLimit=WIDTH, symbolType=symbol, symbolStrokeWidth=3, symbolOpacity=1)
 
 
+def colour_by_name(names: Sequence[str], colours: Sequence[str], legend: Any = None) -> Any:
+    """Colour of a row by its `name`: the same in every figure."""
+    import altair
+
+    return altair.Color("name:N", scale=altair.Scale(domain=list(names), range=list(colours)), legend=legend)
+
+
 @contextlib.contextmanager
 def without_validation() -> Iterator[None]:
     """Charts made within are not validated against Vega-Lite's schema at every step, which took half of a brief's time.

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 from functools import cached_property
-from importlib import import_module
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED
-from kneebench.brief import chart_theme, drawing, sections
+from kneebench.brief import chart_theme, drawing
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Results
 from kneebench.results.atomic_write import write_atomically, write_text
 from kneebench.secrets import clean
+from kneebench.shelf import SECTIONS
 
 FORMAT = 2
 """Of the brief's JSON."""
@@ -43,12 +43,12 @@ class Brief:
     @property
     def exit_code(self) -> int:
         """4 when a self-check failed, 3 when a rung is invalid or a storage has no usable figure, else 0 (errors.py)."""
-        return 4 if self.view.failed else 3 if self.view.invalid or self.view.missing_figures else 0
+        return exit_code(self.view.results)
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What the shelf has to say, in the order of the page."""
-        parts = [import_module(f"{sections.__name__}.{module.name}") for module in pkgutil.iter_modules(sections.__path__)]
+        parts = [SECTIONS.module(name) for name in SECTIONS.names()]
         with chart_theme.without_validation():
             made = [part.section(self.view) for part in sorted(parts, key=lambda part: int(part.PLACE))]
         return tuple(section for section in made if section)

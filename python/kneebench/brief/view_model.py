@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -14,16 +13,16 @@ from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.configuration_summary import point
-from kneebench.analysis.consistency import conditions
 from kneebench.analysis.drift import Drift, drift
 from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung
-from kneebench.analysis.missing_figures import MissingFigure, missing_figures
-from kneebench.analysis.wording import named
-from kneebench.brief import chart_theme, formatting, server_provenance
+from kneebench.analysis.outcome import MissingFigure, conditions, missing_figures
+from kneebench.analysis.wording import listed, named
+from kneebench.brief import chart_theme, server_provenance
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
+from kneebench.plan.default import MEMORY
 from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
 from kneebench.results.campaign_reader import series
 from kneebench.visible import is_plain
@@ -148,7 +147,7 @@ class ViewModel:
 
     def some(self, cells: list[str]) -> str:
         """Cells in a sentence; all of them in two words."""
-        return "all storages" if len(cells) == len(self.climbs) > 1 else formatting.listed([self.name(cell) for cell in cells])
+        return "all storages" if len(cells) == len(self.climbs) > 1 else listed([self.name(cell) for cell in cells])
 
     @property
     def names(self) -> list[str]:
@@ -204,7 +203,7 @@ class ViewModel:
         storage = self.plan.storages.get(climb.cell.storage)
         paths = storage.paths if storage else ()
         notes = " ".join(note for rung in climb.rungs for note in rung.notes).lower()
-        return any(Path("/dev/shm") in (path, *path.parents) for path in paths) or "tmpfs" in notes or "memory-backed" in notes  # noqa: S108
+        return any(MEMORY in (path, *path.parents) for path in paths) or "tmpfs" in notes or "memory-backed" in notes
 
     def _checks(self) -> Iterator[tuple[str, Check]]:
         for climb in self.climbs:

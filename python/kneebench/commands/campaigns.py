@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kneebench.commands.options import CAMPAIGNS, CampaignName, Json, Root
-from kneebench.commands.output import write
-from kneebench.commands.printing import print_line, show_json, show_parts
+from kneebench.commands.options import CampaignName, Json, Root
+from kneebench.commands.output import print_line, show_json, show_parts, write
+from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
     from kneebench.records import Results

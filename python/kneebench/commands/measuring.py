@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from kneebench.commands.options import CAMPAIGNS, Json, PlanFile
-from kneebench.commands.output import write
+from kneebench.commands.options import Json, PlanFile
+from kneebench.commands.output import print_line, show_json, show_json_line, show_parts, write
 from kneebench.commands.plan_selection import selected_plan, single_load
-from kneebench.commands.printing import print_line, show_json, show_json_line, show_parts
 from kneebench.commands.resuming import Resumable
+from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
     from kneebench.plan import Plan
@@ -73,6 +73,7 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
     Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused.
     """
     from kneebench import catalogue
+    from kneebench.errors import PlanError, Refused
     from kneebench.lab.journal import Journal
     from kneebench.preflight import load_now, preflight_checks
 
@@ -87,7 +88,7 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
 
         show_parts(tables.findings(found), "", tables.readiness(found))
     levels = {finding.level for finding in found}
-    raise typer.Exit(5 if "refused" in levels else 2 if "error" in levels else 0)
+    raise typer.Exit(Refused.exit_code if "refused" in levels else PlanError.exit_code if "error" in levels else 0)
 
 
 def clean() -> None:
@@ -101,8 +102,8 @@ def clean() -> None:
 
     journal = Journal()
     undone = journal.clean(lambda event: print_line(event.doing, err=True) if event.kind == "warning" else None)
-    for entry in undone:
-        print_line(f"removed: {entry.what}" + (f" ({entry.path})" if entry.path else f" (process {entry.pid})"))
+    for change in undone:
+        print_line(f"removed: {change.what} ({change.where})")
     if not undone and not journal.leftovers() and not journal.damaged():
         print_line("nothing to clean up")
 
@@ -117,10 +118,10 @@ def components(as_json: Json = False) -> None:
     from kneebench.catalogue import SHELVES, names
 
     if as_json:
-        show_json({shelf: names(shelf) for shelf in SHELVES})
+        show_json({kind: names(kind) for kind in SHELVES})
         return
-    for shelf in SHELVES:
-        print_line(f"{shelf + 's':10} {', '.join(names(shelf))}")
+    for kind in SHELVES:
+        print_line(f"{kind + 's':10} {', '.join(names(kind))}")
 
 
 def _clean() -> None:
@@ -145,15 +146,15 @@ def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bo
 
 def _confirm(expected_s: float, sure: bool) -> None:
     """Before more than an hour, where somebody can answer."""
-    from kneebench.screen.progress import left
+    from kneebench.units import rough_time
 
     if expected_s > 3600 and not sure and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.confirm(f"About {left(expected_s)}. Start?", default=False, abort=True, err=True)
+        typer.confirm(f"About {rough_time(expected_s)}. Start?", default=False, abort=True, err=True)
 
 
 def _print_results(results: Results, brief: bool, as_json: bool) -> NoReturn:
     """The answer first, then the brief: should that fail, what was measured has been told."""
-    from kneebench.outcome import exit_code
+    from kneebench.analysis.outcome import exit_code
     from kneebench.screen.summary import printed, results_json
 
     if as_json:

@@ -1,14 +1,66 @@
-"""Output of a brief to a file."""
+"""Output: tables for people and JSON for programs on stdout, a brief in a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from kneebench.errors import PlanError
+from kneebench.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
     from kneebench.records import Results
+
+
+def print_line(text: str, *, err: bool = False) -> None:
+    """Print a line; what it holds of plans and results reaches the terminal without control characters."""
+    typer.echo(visible(text), err=err)
+
+
+class Filtered:
+    """A table or text whose every piece is made visible after it was laid out: only rich's own control characters reach the terminal."""
+
+    def __init__(self, part: RenderableType) -> None:
+        self._part = part
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        from rich.segment import Segment
+
+        for text, style, control in console.render(self._part, options):
+            yield Segment(text if control else visible(text), style, control)
+
+
+def show_parts(*parts: Any) -> None:
+    """Print what rich can draw; as wide as the terminal, or 160 columns into a file."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
+    for part in parts:
+        console.print(Filtered(part), soft_wrap=isinstance(part, Text))
+
+
+def show_json(document: Any) -> None:
+    """Print one JSON document, to be read by people too."""
+    import json
+
+    print_line(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def show_json_line(document: Any) -> None:
+    """Print one JSON document on one line."""
+    import json
+
+    print_line(json.dumps(document, ensure_ascii=False))
 
 
 def write(results: Results, out: Path | None = None) -> Path:

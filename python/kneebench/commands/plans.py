@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from kneebench.commands.output import show_json
 from kneebench.commands.plan_selection import selected_plan
-from kneebench.commands.printing import show_json
 
 
 def default() -> None:

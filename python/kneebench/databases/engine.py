@@ -85,8 +85,8 @@ class Engine(Protocol):
         """What is there, what is missing, what would be written where; changes nothing."""
         ...
 
-    def where(self, storage: str) -> Whereabouts:
-        """Where the storage's server runs, or will."""
+    def where(self, cell: Cell) -> Whereabouts:
+        """Where the cell's server runs, or will."""
         ...
 
     def prepare(self, watch: Watch) -> dict[str, str]:

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from kneebench.records import Drive
 
 SYS_BLOCK = Path("/sys/dev/block")
+IN_MEMORY = frozenset(["tmpfs", "ramfs"])
+"""File systems without a drive: their files are in memory."""
 
 
 class Mount(NamedTuple):

@@ -1,7 +1,8 @@
-"""What was changed on this machine, written before each change, so that it can be undone after any end.
+"""The journal: the changes made to this machine, each written before it is made, so that it can be undone after any end.
 
-One file an entry, in a folder that any later run finds whatever directory it is started in. An entry goes
-when its change has been undone; those left by a killed run are undone by `kneebench clean` and the next run.
+One file per change, in a folder that any later run finds whatever directory it is started in. The file is removed
+when its change has been undone; changes left by a killed run are undone by `kneebench clean` and the next run.
+What each kind of change is, and how it is undone, is in lab/changes/.
 """
 
 from __future__ import annotations
@@ -14,32 +15,21 @@ import shlex
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple, TypeVar
 
-import psutil
 from pydantic import ValidationError
 
-from kneebench.lab.processes import boot, end, living_in, runs, started
-from kneebench.lab.removal import Ground, ground_of, is_away, is_ours, mark, remove
-from kneebench.records import Event, Record, Watch
+from kneebench.directories import state_directory
+from kneebench.lab import changes
+from kneebench.lab.changes import Change
+from kneebench.lab.changes.database import MadeOnServer
+from kneebench.lab.changes.directory import MadeDirectory
+from kneebench.lab.changes.process import StartedProcess
+from kneebench.lab.processes import boot, runs, started
+from kneebench.lab.removal import ground_of, mark
+from kneebench.records import Event, Watch
 
-
-class Entry(Record):
-    """One change: a server process (told from a later one of the same id by its start), a directory with the ground it lies on (None
-    in entries of old), or what is on a server by URL (a database, functions in one) with the command that removes it by hand.
-    `owner_*` is the kneebench that made it: while that lives, the entry is nobody else's to undo."""
-
-    id: str
-    kind: Literal["process", "directory", "database"]
-    what: str
-    pid: int = 0
-    pid_started: int = 0
-    path: str = ""
-    ground: Ground | None = None
-    by_hand: str = ""
-    owner: int = 0
-    owner_started: int = 0
-    boot: str = ""
+Kind = TypeVar("Kind", bound=Change)
 
 
 class Damaged(NamedTuple):
@@ -60,12 +50,11 @@ class Damaged(NamedTuple):
 
 
 def default_folder() -> Path:
-    """Below XDG_STATE_HOME or ~/.local/state, as the desktop rules say; a machine's own, by its name.
+    """Below the state directory; a machine's own, by its name.
 
     A home may be shared by hosts and containers, where what runs on one of them would look left over to the next.
     """
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "kneebench" / "journal" / (platform.node() or "localhost")
+    return state_directory() / "journal" / (platform.node() or "localhost")
 
 
 class Journal:
@@ -75,39 +64,41 @@ class Journal:
         self.folder = folder or default_folder()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    def _file(self, entry: Entry) -> Path:
-        return self.folder / f"{entry.id}.json"
+    def _file(self, change: Change) -> Path:
+        return self.folder / f"{change.id}.json"
 
-    def _write(self, entry: Entry) -> None:
-        draft = self._file(entry).with_suffix(".draft")
+    def _write(self, change: Change) -> None:
+        draft = self._file(change).with_suffix(".draft")
         with draft.open("w") as out:
-            out.write(entry.model_dump_json())
+            out.write(change.model_dump_json())
             out.flush()
             os.fsync(out.fileno())
-        draft.rename(self._file(entry))
+        draft.rename(self._file(change))
 
-    def forget(self, entry: Entry) -> None:
-        """Its change is undone."""
-        self._file(entry).unlink(missing_ok=True)
+    def forget(self, change: Change) -> None:
+        """Remove the entry of a change that is undone."""
+        self._file(change).unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def _entry(self, entry: Entry) -> Iterator[None]:
-        self._write(entry)
+    def recorded(self, change: Change) -> Iterator[None]:
+        """Write the change down before the block, which makes it; undo it at the end."""
+        self._write(change)
         try:
             yield
         finally:
-            _undo(entry)
-            if not (entry.ground and is_away(entry.ground, entry.boot)):
-                self.forget(entry)
+            change.undo()
+            if not change.is_out_of_reach():
+                self.forget(change)
 
-    def _made(self, kind: Literal["process", "directory", "database"], what: str, **facts: object) -> Entry:
+    def change(self, kind: type[Kind], what: str, **facts: object) -> Kind:
+        """A change of this process, not yet written down; `facts` are the fields of its kind."""
         owner = os.getpid()
-        fields = {"id": uuid.uuid4().hex, "kind": kind, "what": what, "owner": owner, "owner_started": started(owner), "boot": boot(), **facts}
-        return Entry.model_validate(fields)
+        known = {"id": uuid.uuid4().hex, "owner": owner, "owner_started": started(owner), "boot": boot()}
+        return kind.model_validate({"what": what, **known, **facts})
 
     def process(self, pid: int, what: str) -> contextlib.AbstractContextManager[None]:
         """A process that we started; killed at the end where it still runs (end it better before)."""
-        return self._entry(self._made("process", what, pid=pid, pid_started=started(pid)))
+        return self.recorded(self.change(StartedProcess, what, pid=pid, pid_started=started(pid)))
 
     @contextlib.contextmanager
     def directory(self, path: Path, what: str) -> Iterator[Path]:
@@ -118,98 +109,72 @@ class Journal:
         path = path.absolute()
         if path.exists():
             raise FileExistsError(path)
-        with self._entry(self._made("directory", what, path=str(path), ground=ground_of(path))):
+        with self.recorded(self.change(MadeDirectory, what, path=str(path), ground=ground_of(path))):
             path.mkdir(parents=True, mode=0o700)
             mark(path)
             yield path
 
-    def on_a_server(self, what: str, server: str, by_hand: str) -> Entry:
+    def on_a_server(self, what: str, server: str, by_hand: str) -> MadeOnServer:
         """What we make on a server that is not ours. Who makes it removes it, then calls `forget`: here nobody knows the password.
 
         It has one entry whichever run made it, so the next that makes and removes it takes that of a killed one along.
         """
         one = hashlib.sha256(f"{server}/{what}".encode()).hexdigest()[:32]
-        entry = self._made("database", f"{what} on {server}", id=one, by_hand=by_hand)
-        self._write(entry)
-        return entry
+        change = self.change(MadeOnServer, f"{what} on {server}", id=one, by_hand=by_hand)
+        self._write(change)
+        return change
 
-    def others(self) -> list[Entry]:
-        """What another kneebench, which still runs, has made."""
-        return [entry for entry in self._entries() if entry.owner != os.getpid() and not self._is_left(entry)]
+    def others(self) -> list[Change]:
+        """Changes of another kneebench, which still runs."""
+        return [change for change in self._changes() if change.owner != os.getpid() and not _is_left(change)]
 
-    def leftovers(self) -> list[Entry]:
-        """Entries whose maker no longer runs, processes first."""
-        return sorted(filter(self._is_left, self._entries()), key=lambda entry: entry.kind, reverse=True)
-
-    @staticmethod
-    def _is_left(entry: Entry) -> bool:
-        return entry.boot != boot() or not runs(entry.owner, entry.owner_started)
+    def leftovers(self) -> list[Change]:
+        """Changes whose maker no longer runs, in the order in which they are undone."""
+        return sorted(filter(_is_left, self._changes()), key=lambda change: change.turn)
 
     def damaged(self) -> list[Damaged]:
         """Entries that cannot be read: what they recorded is known to nobody."""
         return [one for one in self._read() if isinstance(one, Damaged)]
 
-    def _entries(self) -> Iterator[Entry]:
-        return (one for one in self._read() if isinstance(one, Entry))
+    def _changes(self) -> Iterator[Change]:
+        return (one for one in self._read() if isinstance(one, Change))
 
-    def _read(self) -> Iterator[Entry | Damaged]:
+    def _read(self) -> Iterator[Change | Damaged]:
         for file in sorted(self.folder.glob("*.json")):
             with contextlib.suppress(FileNotFoundError):  # undone meanwhile by its maker
-                yield _entry_in(file)
+                yield _change_in(file)
 
-    def clean(self, watch: Watch) -> list[Entry]:
+    def clean(self, watch: Watch) -> list[Change]:
         """Undo what killed runs left; what was undone. What cannot be undone now stays written down, and the watcher is warned."""
         for one in self.damaged():
             watch(Event(kind="warning", doing=f"{one.seen}; {one.do}"))
-        return [entry for entry in self.leftovers() if self._cleaned(entry, watch)]
+        return [change for change in self.leftovers() if self._cleaned(change, watch)]
 
-    def _cleaned(self, entry: Entry, watch: Watch) -> bool:
-        watch(Event(kind="start", doing=f"removing leftovers of an earlier run: {entry.what}"))
+    def _cleaned(self, change: Change, watch: Watch) -> bool:
+        watch(Event(kind="start", doing=f"removing leftovers of an earlier run: {change.what}"))
         try:
-            done = _undo(entry)
+            done = change.undo()
             if not done:
-                _require_gone(entry, f"rm {shlex.quote(str(self._file(entry)))}")
+                change.require_gone(f"rm {shlex.quote(str(self._file(change)))}")
         except OSError as error:
-            watch(Event(kind="warning", doing=f"cannot remove {entry.what} of an earlier run: {error}"))
+            watch(Event(kind="warning", doing=f"cannot remove {change.what} of an earlier run: {error}"))
             return False
-        self.forget(entry)
+        self.forget(change)
         return done
 
 
-def _entry_in(file: Path) -> Entry | Damaged:
+def _is_left(change: Change) -> bool:
+    return change.boot != boot() or not runs(change.owner, change.owner_started)
+
+
+def _change_in(file: Path) -> Change | Damaged:
     try:
-        return Entry.model_validate_json(file.read_bytes())
+        return changes.read(file.read_bytes())
     except FileNotFoundError:
         raise
     except ValidationError as error:
         return Damaged(file, error.errors()[0]["msg"])
+    except ValueError as error:
+        return Damaged(file, str(error))
     except OSError as error:
         return Damaged(file, error.strerror or str(error))
-
-
-def _undo(entry: Entry) -> bool:
-    """Whether there was something to undo."""
-    if entry.kind == "directory" and is_ours(Path(entry.path)):
-        end(living_in(Path(entry.path)))
-        return remove(Path(entry.path))
-    if entry.kind == "process" and entry.boot == boot() and runs(entry.pid, entry.pid_started):
-        end([psutil.Process(entry.pid)])
-        return True
-    return False
-
-
-def _require_gone(entry: Entry, forget: str) -> None:
-    """Raises OSError for what is not ours to undo here: a database, a directory without our marker or on a drive that is not mounted now.
-    `forget` is the command that takes the entry out of the journal."""
-    if entry.kind == "database":
-        raise OSError(f"the next run of its plan removes it; to remove it now: {entry.by_hand} && {forget}")
-    if entry.kind == "process":
-        return
-    if Path(entry.path).exists():
-        raise FileExistsError(f"{entry.path} carries no kneebench marker: inspect it and remove it yourself, then {forget}")
-    if entry.ground is None:
-        Path(entry.path).parent.stat()
-    elif is_away(entry.ground, entry.boot):
-        point, kind, source = entry.ground
-        seen = f"{entry.path} was created while {source} ({kind}) was mounted on {point}, which is not mounted now"
-        raise FileNotFoundError(f"{seen}: mount it and run `kneebench clean` again; if it no longer exists: {forget}")

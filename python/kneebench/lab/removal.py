@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.errors import Refused
-from kneebench.lab.drives import mount_of
+from kneebench.lab.drives import IN_MEMORY, mount_of
 from kneebench.lab.folder import LOOK, Folder, require_ours
 from kneebench.lab.processes import boot
 
 MARKER = ".kneebench-made-this"
 """In every directory that we made: nothing without it is ever removed, save one that is empty."""
-MEMORY = frozenset(["tmpfs", "ramfs"])
 
 
 class Ground(NamedTuple):
@@ -35,7 +34,7 @@ def ground_of(path: Path) -> Ground:
 
 def is_away(ground: Ground, made_in: str) -> bool:
     """Whether a file system that was mounted in that boot is not mounted where it was. Memory does not outlive its boot."""
-    if ground.point == "/" or (ground.type in MEMORY and made_in != boot()):
+    if ground.point == "/" or (ground.type in IN_MEMORY and made_in != boot()):
         return False
     return ground_of(Path(ground.point)) != ground
 

@@ -11,13 +11,15 @@ from typing import NamedTuple, TypeVar
 
 from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
 from kneebench.analysis.elasticity import elasticity
-from kneebench.analysis.wording import number_of_users
+from kneebench.analysis.wording import number_of_users, percent, stop_reason
 from kneebench.ladder import steps, stops
 from kneebench.ladder.stops import saturation
-from kneebench.ladder.warming import warmed
-from kneebench.plan.plan import Ladder
+from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung, StopResult
+from kneebench.shelf import STOPS
 
+WARMED = 0.25
+"""More throughput at the first rung, repeated last, than two short rungs differ by on a noisy machine: the cache was still warming."""
 Climbing = Generator[Order, Rung, Climb]
 Followed = TypeVar("Followed")
 
@@ -40,12 +42,12 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     the database was still warming is repeated once (`ladder.climb_again`). With one number as `ladder.users` the climb is one
     rung of that many users ("fixed_load").
     """
-    if isinstance(ladder.users, int):
-        return (yield from _fixed(cell, ladder, ladder.users))
-    users = steps.first(ladder.users, database_cores), ladder.users[1]
+    if ladder.fixed:
+        return (yield from _fixed(cell, ladder))
+    users = steps.first((ladder.first, ladder.last), database_cores), ladder.last
     warm_up = yield from _warm_up(cell, steps.warming(users, database_cores))
     climbed = yield from _once(cell, ladder, users, 0)
-    why = warmed(climbed, ladder.budget) if ladder.climb_again else None
+    why = _warmed(climbed, ladder.budget) if ladder.climb_again else None
     if why:
         again = yield from _once(cell, ladder, users, 1)
         climbed = again.model_copy(update={"stop_results": (*again.stop_results, why)})
@@ -104,7 +106,7 @@ def _search(cell: Cell, ladder: Ladder, bounds: tuple[int, int], repeat: int) ->
 
 def _judged(rungs: Sequence[Rung], ladder: Ladder, *, but: Sequence[str] = ()) -> tuple[StopResult, ...]:
     """What every stop on the shelf says, those that fired first."""
-    found = [stops.find(name).judge(rungs, stops.limits(name, ladder)) for name in stops.names() if name not in but]
+    found = [stops.find(name).judge(rungs, stops.limits(name, ladder)) for name in STOPS.names() if name not in but]
     return tuple(sorted(found, key=lambda v: not v.fired))
 
 
@@ -152,8 +154,9 @@ def _ended_invalid(cell: Cell, search_rungs: Sequence[Rung], invalid: Rung, stop
     return Climb(cell=cell, rungs=(*search_rungs, invalid), stop_results=(result, *stop_results), stopped_by=stop, knee_users=knee, bracket=bracket)
 
 
-def _fixed(cell: Cell, ladder: Ladder, users: int) -> Climbing:
+def _fixed(cell: Cell, ladder: Ladder) -> Climbing:
     """One rung at the plan's load; how busy the database's cores were is the control that every cell is checked by."""
+    users = ladder.last
     rung = yield _order(cell, "fixed_load", users)
     if rung.invalid:
         return _ended_invalid(cell, [], rung, ())
@@ -166,3 +169,26 @@ def _fixed(cell: Cell, ladder: Ladder, users: int) -> Climbing:
         cell=cell, rungs=(rung,), stop_results=(fixed, *others), stopped_by="errors" if failed else "fixed_load",
         knee_users=None if failed else users, bracket=None if failed else (users, users),
     )  # fmt: skip
+
+
+def _warmed(climbed: Climb, budget_s: float) -> StopResult | None:
+    """Why a climb is to be made once more; None where its first rung did much the same last, or was not repeated.
+
+    Rungs of a database that is still filling its cache may be flat where those of a warm one grow: its drive is busy with reads that
+    soon nobody needs. The plateau stop then ends the climb too early, and the final runs would quote a knee that is none.
+    Nor is it made again where both would take longer than the plan's budget, or a check failed: that must stay in the results.
+    """
+    first, last = climbed.of("search")[0], climbed.rungs[-1]
+    if 2 * sum(rung.tally.whole_s for rung in climbed.rungs) > budget_s or not all(check.passed for rung in climbed.rungs for check in rung.checks):
+        return None
+    if last.order.phase != "drift_check" or last.invalid or not first.tally.throughput_per_s:
+        return None
+    more = last.tally.throughput_per_s / first.tally.throughput_per_s - 1
+    if more <= WARMED:
+        return None
+    seen, limit = f"{percent(more)} more", f"{percent(WARMED)} more"
+    sentence = (
+        f"Climb repeated: rerunning the first rung ({number_of_users(first.users)}) gave {seen} throughput (limit {limit}), so the cache was still warming. "
+        f"The {len(climbed.rungs)} rungs of the first climb (stop reason: {stop_reason(climbed.stopped_by)}) are in the campaign folder, not in the results"
+    )
+    return StopResult(stop="warming", fired=False, seen=seen, limit=limit, sentence=sentence, flag=True)

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.knee import knee_rung
-from kneebench.plan.plan import Ladder
+from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import NamedTuple
 
+from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.plan import Workload
 from kneebench.records import Check, Counts, Order, Tally
 
@@ -24,7 +25,6 @@ SESSION_COMMITS = 10
 SURE = 4.5
 """Standard deviations beyond which chance is ruled out: a campaign has dozens of rungs, and at three every tenth would cry wolf."""
 LITTLE = 0.02
-WAREHOUSES_A_USER = 4
 
 
 class Idle(NamedTuple):
@@ -202,6 +202,6 @@ def unstarted(seen: CheckInput) -> Check | None:
 
 def warehouses_note(order: Order, workload: Workload) -> tuple[str, ...]:
     """Below four warehouses a user, users meet at the same rows: a note, not a check."""
-    if workload.warehouses >= WAREHOUSES_A_USER * order.users:
+    if workload.warehouses >= WAREHOUSES_PER_USER * order.users:
         return ()
-    return (f"{workload.warehouses / order.users:.1f} warehouses per user; at least {WAREHOUSES_A_USER} are recommended",)
+    return (f"{workload.warehouses / order.users:.1f} warehouses per user; at least {WAREHOUSES_PER_USER} are recommended",)

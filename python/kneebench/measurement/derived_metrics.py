@@ -42,7 +42,7 @@ def derived_metrics(window: Window, tally: Tally, cores: Sequence[int], load_gen
         "load_generator.busy": load_generator_busy(tally),
         "log.write_latency_10s": log_write_latency_10s(window),
         "server.cpu_per_transaction": server_cpu_per_transaction(window, tally),
-        "load_generator.cpu_per_transaction": _per_transaction(tally.client_cpu_s / tally.window_s, tally),
+        "load_generator.cpu_per_transaction": _per_transaction(tally.load_generator_cpu_s / tally.window_s, tally),
         "load_generator.delay": delay.quantity(tally),
     }
     return {name: summary for name, summary in found.items() if summary}
@@ -81,7 +81,7 @@ def database_others(window: Window, cores: Sequence[int], load_generator_cores: 
             return None
         generator = {str(core) for core in load_generator_cores} or busy.keys()
         stolen = values.get("cores.steal", {})
-        own = used["server"] + used.get("client", 0.0) * len(here & generator) / len(generator)
+        own = used["server"] + used.get("load_generator", 0.0) * len(here & generator) / len(generator)
         return max(0.0, (sum(busy[core] - stolen.get(core, 0.0) for core in here) - own) / len(here))
 
     whole = left(window.whole)

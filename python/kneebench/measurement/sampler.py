@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kneebench.measurement.meters.meter import Meter
+from kneebench.measurement.reading import reader
 
 
 class RawSeries(NamedTuple):
@@ -27,36 +29,41 @@ class LoadMeter:
 
     def read(self) -> dict[str, float]:
         """Transactions completed so far: exact at the end of each second, while the database's own counts lag."""
-        return {"load.transactions|client": float(self.completed)}
+        return {"load.transactions|load_generator": float(self.completed)}
 
 
 class Sampler:
-    """Samples all meters and the load, and keeps the readings.
+    """Samples all meters and the load, and keeps the readings. Close it after the last sample.
 
     Times count from the making of the sampler, and each meter has its own: a sample at the server may take some milliseconds
-    under load, and a rate is only as good as its times. How long each sample takes is read too ("meters.read_time").
+    under load, and a rate is only as good as its times. Of a slow meter a sample has the latest reading and the time of that one,
+    so its rates are over the time between two readings. How long each reading took is kept too ("meters.read_time").
     """
 
     def __init__(self, meters: Sequence[Meter], now_s: Callable[[], float]) -> None:
         self.load = LoadMeter()
         self._meters, self._now_s, self._start_s = (self.load, *meters), now_s, now_s()
         self.raw_series = tuple(RawSeries(name, [], []) for name in (*(meter.name for meter in self._meters), "meters"))
-        self.sample()
+        with contextlib.ExitStack() as opened:
+            self._readers = [opened.enter_context(contextlib.closing(reader(meter, now_s))) for meter in self._meters]
+            self.sample()
+            self._opened = opened.pop_all()
 
     def sample(self) -> int:
-        """Read every meter once; return the number of this sample, from 0."""
+        """Take a reading of every meter; return the number of this sample, from 0."""
         cost_s = {}
-        before_s = self._now_s()
-        for meter, raw in zip(self._meters, self.raw_series, strict=False):
-            values = meter.read()
-            after_s = self._now_s()
-            raw.at_s.append((before_s + after_s) / 2 - self._start_s)
-            raw.values.append(values)
-            cost_s[f"meters.read_time|{meter.name}"] = after_s - before_s
-            before_s = after_s
-        self.raw_series[-1].at_s.append(before_s - self._start_s)
+        for meter, source, raw in zip(self._meters, self._readers, self.raw_series, strict=False):
+            reading = source.read()
+            raw.at_s.append(reading.at_s - self._start_s)
+            raw.values.append(reading.values)
+            cost_s[f"meters.read_time|{meter.name}"] = reading.took_s
+        self.raw_series[-1].at_s.append(self._now_s() - self._start_s)
         self.raw_series[-1].values.append(cost_s)
         return self.last
+
+    def close(self) -> None:
+        """Close all meters: the last one first, and each even if another cannot be closed."""
+        self._opened.close()
 
     @property
     def last(self) -> int:

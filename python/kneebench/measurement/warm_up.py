@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kneebench.analysis.disturbance import QUOTED
 from kneebench.analysis.steady import Settled, settled
 from kneebench.measurement.rung_runner import RungRunner
-from kneebench.plan.plan import Ladder
+from kneebench.plan.ladder import Ladder
 from kneebench.records import Order
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from kneebench.plan.plan import Ladder, Plan
+from kneebench.plan.ladder import Ladder
+from kneebench.plan.plan import Plan
 from kneebench.records import Host
 
 _LOAD_S = 0.95
@@ -59,10 +60,10 @@ def expected(plan: Plan, host: Host) -> Expected:
 
 def rungs(ladder: Ladder, cores: int) -> int:
     """Rungs of one climb: one to warm up, up to a guessed knee, two flat steps, one bisection, the first rung again."""
-    if isinstance(ladder.users, int):
+    if ladder.fixed:
         return 1
-    first, last = max(ladder.users[0] or cores, 1), ladder.users[1]
-    knee = min(max(_KNEE_USERS_PER_CORE * cores, 2 * first), last)
+    first = max(ladder.first or cores, 1)
+    knee = min(max(_KNEE_USERS_PER_CORE * cores, 2 * first), ladder.last)
     return math.ceil(math.log(max(knee / first, 1)) / math.log(ladder.step)) + 1 + ladder.stops.plateau.steps + 3
 
 

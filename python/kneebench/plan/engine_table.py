@@ -9,8 +9,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny
 from pydantic_core import CoreSchema
 
-from kneebench.engines import SHELF, engine_names
+from kneebench.engines import engine_names
 from kneebench.plan.database import Database
+from kneebench.shelf import ENGINES
 
 DEFAULT = "postgres"
 
@@ -22,7 +23,7 @@ def table_of(engine: str) -> type[Database]:
     ('SimulatedDatabase', True)
     """
     name = engine if engine in engine_names() else DEFAULT
-    table: type[Database] = import_module(f"{SHELF}.{name}.table").TABLE
+    table: type[Database] = import_module(f"{ENGINES.package}.{name}.table").TABLE
     return table
 
 

@@ -13,15 +13,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from kneebench.errors import KneebenchError
+from kneebench.errors import STOPPING, KneebenchError
 from kneebench.records import Second, Series
 from kneebench.results import file_schemas
 from kneebench.results.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     import duckdb
-
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @cache
@@ -57,7 +55,7 @@ def _signals_wait(interrupt: Callable[[], None]) -> Iterator[None]:
         came.append(number)
         interrupt()
 
-    handlers = {number: handler for number in _STOPPING if callable(handler := signal.getsignal(number))}
+    handlers = {number: handler for number in STOPPING if callable(handler := signal.getsignal(number))}
     try:
         for number in handlers:
             signal.signal(number, note)

@@ -46,9 +46,13 @@ def _order(order: Document) -> Document:
     return {**order, "phase": PHASES.get(order["phase"], order["phase"])}
 
 
+TALLY = {"client_cpu_s": "load_generator_cpu_s", "client_workers": "load_generator_threads", "client_cores": "load_generator_cores"}
+"""Fields of a tally that format 2 renamed."""
+
+
 def _rung(rung: Document) -> Document:
     quantities = {re.sub(r"^client\.", "load_generator.", name): value for name, value in rung.get("quantities", {}).items()}
-    return {**rung, "order": _order(rung["order"]), "quantities": quantities}
+    return {**rung, "order": _order(rung["order"]), "tally": _renamed(rung["tally"], TALLY), "quantities": quantities}
 
 
 def _climb(climb: Document) -> Document:

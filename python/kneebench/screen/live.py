@@ -14,7 +14,8 @@ from rich.text import Text
 from kneebench.analysis.wording import FEW_MEANS
 from kneebench.records import Event, Watch
 from kneebench.screen import tables
-from kneebench.screen.progress import Progress, left, message_of
+from kneebench.screen.progress import Progress, message_of
+from kneebench.units import rough_time
 from kneebench.visible import visible
 
 
@@ -27,14 +28,14 @@ class Picture:
     def __rich__(self) -> RenderableType:
         """An empty line, what is under way, how far it is, and the times of the whole."""
         progress = self._progress
-        remaining = f"about {left(progress.left_s)} remaining" if progress.left_s > 0 else "longer than expected"
+        remaining = f"about {rough_time(progress.left_s)} remaining" if progress.left_s > 0 else "longer than expected"
         return Group(Text(), _cut(progress.doing), self._step(), _cut(f"elapsed {_clock(progress.elapsed_s)}, {remaining}", "dim"))
 
     def _step(self) -> Table:
         progress = self._progress
         row = Table.grid(padding=(0, 2))
         bar = ProgressBar(total=1.0, completed=progress.share, width=20) if progress.share is not None else Text("")
-        remaining = f"{left(progress.step_left_s)} remaining" if progress.step_left_s else ""
+        remaining = f"{rough_time(progress.step_left_s)} remaining" if progress.step_left_s else ""
         row.add_row(bar, _cut(", ".join(part for part in (progress.rate, remaining) if part)))
         return row
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kneebench.lab.host import host
+from kneebench.lab.preparation import Lab
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import Expected, rungs
@@ -49,17 +48,6 @@ def rung_line(rung: Rung, storages: Mapping[str, str]) -> RungLine:
     )
 
 
-def left(duration_s: float) -> str:
-    """A time still to go, no finer than it is known.
-
-    >>> left(0.4), left(59), left(200), left(9000)
-    ('1 s', '59 s', '4 min', '2.5 h')
-    """
-    if duration_s < 100:
-        return f"{math.ceil(duration_s)} s"
-    return f"{math.ceil(duration_s / 60)} min" if duration_s < 5400 else f"{duration_s / 3600:.1f} h"
-
-
 def rate(event: Event) -> str:
     """How fast a step goes, where it tells: loading does.
 
@@ -89,7 +77,7 @@ class Work:
 
     def __init__(self, plan: Plan, expected: Expected) -> None:
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
-        self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(plan.database.cores) or host().cores)
+        self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Lab(plan).resources.cores))
         self._report_rung_s = expected.final_runs_s / max(1, 2 * plan.ladder.repeats * len(plan.storages))
         self._climbs_left_s = dict.fromkeys(plan.storages, self._climb_s)
         self._report_left_s = expected.final_runs_s

@@ -11,8 +11,8 @@ from rich.text import Text
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.disturbance import disturbances
+from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
 from kneebench.analysis.wording import DERIVED
-from kneebench.outcome import exit_code, failed_checks, invalid_rungs, without_figure
 from kneebench.records import Results
 from kneebench.screen import tables
 from kneebench.screen.progress import rung_line

@@ -14,7 +14,8 @@ from kneebench.analysis.configuration_summary import ConfigurationSummary, rows,
 from kneebench.analysis.wording import FEW, FEW_MEANS, named, times_with_interval
 from kneebench.records import Comparison, Finding
 from kneebench.results import CampaignRow, Listed
-from kneebench.screen.progress import RungLine, left
+from kneebench.screen.progress import RungLine
+from kneebench.units import rough_time
 
 _STORAGES_A_TABLE = 3
 _SUBJECT_COLUMNS = 24
@@ -92,7 +93,7 @@ def readiness(found: Sequence[Finding]) -> Text:
     keeps = f"; keeps {units.size(kept)}" if kept else ""
     ready, style = ("Not ready", "red") if errors else ("Ready", "green")
     counts = f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
-    return Text(f"{ready}: {counts}. About {left(takes_s)}; writes {writes}{keeps}.", style=style)
+    return Text(f"{ready}: {counts}. About {rough_time(takes_s)}; writes {writes}{keeps}.", style=style)
 
 
 def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[Table]:

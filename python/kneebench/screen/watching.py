@@ -13,7 +13,8 @@ from kneebench.analysis.wording import FEW, FEW_MEANS, named, number_of_users
 from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Rung, Watch
-from kneebench.screen.progress import Progress, RungLine, left, message_of, rung_line
+from kneebench.screen.progress import Progress, RungLine, message_of, rung_line
+from kneebench.units import rough_time
 from kneebench.visible import visible
 
 _PLAIN_EVERY_S = 10.0
@@ -86,7 +87,7 @@ class PlainLines:
         self._doing = event.doing
         share = f" {100 * event.share:.0f}%" if event.share is not None else ""
         pace = f", {self._progress.rate}" if self._progress.rate else ""
-        remaining = f", {left(event.left_s)} remaining" if event.left_s else ""
+        remaining = f", {rough_time(event.left_s)} remaining" if event.left_s else ""
         return f"{event.doing}{share}{pace}{remaining}"
 
 

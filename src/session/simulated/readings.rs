@@ -29,7 +29,7 @@ impl Checkpoints {
 
 impl Database {
     /// CPU time of the load generator so far.
-    pub fn client_cpu_s(&self) -> f64 {
+    pub fn load_generator_cpu_s(&self) -> f64 {
         self.received as f64 * CLIENT_CPU_S
     }
 
@@ -48,7 +48,7 @@ impl Database {
     fn read_cores(&self, now_ns: u64, readings: &mut Readings) {
         readings.extend(self.cores.busy_ns(now_ns).enumerate().map(|(core, ns)| (format!("cores.busy|{core}"), s(ns))));
         readings.insert("processes.cpu|server".into(), s(self.cores.busy_ns(now_ns).sum()));
-        readings.insert("processes.cpu|client".into(), self.client_cpu_s());
+        readings.insert("processes.cpu|load_generator".into(), self.load_generator_cpu_s());
     }
 
     fn read_data_device(&self, now_ns: u64, readings: &mut Readings) {

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kneebench import units
 from kneebench.analysis.knee import knee_rung
-from kneebench.analysis.wording import capital, number_of_users, percent
-from kneebench.brief import formatting
+from kneebench.analysis.wording import capital, listed, number_of_users, percent
 from kneebench.brief.section import Section
 from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.brief.view_model import ViewModel
+from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.records import Climb, Phase
 
 PLACE = 15
-WAREHOUSES_A_USER = 4
-"""With fewer, users wait for each other's rows instead of the storage (methods: sizing advice)."""
 
 
 def section(view: ViewModel) -> Section | None:
@@ -40,7 +39,7 @@ def _unequal(view: ViewModel, phase: Phase, what: str, counters: tuple[str, ...]
     shares = {held[cell] / len(windows[cell]) for cell in held}
     if len(shares) < 2:
         return ""
-    each = formatting.listed([f"{number} of {len(windows[cell])} on {view.name(cell)}" for cell, number in held.items()])
+    each = listed([f"{number} of {len(windows[cell])} on {view.name(cell)}" for cell, number in held.items()])
     return f"{QUOTED_AT[phase].format(point=view.point)} {what} in {each}"
 
 
@@ -53,7 +52,7 @@ def _elsewhere(view: ViewModel, climb: Climb) -> str:
     if abs(share) <= view.noise_floor(climb):
         return ""
     return (
-        f"{view.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {formatting.significant(searched.tally.nopm)} "
+        f"{view.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {units.significant(searched.tally.nopm)} "
         f"at {number_of_users(searched.users)}. The quoted figures are from the final runs; the choice of {view.point} is from the climb."
     )
 
@@ -62,16 +61,16 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     yield from view.disturbances
     ladder, warehouses = view.plan.ladder, view.plan.workload.warehouses
     users = {cell: knee.users.value for cell, knee in view.knees.items()}
-    crowded = [cell for cell, number in users.items() if warehouses < WAREHOUSES_A_USER * number]
+    crowded = [cell for cell, number in users.items() if warehouses < WAREHOUSES_PER_USER * number]
     if crowded:
         fewest = warehouses / max(users.values())
         yield (
             f"Only {fewest:.1f} warehouses per user at the {view.point} ({view.some(crowded)}). "
-            f"Below {WAREHOUSES_A_USER} per user, row contention masks storage differences."
+            f"Below {WAREHOUSES_PER_USER} per user, row contention masks storage differences."
         )
     if ladder.quick:
         yield (
-            f"Quick plan: a window of {formatting.time(ladder.final_window)} may miss checkpoints and the burst of full-page images after them. "
+            f"Quick plan: a window of {units.time(ladder.final_window)} may miss checkpoints and the burst of full-page images after them. "
             "It cannot show whether the removal of old rows keeps up, a drive's steady state once its cache is full, or stability over hours."
         )
     yield from filter(None, (_elsewhere(view, climb) for climb in view.climbs))
@@ -84,6 +83,6 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     if memory:
         verb = "is" if len(memory) == 1 else "are"
         yield (
-            f"{capital(formatting.listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound. "
+            f"{capital(listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound. "
             "tmpfs uses RAM, costs CPU for copying and changes group commit."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kneebench.brief import formatting
+from kneebench.analysis.wording import listed, plural
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 
@@ -32,9 +32,9 @@ def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
 
 
 def _title(view: ViewModel) -> str:
-    failed = f"{formatting.plural(len(view.failed), 'check')} of {view.checked} failed" if view.failed else ""
-    invalid = f"{formatting.plural(len(view.invalid), 'rung')} {'is' if len(view.invalid) == 1 else 'are'} invalid" if view.invalid else ""
-    missing_figures = f"No usable figure for {formatting.listed([view.name(one.cell.id) for one in view.missing_figures])}" if view.missing_figures else ""
+    failed = f"{plural(len(view.failed), 'check')} of {view.checked} failed" if view.failed else ""
+    invalid = f"{plural(len(view.invalid), 'rung')} {'is' if len(view.invalid) == 1 else 'are'} invalid" if view.invalid else ""
+    missing_figures = f"No usable figure for {listed([view.name(one.cell.id) for one in view.missing_figures])}" if view.missing_figures else ""
     return "; ".join(filter(None, (failed, invalid, missing_figures)))
 
 

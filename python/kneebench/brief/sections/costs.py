@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kneebench.brief import formatting
+from kneebench import units
+from kneebench.analysis.wording import percent
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.brief.sections.rungs import label
@@ -33,9 +34,7 @@ def section(view: ViewModel) -> Section | None:
     """A higher NOPM from cheaper orders is not faster storage: here they are priced."""
     rows = tuple(_row(view, rung) for climb in view.climbs for rung in climb.rungs)
     shares = "Full-page images are a share of log records."
-    caption = (
-        f"Per window, over all five transaction types (tx: transaction, load gen.: load generator). {shares} {formatting.NOTHING} means not measured, never 0."
-    )
+    caption = f"Per window, over all five transaction types (tx: transaction, load gen.: load generator). {shares} {units.NOTHING} means not measured, never 0."
     tables = (Table(caption=caption, columns=COLUMNS, rows=rows),)
     return Section(name="costs", title="Cost per transaction", sentences=_drifts(view), tables=tables, fold=True) if rows else None
 
@@ -47,18 +46,18 @@ def _row(view: ViewModel, rung: Rung) -> Row:
             view.name(rung.order.cell),
             label(view, rung),
             str(rung.users),
-            formatting.size(rung.quantity("log.bytes_per_transaction")),
-            formatting.size(rung.quantity("device.read_bytes_per_transaction")),
-            formatting.size(rung.quantity("device.write_bytes_per_transaction")),
-            formatting.percent(rung.quantity("log.full_page_image_share")),
-            f"{sum(begun) * rung.tally.window_s:.0f}" if begun else formatting.NOTHING,
-            formatting.count(rung.quantity("log.commits_per_flush")),
-            formatting.percent(rung.quantity("cache.hit_ratio")),
-            formatting.count(rung.quantity("tables.dead_tuples")),
-            formatting.time(rung.quantity("server.cpu_per_transaction")),
-            formatting.time(rung.quantity("load_generator.cpu_per_transaction")),
-            formatting.time(rung.quantity("load_generator.delay")),
-            formatting.time(rung.restore_s),
+            units.size(rung.quantity("log.bytes_per_transaction")),
+            units.size(rung.quantity("device.read_bytes_per_transaction")),
+            units.size(rung.quantity("device.write_bytes_per_transaction")),
+            percent(rung.quantity("log.full_page_image_share")),
+            f"{sum(begun) * rung.tally.window_s:.0f}" if begun else units.NOTHING,
+            units.count(rung.quantity("log.commits_per_flush")),
+            percent(rung.quantity("cache.hit_ratio")),
+            units.count(rung.quantity("tables.dead_tuples")),
+            units.time(rung.quantity("server.cpu_per_transaction")),
+            units.time(rung.quantity("load_generator.cpu_per_transaction")),
+            units.time(rung.quantity("load_generator.delay")),
+            units.time(rung.restore_s),
         ),
         tone="plain" if rung.order.phase in ("final_run", "fixed_load") else "light",
     )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from kneebench.analysis.wording import number_of_users
-from kneebench.brief import chart_theme, formatting
-from kneebench.brief.labels import Point, marks, placed
+from kneebench import units
+from kneebench.analysis.wording import listed, number_of_users, plural
+from kneebench.brief import chart_theme
+from kneebench.brief.lines import Plane, by_storage, line_colour
 from kneebench.brief.scales import Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
 PLACE = 40
-HEIGHT = chart_theme.HEIGHT + 40
 THOUSANDS = "datum.value ? format(datum.value / 1000, ',.4~r') + 'k' : '0'"
 
 
@@ -70,8 +69,8 @@ def _title(view: ViewModel, knees: list[dict[str, Any]]) -> str:
         return "The climb so far"
     if not view.direct:
         nopm = sorted(knee["nopm"] for knee in knees)
-        return f"{formatting.plural(len(knees), view.point)}, from {formatting.significant(nopm[0])} to {formatting.significant(nopm[-1])} NOPM"
-    found = formatting.listed([f"{knee['label']} ({formatting.significant(knee['nopm'])} NOPM)" for knee in knees])
+        return f"{plural(len(knees), view.point)}, from {units.significant(nopm[0])} to {units.significant(nopm[-1])} NOPM"
+    found = listed([f"{knee['label']} ({units.significant(knee['nopm'])} NOPM)" for knee in knees])
     return f"{view.point.capitalize()}{'' if len(knees) == 1 else 's'}: {found}"
 
 
@@ -82,31 +81,22 @@ def _spec(view: ViewModel, points: list[dict[str, Any]], knees: list[dict[str, A
     up = latencies([p["ms"] for p in points] + [k["ms"] for k in knees])
     y = alt.Y("ms:Q", title="Mean latency, ms", **latency_axis(up))
     x = alt.X("nopm:Q", title="NOPM", scale=across.scale, axis=alt.Axis(tickCount=6, labelExpr=THOUSANDS))
-    legend = None if view.named_at_lines else chart_theme.legend(view.names)
-    colour = alt.Color("name:N", scale=alt.Scale(domain=view.names, range=view.colours), legend=legend)
+    colour, plane = line_colour(view), Plane("nopm", "ms", across, up)
     shape = alt.Shape(
         "name:N", scale=alt.Scale(domain=view.names, range=[chart_theme.SHAPES[n % len(chart_theme.SHAPES)] for n in range(len(view.names))]), legend=None
     )
     rungs = chart_theme.chart(points).encode(x=x, y=y, color=colour)
     found = chart_theme.chart(knees).encode(color=colour)
     at = {"x": alt.X("nopm:Q"), "y": alt.Y("ms:Q")}
-    drawn = alt.layer(
+    return plane.specification(
         found.transform_filter("datum.boxed").mark_rect(opacity=0.22, clip=True, strokeWidth=1).encode(x="left:Q", x2="right:Q", y="low:Q", y2="high:Q"),
         rungs.mark_line(strokeWidth=2).encode(order="users:Q"),
         rungs.mark_point(filled=True, size=42, opacity=1).encode(shape=shape),
         found.mark_point(size=330, strokeWidth=2.5, shape="circle", opacity=1).encode(**at),
-        *_labels(view, points, knees, across, up),
+        *plane.labels(_labelled(view, knees), [*by_storage(view, points), knees]),
     )
-    return chart_theme.specification(drawn.properties(width=chart_theme.WIDTH, height=HEIGHT))
 
 
-def _labels(view: ViewModel, points: list[dict[str, Any]], knees: list[dict[str, Any]], across: Domain, up: Domain) -> Iterator[Any]:
-    """The knees' names, or where a legend has those their users."""
-
-    def place(one: dict[str, Any]) -> Point:
-        return Point(chart_theme.WIDTH * across.share(one["nopm"]), HEIGHT * (1 - up.share(one["ms"])))
-
-    lines = [[place(one) for one in points if one["name"] == name] for name in view.names]
-    texts = [(knee["label"] if view.named_at_lines else number_of_users(knee["users"]), place(knee)) for knee in knees]
-    for knee, label in zip(knees, placed(texts, [*lines, [place(knee) for knee in knees]], chart_theme.WIDTH, HEIGHT), strict=True):
-        yield marks(chart_theme.chart([{**knee, "label": label.text}]).encode(x="nopm:Q", y="ms:Q", text="label:N"), label)
+def _labelled(view: ViewModel, knees: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The knees with their names, or where a legend has those with their users."""
+    return knees if view.named_at_lines else [{**knee, "label": number_of_users(knee["users"])} for knee in knees]

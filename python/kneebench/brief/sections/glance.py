@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kneebench import units
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.knee import final_rungs, metered
-from kneebench.analysis.wording import FEW, FEW_MEANS, NO_DIFFERENCE, stop_reason, times_and_interval, times_with_interval
-from kneebench.brief import chart_theme, formatting
+from kneebench.analysis.wording import (
+    FEW,
+    FEW_MEANS,
+    NO_DIFFERENCE,
+    as_sentence,
+    interval,
+    percent,
+    stop_reason,
+    time_interval,
+    times_and_interval,
+    times_with_interval,
+)
+from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Number, Row, Section, StopReason, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Estimate
@@ -46,15 +58,15 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
     alone = view.fixed_rate_latency.get(view.base.cell.id)
     if alone and not best:
         uncertain = "" if alone.p999_certain else f"{FEW}: {alone.n:,} transactions"
-        rate = f"{formatting.count(60 * alone.rate_per_s)} transactions per minute"
-        yield Number(value=formatting.time(alone.mean_s.value), says=f"mean latency at {rate}", sure=formatting.time_interval(alone.mean_s))
-        yield Number(value=formatting.time(alone.p999_s.value), says=f"P99.9 latency at {rate}", sure=uncertain or formatting.time_interval(alone.p999_s))
+        rate = f"{units.count(60 * alone.rate_per_s)} transactions per minute"
+        yield Number(value=units.time(alone.mean_s.value), says=f"mean latency at {rate}", sure=time_interval(alone.mean_s))
+        yield Number(value=units.time(alone.p999_s.value), says=f"P99.9 latency at {rate}", sure=uncertain or time_interval(alone.p999_s))
     for cell, knee in view.knees.items():
         if cell in (best, view.base.cell.id):
             yield Number(
-                value=formatting.significant(knee.nopm.value),
+                value=units.significant(knee.nopm.value),
                 says=f"NOPM on {view.name(cell)}, at {knee.users.value:.0f} users",
-                sure=formatting.interval(knee.nopm),
+                sure=interval(knee.nopm),
             )
 
 
@@ -71,9 +83,9 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
     parts = []
     if knee:
         mark = "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
-        nopm = f"{formatting.significant(knee.nopm.value)} NOPM ({formatting.interval(knee.nopm)})"
-        parts.append(f"{nopm} with {formatting.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
-    parts += [formatting.sentence(v.sentence) for v in climb.stop_results if v.fired or v.flag]
+        nopm = f"{units.significant(knee.nopm.value)} NOPM ({interval(knee.nopm)})"
+        parts.append(f"{nopm} with {units.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
+    parts += [as_sentence(v.sentence) for v in climb.stop_results if v.fired or v.flag]
     parts += [short.sentence] if short else []
     return " ".join(parts) or "Partly measured; no stop reason yet."
 
@@ -93,17 +105,17 @@ def _at_the_knee(view: ViewModel) -> Table:
 def _knee_row(view: ViewModel, climb: Climb) -> Row:
     id_ = climb.cell.id
     knee, log_write, against = view.knees.get(id_), metered(final_rungs(climb), "log.write_latency"), view.compared("nopm", id_)
-    ratio = "baseline" if view.is_base(climb) else _below(*times_and_interval(against.ratio)) if against else formatting.NOTHING
+    ratio = "baseline" if view.is_base(climb) else _below(*times_and_interval(against.ratio)) if against else units.NOTHING
     return Row(
         cells=(
             view.name(id_),
-            _users(knee.users) if knee else formatting.NOTHING,
-            _below(formatting.significant(knee.nopm.value), formatting.interval(knee.nopm)) if knee else formatting.NOTHING,
+            _users(knee.users) if knee else units.NOTHING,
+            _below(units.significant(knee.nopm.value), interval(knee.nopm)) if knee else units.NOTHING,
             ratio,
-            formatting.time(knee.latency_s.value) if knee else formatting.NOTHING,
-            _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain)) if knee else formatting.NOTHING,
-            formatting.time(log_write.value) if log_write else formatting.NOTHING,
-            stop_reason(climb.stopped_by) or formatting.NOTHING,
+            units.time(knee.latency_s.value) if knee else units.NOTHING,
+            _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain)) if knee else units.NOTHING,
+            units.time(log_write.value) if log_write else units.NOTHING,
+            stop_reason(climb.stopped_by) or units.NOTHING,
         ),
         tone="strong" if against and against.differs else "plain",
     )
@@ -115,14 +127,14 @@ def _at_the_rate(view: ViewModel) -> Table | None:
     if not found:
         return None
     few = any(not rate.p999_certain for rate in found.values())
-    per_min = formatting.count(60 * min(one.rate_per_s for one in found.values()))
+    per_min = units.count(60 * min(one.rate_per_s for one in found.values()))
     caption = f"At a fixed rate: open loop, {per_min} transactions per minute on every storage; latency counts from the intended start." + f" {FEW_MEANS}" * few
     rows = (
         Row(
             cells=(
                 view.name(id_),
-                formatting.percent(round(one.share, 2)) if one.share else formatting.NOTHING,
-                _below(formatting.time(one.mean_s.value), formatting.time_interval(one.mean_s)),
+                percent(round(one.share, 2)) if one.share else units.NOTHING,
+                _below(units.time(one.mean_s.value), time_interval(one.mean_s)),
                 _percentile(one.p999_s, one.p999_certain),
             )
         )
@@ -137,7 +149,7 @@ def _below(value: str, sure: str) -> str:
 
 
 def _percentile(value: Estimate, certain: bool) -> str:
-    return formatting.time(value.value) if certain else _below(formatting.time(value.value), FEW)
+    return units.time(value.value) if certain else _below(units.time(value.value), FEW)
 
 
 def _users(users: Estimate) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kneebench import units
 from kneebench.analysis.fixed_rate import FixedRateLatency
-from kneebench.analysis.wording import FEW, FEW_MEANS, NO_DIFFERENCE, times_with_interval
-from kneebench.brief import formatting
+from kneebench.analysis.wording import FEW, FEW_MEANS, NO_DIFFERENCE, percent, times_with_interval
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
@@ -36,13 +36,13 @@ def _figure(view: ViewModel, which: str) -> Figure:
 def _bar(view: ViewModel, cell: str, rate: FixedRateLatency, which: str) -> Bar:
     of: Estimate = rate.mean_s if which == "mean" else rate.p999_s
     certain, known = which == "mean" or rate.p999_certain, which == "p999" or of.n > 1
-    label = formatting.time(of.value) + ("" if certain else f" ({FEW})")
+    label = units.time(of.value) + ("" if certain else f" ({FEW})")
     return Bar(view.name(cell), of.value * 1e3, of.low * 1e3 if known else None, of.high * 1e3 if known else None, label)
 
 
 def _caption(view: ViewModel, which: str) -> str:
     first = next(iter(view.fixed_rate_latency.values()))
-    rate = f"Open loop at {formatting.count(60 * first.rate_per_s)} transactions per minute on every storage{_share(view)}"
+    rate = f"Open loop at {units.count(60 * first.rate_per_s)} transactions per minute on every storage{_share(view)}"
     if which == "mean":
         whiskers = f"Whiskers are 95% CIs over {first.mean_s.n} repeats." if first.mean_s.n > 1 else "One run each: no interval."
         return f"{rate}. Latency counts from the intended start, so stalls are not hidden. {whiskers}"
@@ -64,4 +64,4 @@ def _share(view: ViewModel) -> str:
     if not shares:
         return ""
     cell = max(shares, key=lambda one: shares[one])
-    return f", {formatting.percent(round(shares[cell], 2))} of the throughput of {view.name(cell)} at its {view.point}"
+    return f", {percent(round(shares[cell], 2))} of the throughput of {view.name(cell)} at its {view.point}"

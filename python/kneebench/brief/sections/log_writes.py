@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from kneebench import units
 from kneebench.analysis.knee import final_rungs, metered
-from kneebench.brief import chart_theme, formatting
-from kneebench.brief.labels import Point, marks, placed
+from kneebench.analysis.wording import listed
+from kneebench.brief import chart_theme
+from kneebench.brief.lines import Plane, by_storage, line_colour
 from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
 PLACE = 50
-HEIGHT = chart_theme.HEIGHT + 40
 
 
 def section(view: ViewModel) -> Section | None:
@@ -32,7 +32,7 @@ def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
 def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     limit_s = view.plan.ladder.stops.log_latency.limit
     above = sorted({point["name"] for point in points if point["ms"] > limit_s * 1e3})
-    title = f"Log writes: {formatting.listed(above) + ' above' if above else 'all within'} the limit of {formatting.time(limit_s)} (window means)"
+    title = f"Log writes: {listed(above) + ' above' if above else 'all within'} the limit of {units.time(limit_s)} (window means)"
     at_knees = list(filter(None, map(partial(_at_the_knee, view), view.climbs)))
     at = f" At the {view.point}, in the final runs: {'; '.join(at_knees)}." if at_knees and view.direct else ""
     judged = _judged(view, above)
@@ -53,8 +53,8 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
 def _at_the_knee(view: ViewModel, climb: Climb) -> str:
     rungs = final_rungs(climb)
     took, commits = metered(rungs, "log.write_latency"), metered(rungs, "log.commits_per_flush")
-    shared = f", {formatting.count(commits.value)} commits per flush" if commits else ""
-    return f"{view.name(climb.cell.id)} {formatting.time(took.value)}{shared}" if took else ""
+    shared = f", {units.count(commits.value)} commits per flush" if commits else ""
+    return f"{view.name(climb.cell.id)} {units.time(took.value)}{shared}" if took else ""
 
 
 def _judged(view: ViewModel, above: list[str]) -> str:
@@ -62,9 +62,7 @@ def _judged(view: ViewModel, above: list[str]) -> str:
     exceeded = [view.name(c.cell.id) for c in view.climbs if any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)]
     hidden = [name for name in exceeded if name not in above]
     return (
-        f" The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on {formatting.listed(hidden)}."
-        if hidden
-        else ""
+        f" The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on {listed(hidden)}." if hidden else ""
     )
 
 
@@ -77,29 +75,19 @@ def _spec(view: ViewModel, points: list[dict[str, Any]], limit_ms: float) -> dic
     ticks = round_numbers(least, most) if most > 5 * least else sorted({p["users"] for p in points})
     x = alt.X("users:Q", title="Users", scale=across.scale, axis=alt.Axis(values=ticks, format="d"))
     y = alt.Y("ms:Q", title="Log write latency, ms", **latency_axis(up))
-    legend = None if view.named_at_lines else chart_theme.legend(view.names)
-    colour = alt.Color("name:N", scale=alt.Scale(domain=view.names, range=view.colours), legend=legend)
-    lines = chart_theme.chart(points).encode(x=x, y=y, color=colour)
-    drawn = alt.layer(
+    lines = chart_theme.chart(points).encode(x=x, y=y, color=line_colour(view))
+    limit, plane = {"ms": limit_ms, "users": across.low}, Plane("users", "ms", across, up)
+    behind = [*by_storage(view, points), [limit, {**limit, "users": across.high}]]
+    return plane.specification(
         chart_theme.chart([{"ms": limit_ms}]).mark_rule(color=chart_theme.ALARM, strokeDash=[6, 4], strokeWidth=1.5).encode(y="ms:Q"),
         lines.mark_line(strokeWidth=2),
         lines.mark_point(filled=True, size=42, opacity=1),
-        *_labels(view, points, {"ms": limit_ms, "users": across.low}, across, up),
+        *plane.labels(_labelled(view, points, limit), behind),
     )
-    return chart_theme.specification(drawn.properties(width=chart_theme.WIDTH, height=HEIGHT))
 
 
-def _labels(view: ViewModel, points: list[dict[str, Any]], limit: dict[str, Any], across: Domain, up: Domain) -> Iterator[Any]:
-    """The limit's name at its left end, and the lines' at their right ends unless a legend has them."""
-
-    def place(one: dict[str, Any]) -> Point:
-        return Point(chart_theme.WIDTH * across.share(one["users"]), HEIGHT * (1 - up.share(one["ms"])))
-
-    drawn = [[one for one in points if one["name"] == name] for name in view.names]
-    ends = [line[-1] for line in drawn if line] if view.named_at_lines else []
-    named = [{**limit, "label": f"limit {formatting.time(limit['ms'] / 1e3)}"}, *({**end, "label": end["name"]} for end in ends)]
-    behind = [[place(one) for one in line] for line in drawn] + [[place(limit), place({**limit, "users": across.high})]]
-    found = placed([(one["label"], place(one)) for one in named], behind, chart_theme.WIDTH, HEIGHT)
-    for one, label in zip(named, found, strict=True):
-        chart = chart_theme.chart([one]).encode(x="users:Q", y="ms:Q", text="label:N")
-        yield marks(chart, label, **({} if "name" in one else {"color": chart_theme.ALARM}))
+def _labelled(view: ViewModel, points: list[dict[str, Any]], limit: dict[str, Any]) -> list[dict[str, Any]]:
+    """The limit with its name at its left end, and the lines' right ends with theirs unless a legend has them."""
+    ends = [line[-1] for line in by_storage(view, points) if line] if view.named_at_lines else []
+    named = {**limit, "label": f"limit {units.time(limit['ms'] / 1e3)}", "ink": chart_theme.ALARM}
+    return [named, *({**end, "label": end["name"]} for end in ends)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.brief import formatting, server_provenance
+from kneebench import units
+from kneebench.analysis.wording import listed, plural
+from kneebench.brief import server_provenance
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Drive
@@ -16,8 +18,8 @@ def section(view: ViewModel) -> Section:
     """Host, drives and image."""
     host, image = view.campaign.host, view.campaign.base_image
     facts = {
-        "Processor": f"{host.cpu}, {formatting.plural(host.cores, 'core')}",
-        "Memory": formatting.size(host.memory_bytes),
+        "Processor": f"{host.cpu}, {plural(host.cores, 'core')}",
+        "Memory": units.size(host.memory_bytes),
         "System": f"{host.system}, kernel {host.kernel}",
         "Virtualisation": host.virtualisation or "none detected",
         "Governor": host.governor or "not readable",
@@ -46,11 +48,11 @@ def _whose(view: ViewModel) -> Iterator[str]:
     sentence = "Processor, memory, system and drives describe the load generator's machine"
     where = server_provenance.hosts(view.plan)
     if apart := server_provenance.elsewhere(view.campaign):
-        yield f"{sentence}; the server's machine is not described here ({formatting.listed(apart)})."
+        yield f"{sentence}; the server's machine is not described here ({listed(apart)})."
     elif elsewhere := [host for host in where if host not in server_provenance.HERE]:
-        yield f"{sentence}; the server at {formatting.listed(elsewhere)} is not described here."
+        yield f"{sentence}; the server at {listed(elsewhere)} is not described here."
     else:
-        yield f"{sentence}; the server was reached at {formatting.listed(where)} and ran there too, unless that address is forwarded."
+        yield f"{sentence}; the server was reached at {listed(where)} and ran there too, unless that address is forwarded."
 
 
 def _facts(facts: dict[str, str]) -> Table:
@@ -67,7 +69,6 @@ def _drives(drives: tuple[Drive, ...], whose: str) -> Table:
         Column(title="Scheduler", number=False),
     )
     rows = (
-        Row(cells=(d.name, d.model or "unnamed", formatting.size(d.size_bytes), " → ".join(d.stack) or formatting.NOTHING, d.scheduler or formatting.NOTHING))
-        for d in drives
+        Row(cells=(d.name, d.model or "unnamed", units.size(d.size_bytes), " → ".join(d.stack) or units.NOTHING, d.scheduler or units.NOTHING)) for d in drives
     )
     return Table(caption=f"{whose}I/O is counted once, on the underlying physical devices.", columns=columns, rows=tuple(rows), narrow=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.brief import formatting, server_provenance
+from kneebench import units
+from kneebench.analysis.wording import as_sentence, plural
+from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 
@@ -29,7 +31,7 @@ HAMMERDB = {
 
 def section(view: ViewModel) -> Section:
     """The method in sentences."""
-    return Section(name="method", title="Method", sentences=(*_method(view), *map(formatting.sentence, (*view.campaign.notes, *view.notes))))
+    return Section(name="method", title="Method", sentences=(*_method(view), *map(as_sentence, (*view.campaign.notes, *view.notes))))
 
 
 def _method(view: ViewModel) -> Iterator[str]:
@@ -37,24 +39,20 @@ def _method(view: ViewModel) -> Iterator[str]:
     profile = {"spec": "45/43/4/4/4 from a deck of 100, NURand picks", "hammerdb": "10/10/1/1/1 of 23 cards, uniform picks"}[workload.profile]
     home = "spread over all warehouses" if workload.home == "all" else "each bound to one home warehouse"
     think = "with keying and think times" if workload.think_times else "without keying and think times"
-    size = formatting.plural(workload.warehouses, "warehouse")
+    size = plural(workload.warehouses, "warehouse")
     yield f"Workload: TPROC-C, {size}, profile {workload.profile} ({profile}); users {home}, {think}. 1% of New-Orders roll back by design."
-    if isinstance(ladder.users, tuple):
+    if not ladder.fixed:
         yield (
             "Climb: one rung with many users warms up the database. Then each rung multiplies the users by"
-            f" {ladder.step:g}, with a window of {formatting.time(ladder.window)}, until a stop condition fires; one bisection follows. "
+            f" {ladder.step:g}, with a window of {units.time(ladder.window)}, until a stop condition fires; one bisection follows. "
             "The knee is the rung before the stop."
         )
-    warm_up = "until throughput and device reads are steady" if ladder.warm_up == "auto" else formatting.time(float(ladder.warm_up))
-    runs = f"Final runs: each {view.point} {formatting.plural(ladder.repeats, 'time')}{view.own_restore}, storages interleaved, "
+    warm_up = "until throughput and device reads are steady" if ladder.warm_up == "auto" else units.time(float(ladder.warm_up))
+    runs = f"Final runs: each {view.point} {plural(ladder.repeats, 'time')}{view.own_restore}, storages interleaved, "
     yield (
         (runs if ladder.repeats else f"Each {view.point} was measured once, without repeats: no interval, no latency at a fixed rate; ")
-        + f"windows of {formatting.time(ladder.final_window)}, warm-up {warm_up}; "
-        + (
-            f"at least {formatting.plural(ladder.checkpoints, 'whole checkpoint cycle')} per window."
-            if ladder.checkpoints
-            else "checkpoint cycles are not awaited."
-        )
+        + f"windows of {units.time(ladder.final_window)}, warm-up {warm_up}; "
+        + (f"at least {plural(ladder.checkpoints, 'whole checkpoint cycle')} per window." if ladder.checkpoints else "checkpoint cycles are not awaited.")
     )
     yield "Throughput counts completions in the window; latency covers transactions that started in it, followed to their end."
     yield f"Intervals are 95% CIs; the sampling unit is one {'restored run' if view.own_restore else 'run'}, never one second of it."
@@ -62,7 +60,7 @@ def _method(view: ViewModel) -> Iterator[str]:
     yield f"{began} was warmed under load. {_pinned(view)}"
     if view.campaign.base_image.get("schema_from") == "hammerdb" and view.restored in HAMMERDB:
         yield f"{HAMMERDB[view.restored]}."
-    yield f"{formatting.plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
+    yield f"{plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
 
 
 def _pinned(view: ViewModel) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kneebench.brief import formatting
+from kneebench.analysis.wording import plural
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
@@ -28,7 +28,7 @@ def _lacks(view: ViewModel, climb: Climb) -> Iterator[str]:
         return
     if not climb.stopped_by:
         climbed = climb.of("search", "bisection", "fixed_load")
-        there = f"{formatting.plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
+        there = f"{plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
         yield f"{name}: the climb is unfinished ({there}) and has no {view.point}."
         return
     repeats, wanted = len(climb.of("final_run")), view.plan.ladder.repeats

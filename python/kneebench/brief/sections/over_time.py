@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
-from kneebench.analysis.wording import capital
-from kneebench.brief import chart_theme, formatting
+from kneebench import units
+from kneebench.analysis.wording import capital, listed, plural
+from kneebench.brief import chart_theme
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung, Series
@@ -89,10 +90,10 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales) -> Figure:
     rung = read.rung
-    means = [f"{formatting.rate(value)} {kind}" for quantity, kind in TRAFFIC.items() if (value := _traffic(rung, quantity)) is not None]
-    dashed = f" Dashed: {formatting.plural(len(read.checkpoints), 'checkpoint')}." if read.checkpoints else ""
+    means = [f"{units.rate(value)} {kind}" for quantity, kind in TRAFFIC.items() if (value := _traffic(rung, quantity)) is not None]
+    dashed = f" Dashed: {plural(len(read.checkpoints), 'checkpoint')}." if read.checkpoints else ""
     at = f"{capital(view.name(cell))} at {rung.users} users"
-    title = f"{at}: {formatting.listed(means)}" if means else at
+    title = f"{at}: {listed(means)}" if means else at
     window = f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded: the window)."
     caption = f"{window}{dashed} All panels of Fig. 5 share their scales."
     return Figure(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kneebench import units
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.wording import NO_DIFFERENCE, capital, possessive, times, times_with_interval
-from kneebench.brief import chart_theme, formatting
-from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker
+from kneebench.brief import chart_theme
+from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker, whisker_marks
 from kneebench.brief.labels import broken
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
@@ -65,7 +66,7 @@ def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
         against = view.compared("nopm", climb.cell.id)
         ratio = against.ratio if against else Estimate(value=knee.nopm.value / one, low=knee.nopm.low / one, high=knee.nopm.high / one, n=knee.nopm.n)
         interval = {"low": ratio.low, "high": ratio.high} if ratio.n > 1 else {"low": None, "high": None}
-        labels = {"label": times(ratio.value), "latency": formatting.time(knee.latency_s.value)}
+        labels = {"label": times(ratio.value), "latency": units.time(knee.latency_s.value)}
         made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **labels})
     return sorted(made, key=lambda bar: int(bar["users"]))
 
@@ -105,15 +106,10 @@ def _panel(view: ViewModel, climb: Climb, bars: list[dict[str, Any]], top: float
     axis_x = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
     name = view.name(climb.cell.id)
     shared = chart_theme.chart([{**bar, "name": name} for bar in bars]).encode(x=alt.X("users:O", title="Users", sort=None, axis=axis_x))
-    legend = chart_theme.legend(view.names, "square") if named else None
-    colour = alt.Color("name:N", scale=alt.Scale(domain=view.names, range=view.colours), legend=legend)
+    colour = chart_theme.colour_by_name(view.names, view.colours, chart_theme.legend(view.names, "square") if named else None)
     knee = shared.transform_filter("datum.kind == 'knee'")
-    known, width = knee.transform_filter("isValid(datum.high)"), min(10, step * 0.4)
     return alt.layer(
         shared.mark_bar(cornerRadiusEnd=2).encode(y=alt.Y("ratio:Q", scale=scale, axis=axis), color=colour, opacity=opacity),
-        known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", scale=scale), y2="end:Q"),
-        known.mark_tick(color=chart_theme.INK, width=width).encode(y=alt.Y("low:Q", scale=scale)),
-        knee.transform_filter("isValid(datum.tip)").mark_tick(color=chart_theme.INK, width=width).encode(y=alt.Y("tip:Q", scale=scale)),
-        knee.transform_filter("isValid(datum.beyond)").mark_point(**chart_theme.ARROW, shape="triangle-up").encode(y=alt.Y("beyond:Q", scale=scale)),
+        *whisker_marks(knee, "y", scale, length=min(10, step * 0.4)),
         knee.mark_text(baseline="bottom", dy=-7, fontWeight="bold", fontSize=13).encode(y=alt.Y("end:Q", scale=scale), text="label:N"),
     ).properties(width={"step": step}, height=chart_theme.HEIGHT)

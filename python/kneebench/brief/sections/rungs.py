@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kneebench.analysis.wording import FEW_MEANS, times
-from kneebench.brief import formatting
+from kneebench import units
+from kneebench.analysis.wording import FEW_MEANS, p999, plural, times
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Phase, Rung
@@ -39,7 +39,7 @@ def section(view: ViewModel) -> Section | None:
         "The warm-up rung is not used for any figure. Search rungs are one short measurement each, not results; the drift check repeats the first of "
         f"them at the end. {FEW_MEANS} TPM comes from the database's counters, read while idle before and after, scaled to the window."
     )
-    return Section(name="rungs", title=f"All {formatting.plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
+    return Section(name="rungs", title=f"All {plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
 
 
 def label(view: ViewModel, rung: Rung) -> str:
@@ -59,13 +59,13 @@ def _row(view: ViewModel, rung: Rung) -> Row:
             view.name(rung.order.cell),
             label(view, rung),
             str(rung.users),
-            formatting.count(tally.nopm),
-            times(tally.nopm / base.nopm.value) if base and closed else formatting.NOTHING,
-            formatting.count(rung.tpm),
-            f"{rung.tpm / tally.nopm:.4f}" if tally.nopm else formatting.NOTHING,
-            formatting.time(tally.latency.mean_s if tally.latency else None),
-            formatting.p999(tally.latency),
-            formatting.time(rung.quantity("log.write_latency")),
+            units.count(tally.nopm),
+            times(tally.nopm / base.nopm.value) if base and closed else units.NOTHING,
+            units.count(rung.tpm),
+            f"{rung.tpm / tally.nopm:.4f}" if tally.nopm else units.NOTHING,
+            units.time(tally.latency.mean_s if tally.latency else None),
+            p999(tally.latency),
+            units.time(rung.quantity("log.write_latency")),
             "; ".join(_notes(rung, view.shared[rung.order.cell])),
         ),
         tone=tone,

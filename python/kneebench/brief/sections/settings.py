@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kneebench.brief import formatting
+from kneebench import units
+from kneebench.analysis.wording import plural
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Setting
@@ -25,12 +26,12 @@ def section(view: ViewModel) -> Section | None:
     caption = f"Bold: settings that affect storage I/O. {'Identical on every storage.' if same and len(view.climbs) > 1 else ''}"
     return Section(
         name="settings",
-        title=f"All {formatting.plural(len(rows), 'setting')}",
+        title=f"All {plural(len(rows), 'setting')}",
         tables=(Table(caption=caption.strip(), narrow=True, columns=columns, rows=rows),),
         fold=True,
     )
 
 
 def _row(setting: Setting, columns: list[dict[str, Setting]]) -> Row:
-    values = [settings[setting.name].value if setting.name in settings else formatting.NOTHING for settings in columns]
+    values = [settings[setting.name].value if setting.name in settings else units.NOTHING for settings in columns]
     return Row(cells=(setting.name, *values, setting.source), tone="strong" if setting.matters else "plain")

@@ -27,8 +27,7 @@ def too_few_connections(connection: psycopg.Connection[tuple[Any, ...]], subject
     """A warning if the last users of a climb would be refused, an error if those of a fixed load would."""
     most, reserved, used, of_role = connection.execute(ALLOWED).fetchone() or (0, 0, 0, -1)
     free = max(min(most - reserved - used, most if of_role < 0 else of_role) - OURS, 0)
-    fixed = isinstance(plan.ladder.users, int)
-    last = plan.ladder.users if isinstance(plan.ladder.users, int) else plan.ladder.users[1]
+    fixed, last = plan.ladder.fixed, plan.ladder.last
     wanted = min(last, plan.workload.connections or last)
     if wanted <= free:
         return

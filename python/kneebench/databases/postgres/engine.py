@@ -56,6 +56,7 @@ from kneebench.databases.postgres.table import postgres_table
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.drives import existing, mount_of
 from kneebench.lab.journal import Journal
+from kneebench.lab.preparation import Lab, Prepared, Resources
 from kneebench.plan import Plan
 from kneebench.plan.explanation import dotted
 from kneebench.plan.plan import Storage
@@ -80,8 +81,9 @@ class OwnPostgres:
     """Servers that we start and stop."""
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
-        self.plan, self.journal = plan, journal
+        self.plan, self.journal, self.lab = plan, journal, Lab(plan)
         self.table = postgres_table(plan.database)
+        self._settings: dict[Resources, dict[str, str]] = {}
 
     @cached_property
     def build(self) -> Build:
@@ -93,28 +95,31 @@ class OwnPostgres:
         """Whom the server runs as."""
         return server_account()
 
-    @cached_property
+    @property
     def settings(self) -> dict[str, str]:
-        """Of every server of this plan."""
-        memory = psutil.virtual_memory().total
-        log_space = log_space_bytes(self.plan, memory, cache_bytes(memory, self.plan.workload.warehouses), self._image_requirement())
-        return rules(self.plan, Machine(len(self._cores()), memory, log_space))
+        """Settings of a server that has all that the plan gives: the one that loads the image."""
+        return self.settings_for(self.lab.resources)
+
+    def settings_for(self, resources: Resources) -> dict[str, str]:
+        """Settings of a server with this share of the machine. Sized once: drives may be fuller later."""
+        if resources not in self._settings:
+            memory = resources.memory_bytes
+            log_space = log_space_bytes(self.plan, memory, cache_bytes(memory, self.plan.workload.warehouses), self._image_requirement())
+            self._settings[resources] = rules(self.plan, Machine(len(resources.cores), memory, log_space))
+        return self._settings[resources]
 
     @cached_property
     def recipe(self) -> images.Recipe:
         """What shapes the image."""
         return images.Recipe(self.build.version, initdb_options(self.plan, self.build), self.plan.workload, self.plan.seed)
 
-    def _cores(self) -> Sequence[int]:
-        return self.table.cores or sorted(os.sched_getaffinity(0))
-
     def _space_requirements(self, storage: Storage) -> list[SpaceRequirement]:
         return space_requirements(storage, self.plan.workload.warehouses, setting_bytes(self.settings["max_wal_size"]))
 
     @contextlib.contextmanager
-    def _launch(self) -> Iterator[Launch]:
+    def _launch(self, resources: Resources) -> Iterator[Launch]:
         with runtime_directory(self.journal, self.account) as runtime:
-            yield Launch(self.build, self.account, runtime, self.table.cores)
+            yield Launch(self.build, self.account, runtime, resources.pinned_cores)
 
     def findings(self) -> Sequence[Finding]:
         """What is there and what is missing; starts no server, leaves nothing behind."""
@@ -134,7 +139,7 @@ class OwnPostgres:
         if missing := list(self._cores_missing()):
             yield from missing
             return
-        with self._launch() as launch:
+        with self._launch(self.lab.resources) as launch:
             if words := complaint(launch, self.settings):
                 yield Finding(level="error", subject="database.settings", seen=words, do="correct the plan's settings")
 
@@ -205,9 +210,9 @@ class OwnPostgres:
             Finding(level="ok", subject="base image", seen=written, keeps_bytes=kept_bytes),
         )
 
-    def where(self, storage: str) -> Whereabouts:
+    def where(self, cell: Cell) -> Whereabouts:
         """On this machine, as the plan says."""
-        return Whereabouts(here=True, seen="on this machine", cores=tuple(self._cores()), paths=self.plan.storages[storage].paths)
+        return Whereabouts(here=True, seen="on this machine", cores=self.lab.resources_of(cell).cores, paths=self.plan.storages[cell.storage].paths)
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Build the image, or find it; nothing is loaded that could not be restored for want of room beside it."""
@@ -216,7 +221,7 @@ class OwnPostgres:
             require(
                 list(self._space_shortages(self._with_image(self._space_requirements(storage)))), f"making room for the base image and its copy on {name!r}"
             )
-        with self._launch() as launch:
+        with self._launch(self.lab.resources) as launch:
             check_settings(launch, self.settings)
             self._image = images.prepare(self.table.base_image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
         return dict(self._image.facts)
@@ -224,25 +229,30 @@ class OwnPostgres:
     @contextlib.contextmanager
     def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[PostgresServer]:
         """A server over a fresh copy of the image on the cell's storage, started cold."""
-        storage = self.plan.storages[cell.storage]
         if not hasattr(self, "_image"):
             self.prepare(watch)
-        require(list(self._obstacles(storage)), f"restoring to {cell.storage!r}")
-        doing = f"restoring the database to {cell.storage!r}"
+        with self.lab.prepared(cell) as prepared:
+            require(list(self._obstacles(prepared.storage)), f"restoring to {cell.storage!r}")
+            with self._restored(prepared, watch) as server:
+                yield server
+
+    @contextlib.contextmanager
+    def _restored(self, prepared: Prepared, watch: Watch) -> Iterator[PostgresServer]:
+        doing = f"restoring the database to {prepared.cell.storage!r}"
         watch(Event(kind="start", doing=doing))
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
-            data, log = self._put_in_place(storage, stack, watch, doing)
-            launch = stack.enter_context(self._launch())
+            data, log = self._put_in_place(prepared, stack, watch, doing)
+            launch = stack.enter_context(self._launch(prepared.resources))
             process = stack.enter_context(running_server(launch, data, self.journal, reach=[log] if log else []))
-            server = self._server(storage, process, time.monotonic() - began)
+            server = self._server(prepared, process, time.monotonic() - began)
             stack.callback(server.close)
             watch(Event(kind="end", doing=doing, share=1.0, data={"restore_s": server.restore_s}))
             yield server
 
-    def _put_in_place(self, storage: Storage, stack: contextlib.ExitStack, watch: Watch, doing: str) -> tuple[Path, Path | None]:
+    def _put_in_place(self, prepared: Prepared, stack: contextlib.ExitStack, watch: Watch, doing: str) -> tuple[Path, Path | None]:
         """(data directory, log directory or None) on the storage, from the image, cold."""
-        name = f".kneebench-{uuid.uuid4().hex[:12]}"
+        name, storage, settings = f".kneebench-{uuid.uuid4().hex[:12]}", prepared.storage, self.settings_for(prepared.resources)
 
         def make(parent: Path, what: str) -> Path:
             return stack.enter_context(self.journal.directory(parent.resolve() / f"{name}-{what}", f"a restored database's {what}"))
@@ -250,15 +260,15 @@ class OwnPostgres:
         try:
             files, log = make(storage.path or Path(), "data"), make(storage.log_path, "log") if storage.log_path else None
             how: Literal["copy", "clone"] = "clone" if self.table.restore == "clone" else "copy"
-            data = restore(self._image, files, log, how, self.settings, self.account, watch, doing)
+            data = restore(self._image, files, log, how, settings, self.account, watch, doing)
         except OSError as error:
             raise PlanError(doing, seen=str(error), do="check the permissions, the free space and the health of the storage") from error
         return data, log
 
-    def _server(self, storage: Storage, process: RunningServer, restore_s: float) -> PostgresServer:
+    def _server(self, prepared: Prepared, process: RunningServer, restore_s: float) -> PostgresServer:
         address = process.address.model_copy(update={"database": DATABASE})
         notes = []
         if self.table.restore == "clone":
             notes.append("restored by reflink: the first write to each block includes its copy-on-write")
-        here = Process(process.family, process.crash_report, tuple(self._cores()), storage.paths)
+        here = Process(process.family, process.crash_report, prepared.resources.cores, prepared.storage.paths)
         return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)

@@ -82,11 +82,11 @@ class RemotePostgres:
         except KneebenchError as error:
             yield finding_of(error, subject)
 
-    def where(self, storage: str) -> Whereabouts:
+    def where(self, cell: Cell) -> Whereabouts:
         """As the server's sockets, processes and directories tell, asked once."""
-        url = self.plan.urls[storage]
+        url, address = self.plan.urls[cell.storage], self._address(cell.storage)
         if url not in self._where:
-            with explained("locating the server", self._address(storage)), connect(self._address(storage)) as connection:
+            with explained("locating the server", address), connect(address) as connection:
                 self._where[url] = whereabouts(connection)
         return self._where[url]
 
@@ -132,7 +132,7 @@ class RemotePostgres:
                 self._run_command(address)
             if self.foreign and self.how != "template":
                 stack.enter_context(adopted.without_functions_after(address, self.journal, watch))
-            notes = [*self._notes(), *self.where(cell.storage).notes, *self._functions(address)]
+            notes = [*self._notes(), *self.where(cell).notes, *self._functions(address)]
             restore_s = time.monotonic() - began
             with explained("opening the restored database", address):
                 process, before = self._process(address), self._before(address, watch)

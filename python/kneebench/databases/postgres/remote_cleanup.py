@@ -12,14 +12,15 @@ from psycopg.conninfo import make_conninfo
 
 from kneebench.databases.postgres.address import parameters, runs_there
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.lab.journal import Entry, Journal
+from kneebench.lab.changes.database import MadeOnServer
+from kneebench.lab.journal import Journal
 from kneebench.records import Address, Event, Watch
 
 RESTART_LIMIT_S = 60.0
 """Longest wait for a server that recovers from a crash."""
 
 
-def undo_or_report(undo: Callable[[], None], noted: Entry, journal: Journal, watch: Watch) -> None:
+def undo_or_report(undo: Callable[[], None], noted: MadeOnServer, journal: Journal, watch: Watch) -> None:
     """Undo a journal entry and forget it. If that fails, the entry stays, and the failure is reported: with the error that
     ends the run, or else as a warning."""
     ending = sys.exc_info()[1]

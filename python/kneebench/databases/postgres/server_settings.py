@@ -94,7 +94,7 @@ def _text(value: str | int | float | bool) -> str:
 
 def rules(plan: Plan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
-    users = plan.ladder.users if isinstance(plan.ladder.users, int) else plan.ladder.users[1]
+    users = plan.ladder.last
     connections = min(users, plan.workload.connections or users)
     quick = plan.ladder.quick
     log_mib = log_bytes(machine.cores, machine.log_space_bytes, quick=quick) // MIB

@@ -60,9 +60,9 @@ class SimulatedEngine:
         drives = f"{found.cores} cores, reads of {1e3 * found.read_latency:g} ms, log flushes of {1e3 * found.log_latency:g} ms"
         return Finding(level="ok", subject=f"storage {name}", seen=f"simulated: {drives}; nothing is written")
 
-    def where(self, storage: str) -> Whereabouts:
+    def where(self, cell: Cell) -> Whereabouts:
         """Nowhere, on the model's cores."""
-        found = self._plan.storages[storage].simulated
+        found = self._plan.storages[cell.storage].simulated
         return Whereabouts(seen="a model", cores=tuple(range(found.cores if found else 0)))
 
     def prepare(self, watch: Watch) -> dict[str, str]:

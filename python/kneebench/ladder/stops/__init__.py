@@ -7,15 +7,13 @@ limit that the last rung broke.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Sequence
-from functools import cache
-from importlib import import_module
 from typing import Protocol, cast
 
-from kneebench.errors import UnknownPart
-from kneebench.plan.plan import Ladder, Part
+from kneebench.plan.ladder import Ladder
+from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
+from kneebench.shelf import STOPS
 
 
 class Stop(Protocol):
@@ -30,21 +28,9 @@ class Stop(Protocol):
         ...
 
 
-@cache
-def names() -> tuple[str, ...]:
-    """The names of all stops.
-
-    >>> names()
-    ('budget', 'errors', 'log_latency', 'plateau', 'saturation')
-    """
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__)))
-
-
 def find(name: str) -> Stop:
     """The stop of that name; raises UnknownPart with the names there are."""
-    if name not in names():
-        raise UnknownPart("stop", name, names())
-    return cast(Stop, import_module(f"{__name__}.{name}"))
+    return cast(Stop, STOPS.module(name))
 
 
 def limits(name: str, ladder: Ladder) -> Part:

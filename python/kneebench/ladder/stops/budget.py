@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
-from kneebench.plan.plan import Ladder, Part
+from kneebench.plan.ladder import Ladder
+from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.units import time
 
@@ -18,12 +19,11 @@ STILL_TO_COME = 3
 def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     """Fires when the last rung had the plan's last number of users, or when three more rungs like it would exceed the time."""
     assert isinstance(limits, Ladder)
-    last = _last_users(limits)
     used_s = sum(r.tally.whole_s for r in rungs)
     needed_s = used_s + STILL_TO_COME * rungs[-1].tally.whole_s
     seen = f"{number_of_users(rungs[-1].users)}, {time(used_s)}"
-    limit = f"{number_of_users(last)}, {time(limits.budget)}"
-    if rungs[-1].users >= last:
+    limit = f"{number_of_users(limits.last)}, {time(limits.budget)}"
+    if rungs[-1].users >= limits.last:
         sentence = f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true knee may be higher"
     elif needed_s > limits.budget:
         sentence = f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another step; the true knee may be higher"
@@ -41,7 +41,3 @@ def beyond(rungs: Sequence[Rung], limits: Part) -> int:
             break
         flat += 1
     return flat
-
-
-def _last_users(ladder: Ladder) -> int:
-    return ladder.users if isinstance(ladder.users, int) else ladder.users[1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.analysis.wording import number_of_users
-from kneebench.plan.plan import Errors, Part
+from kneebench.plan.ladder import Errors
+from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.nopm_within_limit import nopm_within_limit
 from kneebench.analysis.wording import number_of_users
-from kneebench.plan.plan import LogLatency, Part
+from kneebench.plan.ladder import LogLatency
+from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.units import count, time
 
@@ -62,3 +62,8 @@ def _part_s(rung: Rung) -> float:
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
     """The last rung broke the limit."""
     return 1
+
+
+def nopm_within_limit(rungs: Sequence[Rung], quantity: str, limit: float) -> float | None:
+    """Highest NOPM among the rungs whose quantity did not exceed the limit; None if there is no such rung."""
+    return max((r.tally.nopm for r in rungs if (seen := r.quantity(quantity)) is not None and seen <= limit), default=None)

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
-from kneebench.plan.plan import Part, Plateau
+from kneebench.plan.ladder import Plateau
+from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 
 

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Sequence
-from importlib import import_module
 
-from kneebench.errors import UnknownPart
 from kneebench.measurement.meters.meter import Meter, MeterContext, ServerMeter, UnavailableMeter
+from kneebench.shelf import METERS
 
-__all__ = ["Meter", "MeterContext", "names", "open_meters"]
-
-
-def names() -> list[str]:
-    """The meters that a plan may name.
-
-    >>> names()
-    ['checkpoints', 'cores', 'devices', 'log_writes', 'pressure', 'processes', 'tables', 'waits']
-    """
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "meter")
+__all__ = ["Meter", "MeterContext", "open_meters"]
 
 
 def open_meters(wanted: Sequence[str], context: MeterContext, simulated: bool = False) -> tuple[Meter, ...]:
@@ -31,9 +20,7 @@ def open_meters(wanted: Sequence[str], context: MeterContext, simulated: bool = 
 
 
 def _opened(name: str, context: MeterContext, simulated: bool) -> Meter:
-    if name not in names():
-        raise UnknownPart("meter", name, names())
-    module = import_module(f"{__name__}.{name}")
+    module = METERS.module(name)
     quantities: tuple[str, ...] = module.QUANTITIES
     if name in context.server.measures:
         return ServerMeter(name, quantities, context.server)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench.lab.drives import drive_of, file_system_of
+from kneebench.lab.drives import IN_MEMORY, drive_of, file_system_of
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext, UnavailableMeter
 
 QUANTITIES = (
@@ -27,7 +27,6 @@ QUANTITIES = (
     "device.queue_depth",
 )
 SECTOR_BYTES = 512
-MEMORY = ("tmpfs", "ramfs")
 FIELDS = {
     # quantity: (field after the name, its unit)
     "device.reads": (0, 1.0),
@@ -85,6 +84,6 @@ def open_meter(context: MeterContext) -> Meter:
 
 def _without_device(path: Path) -> str:
     kind = file_system_of(path)
-    if kind in MEMORY:
+    if kind in IN_MEMORY:
         return f"memory-backed storage ({kind}): no device under it"
     return f"devices not measured: no block device is known under {kind}"

@@ -1,6 +1,7 @@
 """Protocol of a meter, and the code that meters share.
 
-A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and `open_meter(context) -> Meter`.
+A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and `open_meter(context) -> Meter`. A meter may
+also be closed at the end of a rung (`ClosableMeter`), or take too long for the tick of a rung (`SlowMeter`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from kneebench.databases.engine import Server
 
@@ -37,6 +38,25 @@ class Meter(Protocol):
 
     def read(self) -> dict[str, float]:
         """Current values by "quantity|source"; an absent one is left out, never 0."""
+        ...
+
+
+@runtime_checkable
+class ClosableMeter(Meter, Protocol):
+    """A meter with something to give back: a session, a file, a process."""
+
+    def close(self) -> None:
+        """Called once, after the last reading."""
+        ...
+
+
+@runtime_checkable
+class SlowMeter(Meter, Protocol):
+    """A meter whose readings take more than a few milliseconds: they are taken in a thread of its own, not in the tick."""
+
+    @property
+    def every_s(self) -> float:
+        """Seconds from the start of one reading to the start of the next; longer where a reading takes longer."""
         ...
 
 

@@ -1,6 +1,6 @@
 """CPU time of the load generator and of the server, from /proc/PID/stat.
 
-The client is this process, all its threads. The server is its first process and that one's children: those that run, and those that have
+The load generator is this process, all its threads. The server is its first process and that one's children: those that run, and those that have
 ended, whose time the kernel adds to the parent that reaped them (cutime and cstime, proc_pid_stat(5)). Steps of 10 ms.
 """
 
@@ -27,7 +27,7 @@ def _cpu_s(fields: list[bytes], which: slice) -> float:
 
 
 class Processes:
-    """CPU seconds by "client" and "server"."""
+    """CPU seconds by "load_generator" and "server"."""
 
     name = "processes"
     quantities = QUANTITIES
@@ -43,7 +43,7 @@ class Processes:
 
     def read(self) -> dict[str, float]:
         """Cumulative seconds; the server's only where it runs on this machine."""
-        found = {"processes.cpu|client": _cpu_s(_fields(self._load_generator.read()), OWN)}
+        found = {"processes.cpu|load_generator": _cpu_s(_fields(self._load_generator.read()), OWN)}
         if self._first is not None:
             # a process that ended is missing until its parent has reaped it: never count backwards
             self._server_s = max(self._server_s, self._server_cpu_s(self._first))

@@ -1,14 +1,21 @@
-"""What a campaign came to: which of its checks failed, what may not be used or is missing, and the exit code that says so."""
+"""Outcome of a campaign: failed checks, rungs that may not be used, missing figures, and the exit code that follows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from kneebench.analysis.consistency import conditions
-from kneebench.analysis.missing_figures import missing_figures
+from kneebench.analysis.knee import knee
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
-from kneebench.records import Results
+from kneebench.records import Cell, Check, Climb, Results
+
+
+class MissingFigure(NamedTuple):
+    """A cell without a usable figure; `sentence` gives the reason."""
+
+    cell: Cell
+    sentence: str
 
 
 def exit_code(results: Results) -> int:
@@ -16,6 +23,15 @@ def exit_code(results: Results) -> int:
     if any(failed_checks(results)):
         return CheckFailed.exit_code
     return InvalidMeasurement.exit_code if any(invalid_rungs(results)) or any(without_figure(results)) else 0
+
+
+def conditions(climb: Climb) -> Iterator[tuple[str, tuple[Check, ...]]]:
+    """(when, checks): the consistency conditions (TPC-C 3.3.2) after the climb, and after each final run, whose figures are quoted."""
+    yield "after the climb", climb.checks
+    orders = {rung.order.key: rung.order for rung in climb.rungs}
+    for key, checks in climb.final_checks.items():
+        order = orders.get(key)
+        yield f"after final run {order.repeat} at {order.users} users" if order else f"after {key}", checks
 
 
 def failed_checks(results: Results) -> Iterator[str]:
@@ -39,3 +55,17 @@ def invalid_rungs(results: Results) -> Iterator[str]:
 def without_figure(results: Results) -> Iterator[str]:
     """A sentence for each storage of a finished campaign that has no usable figure."""
     yield from (f"{one.cell.storage}: {one.sentence}" for one in missing_figures(results))
+
+
+def missing_figures(results: Results) -> tuple[MissingFigure, ...]:
+    """The cells whose final runs gave no figure, in running order; none while a campaign is unfinished, for its figures are still to come."""
+    if not results.finished:
+        return ()
+    return tuple(MissingFigure(climb.cell, f"no usable figure: {_why(climb)}") for climb in results.climbs if knee(climb) is None)
+
+
+def _why(climb: Climb) -> str:
+    if found := climb.of("final_run"):
+        return f"none of the {len(found)} final runs is valid (first: {found[0].invalid})" if found[0].invalid else "no final run has a latency"
+    fired = next((result.sentence for result in climb.stop_results if result.fired and result.stop == climb.stopped_by), "")
+    return fired or "no load could be chosen for the final runs"

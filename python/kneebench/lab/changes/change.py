@@ -1,0 +1,47 @@
+"""What every change to the machine has: who made it, and how it is undone.
+
+A file on this shelf has `KIND`, its class of changes. `undo` must be repeatable: it is run again after it was interrupted.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from pydantic import ConfigDict
+
+from kneebench.records import Record
+
+
+class Change(Record):
+    """One change, as the journal keeps it. `owner_*` is the kneebench that made it, told from a later process of the same id by its
+    start: while that runs, the change is nobody else's to undo. `boot` is the boot in which it was made."""
+
+    model_config = ConfigDict(extra="ignore")
+    """Entries of earlier versions have the fields of every kind."""
+    turn: ClassVar[int]
+    """Kinds of a lower turn are undone first: a server before the directory that it works in."""
+
+    id: str
+    kind: str
+    what: str
+    owner: int = 0
+    owner_started: int = 0
+    boot: str = ""
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """The process, directory or server that it concerns, in words."""
+
+    @abstractmethod
+    def undo(self) -> bool:
+        """Undo it; whether there was something to undo. Raises OSError where that is not possible now."""
+
+    @abstractmethod
+    def require_gone(self, forget: str) -> None:
+        """Raises OSError where it remains after an `undo` that found nothing of ours. `forget` is the command that removes its entry."""
+
+    def is_out_of_reach(self) -> bool:
+        """Whether it may remain on a drive that is not mounted now."""
+        return False

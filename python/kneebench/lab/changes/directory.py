@@ -1,0 +1,49 @@
+"""A directory that was made: undone by removing it with all in it, if it carries our marker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from kneebench.lab.changes.change import Change
+from kneebench.lab.processes import end, living_in
+from kneebench.lab.removal import Ground, is_away, is_ours, remove
+
+
+class MadeDirectory(Change):
+    """A directory, and the ground it lies on (None in entries of old)."""
+
+    turn = 2
+    kind: Literal["directory"] = "directory"
+    path: str
+    ground: Ground | None = None
+
+    @property
+    def where(self) -> str:
+        """Its path."""
+        return self.path
+
+    def undo(self) -> bool:
+        """End the servers that work in it, and remove it."""
+        if not is_ours(Path(self.path)):
+            return False
+        end(living_in(Path(self.path)))
+        return remove(Path(self.path))
+
+    def require_gone(self, forget: str) -> None:
+        """Raises OSError for a directory without our marker, or on a drive that is not mounted now."""
+        if Path(self.path).exists():
+            raise FileExistsError(f"{self.path} carries no kneebench marker: inspect it and remove it yourself, then {forget}")
+        if self.ground is None:
+            Path(self.path).parent.stat()
+        elif is_away(self.ground, self.boot):
+            point, kind, source = self.ground
+            seen = f"{self.path} was created while {source} ({kind}) was mounted on {point}, which is not mounted now"
+            raise FileNotFoundError(f"{seen}: mount it and run `kneebench clean` again; if it no longer exists: {forget}")
+
+    def is_out_of_reach(self) -> bool:
+        """Whether its drive is not mounted now."""
+        return self.ground is not None and is_away(self.ground, self.boot)
+
+
+KIND = MadeDirectory

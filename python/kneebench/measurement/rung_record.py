@@ -1,0 +1,89 @@
+"""The record of a rung's load, and what becomes of it: a rung with its quantities and checks, then a judgement of its use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kneebench.analysis import disturbance
+from kneebench.databases.engine import Server
+from kneebench.measurement import delay
+from kneebench.measurement.checks import CheckInput, Idle, checks, counted_by_the_database, rise, warehouses_note
+from kneebench.measurement.derived_metrics import derived_metrics
+from kneebench.measurement.sampler import RawSeries
+from kneebench.measurement.summaries import Values, summaries, window
+from kneebench.measurement.validity import disturbed, invalid
+from kneebench.measurement.warm_up import Held, WarmedUp
+from kneebench.plan import Plan
+from kneebench.records import Counted, Order, Rung, Second, Tally
+
+
+class LoadRecord(NamedTuple):
+    """The load, from go to stop. `values`: what the meters read in each second since go."""
+
+    tally: Tally
+    warmed: WarmedUp
+    held: Held
+    warm_up_s: float
+    values: Sequence[Values]
+    seconds: tuple[Second, ...]
+
+
+class RungRecord(NamedTuple):
+    """A rung's load between two counts of the idle database, and everything that the meters read."""
+
+    order: Order
+    started_at: str
+    before: Idle
+    load: LoadRecord
+    after: Idle
+    raw_series: Sequence[RawSeries]
+    meter_notes: tuple[str, ...]
+
+
+def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
+    """The rung of a record, with the quantities of its window and its checks; not yet judged for disturbances."""
+    order, load, tally = record.order, record.load, record.load.tally
+    tpm = counted_by_the_database(tally, record.before, record.after)
+    evidence = CheckInput(order, plan.workload, tally, record.before, record.after, tpm, _scans(record.raw_series))
+    held = window(record.raw_series, load.held.first, load.held.last, load.values[load.held.first : load.held.last])
+    quantities = summaries(held) | derived_metrics(held, tally, server.cores, plan.workload.load_generator_cores, load.held.late_s)
+    return Rung(
+        order=order,
+        started_at=record.started_at,
+        warm_up_s=load.warm_up_s,
+        steady=load.warmed.steady,
+        tally=tally,
+        tpm=tpm,
+        counted=Counted(**rise(record.before, record.after)._asdict()),
+        quantities=quantities,
+        checks=checks(evidence),
+        notes=(*_notes(evidence, record), *(delay.notes(tally) if plan.engine.measures_real_hardware else ()), *server.notes),
+        invalid=invalid(order, tally, plan.ladder.stops.errors.share),
+    )
+
+
+def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
+    """The rung with what disturbed it from outside; and that alone, where it makes the rung invalid."""
+    outside = disturbed(rung, held)
+    reasons = "; ".join(filter(None, (outside, rung.invalid)))
+    return rung.model_copy(update={"invalid": reasons, "notes": (*rung.notes, *disturbance.notes(rung))}), outside
+
+
+def _scans(raw_series: Sequence[RawSeries]) -> dict[str, float] | None:
+    """Sequential scans by table from go to idle; None if the server does not report them."""
+    found: dict[str, float] = {}
+    for raw in raw_series:
+        for key, count in raw.values[-1].items():
+            quantity, _, table = key.partition("|")
+            if quantity == "tables.sequential_scans":
+                found[table] = count - raw.values[0].get(key, 0.0)
+    return found or None
+
+
+def _notes(evidence: CheckInput, record: RungRecord) -> tuple[str, ...]:
+    warmed = record.load.warmed
+    unsteady = () if warmed.steady else (f"not steady: {warmed.why}",)
+    few = warehouses_note(evidence.order, evidence.workload)
+    unseen = ("sequential scans not checked: no meter reports them",) if evidence.scans is None else ()
+    return (*unsteady, *warmed.notes, *record.load.held.notes, *few, *unseen, *record.meter_notes)

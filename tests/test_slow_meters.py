@@ -1,0 +1,87 @@
+"""A meter may be slow, may fail and may be closed: the tick never waits for it, and its rates are over its own times."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from kneebench.measurement.sampler import Sampler
+from kneebench.measurement.summaries import between, summaries, window
+
+RATE_PER_S = 100.0
+READING_S = 1.5
+
+
+class Slow:
+    """A counter that rises evenly; a reading of it takes 1.5 s and gives the count in the middle of that time."""
+
+    name, quantities, notes, every_s = "devices", ("device.reads",), (), 0.5
+
+    def __init__(self, fails_at: int = 0) -> None:
+        self.closed, self.readings, self.fails_at = False, 0, fails_at
+        self.threads: set[str] = set()
+
+    def read(self) -> dict[str, float]:
+        self.readings += 1
+        self.threads.add(threading.current_thread().name)
+        if self.readings == self.fails_at:
+            raise OSError("the controller does not answer")
+        time.sleep(READING_S / 2)
+        count = RATE_PER_S * time.monotonic()
+        time.sleep(READING_S / 2)
+        return {"device.reads|sda": count}
+
+    def close(self) -> None:
+        assert not self.closed
+        self.closed = True
+
+
+def test_a_meter_that_takes_longer_than_a_second_delays_no_tick_and_has_the_right_rate() -> None:
+    meter = Slow()
+    sampler = Sampler([meter], time.monotonic)
+    took_s = []
+    for _ in range(5):
+        time.sleep(1.0)
+        began_s = time.monotonic()
+        sampler.sample()
+        took_s.append(time.monotonic() - began_s)
+    sampler.close()
+    assert max(took_s) < READING_S / 3
+    assert between(sampler.raw_series, 0, 5)["device.reads"]["sda"] == pytest.approx(RATE_PER_S, rel=0.05)
+    seconds = [between(sampler.raw_series, at, at + 1).get("device.reads", {}).get("sda") for at in range(5)]
+    assert None in seconds, "a second without a new reading has no rate, not one of 0"
+    assert all(rate == pytest.approx(RATE_PER_S, rel=0.1) for rate in seconds if rate is not None)
+    assert summaries(window(sampler.raw_series, 0, 5))["device.reads"].high == pytest.approx(RATE_PER_S, rel=0.1)
+    assert between(sampler.raw_series, 0, 5)["meters.read_time"]["devices"] == pytest.approx(READING_S, rel=0.2)
+
+
+def test_a_slow_meter_is_read_in_a_thread_of_its_own_and_closed_after_its_last_reading() -> None:
+    meter = Slow()
+    sampler = Sampler([meter], time.monotonic)
+    time.sleep(0.2)
+    sampler.close()
+    assert meter.closed
+    assert meter.threads <= {"MainThread", "meter devices"}
+    assert "meter devices" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_failure_in_the_thread_of_a_slow_meter_is_raised_by_the_next_sample() -> None:
+    meter = Slow(fails_at=3)
+    sampler = Sampler([meter], time.monotonic)
+    deadline = time.monotonic() + 5
+    with pytest.raises(OSError, match="controller"):
+        while time.monotonic() < deadline:
+            sampler.sample()
+            time.sleep(0.05)
+    sampler.close()
+    assert meter.closed
+
+
+def test_meters_are_closed_even_where_the_first_sample_fails() -> None:
+    first, failing = Slow(), Slow(fails_at=1)
+    with pytest.raises(OSError, match="controller"):
+        Sampler([first, failing], time.monotonic)
+    assert first.closed
+    assert failing.closed
