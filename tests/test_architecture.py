@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import kneebench
-from kneebench.shelf import ENGINES
+from kneebench.engines import engine_names
 
 HOUSE = Path(kneebench.__file__).parent
 ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "results", "brief")
-GROUND = ("units", "errors", "directories", "shelf", "records", "secrets", "visible", "engines", "_core", "analysis")
+GROUND = ("units", "errors", "directories", "shelf", "records", "engines", "secrets", "visible", "_core", "analysis")
 ABOVE = ("catalogue", "preflight", "campaign", "screen", "exit_handling", "commands", "cli", "docs_generator", "__main__", "__init__")
 """What is above the rooms, in its order: each may import the rooms, and what is before it."""
 FORBIDDEN = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
@@ -79,7 +79,7 @@ def test_what_every_managed_server_needs_names_no_engine() -> None:
 
 
 def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
-    folders = [HOUSE / "databases" / name for name in ENGINES.names()]
+    folders = [HOUSE / "databases" / name for name in engine_names()]
     files = [folder / f"{module}.py" for folder in folders for module in ("properties", "footprint")]
     wrong = [f"{name_of(file)} imports {part}" for file in files for part, _ in imports(file) if part not in (*GROUND, "databases")]
     assert wrong == []
@@ -87,7 +87,7 @@ def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
 
 def test_the_table_of_an_engine_needs_no_whole_plan() -> None:
     """Else the plan, which finds the tables, and a table would wait for each other."""
-    tables = {name: (HOUSE / "databases" / name / "table.py").read_text() for name in ENGINES.names()}
+    tables = {name: (HOUSE / "databases" / name / "table.py").read_text() for name in engine_names()}
     imported = {name: set(re.findall(r"from kneebench\.(plan[\w.]*) import", text)) for name, text in tables.items()}
     assert {name for name, found in imported.items() if found - {"plan.database", "plan.values"}} == set()
 

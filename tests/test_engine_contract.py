@@ -19,15 +19,15 @@ import kneebench.databases
 from kneebench import catalogue
 from kneebench.databases.engine import Engine, Server
 from kneebench.databases.postgres.address import connect
+from kneebench.engines import engine_names
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.measurement.rung import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, Watch
-from kneebench.shelf import ENGINES
 from kneebench.workload import generator_spec
-from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401 (a fixture)
+from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401
 from tests.loaded import BUILDS, DEBIAN, WITHOUT_DEBIAN
 
 CELL = Cell(id="here", storage="here")
@@ -165,7 +165,7 @@ def put_on_the_shelf(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_contract_runs_over_every_engine_on_the_shelf() -> None:
-    assert {"simulated", "postgres"} == set(ENGINES.names())
+    assert {"simulated", "postgres"} == set(engine_names())
 
 
 def test_the_toy_engine_has_fewer_than_300_lines() -> None:

@@ -94,6 +94,15 @@ class EngineProperties(Protocol):
         ...
 
 
+def engine_names() -> list[str]:
+    """The engines that a plan may name.
+
+    >>> engine_names()
+    ['postgres', 'simulated']
+    """
+    return ENGINES.names()
+
+
 def engine_properties(name: str) -> EngineProperties:
     """The properties of an engine. Raises UnknownPart with the names of the engines.
 

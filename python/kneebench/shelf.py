@@ -15,11 +15,11 @@ from kneebench.errors import UnknownPart
 
 
 class Shelf(NamedTuple):
-    """The package of one kind of component. `shared` are modules in it that are none: the protocol that all fulfil, and what several use."""
+    """The package of one kind of component. `no_components` are modules in it that say what a component is, or that several share."""
 
     kind: str
     package: str
-    shared: tuple[str, ...] = ()
+    no_components: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
         """The names of all components, sorted.
@@ -27,7 +27,8 @@ class Shelf(NamedTuple):
         >>> ENGINES.names()
         ['postgres', 'simulated']
         """
-        return [name for name in _modules(self.package) if name not in self.shared]
+        path = tuple(import_module(self.package).__path__)
+        return [name for name in _modules(path) if name not in self.no_components]
 
     def module(self, name: str) -> ModuleType:
         """The module of a component; raises UnknownPart with the names there are."""
@@ -37,8 +38,8 @@ class Shelf(NamedTuple):
 
 
 @cache
-def _modules(package: str) -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(import_module(package).__path__))
+def _modules(path: tuple[str, ...]) -> list[str]:
+    return sorted(module.name for module in pkgutil.iter_modules(path))
 
 
 ENGINES = Shelf("engine", "kneebench.databases", ("engine", "managed"))

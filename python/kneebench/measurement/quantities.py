@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kneebench.engines import Quantity, engine_properties
-from kneebench.shelf import ENGINES
+from kneebench.engines import Quantity, engine_names, engine_properties
 
 
 class Ratio(NamedTuple):
@@ -62,7 +61,7 @@ READ: dict[str, Quantity] = {
     "load.transactions": Quantity("1/s", "counter"),
     "meters.read_time": Quantity("s", "gauge"),
 }
-for _engine in ENGINES.names():
+for _engine in engine_names():
     READ.update(engine_properties(_engine).own_quantities)
 
 RATIOS: dict[str, Ratio] = {

@@ -45,7 +45,8 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
     connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
-    times = schedule(order, plan.ladder, plan.engine.checkpoint_cycle_s(server.settings), cold=cold)
+    cycle_s = plan.engine.checkpoint_cycle_s(server.settings)
+    times = schedule(order, plan.ladder, cycle_s, cold=cold)
     with losses_reported(server, described(order)):
         record = _recorded(order, plan, server, storage_paths, times, watch)
     rung, outside = judged(summarised(record, plan, server), record.load.held)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny
 from pydantic_core import CoreSchema
 
+from kneebench.engines import engine_names
 from kneebench.plan.database import Database
 from kneebench.shelf import ENGINES
 
@@ -21,7 +22,7 @@ def table_of(engine: str) -> type[Database]:
     >>> table_of("simulated").__name__, table_of("nosuch") is table_of("postgres")
     ('SimulatedDatabase', True)
     """
-    name = engine if engine in ENGINES.names() else DEFAULT
+    name = engine if engine in engine_names() else DEFAULT
     table: type[Database] = import_module(f"{ENGINES.package}.{name}.table").TABLE
     return table
 
@@ -53,7 +54,7 @@ class _OneOfThem:
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """One schema for each engine on the shelf."""
-        return {"oneOf": [_schema(name) for name in ENGINES.names()]}
+        return {"oneOf": [_schema(name) for name in engine_names()]}
 
 
 EngineTable = Annotated[SerializeAsAny[Database], BeforeValidator(_by_its_engine), _OneOfThem()]
