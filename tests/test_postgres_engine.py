@@ -460,7 +460,7 @@ def little(tmp_path: Path) -> Iterator[Path]:
 def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_small_a_place(bench: Bench, little: Path) -> None:
     engine = bench.engine(base_image_path=little)
     assert isinstance(engine, OwnPostgres)
-    with pytest.raises(PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free disk space"), engine._launch() as launch:
+    with pytest.raises(PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free disk space"), engine._launch(engine.lab.resources) as launch:
         images.prepare(little, engine.recipe, launch, engine.settings, bench.journal, unwatched)
     assert [path for path in little.iterdir() if not path.name.endswith(".lock")] == []
 
@@ -474,7 +474,7 @@ def emptied(session: psycopg.Connection[Any]) -> None:
 def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of_its_log(bench: Bench, little: Path) -> None:
     engine = bench.engine()
     assert isinstance(engine, OwnPostgres)
-    with engine._launch() as launch:
+    with engine._launch(engine.lab.resources) as launch:
         data = given(little / "data", engine.account)
         make_cluster(launch, data, [])
         with Folder.at(data) as opened:
@@ -495,7 +495,7 @@ def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of
 def test_an_initdb_that_fails_says_what_to_change_or_how_to_try_it_by_hand(bench: Bench, little: Path) -> None:
     engine = bench.engine()
     assert isinstance(engine, OwnPostgres)
-    with engine._launch() as launch:
+    with engine._launch(engine.lab.resources) as launch:
         with pytest.raises(KneebenchError, match=r"not as root: .*/initdb -D .* --no-such-option") as told:
             make_cluster(launch, given(little / "one", engine.account), ["--no-such-option"])
         assert told.value.exit_code == 1

@@ -276,7 +276,7 @@ def test_a_planted_postmaster_pid_ends_nobody_elses_segment_and_is_not_read(benc
 
 def test_a_link_in_the_place_of_postmaster_pid_is_not_read(bench: Path, account: Account, secret: Path) -> None:
     asked = engine(bench)
-    with asked._launch() as launch, asked.journal.directory(bench / "cluster", "a cluster") as place:
+    with asked._launch(asked.lab.resources) as launch, asked.journal.directory(bench / "cluster", "a cluster") as place:
         data = home(place, "data", account)
         make_cluster(launch, data, [])
         as_account(account, "os.symlink(a[1], a[0])", data / "postmaster.pid", secret)
