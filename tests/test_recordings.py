@@ -1,0 +1,40 @@
+"""Recordings of real campaigns are read, upgraded and made into briefs: with noise, unlike the invented one."""
+
+from __future__ import annotations
+
+import pytest
+from recorded import record
+
+from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.brief import Brief
+from kneebench.records import Results
+
+
+@pytest.fixture(scope="module", params=record.RECORDINGS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def results(name: str, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return record.recorded(name, tmp_path_factory.mktemp(name))
+
+
+def test_a_recording_is_read_and_ended_as_its_name_says(name: str, results: Results) -> None:
+    assert results.finished == (not record.RECORDINGS[name])
+    assert not results.campaign.simulated
+    assert all(rung.quantity("cores.busy") and rung.tally.window.completed for climb in results.climbs for rung in climb.rungs)
+
+
+def test_the_counts_of_a_real_rung_agree_with_the_database(results: Results) -> None:
+    """Those of the database and those of the users: on a busy machine too, other than times."""
+    failed = {check.name for climb in results.climbs for rung in climb.rungs for check in rung.checks if not check.passed}
+    assert failed <= {"little"}
+
+
+def test_the_brief_of_a_real_campaign_agrees_with_its_summaries(results: Results) -> None:
+    brief = Brief(results)
+    assert brief.title
+    assert len(brief.html()) > 20_000
+    for found in configuration_summaries(results):
+        assert found.nopm is None or found.nopm.low <= found.nopm.value <= found.nopm.high
