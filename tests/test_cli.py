@@ -326,7 +326,7 @@ def test_check_exits_with_2_when_something_is_missing(place: Path) -> None:
 
 
 def test_check_tells_of_cores_that_are_not_there(place: Path) -> None:
-    (place / "plan.toml").write_text(SHORT.replace('engine = "simulated"', 'engine = "simulated"\ncores = [4095]'))
+    (place / "plan.toml").write_text(SHORT.replace("warehouses = 400", "warehouses = 400\nload_generator_cores = [4095]"))
     answer = call("check", "plan.toml")
     assert answer.exit_code == 2
     assert "core 4095" in answer.stdout
