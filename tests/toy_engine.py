@@ -282,7 +282,7 @@ class ToyEngine:
     def findings(self) -> Sequence[Finding]:
         return [Finding(level="ok", subject="toy", seen="in this process")]
 
-    def where(self, storage: str) -> Whereabouts:
+    def where(self, cell: Cell) -> Whereabouts:
         return Whereabouts(seen="in this process", cores=(0,))
 
     def prepare(self, watch: Watch) -> dict[str, str]:

@@ -182,8 +182,7 @@ class Restored:
             self.bench.watch(Event(kind="warning", doing=f"{described(order)}: attempt {len(tried)} of {TRIES} is invalid: {measured.disturbed}"))
 
     def load_again(self) -> bool:
-        """True where the database is restored, cold and untouched, and a load was put on it now: in the final runs before the fixed rate, else where this is
-        gone on with.
+        """True if the database was restored and cold, and a load was put on it now: before the fixed rate of a final run, or after a resume.
 
         It fills the cache, as it did before, and leaves the consistency conditions something to find.
         """

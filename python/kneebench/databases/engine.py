@@ -45,7 +45,7 @@ class Server(Protocol):
         ...
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
-        """The twelve consistency conditions (methods, section 1); the sentences say what was sampled."""
+        """The twelve consistency conditions (docs/method.md); the sentences say what was sampled."""
         ...
 
     def processes(self) -> Sequence[int]:

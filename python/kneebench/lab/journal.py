@@ -133,7 +133,7 @@ class Journal:
         return sorted(filter(_is_left, self._changes()), key=lambda change: change.turn)
 
     def damaged(self) -> list[Damaged]:
-        """Entries that cannot be read: what they recorded is known to nobody."""
+        """Entries that cannot be read; their contents are lost."""
         return [one for one in self._read() if isinstance(one, Damaged)]
 
     def _changes(self) -> Iterator[Change]:

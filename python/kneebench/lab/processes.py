@@ -1,4 +1,4 @@
-"""Processes on this machine: told from later ones of the same id, found by where they work, ended."""
+"""Processes on this machine: distinguished from a later process that reuses the PID, found by their working directory, ended."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def family(pid: int) -> list[int]:
 
 
 def living_in(path: Path) -> list[psutil.Process]:
-    """Servers that work in a directory of ours: one whose own entry was not yet written. Anybody else who stands there is left alone."""
+    """Servers whose working directory is one of ours, even before their journal entry exists. Other processes are ignored."""
     found = psutil.process_iter(["name", "cwd"])
     return [p for p in found if p.info["name"] == SERVER and p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)]
 

@@ -81,7 +81,7 @@ def remove(path: Path) -> bool:
 
 
 def empty(folder: Folder, keep: str = "") -> None:
-    """Remove what lies in a directory, but for one name. What lies deeper is moved up before its directory goes: no depth is too great."""
+    """Remove the contents of a directory, except one name. Works for any depth: subdirectories are moved up before deletion."""
     while names := [name for name in folder.names() if name != keep]:
         for name in names:
             if not _unlinked(folder, name):

@@ -172,10 +172,10 @@ def _fixed(cell: Cell, ladder: Ladder) -> Climbing:
 
 
 def _warmed(climbed: Climb, budget_s: float) -> StopResult | None:
-    """Why a climb is to be made once more; None where its first rung did much the same last, or was not repeated.
+    """Reason to repeat the climb; None if the first rung, rerun at the end, gave similar throughput or was not rerun.
 
-    Rungs of a database that is still filling its cache may be flat where those of a warm one grow: its drive is busy with reads that
-    soon nobody needs. The plateau stop then ends the climb too early, and the final runs would quote a knee that is none.
+    While a database is still filling its cache, throughput may be flat where it would grow once warm: the drive is busy with reads
+    that the cache will soon make unnecessary. The plateau stop then ends the climb too early, and the final runs would quote a knee that is none.
     Nor is it made again where both would take longer than the plan's budget, or a check failed: that must stay in the results.
     """
     first, last = climbed.of("search")[0], climbed.rungs[-1]

@@ -1,7 +1,7 @@
 """The self-checks of a rung: the load generator's counts against the database's, and both against arithmetic.
 
 Those "idle to idle" compare the state before the first user connected with the state after the last one left, and are exact.
-Sources: methods, sections 1 and 4; Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961.
+Sources: docs/method.md; Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961.
 """
 
 from __future__ import annotations

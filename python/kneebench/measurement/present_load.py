@@ -49,7 +49,7 @@ class _Used(NamedTuple):
 
 
 def _used() -> dict[tuple[int, float], _Used]:
-    """By process, told from a later one of the same id by when it began; those of others may be gone or closed to us."""
+    """By process and its start, because a PID may be reused. Processes of other users may be gone or unreadable."""
     found = psutil.process_iter(["name", "cpu_times", "create_time"])
     others = [(p.pid, p.info) for p in found if p.info["cpu_times"] and p.pid != os.getpid()]
     return {(pid, info["create_time"]): _Used(info["name"] or "unnamed", info["cpu_times"].user + info["cpu_times"].system) for pid, info in others}

@@ -16,7 +16,7 @@ EVERY_S = 5
 
 
 def refuse_stuck(server: Server, doing: str) -> None:
-    """Raises InvalidMeasurement with who keeps users waiting, where anybody has for so long."""
+    """Raises InvalidMeasurement that names the sessions that have blocked users for `STUCK_S`."""
     if seen := server.end_stuck(STUCK_S):
         raise InvalidMeasurement(doing, seen=seen, do=UNLOCK)
 

@@ -35,7 +35,7 @@ class Window(NamedTuple):
 
 
 def window(raw_series: Sequence[RawSeries], first: int, last: int, seconds: Sequence[Values] = ()) -> Window:
-    """A window; `seconds` are the values of its seconds where somebody has worked them out already."""
+    """A window; `seconds` are the values of its seconds, if already computed."""
     return Window(raw_series, first, last, between(raw_series, first, last), seconds or by_second(raw_series, first, last))
 
 

@@ -46,7 +46,7 @@ def invalid(order: Order, tally: Tally, most_errors: float) -> str:
 
 
 def disturbed(rung: Rung, held: Held) -> str:
-    """What from outside makes the rung's figures unusable, and may not come again; empty where nothing does."""
+    """External disturbance that invalidates the rung and may not recur; empty if none."""
     return "" if rung.order.phase == "warm_up" else "; ".join(_disturbances(rung, held))
 
 

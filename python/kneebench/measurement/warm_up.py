@@ -18,10 +18,10 @@ from kneebench.plan.ladder import Ladder
 from kneebench.records import Order
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
-"""Bounds of the shortest warm-up: half the window that follows, within the first two; of a cold start the window, within the second and the third, or
-the fourth where it will be quoted: a cache fills slowly beside the scatter of some seconds."""
+"""Minimum warm-up: half the window, 3 to 10 s. After a cold start: one window, 10 to 30 s, or up to 120 s if the rung is quoted, because
+a cache fills slowly compared with the scatter of a few seconds."""
 SHORT_S = 5.0
-"""Of the window of a rung that only warms up: a third of others', but long enough for its checks."""
+"""Minimum window of a warm-up rung, which is normally a third of the other windows: long enough for its checks."""
 LATE_S = 30.0
 """How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
 
@@ -148,6 +148,6 @@ def hold_window(rung: RungRunner, times: Schedule) -> Held:
 
 
 def _at_a_cycles_end(begun: Sequence[float | None], cycles: int) -> bool:
-    """So many checkpoints have begun since the window did, the last one in this very second."""
+    """True if `cycles` checkpoints began in the window, the last one in this second."""
     counts = [count or 0.0 for count in begun]
     return not cycles or (counts[-1] - counts[0] >= cycles and counts[-1] > counts[-2])

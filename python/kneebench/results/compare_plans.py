@@ -1,4 +1,4 @@
-"""Two plans side by side: what must be equal before their figures may be compared, and before one may go on with the other."""
+"""Two plans side by side: what must be equal before their figures may be compared, and before one may resume the other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MATTERS = (
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the question, seed, repeats, meters, budget."""
 
 RESUME_IGNORES = ("question", "ladder.budget")
-"""Fields that may change between a killed campaign and the one that goes on with it."""
+"""Fields that may change between a killed campaign and the run that resumes it."""
 
 PlanLike = Plan | Mapping[str, Any]
 
@@ -118,7 +118,7 @@ def _majors(campaign: Campaign) -> str:
 
 
 def resumable(kept: PlanLike, requested: PlanLike, but: Sequence[str] = RESUME_IGNORES) -> bool:
-    """True where a campaign of the first plan may be gone on with under the second: equal `but` for some fields."""
+    """True if a campaign of the first plan can be resumed under the second: equal except for the fields `but`."""
     left, right = dict(_leaves(plan_document(kept))), dict(_leaves(plan_document(requested)))
     return all(left.get(name) == right.get(name) for name in {**left, **right} if not _within(name, but))
 

@@ -45,7 +45,7 @@ class KeptConditions(Record):
 
 class Finished(Record):
     """finished.json: everything that the plan asked for was measured. `exit_code` as on the command line (errors.py); `rungs`: how many
-    files there were then, 0 in campaigns of old. `awaits_brief`: a brief was to be written next; none there is one that was interrupted."""
+    files there were then, 0 in old formats. `awaits_brief`: a brief was due; if it is missing, writing it was interrupted."""
 
     format: int = FORMAT
     at: str

@@ -87,17 +87,17 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path) -> Store:
-        """A campaign to go on with."""
+        """A campaign to resume."""
         return cls(folder)
 
     @classmethod
     def for_plan(cls, root: Path, plan: Plan, host: Host, *, fresh: bool = False) -> Store:
-        """The unfinished campaign of this plan, to go on with; a new one where there is none, or when `fresh`."""
+        """The unfinished campaign of this plan, to resume; a new one if there is none, or if `fresh`."""
         found = None if fresh else find_unfinished(root, plan, host)
         return cls.open(found) if found else cls.create(root, plan, host)
 
     def differing(self, image: Mapping[str, str]) -> str:
-        """What keeps this campaign from being gone on with: another kneebench or another image measured it; empty where both match."""
+        """Why this campaign cannot be resumed: another version of kneebench or another base image measured it; empty if both match."""
         kept = {"kneebench": self._campaign.kneebench, "base image": self._campaign.base_image.get("key", "")}
         now = {"kneebench": _version(), "base image": image.get("key", "")}
         return " and ".join(f"{name} changed: {kept[name]}, now {now[name]}" for name in kept if kept[name] and kept[name] != now[name])
@@ -148,7 +148,7 @@ class Store:
             write_kept(self._file("conditions", last.key, "json"), KeptConditions(last=last, checks=tuple(checks)))
 
     def put_settings(self, cell: Cell, settings: Sequence[Setting]) -> None:
-        """Keep the settings that were in force on a cell; one that is not as it was before the campaign was gone on with is noted."""
+        """Keep the settings that were in force on a cell, and note each that changed before the campaign was resumed."""
         was, now = ({s.name: s.value for s in some} for some in (self._campaign.settings.get(cell.id, ()), settings))
         for name in sorted({*was, *now}) if was else ():
             if was.get(name) != now.get(name):
@@ -235,7 +235,7 @@ class _Waiting(Record):
 
 
 def find_unfinished(root: Path, plan: Plan, host: Host | None = None, but: Sequence[str] = RESUME_IGNORES, *, brief: bool = False) -> Path | None:
-    """The newest campaign under `root` that this plan could go on with: not finished (with `brief`, also one whose brief is still
+    """The newest campaign under `root` that this plan could resume: not finished (with `brief`, also one whose brief is still
     to be written), nobody writes into it, the same plan `but` for some fields (question and budget), and (where a host is given)
     the same machine."""
     waiting = []
@@ -262,7 +262,8 @@ def is_finished(folder: Path, *, brief: bool = False) -> bool:
 
 
 def _same_machine(a: Host, b: Host) -> bool:
-    """And the same places on it, as far as both tell: the same words of a plan may name another directory, or another drive mounted on it."""
+    """True for the same hardware with the same file systems mounted at each path, as far as both records say. The same path of a plan
+    may name another drive."""
     places = all(a.places[path] == b.places[path] for path in a.places.keys() & b.places.keys())
     return places and all(getattr(a, name) == getattr(b, name) for name in ("cpu", "cores", "memory_bytes", "kernel"))
 

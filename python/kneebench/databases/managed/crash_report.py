@@ -29,7 +29,7 @@ def last_lines(log: Path, lines: int = 5) -> str:
 def crash_reason(signs: CrashSigns, exit_code: int | None, log: Path, started_s: float) -> str:
     """The reason of a crash; empty if the server runs and its log has no crash. `started_s` is on the monotonic clock.
 
-    A server may survive the end of one of its processes: it lives on, what was measured does not.
+    A server may survive a crashed process, but the measurement is lost.
     """
     crashes = [line for line in _tail(log) if signs.in_the_log.search(line)]
     if exit_code is None:

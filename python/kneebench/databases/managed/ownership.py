@@ -1,6 +1,6 @@
-"""Whose a database's files are: the server's account's while a server runs over them, ours before and after.
+"""Owner of the database files: the server's account while a server runs on them, otherwise us.
 
-Only root has an account to give them to; for anybody else all of it belongs to one user, and nothing is changed here.
+Only root can give files to another account. Started by an ordinary user, everything belongs to that user and nothing is changed here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def home(place: Path, name: str, account: Account | None) -> Path:
 
 
 def hand_over(folder: Folder, account: Account | None) -> None:
-    """Give the account all that lies in a directory, but not yet the directory: until it has that too, it reaches none of it."""
+    """Chown everything in a directory except the directory itself, so that the account cannot enter before the end."""
     if account is None:
         return
     for name in folder.listed().folders:

@@ -108,9 +108,9 @@ class ServerProcess:
             time.sleep(0.02)
 
     def stop(self, *, keep: bool, limit_s: float = 600.0) -> None:
-        """End it: in good order where the data is kept, else at once; then SIGKILL.
+        """End it: an orderly shutdown if the data is kept, otherwise an immediate one; then SIGKILL.
 
-        To write out data that is removed right after would only load the storage before the next climb.
+        Data about to be deleted is not written out: that would load the storage before the next climb.
         """
         ways = [(self._stops.orderly, limit_s), (self._stops.immediate, IMMEDIATE_LIMIT_S)]
         for number, wait_s in ways if keep else ways[1:]:
@@ -126,8 +126,8 @@ class ServerProcess:
         self._free_segments()
 
     def _free_segments(self) -> None:
-        """Free the System V segments that a killed server left. The kernel says which it made: what its files say anybody with the
-        account's rights may have written."""
+        """Free the System V segments that a killed server left. The kernel knows which it created; the server's files are not
+        trusted, because its account could have changed them."""
         account = self.surroundings.account
         for segment in _segments(self.process.pid, account.uid if account else os.geteuid()):
             ctypes.CDLL(None).shmctl(segment, 0, None)  # 0 is IPC_RMID

@@ -35,7 +35,7 @@ def model(storage: SimulatedStorage, workload: Workload, seed: int) -> Model:
 
 
 def restored_seed(seed: int, cell: str, repeat: int) -> int:
-    """The seed of one restore: repeats differ like a noisy machine's, and the same campaign run again, or gone on with, is the same.
+    """The seed of one restore: repeats differ like a noisy machine's, and the same campaign run again or resumed, is the same.
 
     >>> restored_seed(1, "disk", 0) == restored_seed(1, "disk", 0), restored_seed(1, "disk", 0) == restored_seed(1, "disk", 1)
     (True, False)

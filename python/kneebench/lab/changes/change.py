@@ -14,8 +14,11 @@ from kneebench.records import Record
 
 
 class Change(Record):
-    """One change, as the journal keeps it. `owner_*` is the kneebench that made it, told from a later process of the same id by its
-    start: while that runs, the change is nobody else's to undo. `boot` is the boot in which it was made."""
+    """One change, as the journal keeps it.
+
+    `owner_*` is the kneebench that made it, distinguished by its start from a later process that reuses the PID. While that
+    process runs, no other kneebench undoes the change. `boot` is the boot in which it was made.
+    """
 
     model_config = ConfigDict(extra="ignore")
     """Entries of earlier versions have the fields of every kind."""
@@ -40,7 +43,7 @@ class Change(Record):
 
     @abstractmethod
     def require_gone(self, forget: str) -> None:
-        """Raises OSError where it remains after an `undo` that found nothing of ours. `forget` is the command that removes its entry."""
+        """Raises OSError if something remains that `undo` could not identify as ours. `forget` is the command that removes its entry."""
 
     def is_out_of_reach(self) -> bool:
         """Whether it may remain on a drive that is not mounted now."""

@@ -11,7 +11,7 @@ from kneebench.records import Rung, StopResult
 
 
 def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
-    """Fires when failed and unknown transactions are more than `share` of all started; retried ones that got through are none.
+    """Fires when failed and unknown transactions are more than `share` of all started; successful retries do not count.
 
     A rung that started nothing has failed altogether.
     """

@@ -46,7 +46,7 @@ def _mean_over(rung: Rung) -> str:
 
 
 def _judged(rung: Rung) -> str:
-    """The same in two words: the mean of the whole window, which the brief prints too, is another figure."""
+    """Short label. The mean that the brief prints covers the whole window and may differ."""
     return "window mean" if _whole(rung) else f"{_part_s(rung):.3g} s median"
 
 
