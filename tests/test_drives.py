@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench.lab.drives import above, drive_of, file_system_of, mounts
+from kneebench.lab.drives import above, drive_of, existing, exists, file_system_of, mounts
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 
@@ -69,3 +69,16 @@ def test_the_real_drives_are_in_the_kernels_list() -> None:
     names = {line.split()[2] for line in Path("/proc/diskstats").read_text().splitlines()}
     assert {drive.name, *drive.real} <= names
     assert drive.size_bytes > 0
+
+
+@root
+def test_a_path_below_a_directory_that_may_not_be_entered_is_absent_and_no_error(tmp_path: Path) -> None:
+    below = tmp_path / "closed" / "below"
+    below.mkdir(parents=True)
+    (tmp_path / "closed").chmod(0o700)
+    os.seteuid(65534)
+    try:
+        assert not exists(below)
+        assert existing(below) in below.parents
+    finally:
+        os.seteuid(0)

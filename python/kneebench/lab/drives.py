@@ -43,10 +43,18 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
 
 
+def exists(path: Path) -> bool:
+    """True if the path exists and can be reached: below a directory that may not be entered, nothing does."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
+
+
 def existing(path: Path) -> Path:
     """The path itself, or its nearest parent that exists."""
     path = path.absolute()
-    return next(p for p in (path, *path.parents) if p.exists())
+    return next(p for p in (path, *path.parents) if exists(p))
 
 
 def mount_of(path: Path) -> Mount:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kneebench.databases.managed.account import Account, bar, covers_possible
 from kneebench.errors import PlanError
-from kneebench.lab.drives import IN_MEMORY, existing, file_system_of
+from kneebench.lab.drives import IN_MEMORY, existing, exists, file_system_of
 from kneebench.records import Finding
 from kneebench.units import size
 
@@ -61,8 +61,10 @@ def bytes_beside(requirement: SpaceRequirement, others: Sequence[SpaceRequiremen
 def obstacles(requirement: SpaceRequirement, account: Account | None) -> Iterator[Finding]:
     """Findings that prevent the use of a directory, apart from its free space; none if it can be used."""
     subject = f"{requirement.path} ({requirement.holds})"
-    if not requirement.path.exists():
-        yield Finding(level="error", subject=subject, seen="the directory does not exist", do="create it, or correct the plan")
+    if not exists(requirement.path):
+        above = existing(requirement.path)
+        seen = "the directory does not exist" if os.access(above, os.X_OK) else f"no permission to enter {above}"
+        yield Finding(level="error", subject=subject, seen=seen, do="create it, or correct the plan")
     elif not requirement.path.is_dir():
         yield Finding(level="error", subject=subject, seen="not a directory", do="correct the plan")
     elif not os.access(requirement.path, os.W_OK | os.X_OK):
