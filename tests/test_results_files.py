@@ -28,6 +28,24 @@ from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import FORMAT, current
 from kneebench.results.parquet import connect, read_seconds, read_series, write_seconds, write_series
 
+INTERRUPTED_IN_THE_IMPORT = """
+import os, signal, sys
+from pathlib import Path
+from kneebench.results.parquet import write_series
+
+def interrupt(frame, event, arg):
+    if event == "call" and "duckdb" in sys.modules and frame.f_code.co_filename.endswith("enum.py"):
+        sys.setprofile(None)
+        print("in the import", flush=True)
+        os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.setprofile(interrupt)
+try:
+    write_series(Path(sys.argv[1]), [])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
 KILLED_HALFWAY = """
 import os, signal, sys
 from pathlib import Path
@@ -176,6 +194,11 @@ class Stopped:
     def __str__(self) -> str:
         os.kill(os.getpid(), signal.SIGINT)
         return "stopped"
+
+
+def test_a_signal_while_the_table_engine_is_imported_is_the_interrupt_too(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IN_THE_IMPORT, str(tmp_path / "series.parquet")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["in the import", "interrupted"]), done.stderr
 
 
 def test_a_signal_while_values_are_read_out_of_python_is_the_interrupt_too() -> None:

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 
 @cache
+def _load() -> None:
+    """Import DuckDB while signals wait: its native module aborts the process if a handler raises within the import."""
+    with _signals_wait(lambda: None):
+        import duckdb  # noqa: F401
+
+
+@cache
 def _engine() -> duckdb.DuckDBPyConnection:
+    _load()
     import duckdb
 
     return duckdb.connect(config={"threads": 1})
@@ -102,6 +110,7 @@ def _copy(database: duckdb.DuckDBPyConnection, made: str, part: Path) -> None:
 @contextlib.contextmanager
 def _failures_reported(file: Path) -> Iterator[None]:
     """Makes the error of Python's own files of DuckDB's where the disk is full, else a KneebenchError that names the file."""
+    _load()
     import duckdb
 
     try:
@@ -134,6 +143,7 @@ def read_seconds(file: Path) -> tuple[Second, ...]:
 def _query(file: Path, sql: str, **values: object) -> list[tuple[Any, ...]]:
     if not file.exists():
         return []
+    _load()
     import duckdb
 
     try:
