@@ -1,4 +1,6 @@
-"""For all tests: the option --long, and a directory of their own for examples in docstrings, which may write."""
+"""For all tests: the option --long, and a directory of their own for examples in docstrings, which
+may write.
+"""
 
 from collections.abc import Callable
 
@@ -8,7 +10,9 @@ from _pytest.doctest import DoctestItem
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --long."""
-    parser.addoption("--long", action="store_true", help="simulations with all their seeds (make test-long)")
+    parser.addoption(
+        "--long", action="store_true", help="simulations with all their seeds (make test-long)"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +23,8 @@ def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
 
 
 @pytest.fixture(autouse=True)
-def _directory_of_its_own(request: pytest.FixtureRequest, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def _directory_of_its_own(
+    request: pytest.FixtureRequest, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if isinstance(request.node, DoctestItem):
         monkeypatch.chdir(str(tmp_path))

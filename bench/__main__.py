@@ -1,4 +1,6 @@
-"""`python -m bench`: run the benchmarks, print their table, keep them as JSON and (whole runs only) in docs/performance.md."""
+"""`python -m bench`: run the benchmarks, print their table, keep them as JSON and (whole runs only)
+in docs/performance.md.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ KEPT = CAMPAIGNS / "bench.json"
 
 def benchmarks() -> dict[str, ModuleType]:
     """Every benchmark by its name."""
-    modules = [import_module(f"bench.{module.name}") for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if not module.name.startswith("_")]
+    modules = [
+        import_module(f"bench.{module.name}")
+        for module in pkgutil.iter_modules([str(Path(__file__).parent)])
+        if not module.name.startswith("_")
+    ]
     return {module.NAME: module for module in modules if hasattr(module, "NAME")}
 
 
@@ -29,22 +35,43 @@ def main(arguments: list[str] | None = None) -> int:
     """Run what is asked for; 0 also where an aim is missed: a benchmark is not a test."""
     known = benchmarks()
     about = "\n".join(f"  {name:10} {module.ABOUT}" for name, module in sorted(known.items()))
-    parser = argparse.ArgumentParser("bench", description=__doc__, epilog=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        "bench",
+        description=__doc__,
+        epilog=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which (default: all)")
-    parser.add_argument("--json", type=Path, default=KEPT, help=f"where the rows are kept (default {KEPT})")
-    parser.add_argument("--quick", action="store_true", help="only show that they run: seconds each, figures that mean nothing")
-    parser.add_argument("--page", action="store_true", help=f"also write {PAGE.parent.name}/{PAGE.name} from all rows kept so far")
+    parser.add_argument(
+        "--json", type=Path, default=KEPT, help=f"where the rows are kept (default {KEPT})"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="only show that they run: seconds each, figures that mean nothing",
+    )
+    parser.add_argument(
+        "--page",
+        action="store_true",
+        help=f"also write {PAGE.parent.name}/{PAGE.name} from all rows kept so far",
+    )
     asked = parser.parse_args(arguments)
     if unknown := set(asked.names) - set(known):
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+        parser.error(
+            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}"
+        )
     rows = json.loads(asked.json.read_text())["rows"] if asked.json.exists() else {}
     for name in asked.names or sorted(known):
         print(f"{name}: {known[name].ABOUT} ...", file=sys.stderr, flush=True)
         found = known[name].measure(Size(quick=asked.quick))
-        rows[name] = [row.model_dump() | {"holds": row.holds, "doubtful": row.doubtful} for row in found]
+        rows[name] = [
+            row.model_dump() | {"holds": row.holds, "doubtful": row.doubtful} for row in found
+        ]
         print(printed(found), flush=True)
         asked.json.parent.mkdir(parents=True, exist_ok=True)
-        asked.json.write_text(json.dumps({"machine": host().model_dump(mode="json"), "rows": rows}, indent=2))
+        asked.json.write_text(
+            json.dumps({"machine": host().model_dump(mode="json"), "rows": rows}, indent=2)
+        )
     if asked.page:
         PAGE.write_text(performance_page(rows, host()))
     return 0

@@ -1,9 +1,11 @@
-"""The time to an answer, on the simulated engine: how long the search takes to its knee, and whether that knee is the right one.
+"""The time to an answer, on the simulated engine: how long the search takes to its knee, and
+whether that knee is the right one.
 
-Twenty models whose cores, drives, contention and noise (1 to 3%) differ. The search is the product's own: the warm-up rung, automatic warm-ups,
-windows of 30 s, the stops, the bisection, the drift rung, and a second climb where one is made, all counted, on the simulated clock. The
-fixed ladder measures the search's range of users at the same steps, with 2 minutes of ramp and 5 minutes of window at each. The dense ladder
-(steps of 1.1) is without noise.
+Twenty models whose cores, drives, contention and noise (1 to 3%) differ. The search is the
+product's own: the warm-up rung, automatic warm-ups, windows of 30 s, the stops, the bisection, the
+drift rung, and a second climb where one is made, all counted, on the simulated clock. The fixed
+ladder measures the search's range of users at the same steps, with 2 minutes of ramp and 5 minutes
+of window at each. The dense ladder (steps of 1.1) is without noise.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ SEED, MOST_USERS = 9300, 60
 
 
 class Answer(NamedTuple):
-    """One model, climbed: the search's seconds, the fixed ladder's, and how far the throughput at the search's knee is off."""
+    """One model, climbed: the search's seconds, the fixed ladder's, and how far the throughput at
+    the search's knee is off.
+    """
 
     search_s: float
     fixed_s: float
@@ -70,16 +74,29 @@ def measure(size: Size) -> list[Ratio]:
 def _middle(values: Sequence[float]) -> Estimate:
     """The median of sorted values; its interval is that of order statistics."""
     reach = 0.98 * math.sqrt(len(values))
-    low, high = max(0, math.floor(len(values) / 2 - reach)), min(len(values) - 1, math.ceil(len(values) / 2 + reach) - 1)
-    return Estimate(value=median(values), low=values[low], high=values[high], n=len(values), method="median; order statistics")
+    low, high = (
+        max(0, math.floor(len(values) / 2 - reach)),
+        min(len(values) - 1, math.ceil(len(values) / 2 + reach) - 1),
+    )
+    return Estimate(
+        value=median(values),
+        low=values[low],
+        high=values[high],
+        n=len(values),
+        method="median; order statistics",
+    )
 
 
 def _worst(values: Sequence[float]) -> Estimate:
-    return Estimate(value=values[-1], low=values[-1], high=values[-1], n=len(values), method="the largest")
+    return Estimate(
+        value=values[-1], low=values[-1], high=values[-1], n=len(values), method="the largest"
+    )
 
 
 def storages(count: int) -> Iterator[SimulatedStorage]:
-    """Models whose knee lies within the ladder's users: where one user's time and the scarcest resource's throughput meet."""
+    """Models whose knee lies within the ladder's users: where one user's time and the scarcest
+    resource's throughput meet.
+    """
     rng = np.random.default_rng(SEED)
     while count:
         model = SimulatedStorage(
@@ -100,11 +117,20 @@ def storages(count: int) -> Iterator[SimulatedStorage]:
 
 def _answer(seed: int, storage: SimulatedStorage) -> Answer:
     plan = Plan.model_validate(
-        {"seed": seed, "database": {"engine": "simulated"}, "workload": {"warehouses": 2000}, "storages": {"drive": {"simulated": storage.model_dump()}}}
+        {
+            "seed": seed,
+            "database": {"engine": "simulated"},
+            "workload": {"warehouses": 2000},
+            "storages": {"drive": {"simulated": storage.model_dump()}},
+        }
     )
     climbed, search_s = _climbed(plan)
     search_rungs = climbed.of("search")
-    off = throughput(storage, climbed.knee_users or 1) / _dense(storage, search_rungs[0].users, 2 * search_rungs[-1].users) - 1
+    off = (
+        throughput(storage, climbed.knee_users or 1)
+        / _dense(storage, search_rungs[0].users, 2 * search_rungs[-1].users)
+        - 1
+    )
     return Answer(search_s, RUNG_S * len(search_rungs), abs(off), len(climbed.rungs))
 
 
@@ -114,19 +140,31 @@ def _climbed(plan: Plan) -> tuple[Climb, float]:
     storage = plan.storages[cell.storage].simulated
     with catalogue.engine(plan, Journal()).restored(cell, unwatched) as server:
         steps = climb(cell, plan.ladder, storage.cores if storage else 1)
-        climbed = followed(steps, lambda order: measure_rung(order, plan, server, [Path()], unwatched, cold=order.phase == "warm_up").rung)
+        climbed = followed(
+            steps,
+            lambda order: (
+                measure_rung(
+                    order, plan, server, [Path()], unwatched, cold=order.phase == "warm_up"
+                ).rung
+            ),
+        )
         return climbed, server.now_s()
 
 
 def _dense(storage: SimulatedStorage, first: int, last: int) -> float:
-    """Transactions a second at the knee of the dense ladder: its first rung beyond which a third more users no longer gain as much as the plateau rule asks.
+    """Transactions a second at the knee of the dense ladder: its first rung beyond which a third
+    more users no longer gain as much as the plateau rule asks.
 
-    Growth only falls along these curves, so the rung is found by halving, and few of the ladder's rungs need to be simulated.
+    Growth only falls along these curves, so the rung is found by halving, and few of the ladder's
+    rungs need to be simulated.
     """
     users = list(rungs(first, last, DENSE_STEP))
 
     def flat(at: int) -> bool:
         few, more = users[at], users[at + DENSE_REACH]
-        return between(few, throughput(storage, few), more, throughput(storage, more)) < Plateau().elasticity
+        return (
+            between(few, throughput(storage, few), more, throughput(storage, more))
+            < Plateau().elasticity
+        )
 
     return throughput(storage, users[bisect_left(range(len(users) - DENSE_REACH), True, key=flat)])

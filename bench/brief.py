@@ -1,8 +1,10 @@
-"""The brief of a large campaign: 300 rungs with the series and seconds of 5-minute windows, read and drawn by a process of its own.
+"""The brief of a large campaign: 300 rungs with the series and seconds of 5-minute windows, read
+and drawn by a process of its own.
 
-The campaign is a simulated one, measured by the product on its simulated clock; its one climb is then kept again under the names of
-further storages, each a thousandth slower than the one before, so that nothing is the same twice. The process finds its modules compiled,
-as an installed kneebench does; its peak memory is the kernel's own figure (wait4).
+The campaign is a simulated one, measured by the product on its simulated clock; its one climb is
+then kept again under the names of further storages, each a thousandth slower than the one before,
+so that nothing is the same twice. The process finds its modules compiled, as an installed kneebench
+does; its peak memory is the kernel's own figure (wait4).
 """
 
 from __future__ import annotations
@@ -29,12 +31,21 @@ NAME = "brief"
 ABOUT = "the brief of a campaign of 300 rungs: seconds and memory"
 RUNGS = 300
 SECONDS_AIM, MB_AIM = 5.0, 500.0
-LADDER = {"users": [4, 128], "step": 1.15, "window": "30s", "final_window": "300s", "checkpoints": 0, "repeats": 5, "warm_up_limit": "20s"}
+LADDER = {
+    "users": [4, 128],
+    "step": 1.15,
+    "window": "30s",
+    "final_window": "300s",
+    "checkpoints": 0,
+    "repeats": 5,
+    "warm_up_limit": "20s",
+}
 QUICK = {**LADDER, "step": 1.5, "final_window": "30s", "repeats": 2}
 MODEL = {"cores": 8, "cpu_per_transaction": "40ms", "read_latency": "2ms", "log_latency": "5ms"}
 """Slow, so that a window of 5 minutes is quickly simulated."""
 PAGE = (
-    "from pathlib import Path; from kneebench.brief import Brief; from kneebench.results.campaign_reader import load; Brief(load(Path({!r}))).write(Path({!r}))"
+    "from pathlib import Path; from kneebench.brief import Brief; from"
+    " kneebench.results.campaign_reader import load; Brief(load(Path({!r}))).write(Path({!r}))"
 )
 
 
@@ -46,7 +57,10 @@ def measure(size: Size) -> list[Ratio]:
         alone_ = [sys.executable, "-c", PAGE.format(str(campaign), str(page))]
         command = [sys.executable, "-m", "kneebench", "brief", str(campaign)]
         turns, modules = size.count(5, 1), Path(folder) / "modules"
-        return [*_rows(f"brief of {rungs} rungs", alone_, modules, turns), *_rows("`kneebench brief`, the same", command, modules, turns)]
+        return [
+            *_rows(f"brief of {rungs} rungs", alone_, modules, turns),
+            *_rows("`kneebench brief`, the same", command, modules, turns),
+        ]
 
 
 def _rows(name: str, command: Sequence[str], modules: Path, turns: int) -> list[Ratio]:
@@ -54,8 +68,21 @@ def _rows(name: str, command: Sequence[str], modules: Path, turns: int) -> list[
     seconds, megabytes = [s for s, _, _ in children], [mb for _, _, mb in children]
     cpu_s = median([cpu for _, cpu, _ in children])
     return [
-        at_most(f"{name}: time", alone(seconds), SECONDS_AIM, unit="s", note="a process from its start to its end", cpu_s=cpu_s),
-        at_most(f"{name}: memory", alone(megabytes), MB_AIM, unit="MB", note="peak resident size of the process"),
+        at_most(
+            f"{name}: time",
+            alone(seconds),
+            SECONDS_AIM,
+            unit="s",
+            note="a process from its start to its end",
+            cpu_s=cpu_s,
+        ),
+        at_most(
+            f"{name}: memory",
+            alone(megabytes),
+            MB_AIM,
+            unit="MB",
+            note="peak resident size of the process",
+        ),
     ]
 
 
@@ -63,7 +90,9 @@ def _child(command: Sequence[str], modules: Path) -> tuple[float, float, float]:
     """(wall seconds, CPU seconds, peak resident megabytes) of a process."""
     began = time.monotonic()
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**kept, "PYTHONPYCACHEPREFIX": str(modules)})
+    child = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, env={**kept, "PYTHONPYCACHEPREFIX": str(modules)}
+    )
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
@@ -71,7 +100,7 @@ def _child(command: Sequence[str], modules: Path) -> tuple[float, float, float]:
     return time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
 
 
-# --- the campaign ----------------------------------------------------------------------------------
+# --- the campaign ---------------------------------------------------------------------------------
 
 
 def large_campaign(root: Path, size: Size) -> tuple[Path, int]:
@@ -79,11 +108,15 @@ def large_campaign(root: Path, size: Size) -> tuple[Path, int]:
     ladder = QUICK if size.quick else LADDER
     one = run(_plan(["storage 1"], ladder), root / "one")
     (climb,) = one.climbs
-    names = [f"storage {n}" for n in range(1, 1 + math.ceil(size.count(RUNGS, 30) / len(climb.rungs)))]
+    names = [
+        f"storage {n}" for n in range(1, 1 + math.ceil(size.count(RUNGS, 30) / len(climb.rungs)))
+    ]
     with Store.create(root, _plan(names, ladder), one.campaign.host) as store:
         store.put_base_image(one.campaign.base_image)
         for place, name in enumerate(names):
-            store.put_settings(Cell(id=name, storage=name), next(iter(one.campaign.settings.values())))
+            store.put_settings(
+                Cell(id=name, storage=name), next(iter(one.campaign.settings.values()))
+            )
             _keep_again(one.folder or root, store.folder, climb, name, place)
         found = store.finish()
     return store.folder, sum(len(climb.rungs) for climb in found.climbs)
@@ -91,17 +124,33 @@ def large_campaign(root: Path, size: Size) -> tuple[Path, int]:
 
 def _plan(names: Sequence[str], ladder: dict[str, object]) -> Plan:
     storages = {name: {"simulated": MODEL} for name in names}
-    return Plan.model_validate({"database": {"engine": "simulated"}, "workload": {"warehouses": 400}, "ladder": ladder, "storages": storages})
+    return Plan.model_validate(
+        {
+            "database": {"engine": "simulated"},
+            "workload": {"warehouses": 400},
+            "ladder": ladder,
+            "storages": storages,
+        }
+    )
 
 
 def _keep_again(source: Path, target: Path, climb: Climb, name: str, place: int) -> None:
     """A climb's files under another storage's name."""
     cell = Cell(id=name, storage=name)
-    write_kept(target / "climbs" / f"{cell.id}.json", KeptClimb(climb=climb.model_copy(update={"cell": cell, "rungs": ()})))
+    write_kept(
+        target / "climbs" / f"{cell.id}.json",
+        KeptClimb(climb=climb.model_copy(update={"cell": cell, "rungs": ()})),
+    )
     for rung in climb.rungs:
         kept = rung.model_copy(update={"order": rung.order.model_copy(update={"cell": cell.id})})
         number = read_kept(source / "rungs" / f"{rung.order.key}.json", KeptRung).number
-        write_kept(target / "rungs" / f"{kept.order.key}.json", KeptRung(number=number + place * len(climb.rungs), rung=kept))
+        write_kept(
+            target / "rungs" / f"{kept.order.key}.json",
+            KeptRung(number=number + place * len(climb.rungs), rung=kept),
+        )
         for kind in ("series", "seconds"):
             (target / kind).mkdir(exist_ok=True)
-            shutil.copyfile(source / kind / f"{rung.order.key}.parquet", target / kind / f"{kept.order.key}.parquet")
+            shutil.copyfile(
+                source / kind / f"{rung.order.key}.parquet",
+                target / kind / f"{kept.order.key}.parquet",
+            )

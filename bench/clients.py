@@ -26,7 +26,12 @@ SESSION_AIM = 0.95
 """Our own session stays only where it saves more than 5% of the load generator's CPU."""
 CLIENT, SERVER = (0,), (1,)
 """Cores: disjoint, so that neither takes the other's turn."""
-SETTINGS = {"shared_buffers": "2GB", "max_wal_size": "8GB", "synchronous_commit": "off", "checkpoint_timeout": "1h"}
+SETTINGS = {
+    "shared_buffers": "2GB",
+    "max_wal_size": "8GB",
+    "synchronous_commit": "off",
+    "checkpoint_timeout": "1h",
+}
 PINNED = "from the first second to the last, closed loop, 1 thread each on a core of its own"
 NOTE = f"{PINNED}; pgbench sends constants, we send drawn arguments"
 SESSION_NOTE = f"{PINNED}; one program, one load generator, drawn arguments; Unix socket"
@@ -39,20 +44,39 @@ def measure(size: Size) -> list[Ratio]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         script, program = constant_scripts(folder, warehouses, SEED), sessions_program()
         place = MEMORY if MEMORY.is_dir() else None
-        server = stack.enter_context(loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), SETTINGS, SERVER, place))
-        addresses = {"the functions": server.address, "functions that do nothing": server.stood_in()}
+        server = stack.enter_context(
+            loaded(
+                size, Workload(warehouses=warehouses, profile="hammerdb"), SETTINGS, SERVER, place
+            )
+        )
+        addresses = {
+            "the functions": server.address,
+            "functions that do nothing": server.stood_in(),
+        }
         for address in addresses.values():
             sessions_as_ours(server, address.database)
-        cases = [(what, address, users) for what, address in addresses.items() for users in ((16, 64) if not size.quick else (4,))]
+        cases = [
+            (what, address, users)
+            for what, address in addresses.items()
+            for users in ((16, 64) if not size.quick else (4,))
+        ]
         return [
             *(_row(server, *case, script, size) for case in cases),
             *(row for case in cases for row in _session_rows(server, *case, program, size)),
         ]
 
 
-def _session_rows(server: Loaded, what: str, address: Address, users: int, program: Path, size: Size) -> list[Ratio]:
+def _session_rows(
+    server: Loaded, what: str, address: Address, users: int, program: Path, size: Size
+) -> list[Ratio]:
     """Our session beside tokio-postgres: CPU with its socket and with ours, and throughput."""
-    sides = session_turns(program, generator_values(users, server.workload.warehouses), address, size.count(8, 1), CLIENT)
+    sides = session_turns(
+        program,
+        generator_values(users, server.workload.warehouses),
+        address,
+        size.count(8, 1),
+        CLIENT,
+    )
     own, library, over_ours = in_turn(size.count(8, 1), *sides)
     where = f"{what}, {users} connections"
     return [
@@ -83,11 +107,15 @@ def _cpu_row(name: str, own: Sequence[Turn], other: Sequence[Turn]) -> Ratio:
     )
 
 
-def _row(server: Loaded, what: str, address: Address, users: int, script: Sequence[str], size: Size) -> Ratio:
+def _row(
+    server: Loaded, what: str, address: Address, users: int, script: Sequence[str], size: Size
+) -> Ratio:
     seconds = size.count(8, 1)
     order = generator_values(users, server.workload.warehouses)
     ours, theirs = in_turn(
-        size.count(6, 1), lambda: own_turn(order, address, seconds, CLIENT), lambda: pgbench_turn(server, address, users, seconds, script, CLIENT)
+        size.count(6, 1),
+        lambda: own_turn(order, address, seconds, CLIENT),
+        lambda: pgbench_turn(server, address, users, seconds, script, CLIENT),
     )
     found = turns([t.cpu_us for t in ours], [t.cpu_us for t in theirs])
     return at_most(

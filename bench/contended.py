@@ -1,4 +1,6 @@
-"""Our users beside pgbench's on the same functions and the same cores, which the server shares with the load generator and with other programs."""
+"""Our users beside pgbench's on the same functions and the same cores, which the server shares with
+the load generator and with other programs.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ OTHERS = (0, 2)
 """Other processes that never sleep."""
 USERS = (8, 32)
 SPINNING = "while True: pass"
-NOTE = "client and server on all cores, one thread each; drawn arguments on both sides; synchronous_commit on, in memory"
+NOTE = (
+    "client and server on all cores, one thread each; drawn arguments on both sides;"
+    " synchronous_commit on, in memory"
+)
 
 
 def measure(size: Size) -> list[Ratio]:
@@ -34,9 +39,15 @@ def measure(size: Size) -> list[Ratio]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         script = random_scripts(folder, warehouses)
         place = MEMORY if MEMORY.is_dir() else None
-        server = stack.enter_context(loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), SETTINGS, (), place))
+        server = stack.enter_context(
+            loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), SETTINGS, (), place)
+        )
         sessions_as_ours(server, server.address.database)
-        return [_row(server, users, others, script, size) for users in (USERS if not size.quick else (2,)) for others in OTHERS]
+        return [
+            _row(server, users, others, script, size)
+            for users in (USERS if not size.quick else (2,))
+            for others in OTHERS
+        ]
 
 
 def _row(server: Loaded, users: int, others: int, script: Sequence[str], size: Size) -> Ratio:
@@ -44,11 +55,21 @@ def _row(server: Loaded, users: int, others: int, script: Sequence[str], size: S
     order = generator_values(users, server.workload.warehouses)
     with _spinning(others):
         ours, theirs = in_turn(
-            size.count(7, 1), lambda: own_turn(order, server.address, seconds), lambda: pgbench_turn(server, server.address, users, seconds, script)
+            size.count(7, 1),
+            lambda: own_turn(order, server.address, seconds),
+            lambda: pgbench_turn(server, server.address, users, seconds, script),
         )
     beside = f"beside {others} busy processes" if others else "alone"
     found = turns([turn.per_s for turn in ours], [turn.per_s for turn in theirs])
-    return at_least(f"transactions per second, {users} users, {beside}", found, AIM, note=NOTE, unit="x", **_beside("ours", ours), **_beside("pgbench", theirs))
+    return at_least(
+        f"transactions per second, {users} users, {beside}",
+        found,
+        AIM,
+        note=NOTE,
+        unit="x",
+        **_beside("ours", ours),
+        **_beside("pgbench", theirs),
+    )
 
 
 def _beside(whose: str, of: Sequence[Turn]) -> dict[str, float]:

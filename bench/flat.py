@@ -1,4 +1,6 @@
-"""What many users cost: a transaction at 1,000 users beside one at 16, and the memory of each user that waits."""
+"""What many users cost: a transaction at 1,000 users beside one at 16, and the memory of each user
+that waits.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +29,42 @@ CLIENT, SERVER = (0,), (1,)
 def measure(size: Size) -> list[Ratio]:
     """On the simulated engine; and, where users can share connections, on PostgreSQL."""
     rows = [_simulated(size)]
-    with loaded(size, Workload(warehouses=1), {"shared_buffers": "256MB"}, SERVER, MEMORY if MEMORY.is_dir() else None) as server:
+    with loaded(
+        size,
+        Workload(warehouses=1),
+        {"shared_buffers": "256MB"},
+        SERVER,
+        MEMORY if MEMORY.is_dir() else None,
+    ) as server:
         address = server.stood_in()
         return [*rows, _shared(address, size), _memory(address, size)]
 
 
 def _simulated(size: Size) -> Ratio:
-    few, many = in_turn(size.count(9, 2), lambda: _simulated_us(FEW, size), lambda: _simulated_us(MANY, size))
-    note = "closed loop, CPU of the whole process with the simulated database's own, the same number of transactions"
+    few, many = in_turn(
+        size.count(9, 2), lambda: _simulated_us(FEW, size), lambda: _simulated_us(MANY, size)
+    )
+    note = (
+        "closed loop, CPU of the whole process with the simulated database's own, the same number"
+        " of transactions"
+    )
     beside = {f"us_at_{FEW}": fmean(few), f"us_at_{MANY}": fmean(many)}
-    return _beside(at_most(f"CPU per transaction at {MANY:,} users over {FEW}, simulated", turns(many, few), AIM, note=note), beside)
+    return _beside(
+        at_most(
+            f"CPU per transaction at {MANY:,} users over {FEW}, simulated",
+            turns(many, few),
+            AIM,
+            note=note,
+        ),
+        beside,
+    )
 
 
 def _simulated_us(users: int, size: Size) -> float:
     """CPU microseconds a transaction of users on the simulated engine."""
-    server = SimulatedServer(model(SimulatedStorage(), Workload(warehouses=WAREHOUSES), SEED).model_dump_json())
+    server = SimulatedServer(
+        model(SimulatedStorage(), Workload(warehouses=WAREHOUSES), SEED).model_dump_json()
+    )
     generator = server.load_generator(GeneratorSpec(**generator_values(users, WAREHOUSES)))
     generator.ready()
     with running_load(generator) as load:
@@ -60,26 +83,67 @@ def _completed(load: RunningLoad, wanted: int) -> int:
 
 
 def _shared(address: Address, size: Size) -> Ratio:
-    """Both sides send at the same rate, so that what a second costs by itself weighs the same on both."""
+    """Both sides send at the same rate, so that what a second costs by itself weighs the same on
+    both.
+    """
     rate, seconds = size.pick(RATE_PER_S, 300.0), size.count(8, 1)
-    few_order, many_order = generator_values(FEW, WAREHOUSES, rate_per_s=rate), generator_values(MANY, WAREHOUSES, rate_per_s=rate, connections=CONNECTIONS)
-    few, many = in_turn(size.count(7, 1), *(lambda order=order: own_turn(order, address, seconds, CLIENT) for order in (few_order, many_order)))
+    few_order, many_order = (
+        generator_values(FEW, WAREHOUSES, rate_per_s=rate),
+        generator_values(MANY, WAREHOUSES, rate_per_s=rate, connections=CONNECTIONS),
+    )
+    few, many = in_turn(
+        size.count(7, 1),
+        *(
+            lambda order=order: own_turn(order, address, seconds, CLIENT)
+            for order in (few_order, many_order)
+        ),
+    )
     note = f"open loop, both at {rate:,.0f} transactions per second of functions that do nothing"
     found = turns([turn.cpu_us for turn in many], [turn.cpu_us for turn in few])
-    beside = {f"us_at_{FEW}": fmean(t.cpu_us for t in few), f"us_at_{MANY}": fmean(t.cpu_us for t in many), "per_s": fmean(t.per_s for t in many)}
+    beside = {
+        f"us_at_{FEW}": fmean(t.cpu_us for t in few),
+        f"us_at_{MANY}": fmean(t.cpu_us for t in many),
+        "per_s": fmean(t.per_s for t in many),
+    }
     return _beside(
-        at_most(f"load generator CPU per transaction, {MANY:,} users on {CONNECTIONS} connections over {FEW} on {FEW}", found, AIM, note=note), beside
+        at_most(
+            f"load generator CPU per transaction, {MANY:,} users on {CONNECTIONS} connections over"
+            f" {FEW} on {FEW}",
+            found,
+            AIM,
+            note=note,
+        ),
+        beside,
     )
 
 
 def _memory(address: Address, size: Size) -> Ratio:
-    """Users with think times; what the process takes without them is what it takes with as many users as connections."""
+    """Users with think times; what the process takes without them is what it takes with as many
+    users as connections.
+    """
     users, base = size.count(5000, 400), CONNECTIONS
-    orders = (generator_values(n, WAREHOUSES, think_times=True, connections=CONNECTIONS) for n in (users, base))
-    many, few = in_turn(size.count(5, 1), *(lambda order=order: resident_bytes(order, address, size.count(5, 1)) for order in orders))
+    orders = (
+        generator_values(n, WAREHOUSES, think_times=True, connections=CONNECTIONS)
+        for n in (users, base)
+    )
+    many, few = in_turn(
+        size.count(5, 1),
+        *(lambda order=order: resident_bytes(order, address, size.count(5, 1)) for order in orders),
+    )
     each = [(a - b) / (users - base) / 1024 for a, b in zip(many, few, strict=True)]
-    note = f"resident memory of a process with {users:,} users with think times on {CONNECTIONS} connections, less that of one with {base}"
-    return at_most("memory a user", alone(each), AIM_KIB, unit="KiB", note=note, MiB_in_all=median(many) / 2**20, MiB_without=median(few) / 2**20)
+    note = (
+        f"resident memory of a process with {users:,} users with think times on {CONNECTIONS}"
+        f" connections, less that of one with {base}"
+    )
+    return at_most(
+        "memory a user",
+        alone(each),
+        AIM_KIB,
+        unit="KiB",
+        note=note,
+        MiB_in_all=median(many) / 2**20,
+        MiB_without=median(few) / 2**20,
+    )
 
 
 def _beside(row: Ratio, figures: dict[str, float]) -> Ratio:

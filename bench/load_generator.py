@@ -1,4 +1,6 @@
-"""`python -m bench.load_generator VALUES SECONDS`: our load generator as a rung drives it, without meters; prints its sums each second."""
+"""`python -m bench.load_generator VALUES SECONDS`: our load generator as a rung drives it, without
+meters; prints its sums each second.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def main(given: str, seconds: int) -> None:
             now_s = tick.now_s
             committed += sum(second.committed for second in tick.seconds)
             rolled_back += sum(second.rolled_back for second in tick.seconds)
-            new_orders += sum(second.committed for second in tick.seconds if second.transaction == "new_order")
+            new_orders += sum(
+                second.committed for second in tick.seconds if second.transaction == "new_order"
+            )
             print(f"[{now_s}, {committed + rolled_back}, {new_orders}, {rolled_back}]", flush=True)
         print("end", flush=True)
     if failed := users.stop().whole.failed:

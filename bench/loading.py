@@ -1,7 +1,9 @@
-"""Loading over its floor: psql's COPY BINARY of the same rows out of files made beforehand, on Debian's PostgreSQL 15, on the disk.
+"""Loading over its floor: psql's COPY BINARY of the same rows out of files made beforehand, on
+Debian's PostgreSQL 15, on the disk.
 
-Both sides do the same to the same server: each table made in the transaction that fills it (wal_level = minimal, frozen), over as many
-streams, then the same keys, VACUUM ANALYZE and a checkpoint. The floor's rows cost no time to make, and its files lie in the page cache.
+Both sides do the same to the same server: each table made in the transaction that fills it
+(wal_level = minimal, frozen), over as many streams, then the same keys, VACUUM ANALYZE and a
+checkpoint. The floor's rows cost no time to make, and its files lie in the page cache.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ class Seconds(NamedTuple):
 
 
 def measure(size: Size) -> list[Ratio]:
-    """Two rows for each number of warehouses: the rows alone, and with keys, statistics and checkpoint."""
+    """Two rows for each number of warehouses: the rows alone, and with keys, statistics and
+    checkpoint.
+    """
     if not (DEBIAN / "psql").exists():
         print(f"{NAME}: skipped, {DEBIAN} is not there (Debian: postgresql-15)", file=sys.stderr)
         return []
@@ -64,14 +68,22 @@ def measure(size: Size) -> list[Ratio]:
 def _rows(warehouses: int, pairs: int) -> list[Ratio]:
     here = Path(".kneebench").absolute()
     here.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="bench-loading-", dir=here) as folder, _server(Path(folder), warehouses) as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-loading-", dir=here) as folder,
+        _server(Path(folder), warehouses) as server,
+    ):
         files = _made(server, Path(folder), warehouses)
-        ours, floor = in_turn(pairs, lambda: _ours(server, warehouses), lambda: _floor(server, files))
+        ours, floor = in_turn(
+            pairs, lambda: _ours(server, warehouses), lambda: _floor(server, files)
+        )
     name = f"{warehouses} warehouse{'s' if warehouses > 1 else ''}"
     alone = turns([one.rows_s for one in floor], [one.rows_s for one in ours])
     whole = turns([one.whole_s for one in floor], [one.whole_s for one in ours])
     ours_s, floor_s = median([one.whole_s for one in ours]), median([one.whole_s for one in floor])
-    ours_rows_s, floor_rows_s = median([one.rows_s for one in ours]), median([one.rows_s for one in floor])
+    ours_rows_s, floor_rows_s = (
+        median([one.rows_s for one in ours]),
+        median([one.rows_s for one in floor]),
+    )
     note = f"floor seconds / ours, {STREAMS} streams"
     return [
         at_least(f"loading, {name}: rows alone", alone, AIM, note=f"{note}; tables made and filled", ours_s=ours_rows_s, floor_s=floor_rows_s),
@@ -86,10 +98,17 @@ def _rows(warehouses: int, pairs: int) -> list[Ratio]:
 def _server(folder: Path, warehouses: int) -> Iterator[Address]:
     """A fresh cluster with the settings that an image is built with."""
     journal, account = Journal(folder / "journal"), server_account()
-    plan = Plan.model_validate({"workload": {"warehouses": warehouses}, "storages": {"disk": {"path": str(folder)}}})
-    settings = loading(rules(plan, Machine(psutil.cpu_count() or 1, psutil.virtual_memory().total, 64 * GIB)))
+    plan = Plan.model_validate(
+        {"workload": {"warehouses": warehouses}, "storages": {"disk": {"path": str(folder)}}}
+    )
+    settings = loading(
+        rules(plan, Machine(psutil.cpu_count() or 1, psutil.virtual_memory().total, 64 * GIB))
+    )
     folder.chmod(0o755)
-    with runtime_directory(journal, account) as runtime, journal.directory(folder / "cluster", "a benchmark's cluster") as cluster:
+    with (
+        runtime_directory(journal, account) as runtime,
+        journal.directory(folder / "cluster", "a benchmark's cluster") as cluster,
+    ):
         launch, data = Launch(find_build(DEBIAN), account, runtime), home(cluster, "data", account)
         make_cluster(launch, data, [])
         with Folder.at(data) as opened:
@@ -100,7 +119,9 @@ def _server(folder: Path, warehouses: int) -> Iterator[Address]:
 
 @contextlib.contextmanager
 def _database(server: Address, name: str) -> Iterator[Address]:
-    """An empty database; dropped at the end, and all of it written out, so that the next turn does not pay for this one."""
+    """An empty database; dropped at the end, and all of it written out, so that the next turn does
+    not pay for this one.
+    """
     with connect(server) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
         connection.execute("CHECKPOINT")
@@ -133,7 +154,16 @@ def _floor(server: Address, files: dict[str, Path]) -> Seconds:
     with _database(server, "floor") as address:
         began = time.monotonic()
         _streams(
-            address, [["BEGIN", *making(table), f"\\copy public.{table} FROM '{file}' (FORMAT binary, FREEZE)", "COMMIT"] for table, file in files.items()]
+            address,
+            [
+                [
+                    "BEGIN",
+                    *making(table),
+                    f"\\copy public.{table} FROM '{file}' (FORMAT binary, FREEZE)",
+                    "COMMIT",
+                ]
+                for table, file in files.items()
+            ],
         )
         rows_s = time.monotonic() - began
         _streams(address, keys)
@@ -151,5 +181,19 @@ def _streams(address: Address, scripts: Sequence[Sequence[str]]) -> None:
 
 def _psql(address: Address, script: Sequence[str]) -> None:
     text = "".join(f"{line}{'' if line.startswith(chr(92)) else ';'}\n" for line in script)
-    where = ["-h", address.host, "-p", str(address.port), "-U", address.user, "-d", address.database]
-    subprocess.run([DEBIAN / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *where], input=text, text=True, check=True)
+    where = [
+        "-h",
+        address.host,
+        "-p",
+        str(address.port),
+        "-U",
+        address.user,
+        "-d",
+        address.database,
+    ]
+    subprocess.run(
+        [DEBIAN / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", *where],
+        input=text,
+        text=True,
+        check=True,
+    )

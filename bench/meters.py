@@ -1,4 +1,6 @@
-"""What looking costs: CPU time of all meters, here and in the database, and what it takes from the throughput."""
+"""What looking costs: CPU time of all meters, here and in the database, and what it takes from the
+throughput.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ NAME = "meters"
 ABOUT = "CPU of all meters, and NOPM with them over without"
 AIM_CORE, AIM_NOPM = 0.02, 0.99
 SETTINGS = {"shared_buffers": "2GB", "max_wal_size": "8GB", "checkpoint_timeout": "1h"}
-SESSIONS = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+SESSIONS = (
+    "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <>"
+    " pg_backend_pid()"
+)
 
 
 class Watched(NamedTuple):
@@ -40,13 +45,23 @@ def measure(size: Size) -> list[Ratio]:
     """The meters' share of a core, and NOPM in turns with and without them."""
     warehouses, users, seconds = size.count(10, 1), size.count(8, 2), size.count(12, 2)
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), SETTINGS))
+        server = stack.enter_context(
+            loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), SETTINGS)
+        )
         watched = stack.enter_context(contextlib.closing(server.watched()))
         sessions = _sessions(server)
         if not size.quick:
-            _turn(server, watched, sessions, users, 20, sample=True)  # a first turn writes what later ones do not
+            _turn(
+                server, watched, sessions, users, 20, sample=True
+            )  # a first turn writes what later ones do not
         on, off = in_turn(
-            size.count(10, 2), *(lambda sample=sample: _turn(server, watched, sessions, users, seconds, sample=sample) for sample in (True, False))
+            size.count(10, 2),
+            *(
+                lambda sample=sample: _turn(
+                    server, watched, sessions, users, seconds, sample=sample
+                )
+                for sample in (True, False)
+            ),
         )
     return [_core(on, users), _nopm(on, off)]
 
@@ -55,13 +70,28 @@ def _core(on: Sequence[Watched], users: int) -> Ratio:
     here, there = fmean(turn.here for turn in on), fmean(turn.in_database for turn in on)
     found = alone([turn.here + turn.in_database for turn in on])
     note = f"under {users} users; the load generator's reading thread, and the session that answers"
-    return at_most("CPU of all meters at one reading per second", found, AIM_CORE, unit="core", note=note, here=here, in_the_database=there)
+    return at_most(
+        "CPU of all meters at one reading per second",
+        found,
+        AIM_CORE,
+        unit="core",
+        note=note,
+        here=here,
+        in_the_database=there,
+    )
 
 
 def _nopm(on: Sequence[Watched], off: Sequence[Watched]) -> Ratio:
     with_them, without = [turn.nopm for turn in on], [turn.nopm for turn in off]
     note = "pairs in turn; the interval shows what this machine can resolve"
-    return at_least("NOPM with meters over without", turns(with_them, without), AIM_NOPM, note=note, NOPM_on=fmean(with_them), NOPM_off=fmean(without))
+    return at_least(
+        "NOPM with meters over without",
+        turns(with_them, without),
+        AIM_NOPM,
+        note=note,
+        NOPM_on=fmean(with_them),
+        NOPM_off=fmean(without),
+    )
 
 
 def _sessions(server: Loaded) -> list[int]:
@@ -70,22 +100,42 @@ def _sessions(server: Loaded) -> list[int]:
         return [pid for (pid,) in session.execute(SESSIONS)]
 
 
-def _turn(server: Loaded, watched: PostgresServer, sessions: list[int], users: int, seconds: int, *, sample: bool) -> Watched:
+def _turn(
+    server: Loaded,
+    watched: PostgresServer,
+    sessions: list[int],
+    users: int,
+    seconds: int,
+    *,
+    sample: bool,
+) -> Watched:
     """A turn of the load generator as a rung drives it, with its meters or without."""
-    generator = watched.load_generator(GeneratorSpec(**generator_values(users, server.workload.warehouses)))
+    generator = watched.load_generator(
+        GeneratorSpec(**generator_values(users, server.workload.warehouses))
+    )
     generator.ready()
     meters = open_meters(METERS.names(), MeterContext(watched, [server.data]))
-    with contextlib.closing(Sampler(meters, watched.now_s)) as sampler, running_load(generator) as load:
+    with (
+        contextlib.closing(Sampler(meters, watched.now_s)) as sampler,
+        running_load(generator) as load,
+    ):
         began_s = load.tick().now_s
         new_orders, ended_s, here_s, there_s = 0, began_s, 0.0, 0.0
         while ended_s < began_s + seconds - 0.5:
             tick = load.tick()
             ended_s = tick.now_s
-            new_orders += sum(second.committed for second in tick.seconds if second.transaction == "new_order")
+            new_orders += sum(
+                second.committed for second in tick.seconds if second.transaction == "new_order"
+            )
             if sample:
                 before = _used_s(sessions)
                 sampler.sample()
-                here_s, there_s = (sum_s + now - then for sum_s, now, then in zip((here_s, there_s), _used_s(sessions), before, strict=True))
+                here_s, there_s = (
+                    sum_s + now - then
+                    for sum_s, now, then in zip(
+                        (here_s, there_s), _used_s(sessions), before, strict=True
+                    )
+                )
     passed_s = ended_s - began_s
     return Watched(60 * new_orders / passed_s, here_s / passed_s, there_s / passed_s)
 

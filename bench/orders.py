@@ -1,4 +1,6 @@
-"""What the functions cost the database: NOPM for each transaction of pgbench's TPC-B that the same server does in a second."""
+"""What the functions cost the database: NOPM for each transaction of pgbench's TPC-B that the same
+server does in a second.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ SETTINGS = {"synchronous_commit": "on", "max_wal_size": "16GB", "checkpoint_time
 SHARE = MIX["new_order"] / sum(MIX.values())
 """Of New-Orders in the mix."""
 NOTE = (
-    f"goal: {WISHED:g}; 8 users, load generator on the server's cores; TPC-B of scale 20, prepared; shared_buffers 4 GB, synchronous_commit on, "
-    "no checkpoint between the turns; medians; afterwards the twelve consistency conditions held"
+    f"goal: {WISHED:g}; 8 users, load generator on the server's cores; TPC-B of scale 20, prepared;"
+    " shared_buffers 4 GB, synchronous_commit on, no checkpoint between the turns; medians;"
+    " afterwards the twelve consistency conditions held"
 )
 
 
@@ -46,22 +49,38 @@ def measure(size: Size) -> list[Ratio]:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         script = random_scripts(folder, warehouses)
-        server = stack.enter_context(loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), settings))
+        server = stack.enter_context(
+            loaded(size, Workload(warehouses=warehouses, profile="hammerdb"), settings)
+        )
         sessions_as_ours(server, server.address.database)
         tpcb = _tpcb(server, size.count(20, 1))
         order = generator_values(clients, warehouses)
         sides = (
             _costed(server, lambda: own_turn(order, server.address, seconds)),
-            _costed(server, lambda: pgbench_turn(server, tpcb, clients, seconds, ["-b", "tpcb-like"])),
+            _costed(
+                server, lambda: pgbench_turn(server, tpcb, clients, seconds, ["-b", "tpcb-like"])
+            ),
             _costed(server, lambda: pgbench_turn(server, server.address, clients, seconds, script)),
         )
         if not size.quick:
-            in_turn(1, *sides)  # what a first turn writes (images of whole pages) and reads is not repeated
+            in_turn(
+                1, *sides
+            )  # what a first turn writes (images of whole pages) and reads is not repeated
         ours, theirs, driven = in_turn(size.count(7, 1), *sides)
         server.require_consistent()
     return [
-        _row("NOPM for each TPC-B transaction a second", [cost.turn.nopm for cost in ours], ours, theirs),
-        _row("the same, our functions driven by pgbench", [60 * SHARE * cost.turn.per_s for cost in driven], driven, theirs),
+        _row(
+            "NOPM for each TPC-B transaction a second",
+            [cost.turn.nopm for cost in ours],
+            ours,
+            theirs,
+        ),
+        _row(
+            "the same, our functions driven by pgbench",
+            [60 * SHARE * cost.turn.per_s for cost in driven],
+            driven,
+            theirs,
+        ),
     ]
 
 
@@ -69,7 +88,11 @@ def _tpcb(server: Loaded, scale: int) -> Address:
     """A database with pgbench's own tables."""
     address = server.empty("tpcb")
     where = ["-h", address.host, "-p", str(address.port), "-U", address.user, address.database]
-    subprocess.run([server.build.bin_dir / "pgbench", "-i", "-q", "-s", str(scale), *where], check=True, capture_output=True)
+    subprocess.run(
+        [server.build.bin_dir / "pgbench", "-i", "-q", "-s", str(scale), *where],
+        check=True,
+        capture_output=True,
+    )
     return address
 
 
@@ -80,7 +103,9 @@ def _costed(server: Loaded, turn: Callable[[], Turn]) -> Callable[[], Cost]:
         before = (server.cpu_s(), server.log_bytes(), server.written_bytes())
         done = turn()
         after = (server.cpu_s(), server.log_bytes(), server.written_bytes())
-        cpu_s, log_bytes, written_bytes = ((b - a) / done.in_all for a, b in zip(before, after, strict=True))
+        cpu_s, log_bytes, written_bytes = (
+            (b - a) / done.in_all for a, b in zip(before, after, strict=True)
+        )
         return Cost(done, 1e6 * cpu_s, log_bytes, written_bytes)
 
     return costed
@@ -99,7 +124,9 @@ def _row(name: str, nopm: Sequence[float], ours: Sequence[Cost], theirs: Sequenc
         client_us=median(cost.turn.cpu_us for cost in ours),
         log_bytes=median(cost.log_bytes for cost in ours),
         written_bytes=median(cost.written_bytes for cost in ours),
-        rolled_back_per_mille=median(1000 * cost.turn.rolled_back / cost.turn.transactions for cost in ours),
+        rolled_back_per_mille=median(
+            1000 * cost.turn.rolled_back / cost.turn.transactions for cost in ours
+        ),
         TPC_B_server_us=median(cost.cpu_us for cost in theirs),
         TPC_B_log_bytes=median(cost.log_bytes for cost in theirs),
     )

@@ -10,9 +10,13 @@ from kneebench.records import Estimate, Record
 
 
 class Ratio(Record):
-    """One row of the table. `aim` bounds `value` from above (`at_most`) or from below, None bounds nothing; `beside` are figures to read it by.
+    """One row of the table.
 
-    `holds`: the value is within its aim. `doubtful`: the interval holds the aim, so that another run may say otherwise.
+    `aim` bounds `value` from above (`at_most`) or from below, None bounds nothing; `beside` are
+    figures to read it by.
+
+    `holds`: the value is within its aim. `doubtful`: the interval holds the aim, so that another
+    run may say otherwise.
     """
 
     name: str
@@ -53,12 +57,16 @@ class Size(Record):
         return quick if self.quick else full
 
 
-def at_most(name: str, found: Estimate, aim: float, *, note: str = "", unit: str = "x", **beside: float) -> Ratio:
+def at_most(
+    name: str, found: Estimate, aim: float, *, note: str = "", unit: str = "x", **beside: float
+) -> Ratio:
     """A row whose value must not exceed the aim."""
     return _row(name, found, aim, True, note, unit, beside)
 
 
-def at_least(name: str, found: Estimate, aim: float, *, note: str = "", unit: str = "x", **beside: float) -> Ratio:
+def at_least(
+    name: str, found: Estimate, aim: float, *, note: str = "", unit: str = "x", **beside: float
+) -> Ratio:
     """A row whose value must reach the aim."""
     return _row(name, found, aim, False, note, unit, beside)
 
@@ -85,5 +93,24 @@ def alone(values: Sequence[float]) -> Estimate:
     return estimate(values)
 
 
-def _row(name: str, found: Estimate, aim: float | None, bound: bool, note: str, unit: str, beside: Mapping[str, float]) -> Ratio:
-    return Ratio(name=name, value=found.value, low=found.low, high=found.high, n=found.n, aim=aim, at_most=bound, note=note, unit=unit, beside=beside)
+def _row(
+    name: str,
+    found: Estimate,
+    aim: float | None,
+    bound: bool,
+    note: str,
+    unit: str,
+    beside: Mapping[str, float],
+) -> Ratio:
+    return Ratio(
+        name=name,
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        n=found.n,
+        aim=aim,
+        at_most=bound,
+        note=note,
+        unit=unit,
+        beside=beside,
+    )

@@ -1,8 +1,10 @@
-"""The time to an answer once for real: the search on PostgreSQL in memory, and a dense ladder on the same server.
+"""The time to an answer once for real: the search on PostgreSQL in memory, and a dense ladder on
+the same server.
 
-The search is the product's own, at its default windows, on a database that is freshly started and cold to it. The dense ladder (steps of 1.1,
-from the search's first rung to twice its knee) is then measured up and down again, so that what drifts with time falls on all its rungs alike; its
-windows are shorter than a fixed ladder's, whose seconds are those of its definition.
+The search is the product's own, at its default windows, on a database that is freshly started and
+cold to it. The dense ladder (steps of 1.1, from the search's first rung to twice its knee) is then
+measured up and down again, so that what drifts with time falls on all its rungs alike; its windows
+are shorter than a fixed ladder's, whose seconds are those of its definition.
 """
 
 from __future__ import annotations
@@ -50,16 +52,31 @@ def measure(size: Size) -> list[Ratio]:
 
 
 def _plan(server: Loaded, ladder: Mapping[str, object]) -> Plan:
-    return Plan.model_validate({"workload": server.workload.model_dump(), "ladder": dict(ladder), "storages": {CELL.storage: {"path": str(server.data)}}})
+    return Plan.model_validate(
+        {
+            "workload": server.workload.model_dump(),
+            "ladder": dict(ladder),
+            "storages": {CELL.storage: {"path": str(server.data)}},
+        }
+    )
 
 
 def _climbed(server: Loaded, watched: PostgresServer, size: Size) -> Climb:
     plan = _plan(server, QUICK if size.quick else {})
     steps = climb(CELL, plan.ladder, len(watched.cores) or host().cores)
-    return followed(steps, lambda order: measure_rung(order, plan, watched, [server.data], unwatched, cold=order.phase == "warm_up").rung)
+    return followed(
+        steps,
+        lambda order: (
+            measure_rung(
+                order, plan, watched, [server.data], unwatched, cold=order.phase == "warm_up"
+            ).rung
+        ),
+    )
 
 
-def _dense(server: Loaded, watched: PostgresServer, climbed: Climb, size: Size) -> dict[int, list[Rung]]:
+def _dense(
+    server: Loaded, watched: PostgresServer, climbed: Climb, size: Size
+) -> dict[int, list[Rung]]:
     """The rungs of the dense ladder by users, one of each pass."""
     plan = _plan(server, QUICK if size.quick else DENSE)
     knee, first = climbed.knee_users or 1, climbed.of("search")[0].users
@@ -76,13 +93,21 @@ def _time(climbed: Climb, search_s: float) -> Ratio:
     fixed_s = RUNG_S * len(climbed.of("search"))
     note = "one climb; the fixed ladder's 7 minutes a rung as defined"
     return at_most(
-        "search on PostgreSQL in memory, time vs. a fixed ladder", alone([search_s / fixed_s]), TIME_AIM, note=note, search_s=search_s, fixed_s=fixed_s
+        "search on PostgreSQL in memory, time vs. a fixed ladder",
+        alone([search_s / fixed_s]),
+        TIME_AIM,
+        note=note,
+        search_s=search_s,
+        fixed_s=fixed_s,
     )
 
 
 def _throughput(climbed: Climb, dense: Mapping[int, Sequence[Rung]]) -> Ratio:
     nopm = {users: [rung.tally.nopm for rung in passes] for users, passes in dense.items()}
-    knee, there = climbed.knee_users or 1, _knee({users: fmean(passes) for users, passes in nopm.items()})
+    knee, there = (
+        climbed.knee_users or 1,
+        _knee({users: fmean(passes) for users, passes in nopm.items()}),
+    )
     note = "pairs of rungs of one pass of the dense ladder, at the one's knee and at the other's"
     return at_least(
         "NOPM at its knee over NOPM at the dense ladder's", turns(nopm[knee], nopm[there]), 1 - THROUGHPUT_AIM, note=note,
@@ -91,7 +116,16 @@ def _throughput(climbed: Climb, dense: Mapping[int, Sequence[Rung]]) -> Ratio:
 
 
 def _knee(nopm: Mapping[int, float]) -> int:
-    """The first rung beyond which a third more users no longer gain as much as the plateau rule asks; the last where all do."""
+    """The first rung beyond which a third more users no longer gain as much as the plateau rule
+    asks; the last where all do.
+    """
     users = list(nopm)
     pairs = zip(users, users[DENSE_REACH:], strict=False)
-    return next((few for few, more in pairs if between(few, nopm[few], more, nopm[more]) < Plateau().elasticity), users[-1])
+    return next(
+        (
+            few
+            for few, more in pairs
+            if between(few, nopm[few], more, nopm[more]) < Plateau().elasticity
+        ),
+        users[-1],
+    )

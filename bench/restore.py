@@ -1,7 +1,9 @@
-"""Restoring: a plain copy over `cp -a`, a clone in seconds, and what the clone's copy on write costs the run that follows.
+"""Restoring: a plain copy over `cp -a`, a clone in seconds, and what the clone's copy on write
+costs the run that follows.
 
-Both copies begin with nothing of the image in the page cache and end written out and dropped from it. The clone and the run after it
-live on an XFS with reflinks on a loop device (direct I/O, so that nothing is cached twice): root only.
+Both copies begin with nothing of the image in the page cache and end written out and dropped from
+it. The clone and the run after it live on an XFS with reflinks on a loop device (direct I/O, so
+that nothing is cached twice): root only.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ BYTES_PER_WAREHOUSE = 130_000_000
 USERS = 8
 RUN = {"warm_up": "20s", "window": "25s", "final_window": "25s", "checkpoints": 0}
 CHECKPOINTS = {"checkpoint_timeout": "30s", "checkpoint_completion_target": 0.5}
-"""One whole checkpoint within a window: what is written to a clone's blocks costs only when it is written."""
+"""One whole checkpoint within a window: what is written to a clone's blocks costs only when it is
+written."""
 
 
 def measure(size: Size) -> list[Ratio]:
@@ -51,8 +54,14 @@ def measure(size: Size) -> list[Ratio]:
             print(f"{NAME}: clones skipped, {missing}", file=sys.stderr)
             return rows
         warehouses, run_on = size.count(50, 1), size.count(10, 1)
-        with _xfs(folder, int(ROOM * BYTES_PER_WAREHOUSE * (warehouses + 3 * run_on)) + 2**30) as point:
-            return [*rows, _cloned(image, point, size), _cost(point, run_on, folder / "images", size)]
+        with _xfs(
+            folder, int(ROOM * BYTES_PER_WAREHOUSE * (warehouses + 3 * run_on)) + 2**30
+        ) as point:
+            return [
+                *rows,
+                _cloned(image, point, size),
+                _cost(point, run_on, folder / "images", size),
+            ]
 
 
 @contextlib.contextmanager
@@ -64,10 +73,23 @@ def _scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _plan(images: Path, storage: Path, warehouses: int, how: str = "copy", run: dict[str, object] | None = None) -> Plan:
+def _plan(
+    images: Path,
+    storage: Path,
+    warehouses: int,
+    how: str = "copy",
+    run: dict[str, object] | None = None,
+) -> Plan:
     database = {"base_image_path": str(images), "restore": how, "settings": CHECKPOINTS}
     ladder = {"users": USERS, **(run or RUN)}
-    return Plan.model_validate({"database": database, "workload": {"warehouses": warehouses}, "ladder": ladder, "storages": {"drive": {"path": str(storage)}}})
+    return Plan.model_validate(
+        {
+            "database": database,
+            "workload": {"warehouses": warehouses},
+            "ladder": ladder,
+            "storages": {"drive": {"path": str(storage)}},
+        }
+    )
 
 
 def _engine(plan: Plan, journal: Path) -> OwnPostgres:
@@ -82,7 +104,7 @@ def _image(images: Path, warehouses: int) -> Path:
     return images / facts["key"] / "data"
 
 
-# --- the copy --------------------------------------------------------------------------------------
+# --- the copy -------------------------------------------------------------------------------------
 
 
 def _copied(image: Path, copies: Path, size: Size) -> Ratio:
@@ -90,12 +112,24 @@ def _copied(image: Path, copies: Path, size: Size) -> Ratio:
     ours, theirs = in_turn(
         size.count(5, 2),
         lambda: _timed(image, copies / "copy", lambda target: _duplicated(image, target, "copy")),
-        lambda: _timed(image, copies / "copy", lambda target: subprocess.run(["cp", "-a", image, target], check=True)),
+        lambda: _timed(
+            image,
+            copies / "copy",
+            lambda target: subprocess.run(["cp", "-a", image, target], check=True),
+        ),
     )
     found = turns(theirs, ours)
     gb = sum(path.stat().st_size for path in image.rglob("*") if path.is_file()) / 1e9
     note = "cp's seconds / ours; cold image, until written out and dropped from the cache"
-    return at_least("plain copy over cp -a", found, COPY_AIM, note=note, GB=gb, ours_s=median(ours), cp_s=median(theirs))
+    return at_least(
+        "plain copy over cp -a",
+        found,
+        COPY_AIM,
+        note=note,
+        GB=gb,
+        ours_s=median(ours),
+        cp_s=median(theirs),
+    )
 
 
 def _duplicated(source: Path, target: Path, how: Literal["copy", "clone"]) -> None:
@@ -120,7 +154,7 @@ def _timed(image: Path, target: Path, copy: Callable[[Path], object]) -> float:
     return seconds
 
 
-# --- the clone -------------------------------------------------------------------------------------
+# --- the clone ------------------------------------------------------------------------------------
 
 
 def _no_clone() -> str:
@@ -140,7 +174,12 @@ def _xfs(folder: Path, size_bytes: int) -> Iterator[Path]:
     with drive.open("wb") as file:
         file.truncate(size_bytes)
     with contextlib.ExitStack() as ends:
-        loop = subprocess.run(["losetup", "--find", "--show", "--direct-io=on", drive], check=True, capture_output=True, text=True).stdout.strip()
+        loop = subprocess.run(
+            ["losetup", "--find", "--show", "--direct-io=on", drive],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
         ends.callback(_run, "losetup", "--detach", loop)
         _run("mkfs.xfs", "-q", "-m", "reflink=1", loop)
         _run("mount", loop, point)
@@ -165,16 +204,29 @@ def _cloned(image: Path, point: Path, size: Size) -> Ratio:
     found = alone([_timed(there, point / "clone", clone) for _ in range(size.count(5, 2))])
     shutil.rmtree(there)
     name = f"a clone of {size.count(50, 1)} warehouse{'' if size.quick else 's'}"
-    return at_most(name, found, CLONE_AIM_S, unit="s", note="XFS on a loop device; reflinks, then written out", reflinks_s=median(shared))
+    return at_most(
+        name,
+        found,
+        CLONE_AIM_S,
+        unit="s",
+        note="XFS on a loop device; reflinks, then written out",
+        reflinks_s=median(shared),
+    )
 
 
-# --- the run from a clone --------------------------------------------------------------------------
+# --- the run from a clone -------------------------------------------------------------------------
 
 
 def _cost(point: Path, warehouses: int, images: Path, size: Size) -> Ratio:
-    """NOPM from a clone over NOPM from a plain copy, both on the same file system, in turn. Quick ones run on the image that is there."""
+    """NOPM from a clone over NOPM from a plain copy, both on the same file system, in turn.
+
+    Quick ones run on the image that is there.
+    """
     run = {**RUN, "warm_up": "1s", "window": "2s", "final_window": "2s"} if size.quick else RUN
-    plans = {how: _plan(point / "images", point / "run", warehouses, how, run) for how in ("clone", "copy")}
+    plans = {
+        how: _plan(point / "images", point / "run", warehouses, how, run)
+        for how in ("clone", "copy")
+    }
     (point / "run").mkdir()
     if size.quick:
         _run("cp", "-a", "--reflink=never", images, point / "images")
@@ -185,7 +237,10 @@ def _cost(point: Path, warehouses: int, images: Path, size: Size) -> Ratio:
     for pair in range(size.count(6, 1)):
         for how in ("clone", "copy") if pair % 2 == 0 else ("copy", "clone"):
             nopm[how].append(_nopm(engines[how], plans[how], pair))
-    note = f"NOPM, {warehouses} warehouses, {USERS} users, one checkpoint in each window; no aim: what it costs"
+    note = (
+        f"NOPM, {warehouses} warehouses, {USERS} users, one checkpoint in each window; no aim: what"
+        " it costs"
+    )
     return told(
         "a run from a clone over one from a plain copy",
         turns(nopm["clone"], nopm["copy"]),
@@ -199,7 +254,13 @@ def _nopm(engine: OwnPostgres, plan: Plan, repeat: int) -> float:
     (cell,) = cells(plan)
     with engine.restored(cell, unwatched) as server:
         order = Order(cell=cell.id, phase="fixed_load", users=USERS, repeat=repeat)
-        rung = measure_rung(order, plan, server, [path for path in [plan.storages[cell.storage].path] if path], unwatched).rung
+        rung = measure_rung(
+            order,
+            plan,
+            server,
+            [path for path in [plan.storages[cell.storage].path] if path],
+            unwatched,
+        ).rung
     if rung.invalid:
         print(f"{NAME}: {rung.invalid}", file=sys.stderr)
     return rung.tally.nopm

@@ -1,4 +1,6 @@
-"""Servers for benchmarks: one PostgreSQL, loaded, with given settings and cores, in a directory that is gone afterwards."""
+"""Servers for benchmarks: one PostgreSQL, loaded, with given settings and cores, in a directory
+that is gone afterwards.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE, configure
 from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.launcher import Launch, RunningServer, make_cluster, running_server
+from kneebench.databases.postgres.launcher import (
+    Launch,
+    RunningServer,
+    make_cluster,
+    running_server,
+)
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
@@ -32,7 +39,14 @@ from kneebench.records import Address, Event
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
 MEMORY = Path("/dev/shm")
 SEED = 9300
-ALWAYS = {**LISTENING, "wal_level": "minimal", "max_wal_senders": "0", "track_io_timing": "on", "track_wal_io_timing": "on", "max_connections": "250"}
+ALWAYS = {
+    **LISTENING,
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "track_io_timing": "on",
+    "track_wal_io_timing": "on",
+    "max_connections": "250",
+}
 STAND_INS = """
 DROP SCHEMA IF EXISTS kneebench CASCADE;
 CREATE SCHEMA kneebench;
@@ -42,7 +56,8 @@ CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETU
 CREATE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE sql AS 'SELECT 10';
 CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4) RETURNS int4 LANGUAGE sql AS 'SELECT 0';
 """
-"""The five functions' signatures, and nothing behind them: calls that cost the server next to nothing."""
+"""The five functions' signatures, and nothing behind them: calls that cost the server next to
+nothing."""
 
 
 class Loaded(NamedTuple):
@@ -59,9 +74,11 @@ class Loaded(NamedTuple):
         return Processes(self.process.family()).read()["processes.cpu|server"]
 
     def written_bytes(self) -> int:
-        """Bytes that its processes have written to files so far (wchar of /proc/PID/io; those that ended count in their parent).
+        """Bytes that its processes have written to files so far (wchar of /proc/PID/io; those that
+        ended count in their parent).
 
-        Not write_bytes: it counts a dirtied page cache folio as a whole, 64 kB and more for the 8 kB of a commit.
+        Not write_bytes: it counts a dirtied page cache folio as a whole, 64 kB and more for the 8
+        kB of a commit.
         """
         total = 0
         for pid in self.process.family():
@@ -72,7 +89,12 @@ class Loaded(NamedTuple):
     def log_bytes(self) -> int:
         """The place in the log that has been written to."""
         with connect(self.address) as session:
-            return int((session.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone() or (0,))[0])
+            return int(
+                (
+                    session.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
+                    or (0,)
+                )[0]
+            )
 
     def run(self, text: str, database: str = "") -> None:
         """Run some SQL."""
@@ -92,12 +114,24 @@ class Loaded(NamedTuple):
 
     def watched(self) -> PostgresServer:
         """The server as measuring sees it; to be closed."""
-        return PostgresServer(self.address, self.workload.warehouses, 0.0, (), Process(self.process.family, self.process.crash_report))
+        return PostgresServer(
+            self.address,
+            self.workload.warehouses,
+            0.0,
+            (),
+            Process(self.process.family, self.process.crash_report),
+        )
 
     def require_consistent(self) -> None:
-        """Raises where one of the twelve consistency conditions does not hold: what was fast was wrong."""
+        """Raises where one of the twelve consistency conditions does not hold: what was fast was
+        wrong.
+        """
         with connect(self.address) as session:
-            broken = [check.sentence for check in conditions(session, self.workload.warehouses) if not check.passed]
+            broken = [
+                check.sentence
+                for check in conditions(session, self.workload.warehouses)
+                if not check.passed
+            ]
         if broken:
             raise RuntimeError("the database is not consistent after the run: " + "; ".join(broken))
 
@@ -110,11 +144,22 @@ def the_build(size: Size) -> Build:
 
 
 @contextlib.contextmanager
-def loaded(size: Size, workload: Workload, settings: Mapping[str, str], cores: Sequence[int] = (), place: Path | None = None) -> Iterator[Loaded]:
-    """A server over a freshly loaded database, below `place` (here, unless given), on the cores (all, unless given); removed at the end."""
+def loaded(
+    size: Size,
+    workload: Workload,
+    settings: Mapping[str, str],
+    cores: Sequence[int] = (),
+    place: Path | None = None,
+) -> Iterator[Loaded]:
+    """A server over a freshly loaded database, below `place` (here, unless given), on the cores
+    (all, unless given); removed at the end.
+    """
     journal, account, build = Journal(), server_account(), the_build(size)
     folder = (place or Path.cwd()) / f".kneebench-bench-{uuid.uuid4().hex[:8]}"
-    with runtime_directory(journal, account) as runtime, journal.directory(folder, "a benchmark's database"):
+    with (
+        runtime_directory(journal, account) as runtime,
+        journal.directory(folder, "a benchmark's database"),
+    ):
         data = home(folder, "data", account)
         filling = Launch(build, account, runtime)
         make_cluster(filling, data, [])
@@ -124,7 +169,9 @@ def loaded(size: Size, workload: Workload, settings: Mapping[str, str], cores: S
             address = _filled(process, workload)
         with Folder.at(data) as opened:
             configure(opened, {**ALWAYS, **settings}, account)
-        with running_server(Launch(build, account, runtime, usable(cores)), data, journal) as process:
+        with running_server(
+            Launch(build, account, runtime, usable(cores)), data, journal
+        ) as process:
             yield Loaded(process, build, address, workload, data)
 
 

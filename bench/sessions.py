@@ -13,7 +13,16 @@ from kneebench.records import Address
 
 SESSIONS = ("own", "library", "library-own-socket")
 """Our own session; tokio-postgres as it comes; tokio-postgres over our own socket."""
-BUILD = ("cargo", "build", "--release", "--locked", "--quiet", "--no-default-features", "--example", "sessions")
+BUILD = (
+    "cargo",
+    "build",
+    "--release",
+    "--locked",
+    "--quiet",
+    "--no-default-features",
+    "--example",
+    "sessions",
+)
 SOURCE = Path(__file__).parent.parent
 
 
@@ -25,7 +34,9 @@ def sessions_program() -> Path:
     return Path(next(filter(None, found)))
 
 
-def session_turns(program: Path, values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int]) -> list[Callable[[], Turn]]:
+def session_turns(
+    program: Path, values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int]
+) -> list[Callable[[], Turn]]:
     """A turn with each of the three sessions, to be measured."""
 
     def side(session: str) -> Callable[[], Turn]:

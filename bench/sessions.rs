@@ -55,7 +55,15 @@ struct Server {
 impl Server {
     fn address(self) -> ServerAddress {
         let Self { host, port, user, database } = self;
-        ServerAddress { host, port, user, password: None, database, tls: TlsMode::Disable, root_certificate: String::new() }
+        ServerAddress {
+            host,
+            port,
+            user,
+            password: None,
+            database,
+            tls: TlsMode::Disable,
+            root_certificate: String::new(),
+        }
     }
 
     fn config(&self) -> Config {
@@ -101,7 +109,11 @@ struct OwnSocket {
 }
 
 impl AsyncRead for OwnSocket {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let Self { socket, delay } = self.get_mut();
         let read = ready!(socket.poll_read(context, buffer.initialize_unfilled()))?;
         buffer.advance(read);
@@ -111,7 +123,11 @@ impl AsyncRead for OwnSocket {
 }
 
 impl AsyncWrite for OwnSocket {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.get_mut().socket.poll_write(context, bytes)
     }
 
@@ -142,10 +158,16 @@ impl Connector for Library {
     type Session = LibrarySession;
 
     async fn open(&self) -> Result<LibrarySession, Error> {
-        let (client, delay) = if self.own_socket { self.over_own_socket().await? } else { self.as_it_comes().await? };
+        let (client, delay) = if self.own_socket {
+            self.over_own_socket().await?
+        } else {
+            self.as_it_comes().await?
+        };
         let mut statements = Vec::new();
         for kind in Kind::ALL {
-            statements.push(client.prepare(request::sql(kind)).await.map_err(|error| driver_error(&error))?);
+            statements.push(
+                client.prepare(request::sql(kind)).await.map_err(|error| driver_error(&error))?,
+            );
         }
         Ok(LibrarySession { client, statements, delay })
     }
@@ -155,7 +177,8 @@ type Opened = (Client, Option<Rc<Cell<Option<Delay>>>>);
 
 impl Library {
     async fn as_it_comes(&self) -> Result<Opened, Error> {
-        let (client, connection) = self.server.config().connect(NoTls).await.map_err(|error| driver_error(&error))?;
+        let (client, connection) =
+            self.server.config().connect(NoTls).await.map_err(|error| driver_error(&error))?;
         tokio::task::spawn_local(connection);
         wake::watch();
         Ok((client, None))
@@ -164,7 +187,12 @@ impl Library {
     async fn over_own_socket(&self) -> Result<Opened, Error> {
         let socket = self.server.socket().map_err(|error| Error::other(error.to_string()))?;
         let delay = Rc::clone(&socket.delay);
-        let (client, connection) = self.server.config().connect_raw(socket, NoTls).await.map_err(|error| driver_error(&error))?;
+        let (client, connection) = self
+            .server
+            .config()
+            .connect_raw(socket, NoTls)
+            .await
+            .map_err(|error| driver_error(&error))?;
         tokio::task::spawn_local(connection);
         Ok((client, Some(delay)))
     }
@@ -176,18 +204,28 @@ impl LibrarySession {
         match transaction {
             Transaction::NewOrder(o) => {
                 let lines = [o.items(), o.suppliers(), o.quantities()];
-                self.client.execute(statement, &[&o.warehouse, &o.district, &o.customer, &lines[0], &lines[1], &lines[2]]).await
+                self.client
+                    .execute(
+                        statement,
+                        &[&o.warehouse, &o.district, &o.customer, &lines[0], &lines[1], &lines[2]],
+                    )
+                    .await
             }
             Transaction::Payment(p) => {
                 let (id, name) = p.customer.id_and_name();
-                let (at, home) = ((&p.warehouse, &p.district), (&p.customer_warehouse, &p.customer_district));
-                self.client.execute(statement, &[at.0, at.1, home.0, home.1, &id, &name, &p.amount_cents]).await
+                let (at, home) =
+                    ((&p.warehouse, &p.district), (&p.customer_warehouse, &p.customer_district));
+                self.client
+                    .execute(statement, &[at.0, at.1, home.0, home.1, &id, &name, &p.amount_cents])
+                    .await
             }
             Transaction::OrderStatus { warehouse, district, customer } => {
                 let (id, name) = customer.id_and_name();
                 self.client.execute(statement, &[warehouse, district, &id, &name]).await
             }
-            Transaction::Delivery { warehouse, carrier } => self.client.execute(statement, &[warehouse, carrier]).await,
+            Transaction::Delivery { warehouse, carrier } => {
+                self.client.execute(statement, &[warehouse, carrier]).await
+            }
             Transaction::StockLevel { warehouse, district, threshold } => {
                 self.client.execute(statement, &[warehouse, district, threshold]).await
             }
@@ -213,12 +251,21 @@ impl Session for LibrarySession {
 
 fn generator(session: &str, values: Values) -> Result<Box<dyn LoadGenerator>, Failure> {
     let (spec, server) = (values.spec(), values.address);
-    let library = |server, own_socket| Box::new(ThreadedLoadGenerator::new(spec.clone(), Library { server, own_socket }));
+    let library = |server, own_socket| {
+        Box::new(ThreadedLoadGenerator::new(spec.clone(), Library { server, own_socket }))
+    };
     Ok(match session {
-        "own" => Box::new(ThreadedLoadGenerator::new(spec, PostgresConnector::new(server.address()))),
+        "own" => {
+            Box::new(ThreadedLoadGenerator::new(spec, PostgresConnector::new(server.address())))
+        }
         "library" => library(server, false),
         "library-own-socket" => library(server, true),
-        _ => return Err(format!("unknown session {session:?}; known: own, library, library-own-socket").into()),
+        _ => {
+            return Err(format!(
+                "unknown session {session:?}; known: own, library, library-own-socket"
+            )
+            .into());
+        }
     })
 }
 
@@ -232,8 +279,10 @@ fn run(generator: &dyn LoadGenerator, seconds: f64) -> Result<u64, Failure> {
         let tick: Tick = serde_json::from_str(&generator.tick(&keep_waiting)?)?;
         now_s = tick.now_s;
         for second in &tick.seconds {
-            (committed, rolled_back) = (committed + second.committed, rolled_back + second.rolled_back);
-            new_orders += if second.transaction == Kind::NewOrder.name() { second.committed } else { 0 };
+            (committed, rolled_back) =
+                (committed + second.committed, rolled_back + second.rolled_back);
+            new_orders +=
+                if second.transaction == Kind::NewOrder.name() { second.committed } else { 0 };
         }
         println!("[{now_s}, {}, {new_orders}, {rolled_back}]", committed + rolled_back);
     }
@@ -273,7 +322,9 @@ struct Second {
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, session, values, seconds] = &arguments[..] else { return Err("usage: sessions SESSION VALUES SECONDS".into()) };
+    let [_, session, values, seconds] = &arguments[..] else {
+        return Err("usage: sessions SESSION VALUES SECONDS".into());
+    };
     match run(&*generator(session, serde_json::from_str(values)?)?, seconds.parse()?)? {
         0 => Ok(()),
         failed => Err(format!("{failed} transactions failed").into()),

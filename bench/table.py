@@ -20,10 +20,14 @@ Ratios vary less between machines than times do, but they are not constants: che
 
 
 def printed(rows: Sequence[Ratio]) -> str:
-    """The rows as a table: name, ratio, interval, aim, holds or not; a line of what stands beside each."""
+    """The rows as a table: name, ratio, interval, aim, holds or not; a line of what stands beside
+    each.
+    """
     table = Table("", "ratio", "95%", "n", "aim", "", box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(row.name, _number(row, row.value), _interval(row), str(row.n), _aim(row), verdict(row))
+        table.add_row(
+            row.name, _number(row, row.value), _interval(row), str(row.n), _aim(row), verdict(row)
+        )
         if beside := _beside(row):
             table.add_row(f"  {beside}", style="dim")
     console = Console(width=140)
@@ -33,7 +37,9 @@ def printed(rows: Sequence[Ratio]) -> str:
 
 
 def verdict(row: Ratio) -> str:
-    """holds, or not; "holds?" and "not?" where the interval also allows the other; "-" without an aim."""
+    """holds, or not; "holds?" and "not?" where the interval also allows the other; "-" without an
+    aim.
+    """
     if row.aim is None:
         return "-"
     return ("holds" if row.holds else "not") + ("?" if row.doubtful else "")
@@ -43,16 +49,43 @@ def performance_page(rows: Mapping[str, Sequence[Mapping[str, Any]]], host: Host
     """docs/performance.md from all rows that are kept."""
     parts = [PREAMBLE, _machine(host)]
     for name, kept in sorted(rows.items()):
-        found = [Ratio.model_validate({k: v for k, v in row.items() if k not in ("holds", "doubtful")}) for row in kept]
-        lines = [f"| {r.name} | {_number(r, r.value)} | {_interval(r)} | {r.n} | {_aim(r)} | {verdict(r)} |" for r in found]
-        notes = [f"- {r.name}: {'; '.join(filter(None, (_beside(r), r.note)))}" for r in found if r.beside or r.note]
-        parts.append("\n".join([f"## {name}", "", "| | ratio | 95% CI | n | goal | |", "|---|---|---|---|---|---|", *lines, "", *notes]).rstrip() + "\n")
+        found = [
+            Ratio.model_validate({k: v for k, v in row.items() if k not in ("holds", "doubtful")})
+            for row in kept
+        ]
+        lines = [
+            f"| {r.name} | {_number(r, r.value)} | {_interval(r)} | {r.n} | {_aim(r)} |"
+            f" {verdict(r)} |"
+            for r in found
+        ]
+        notes = [
+            f"- {r.name}: {'; '.join(filter(None, (_beside(r), r.note)))}"
+            for r in found
+            if r.beside or r.note
+        ]
+        parts.append(
+            "\n".join(
+                [
+                    f"## {name}",
+                    "",
+                    "| | ratio | 95% CI | n | goal | |",
+                    "|---|---|---|---|---|---|",
+                    *lines,
+                    "",
+                    *notes,
+                ]
+            ).rstrip()
+            + "\n"
+        )
     return "\n".join(parts)
 
 
 def _machine(host: Host) -> str:
     gib = host.memory_bytes / 2**30
-    return f"Measured on {datetime.now(UTC):%Y-%m-%d}: {host.cores} cores of {host.cpu}, {gib:.1f} GiB, {host.system}, Linux {host.kernel}.\n"
+    return (
+        f"Measured on {datetime.now(UTC):%Y-%m-%d}: {host.cores} cores of {host.cpu}, {gib:.1f}"
+        f" GiB, {host.system}, Linux {host.kernel}.\n"
+    )
 
 
 def _number(row: Ratio, value: float) -> str:

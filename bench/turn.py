@@ -1,4 +1,6 @@
-"""One turn of a load generator in a process of its own: pgbench, or ours; what it completed and what CPU it took."""
+"""One turn of a load generator in a process of its own: pgbench, or ours; what it completed and
+what CPU it took.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from kneebench._core import SESSION_SETTINGS
 from kneebench.records import Address
 
 SETTLED_S = 1
-"""Seconds at the start that do not count: connecting and preparing are no part of a transaction's cost."""
+"""Seconds at the start that do not count: connecting and preparing are no part of a transaction's
+cost."""
 LOAD_GENERATOR = (sys.executable, "-m", "bench.load_generator")
 PROGRESS = re.compile(r"progress: ([\d.]+) s, ([\d.]+) tps")
 SWITCHES = re.compile(r"ctxt_switches:\s*(\d+)")
@@ -78,7 +81,9 @@ T = TypeVar("T")
 
 
 def in_turn(rounds: int, *sides: Callable[[], T]) -> list[list[T]]:
-    """What each side gave, measured A B B A ..., so that what drifts with time falls on all alike."""
+    """What each side gave, measured A B B A ..., so that what drifts with time falls on all
+    alike.
+    """
     found: list[list[T]] = [[] for _ in sides]
     for number in range(rounds):
         for side in range(len(sides)) if number % 2 == 0 else reversed(range(len(sides))):
@@ -92,23 +97,43 @@ def process_cpu_s(pid: int) -> float:
 
 
 def _used(pid: int) -> tuple[float, int]:
-    """CPU seconds of a running process, and context switches of its threads (proc_pid_status(5))."""
+    """CPU seconds of a running process, and context switches of its threads
+    (proc_pid_status(5)).
+    """
     status = "".join(file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/status"))
     return process_cpu_s(pid), sum(map(int, SWITCHES.findall(status)))
 
 
 def generator_values(users: int, warehouses: int, **changes: object) -> dict[str, Any]:
-    """Values of a GeneratorSpec: a closed loop of one worker on the `hammerdb` profile, with changes."""
-    known = {"users": users, "warehouses": warehouses, "profile": "hammerdb", "home": "all", "think_times": False, "retries": 10, "seed": SEED}
+    """Values of a GeneratorSpec: a closed loop of one worker on the `hammerdb` profile, with
+    changes.
+    """
+    known = {
+        "users": users,
+        "warehouses": warehouses,
+        "profile": "hammerdb",
+        "home": "all",
+        "think_times": False,
+        "retries": 10,
+        "seed": SEED,
+    }
     return {**known, "stream": 1, "rate_per_s": None, "workers": 1, "cores": (), **changes}
 
 
-def own_turn(values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int] = ()) -> Turn:
+def own_turn(
+    values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int] = ()
+) -> Turn:
     """A turn of our own load generator."""
     return program_turn(LOAD_GENERATOR, values, address, seconds, cores)
 
 
-def program_turn(program: Sequence[str], values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int] = ()) -> Turn:
+def program_turn(
+    program: Sequence[str],
+    values: dict[str, Any],
+    address: Address,
+    seconds: int,
+    cores: Sequence[int] = (),
+) -> Turn:
     """A turn of a program that takes and prints what bench/load_generator.py does."""
     return _turn(_command(program, values, address, seconds + SETTLED_S), cores, _told_by_us)
 
@@ -116,18 +141,46 @@ def program_turn(program: Sequence[str], values: dict[str, Any], address: Addres
 def resident_bytes(values: dict[str, Any], address: Address, seconds: int) -> int:
     """The resident memory of a process with our load generator, after some seconds of load."""
     with _started(_command(LOAD_GENERATOR, values, address, seconds)) as (process, lines):
-        return max(psutil.Process(process.pid).memory_info().rss for _ in _told_by_us(lines, process.pid))
+        return max(
+            psutil.Process(process.pid).memory_info().rss for _ in _told_by_us(lines, process.pid)
+        )
 
 
-def _command(program: Sequence[str], values: dict[str, Any], address: Address, seconds: int) -> list[str]:
+def _command(
+    program: Sequence[str], values: dict[str, Any], address: Address, seconds: int
+) -> list[str]:
     given = json.dumps({**values, "address": address.model_dump() | {"password": None}})
     return [*program, given, str(seconds)]
 
 
-def pgbench_turn(server: Loaded, address: Address, clients: int, seconds: int, script: Sequence[str], cores: Sequence[int] = (), threads: int = 1) -> Turn:
-    """A turn of pgbench with prepared statements; `script` are its options that say what it runs. Its sessions are set as ours are."""
+def pgbench_turn(
+    server: Loaded,
+    address: Address,
+    clients: int,
+    seconds: int,
+    script: Sequence[str],
+    cores: Sequence[int] = (),
+    threads: int = 1,
+) -> Turn:
+    """A turn of pgbench with prepared statements; `script` are its options that say what it runs.
+
+    Its sessions are set as ours are.
+    """
     where = ["-h", address.host, "-p", str(address.port), "-U", address.user, address.database]
-    load = ["-n", "-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(seconds + SETTLED_S), "-P", "1", *script]
+    load = [
+        "-n",
+        "-M",
+        "prepared",
+        "-c",
+        str(clients),
+        "-j",
+        str(threads),
+        "-T",
+        str(seconds + SETTLED_S),
+        "-P",
+        "1",
+        *script,
+    ]
     return _turn([str(server.build.bin_dir / "pgbench"), *load, *where], cores, _told_by_pgbench)
 
 
@@ -138,21 +191,32 @@ def sessions_as_ours(server: Loaded, database: str) -> None:
 
 
 def _turn(command: Sequence[str], cores: Sequence[int], told: Telling) -> Turn:
-    pinned = [shutil.which("taskset") or "taskset", "--cpu-list", ",".join(map(str, usable(cores)))] if usable(cores) else []
+    pinned = (
+        [shutil.which("taskset") or "taskset", "--cpu-list", ",".join(map(str, usable(cores)))]
+        if usable(cores)
+        else []
+    )
     with _started([*pinned, *command]) as (process, lines):
         marks = list(told(lines, process.pid))
         left = list(lines)
     if process.returncode or len(marks) <= SETTLED_S:
-        raise RuntimeError(f"{Path(command[0]).name} ended with {process.returncode} after {len(marks)} s: {' '.join(left)[-600:]}")
+        raise RuntimeError(
+            f"{Path(command[0]).name} ended with {process.returncode} after {len(marks)} s:"
+            f" {' '.join(left)[-600:]}"
+        )
     first, last = marks[SETTLED_S - 1], marks[-1]
-    seconds, transactions, new_orders, rolled_back, cpu_s, switches = (b - a for a, b in zip(first, last, strict=True))
+    seconds, transactions, new_orders, rolled_back, cpu_s, switches = (
+        b - a for a, b in zip(first, last, strict=True)
+    )
     return Turn(seconds, transactions, new_orders, rolled_back, cpu_s, switches, last.transactions)
 
 
 @contextlib.contextmanager
 def _started(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
     """A process and its lines, errors among them; it is ended however the block ends."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
             yield process, iter(process.stdout or ())
             process.wait()

@@ -1,4 +1,6 @@
-"""Write the generated pages again, docs/plan.md and docs/cli.md, from the plan's schema and the commands' help."""
+"""Write the generated pages again, docs/plan.md and docs/cli.md, from the plan's schema and the
+commands' help.
+"""
 
 from pathlib import Path
 

@@ -24,8 +24,9 @@ impl ServerAddress {
     }
 }
 
-/// `prefer` encrypts where possible and verifies nothing, even with a root certificate; `require` encrypts and verifies nothing, or the
-/// issuer if a root certificate is given; `verify-ca` verifies the issuer; `verify-full` also requires that the certificate names the host.
+/// `prefer` encrypts where possible and verifies nothing, even with a root certificate; `require`
+/// encrypts and verifies nothing, or the issuer if a root certificate is given; `verify-ca`
+/// verifies the issuer; `verify-full` also requires that the certificate names the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsMode {
     #[default]
@@ -46,7 +47,11 @@ impl FromStr for TlsMode {
             "require" => TlsMode::Require,
             "verify-ca" => TlsMode::VerifyCa,
             "verify-full" => TlsMode::VerifyFull,
-            _ => return Err(format!("unknown TLS mode {name:?}; known: disable, prefer, require, verify-ca, verify-full")),
+            _ => {
+                return Err(format!(
+                    "unknown TLS mode {name:?}; known: disable, prefer, require, verify-ca, verify-full"
+                ));
+            }
         })
     }
 }

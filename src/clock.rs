@@ -1,4 +1,5 @@
-//! The clock of the load generator. Terminals read time only here, so that they also run on a simulated clock.
+//! The clock of the load generator. Terminals read time only here, so that they also run on a
+//! simulated clock.
 
 use std::future::Future;
 use std::io;
@@ -45,7 +46,10 @@ mod tests {
     use tokio::runtime::{Builder, LocalOptions};
 
     fn run<T>(work: impl AsyncFnOnce(RealClock) -> T) -> T {
-        let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default())
+            .unwrap();
         runtime.block_on(async { work(RealClock::new(Instant::now()).unwrap()).await })
     }
 

@@ -3,15 +3,18 @@
 use crate::inputs::{Kind, Profile};
 use crate::random::Stream;
 
-/// TPC-C's minimum shares in 100 cards (5.2.3), and HammerDB's 23 cards (pgoltp.tcl:3386-3410), in the order of [`Kind::ALL`].
+/// TPC-C's minimum shares in 100 cards (5.2.3), and HammerDB's 23 cards (pgoltp.tcl:3386-3410), in
+/// the order of [`Kind::ALL`].
 pub const SPEC: [u8; 5] = [45, 43, 4, 4, 4];
 pub const HAMMERDB: [u8; 5] = [10, 10, 1, 1, 1];
 
-/// One terminal's cards. `spec` draws a deck to its end before the next (TPC-C 5.2.4.2), so a terminal's mix is exact every 100
-/// transactions; `hammerdb` draws with replacement, as HammerDB does.
+/// One terminal's cards. `spec` draws a deck to its end before the next (TPC-C 5.2.4.2), so a
+/// terminal's mix is exact every 100 transactions; `hammerdb` draws with replacement, as HammerDB
+/// does.
 ///
-/// It stores only how many cards remain of each kind. Drawn one by one, every order is equally likely, as with a shuffled deck; but a
-/// shuffled deck needs memory, and with many users none of it is cached.
+/// It stores only how many cards remain of each kind. Drawn one by one, every order is equally
+/// likely, as with a shuffled deck; but a shuffled deck needs memory, and with many users none of
+/// it is cached.
 #[derive(Clone, Debug)]
 pub struct Deck {
     remaining: [u8; 5],
@@ -73,8 +76,15 @@ mod tests {
     fn every_position_in_a_spec_deck_is_equally_likely_an_order() {
         let (mut deck, mut random) = (Deck::new(Profile::Spec), Stream::new(2, 0));
         let mut orders = [0; 100];
-        (0..20_000).for_each(|_| orders.iter_mut().for_each(|seen| *seen += u32::from(deck.draw(&mut random) == Kind::NewOrder)));
-        assert!(orders.iter().all(|&seen| (f64::from(seen) / 20_000.0 - 0.45).abs() < 0.018), "{orders:?}");
+        (0..20_000).for_each(|_| {
+            orders
+                .iter_mut()
+                .for_each(|seen| *seen += u32::from(deck.draw(&mut random) == Kind::NewOrder))
+        });
+        assert!(
+            orders.iter().all(|&seen| (f64::from(seen) / 20_000.0 - 0.45).abs() < 0.018),
+            "{orders:?}"
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! A discrete-event executor: futures on one thread with a simulated nanosecond clock.
 //!
-//! It polls every ready task, then sets the clock to the next timer and continues: a minute of simulated time takes as long as its
-//! events take to process. A tokio runtime with a paused clock is not enough: its timers round to a millisecond, and each runtime
-//! pauses alone. Events run by time and then by order of arming, so one seed gives one run.
+//! It polls every ready task, then sets the clock to the next timer and continues: a minute of
+//! simulated time takes as long as its events take to process. A tokio runtime with a paused clock
+//! is not enough: its timers round to a millisecond, and each runtime pauses alone. Events run by
+//! time and then by order of arming, so one seed gives one run.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -16,7 +17,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::clock::Clock;
 
-/// A timer: from the highest bits down its time, its number, its task. As one number it needs one comparison.
+/// A timer: from the highest bits down its time, its number, its task. As one number it needs one
+/// comparison.
 type Timer = Reverse<u128>;
 
 /// State shared by the clocks: the time, the timers, and the task being polled.
@@ -42,7 +44,8 @@ impl Timeline {
     fn arm(&self, at_ns: u64) {
         let armed_count = self.armed_count.get();
         self.armed_count.set(armed_count.wrapping_add(1));
-        let timer = u128::from(at_ns) << 64 | u128::from(armed_count) << 32 | u128::from(self.polled.get());
+        let timer =
+            u128::from(at_ns) << 64 | u128::from(armed_count) << 32 | u128::from(self.polled.get());
         self.timers.borrow_mut().push(Reverse(timer));
     }
 
@@ -60,8 +63,9 @@ impl Timeline {
     }
 }
 
-/// A sleep on the clock. It belongs to the task that polls it first: timers name tasks and need no waker (join and select work,
-/// moving it to another task does not). A dropped sleep leaves its timer behind, which causes one idle poll.
+/// A sleep on the clock. It belongs to the task that polls it first: timers name tasks and need no
+/// waker (join and select work, moving it to another task does not). A dropped sleep leaves its
+/// timer behind, which causes one idle poll.
 pub struct Sleep<'a> {
     timeline: &'a Timeline,
     at_ns: u64,
@@ -108,7 +112,8 @@ impl Clock for SimulatedClock {
     }
 }
 
-/// Tasks woken by something other than a timer. Wakers must be `Send`, hence the lock, which is never contended.
+/// Tasks woken by something other than a timer. Wakers must be `Send`, hence the lock, which is
+/// never contended.
 #[derive(Default)]
 struct Woken {
     some: AtomicBool,
@@ -193,12 +198,15 @@ impl Executor {
     /// Poll every task that is awake at this instant: new ones, and those woken by others.
     pub fn start(&mut self) {
         while self.woken.some.swap(false, Ordering::Acquire) {
-            let woken = std::mem::take(&mut *self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+            let woken = std::mem::take(
+                &mut *self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner),
+            );
             woken.into_iter().for_each(|task| self.poll(task));
         }
     }
 
-    /// Poll awake tasks, then the owner of the next timer; false if there is none before `limit_ns`.
+    /// Poll awake tasks, then the owner of the next timer; false if there is none before
+    /// `limit_ns`.
     fn step(&mut self, limit_ns: u64) -> bool {
         self.start();
         match self.timeline.jump(limit_ns) {
@@ -209,9 +217,13 @@ impl Executor {
     }
 
     fn poll(&mut self, task: u32) {
-        let Some(Task { future: slot @ Some(_), waker }) = self.tasks.get_mut(task as usize) else { return };
+        let Some(Task { future: slot @ Some(_), waker }) = self.tasks.get_mut(task as usize) else {
+            return;
+        };
         self.timeline.polled.set(task);
-        let ended = slot.as_mut().is_some_and(|future| future.as_mut().poll(&mut Context::from_waker(waker)).is_ready());
+        let ended = slot
+            .as_mut()
+            .is_some_and(|future| future.as_mut().poll(&mut Context::from_waker(waker)).is_ready());
         if ended {
             *slot = None;
             self.vacant.push(task);

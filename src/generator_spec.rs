@@ -38,20 +38,27 @@ pub struct GeneratorSpec {
 }
 
 impl GeneratorSpec {
-    /// The same with every number resolved: all users, the connections, no more workers than connections.
+    /// The same with every number resolved: all users, the connections, no more workers than
+    /// connections.
     pub fn resolved(mut self) -> Self {
         self.all_users = self.all_users.max(self.first_user + self.users);
-        self.connections = if self.connections == 0 { self.users } else { self.connections.min(self.users) };
+        self.connections =
+            if self.connections == 0 { self.users } else { self.connections.min(self.users) };
         self.workers = self.workers.min(self.connections);
         self
     }
 
     /// Fails with the name of the value that is out of range.
     pub fn check(&self) -> Result<(), String> {
-        let invalid =
-            |key: &str, seen: String, allowed: &str| Err(format!("the load generator's spec: {key} is {seen}; allowed: {allowed}"));
+        let invalid = |key: &str, seen: String, allowed: &str| {
+            Err(format!("the load generator's spec: {key} is {seen}; allowed: {allowed}"))
+        };
         let in_range = |key: &str, seen: u32, low: u32, high: u32| {
-            if (low..=high).contains(&seen) { Ok(()) } else { invalid(key, seen.to_string(), &format!("{low} to {high}")) }
+            if (low..=high).contains(&seen) {
+                Ok(())
+            } else {
+                invalid(key, seen.to_string(), &format!("{low} to {high}"))
+            }
         };
         in_range("users", self.users, 1, 100_000)?;
         in_range("first_user", self.first_user, 0, 1_000_000)?;
@@ -99,7 +106,8 @@ impl GeneratorSpec {
     }
 
     fn part(&self, whole: u32, worker: u32) -> std::ops::Range<u32> {
-        let upto = |worker: u32| (u64::from(whole) * u64::from(worker) / u64::from(self.workers)) as u32;
+        let upto =
+            |worker: u32| (u64::from(whole) * u64::from(worker) / u64::from(self.workers)) as u32;
         upto(worker)..upto(worker + 1)
     }
 
@@ -153,20 +161,39 @@ mod tests {
         use crate::input_generator::InputGenerator;
         use crate::inputs::Transaction;
         use crate::random::Stream;
-        let homes = |users: u32, first_user: u32, all_users: u32, home: Home| -> Vec<BTreeSet<(i32, i32)>> {
-            let spec = GeneratorSpec { users, first_user, all_users, warehouses: 21, home, ..spec() }.resolved();
+        let homes = |users: u32,
+                     first_user: u32,
+                     all_users: u32,
+                     home: Home|
+         -> Vec<BTreeSet<(i32, i32)>> {
+            let spec =
+                GeneratorSpec { users, first_user, all_users, warehouses: 21, home, ..spec() }
+                    .resolved();
             let numbers = spec.first_user..spec.first_user + spec.users;
             let at = |user: &mut InputGenerator| match user.draw() {
                 Transaction::StockLevel { warehouse, district, .. } => Some((warehouse, district)),
                 _ => None,
             };
-            let user = |number| InputGenerator::new(spec.workload(), number as i32, Stream::new(1, u64::from(number)));
-            numbers.map(|number| (0..5_000).scan(user(number), |user, _| Some(at(user))).flatten().collect()).collect()
+            let user = |number| {
+                InputGenerator::new(
+                    spec.workload(),
+                    number as i32,
+                    Stream::new(1, u64::from(number)),
+                )
+            };
+            numbers
+                .map(|number| {
+                    (0..5_000).scan(user(number), |user, _| Some(at(user))).flatten().collect()
+                })
+                .collect()
         };
         for home in [Home::One, Home::All] {
             let both = [homes(4, 0, 10, home), homes(6, 4, 10, home)].concat();
             assert_eq!(both, homes(10, 0, 0, home), "{home:?}");
-            assert_eq!(both.iter().flatten().map(|(w, _)| w).collect::<BTreeSet<_>>().len(), if home == Home::One { 10 } else { 21 });
+            assert_eq!(
+                both.iter().flatten().map(|(w, _)| w).collect::<BTreeSet<_>>().len(),
+                if home == Home::One { 10 } else { 21 }
+            );
         }
     }
 
@@ -178,7 +205,9 @@ mod tests {
     #[test]
     fn every_worker_has_its_part_of_the_connections_and_at_least_one() {
         let with = |connections| GeneratorSpec { connections, ..spec() }.resolved();
-        let parts = |spec: &GeneratorSpec| (0..spec.workers).map(|worker| spec.connections_of(worker)).collect::<Vec<_>>();
+        let parts = |spec: &GeneratorSpec| {
+            (0..spec.workers).map(|worker| spec.connections_of(worker)).collect::<Vec<_>>()
+        };
         assert_eq!((parts(&with(7)), with(7).queued()), (vec![1, 2, 2, 2], true));
         assert_eq!(parts(&with(2)), [1, 1]);
         for own in [0, 10, 99] {
@@ -197,7 +226,10 @@ mod tests {
         assert_eq!(spec().check(), Ok(()));
         for (bad, expected) in [
             (GeneratorSpec { users: 0, ..spec() }, "users is 0; allowed: 1 to 100000"),
-            (GeneratorSpec { first_user: 4, all_users: 13, ..spec() }, "all_users is 13; allowed: 14 to"),
+            (
+                GeneratorSpec { first_user: 4, all_users: 13, ..spec() },
+                "all_users is 13; allowed: 14 to",
+            ),
             (GeneratorSpec { rate_per_s: Some(0.0), ..spec() }, "rate_per_s"),
             (GeneratorSpec { drain_s: -1.0, ..spec() }, "drain_s is -1"),
             (GeneratorSpec { cores: vec![0, 5000], ..spec() }, "cores is 5000"),

@@ -1,4 +1,5 @@
-//! Latencies in HDR histograms: 1 us to 1 h, three digits. Histograms are merged; percentiles are never averaged.
+//! Latencies in HDR histograms: 1 us to 1 h, three digits. Histograms are merged; percentiles are
+//! never averaged.
 
 use std::cell::RefCell;
 
@@ -15,7 +16,8 @@ const DIGITS: u8 = 3;
 const NS: f64 = 1e-9;
 
 thread_local! {
-    /// Its buffers are larger than a histogram: allocating them per histogram costs more than the encoding.
+    /// Its buffers are larger than a histogram: allocating them per histogram costs more than the
+    /// encoding.
     static SERIALIZER: RefCell<V2DeflateSerializer> = RefCell::new(V2DeflateSerializer::new());
 }
 
@@ -77,8 +79,9 @@ impl Latencies {
         self.0.value_at_quantile(share) as f64 * NS
     }
 
-    /// 95 % interval of a quantile by order statistics: the samples of rank n p -+ 1.96 sqrt(n p (1 - p)), widened to contain the
-    /// quantile (for small n the upper rank exceeds the last sample: the interval then ends at the maximum).
+    /// 95 % interval of a quantile by order statistics: the samples of rank n p -+ 1.96 sqrt(n p (1
+    /// - p)), widened to contain the quantile (for small n the upper rank exceeds the last sample:
+    /// the interval then ends at the maximum).
     pub fn interval_s(&self, p: f64) -> (f64, f64) {
         let n = self.n() as f64;
         let half = 1.96 * (n * p * (1.0 - p)).sqrt();
@@ -115,7 +118,8 @@ impl Latencies {
         self.0.count_at(HIGH_NS)
     }
 
-    /// HdrHistogram's V2 encoding, deflated, in base64: begins with "HISTFAAA"; every HdrHistogram tool reads it.
+    /// HdrHistogram's V2 encoding, deflated, in base64: begins with "HISTFAAA"; every HdrHistogram
+    /// tool reads it.
     pub fn encoded(&self) -> String {
         let mut bytes = Vec::new();
         match SERIALIZER.with_borrow_mut(|serializer| serializer.serialize(&self.0, &mut bytes)) {
@@ -124,11 +128,15 @@ impl Latencies {
         }
     }
 
-    /// Read the output of [`Latencies::encoded`], or any V2 histogram of nanoseconds, deflated or not.
+    /// Read the output of [`Latencies::encoded`], or any V2 histogram of nanoseconds, deflated or
+    /// not.
     pub fn decode(text: &str) -> Result<Self, String> {
-        let bytes = STANDARD.decode(text.trim()).map_err(|error| format!("a histogram is not base64: {error}"))?;
-        let read: Histogram<u64> =
-            Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| format!("a histogram is not HDR V2: {error}"))?;
+        let bytes = STANDARD
+            .decode(text.trim())
+            .map_err(|error| format!("a histogram is not base64: {error}"))?;
+        let read: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| format!("a histogram is not HDR V2: {error}"))?;
         let mut latencies = Self::default();
         for counted in read.iter_recorded() {
             let ns = counted.value_iterated_to().min(HIGH_NS);
@@ -178,14 +186,23 @@ mod tests {
         for _ in 0..100 {
             let latencies = sample(&random_values(&mut random));
             assert!(latencies.encoded().starts_with("HISTFAAA"));
-            assert_eq!(Latencies::decode(&latencies.encoded()).map(|l| l.latency()), Ok(latencies.latency()));
+            assert_eq!(
+                Latencies::decode(&latencies.encoded()).map(|l| l.latency()),
+                Ok(latencies.latency())
+            );
         }
     }
 
     #[test]
     fn percentiles_are_right_to_three_digits() {
-        let latency = sample(&(1..=100_000).map(|i| i * 1_000).collect::<Vec<_>>()).latency().unwrap();
-        for (seen, exact) in [(latency.mean_s, 0.0500005), (latency.p50_s, 0.05), (latency.p99_s, 0.099), (latency.p999_s, 0.0999)] {
+        let latency =
+            sample(&(1..=100_000).map(|i| i * 1_000).collect::<Vec<_>>()).latency().unwrap();
+        for (seen, exact) in [
+            (latency.mean_s, 0.0500005),
+            (latency.p50_s, 0.05),
+            (latency.p99_s, 0.099),
+            (latency.p999_s, 0.0999),
+        ] {
             assert!((seen / exact - 1.0).abs() < 0.001, "{seen} {exact}");
         }
     }
@@ -194,7 +211,9 @@ mod tests {
     fn the_interval_of_the_last_thousandth_covers_the_truth_as_often_as_it_claims() {
         let (mut random, truth) = (Stream::new(13, 0), 0.001 * 1000f64.ln());
         let covered = (0..400).filter(|_| {
-            let (low, high) = sample(&(0..20_000).map(|_| random.exponential(1e6) as u64).collect::<Vec<_>>()).interval_s(0.999);
+            let (low, high) =
+                sample(&(0..20_000).map(|_| random.exponential(1e6) as u64).collect::<Vec<_>>())
+                    .interval_s(0.999);
             low <= truth && truth <= high
         });
         let share = covered.count() as f64 / 400.0;

@@ -2,7 +2,8 @@
 
 use crate::deck::Deck;
 use crate::inputs::{
-    CUSTOMERS, Customer, DISTRICTS, Home, ITEMS, Kind, MOST_LINES, NewOrder, Nurand, Payment, Profile, Transaction, last_name,
+    CUSTOMERS, Customer, DISTRICTS, Home, ITEMS, Kind, MOST_LINES, NewOrder, Nurand, Payment,
+    Profile, Transaction, last_name,
 };
 use crate::random::Stream;
 
@@ -29,7 +30,13 @@ pub struct InputGenerator {
 impl InputGenerator {
     /// `number` counts from 0.
     pub fn new(workload: Workload, number: i32, random: Stream) -> Self {
-        Self { workload, number, district: number % DISTRICTS + 1, deck: Deck::new(workload.profile), random }
+        Self {
+            workload,
+            number,
+            district: number % DISTRICTS + 1,
+            deck: Deck::new(workload.profile),
+            random,
+        }
     }
 
     /// The next transaction.
@@ -39,15 +46,24 @@ impl InputGenerator {
         match kind {
             Kind::NewOrder => Transaction::NewOrder(self.new_order(warehouse)),
             Kind::Payment => Transaction::Payment(self.payment(warehouse)),
-            Kind::OrderStatus => {
-                Transaction::OrderStatus { warehouse, district: self.random.between(1, DISTRICTS), customer: self.customer() }
+            Kind::OrderStatus => Transaction::OrderStatus {
+                warehouse,
+                district: self.random.between(1, DISTRICTS),
+                customer: self.customer(),
+            },
+            Kind::Delivery => {
+                Transaction::Delivery { warehouse, carrier: self.random.between(1, 10) }
             }
-            Kind::Delivery => Transaction::Delivery { warehouse, carrier: self.random.between(1, 10) },
-            Kind::StockLevel => Transaction::StockLevel { warehouse, district: self.district, threshold: self.random.between(10, 20) },
+            Kind::StockLevel => Transaction::StockLevel {
+                warehouse,
+                district: self.district,
+                threshold: self.random.between(10, 20),
+            },
         }
     }
 
-    /// `One`: users spread evenly. `All`: user i of n owns the warehouses i, i + n, i + 2n, ... (gentpcc.tcl:3-33).
+    /// `One`: users spread evenly. `All`: user i of n owns the warehouses i, i + n, i + 2n, ...
+    /// (gentpcc.tcl:3-33).
     fn warehouse(&mut self) -> i32 {
         let Workload { warehouses, users, home, .. } = self.workload;
         let (w, n, i) = (i64::from(warehouses), i64::from(users), i64::from(self.number));
@@ -99,10 +115,18 @@ impl InputGenerator {
             (warehouse, district)
         };
         let amount_cents = self.random.between(100, 500_000);
-        Payment { warehouse, district, customer_warehouse, customer_district, customer: self.customer(), amount_cents }
+        Payment {
+            warehouse,
+            district,
+            customer_warehouse,
+            customer_district,
+            customer: self.customer(),
+            amount_cents,
+        }
     }
 
-    /// 5 to 15 lines; 1 % of the lines come from another warehouse; 1 % of the orders end in an item that does not exist (TPC-C 2.4.1).
+    /// 5 to 15 lines; 1 % of the lines come from another warehouse; 1 % of the orders end in an
+    /// item that does not exist (TPC-C 2.4.1).
     fn new_order(&mut self, warehouse: i32) -> NewOrder {
         let (district, customer) = (self.random.between(1, DISTRICTS), self.customer_id());
         let lines = self.random.between(5, MOST_LINES as i32) as usize;
@@ -110,7 +134,8 @@ impl InputGenerator {
         let mut order = NewOrder { warehouse, district, customer, lines, ..NewOrder::default() };
         for line in 0..lines {
             order.items[line] = self.item();
-            order.suppliers[line] = if self.random.percent(1) { self.other_warehouse(warehouse) } else { warehouse };
+            order.suppliers[line] =
+                if self.random.percent(1) { self.other_warehouse(warehouse) } else { warehouse };
             order.quantities[line] = self.random.between(1, 10);
         }
         if rolls_back {
@@ -134,7 +159,9 @@ mod tests {
 
     fn orders(user: &mut InputGenerator, draws: usize) -> Vec<NewOrder> {
         let drawn = (0..draws).map(|_| user.draw());
-        drawn.filter_map(|t| if let Transaction::NewOrder(order) = t { Some(order) } else { None }).collect()
+        drawn
+            .filter_map(|t| if let Transaction::NewOrder(order) = t { Some(order) } else { None })
+            .collect()
     }
 
     #[test]
@@ -150,7 +177,8 @@ mod tests {
     #[test]
     fn one_order_in_a_hundred_rolls_back_on_its_last_line() {
         let orders = orders(&mut user(0, 1, 10, Home::All), 200_000);
-        let share = orders.iter().filter(|order| order.rolls_back()).count() as f64 / orders.len() as f64;
+        let share =
+            orders.iter().filter(|order| order.rolls_back()).count() as f64 / orders.len() as f64;
         assert!((share - 0.01).abs() < 0.001, "{share}");
     }
 
@@ -165,9 +193,12 @@ mod tests {
     #[test]
     fn payments_are_85_percent_at_home_and_60_percent_by_name() {
         let mut user = user(0, 1, 10, Home::One);
-        let drawn: Vec<Payment> =
-            (0..100_000).filter_map(|_| if let Transaction::Payment(p) = user.draw() { Some(p) } else { None }).collect();
-        let share = |of: &dyn Fn(&&Payment) -> bool| drawn.iter().filter(of).count() as f64 / drawn.len() as f64;
+        let drawn: Vec<Payment> = (0..100_000)
+            .filter_map(|_| if let Transaction::Payment(p) = user.draw() { Some(p) } else { None })
+            .collect();
+        let share = |of: &dyn Fn(&&Payment) -> bool| {
+            drawn.iter().filter(of).count() as f64 / drawn.len() as f64
+        };
         assert!((share(&|p| p.customer_warehouse == p.warehouse) - 0.85).abs() < 0.01);
         assert!((share(&|p| matches!(p.customer, Customer::LastName(_))) - 0.6).abs() < 0.01);
     }
@@ -183,12 +214,19 @@ mod tests {
         assert_eq!(all, (1..=10).collect());
         let each: Vec<_> = (0..4).map(|i| homes(i, 4, 20, Home::One)).collect();
         assert_eq!(each, [1, 6, 11, 16].map(|w| BTreeSet::from([w])));
-        assert!((0..7).all(|i| homes(i, 7, 2, Home::All).len() == 1), "more users than warehouses: they share");
+        assert!(
+            (0..7).all(|i| homes(i, 7, 2, Home::All).len() == 1),
+            "more users than warehouses: they share"
+        );
     }
 
     #[test]
     fn a_single_warehouse_has_no_elsewhere() {
-        assert!(orders(&mut user(0, 1, 1, Home::All), 5_000).iter().all(|order| order.suppliers().iter().all(|&w| w == 1)));
+        assert!(
+            orders(&mut user(0, 1, 1, Home::All), 5_000)
+                .iter()
+                .all(|order| order.suppliers().iter().all(|&w| w == 1))
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Inputs of the five transactions as plain data, and the random picks behind them (TPC-C 2.1.6, 2.4.1 to 2.8.1). No SQL.
+//! Inputs of the five transactions as plain data, and the random picks behind them (TPC-C 2.1.6,
+//! 2.4.1 to 2.8.1). No SQL.
 
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -23,7 +24,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 5] = [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
+    pub const ALL: [Kind; 5] =
+        [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
 
     pub fn name(self) -> &'static str {
         ["new_order", "payment", "order_status", "delivery", "stock_level"][self as usize]
@@ -40,7 +42,8 @@ impl Kind {
     }
 }
 
-/// The rules of the inputs: TPC-C's, or HammerDB's (uniform customers and items, C = 123 everywhere).
+/// The rules of the inputs: TPC-C's, or HammerDB's (uniform customers and items, C = 123
+/// everywhere).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -88,9 +91,17 @@ impl FromStr for Home {
 }
 
 /// The value of this name, or an error with the known names.
-pub fn named<T: Copy>(name: &str, what: &str, all: &[T], name_of: fn(T) -> &'static str) -> Result<T, String> {
+pub fn named<T: Copy>(
+    name: &str,
+    what: &str,
+    all: &[T],
+    name_of: fn(T) -> &'static str,
+) -> Result<T, String> {
     let known = || all.iter().map(|&one| name_of(one)).collect::<Vec<_>>().join(", ");
-    all.iter().copied().find(|&one| name_of(one) == name).ok_or_else(|| format!("unknown {what} {name:?}; known: {}", known()))
+    all.iter()
+        .copied()
+        .find(|&one| name_of(one) == name)
+        .ok_or_else(|| format!("unknown {what} {name:?}; known: {}", known()))
 }
 
 /// Inputs of one transaction.
@@ -176,9 +187,13 @@ impl Transaction {
 
 /// Last name for a number in 0..1000: a syllable per digit (TPC-C 4.3.2.3).
 pub fn last_name(number: i32) -> &'static str {
-    const SYLLABLES: [&str; 10] = ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
-    static NAMES: LazyLock<Vec<String>> =
-        LazyLock::new(|| (0..1000).map(|n| [n / 100, n / 10 % 10, n % 10].map(|digit| SYLLABLES[digit]).concat()).collect());
+    const SYLLABLES: [&str; 10] =
+        ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        (0..1000)
+            .map(|n| [n / 100, n / 10 % 10, n % 10].map(|digit| SYLLABLES[digit]).concat())
+            .collect()
+    });
     &NAMES[number.clamp(0, 999) as usize]
 }
 
@@ -227,7 +242,11 @@ pub fn constants(seed: u64, profile: Profile) -> Constants {
         return Constants { load: same, run: same };
     }
     let mut random = Stream::new(seed, u64::MAX);
-    let mut drawn = || Nurand { last_name: random.between(0, 255), customer: random.between(0, 1023), item: random.between(0, 8191) };
+    let mut drawn = || Nurand {
+        last_name: random.between(0, 255),
+        customer: random.between(0, 1023),
+        item: random.between(0, 8191),
+    };
     let (load, mut run) = (drawn(), drawn());
     while !matches!((load.last_name - run.last_name).abs(), 65..=95 | 97..=111 | 113..=119) {
         run.last_name = drawn().last_name;
@@ -249,7 +268,10 @@ mod tests {
         for seed in 0..2000 {
             let Constants { load, run } = constants(seed, Profile::Spec);
             let apart = (load.last_name - run.last_name).abs();
-            assert!((65..=119).contains(&apart) && apart != 96 && apart != 112, "seed {seed}: {apart}");
+            assert!(
+                (65..=119).contains(&apart) && apart != 96 && apart != 112,
+                "seed {seed}: {apart}"
+            );
             assert!((0..=255).contains(&run.last_name));
         }
         assert_eq!(constants(1, Profile::Hammerdb).run.item, 123);

@@ -1,5 +1,5 @@
-//! The hot path: load generator, loading, histograms. `python` is the Python border; without that feature the crate builds and is
-//! tested with no Python on the machine.
+//! The hot path: load generator, loading, histograms. `python` is the Python border; without that
+//! feature the crate builds and is tested with no Python on the machine.
 
 pub mod address;
 pub mod arrivals;

@@ -1,4 +1,5 @@
-//! The load generator: many terminals on one server. Its life is ready (every connection is open), go (the clock starts), ticks, marks, stop.
+//! The load generator: many terminals on one server. Its life is ready (every connection is open),
+//! go (the clock starts), ticks, marks, stop.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -16,7 +17,8 @@ use crate::worker::{self, Cpu, RESPONSE_LIMIT, Signal};
 
 /// Interval at which a long wait checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Time after the end of a second at which it is reported without the workers that have not submitted it: they are overloaded.
+/// Time after the end of a second at which it is reported without the workers that have not
+/// submitted it: they are overloaded.
 const SECOND_DEADLINE: Duration = Duration::from_secs(5);
 /// Limit for pending responses when a load generator is dropped without a stop.
 const DROP_RESPONSE_LIMIT: Duration = Duration::from_secs(1);
@@ -36,7 +38,8 @@ pub enum GeneratorError {
 /// Called about every 100 ms during a long wait; false interrupts it.
 pub type KeepWaiting<'a> = &'a dyn Fn() -> bool;
 
-/// A load generator as Python uses it, on a real or a simulated server. JSON follows the records of records.py.
+/// A load generator as Python uses it, on a real or a simulated server. JSON follows the records of
+/// records.py.
 pub trait LoadGenerator: Send + Sync {
     fn ready(&self, keep_waiting: KeepWaiting) -> Result<(), GeneratorError>;
     fn go(&self) -> Result<(), GeneratorError>;
@@ -70,10 +73,19 @@ impl<C: Connector + Send + Sync + 'static> ThreadedLoadGenerator<C> {
     pub fn new(spec: GeneratorSpec, connector: C) -> Self {
         let spec = spec.resolved();
         let shared = Arc::new(SharedState::new(spec.workers as usize));
-        Self { spec, connector: Arc::new(connector), shared, signal: watch::Sender::new(Signal::Wait), state: Mutex::default() }
+        Self {
+            spec,
+            connector: Arc::new(connector),
+            shared,
+            signal: watch::Sender::new(Signal::Wait),
+            state: Mutex::default(),
+        }
     }
 
-    fn spawn_workers(&self, state: &mut State) -> Result<Receiver<Result<Cpu, Error>>, GeneratorError> {
+    fn spawn_workers(
+        &self,
+        state: &mut State,
+    ) -> Result<Receiver<Result<Cpu, Error>>, GeneratorError> {
         let (report, reports) = channel();
         for number in 0..self.spec.workers {
             let worker_spec = worker::WorkerSpec {
@@ -95,10 +107,9 @@ impl<C: Connector + Send + Sync + 'static> ThreadedLoadGenerator<C> {
 
     /// Nanoseconds since go.
     fn now_ns(state: &State) -> Result<u64, GeneratorError> {
-        state
-            .started_at
-            .map(|at| at.elapsed().as_nanos() as u64)
-            .ok_or_else(|| GeneratorError::Broken("the load generator has not started: call go first".into()))
+        state.started_at.map(|at| at.elapsed().as_nanos() as u64).ok_or_else(|| {
+            GeneratorError::Broken("the load generator has not started: call go first".into())
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -116,7 +127,11 @@ impl<C: Connector + Send + Sync + 'static> ThreadedLoadGenerator<C> {
         let window = self.shared.window_ns();
         Rung {
             users: self.spec.users,
-            window_s: if window.start == u64::MAX { 0.0 } else { (window.end - window.start) as f64 / 1e9 },
+            window_s: if window.start == u64::MAX {
+                0.0
+            } else {
+                (window.end - window.start) as f64 / 1e9
+            },
             whole_s,
             load_generator_cpu_s: state.cpu_s[1] - state.cpu_s[0],
             load_generator_threads: self.spec.workers as usize,
@@ -141,10 +156,12 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
                 }
                 Err(RecvTimeoutError::Timeout) if keep_waiting() => continue,
                 Err(RecvTimeoutError::Timeout) => GeneratorError::Interrupted,
-                Err(RecvTimeoutError::Disconnected) => GeneratorError::Broken("a worker ended before it was ready".into()),
-                Ok(Err(error)) => {
-                    GeneratorError::Connection(error.during(format_args!("cannot open {} connections", self.spec.connections)))
+                Err(RecvTimeoutError::Disconnected) => {
+                    GeneratorError::Broken("a worker ended before it was ready".into())
                 }
+                Ok(Err(error)) => GeneratorError::Connection(
+                    error.during(format_args!("cannot open {} connections", self.spec.connections)),
+                ),
             };
             shut_down(&self.signal, &mut state, Duration::ZERO);
             return Err(failure);
@@ -159,7 +176,9 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
         }
         let started = Instant::now();
         state.started_at = Some(started);
-        self.signal.send(Signal::Go(started)).map_err(|_| GeneratorError::Broken("no worker is alive".into()))
+        self.signal
+            .send(Signal::Go(started))
+            .map_err(|_| GeneratorError::Broken("no worker is alive".into()))
     }
 
     fn tick(&self, keep_waiting: KeepWaiting) -> Result<String, GeneratorError> {
@@ -170,7 +189,9 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
         };
         let until_s = started.elapsed().as_nanos() as u64 / SECOND_NS + 1;
         let deadline = started + Duration::from_secs(until_s) + SECOND_DEADLINE;
-        while !self.shared.wait_for(until_s, Instant::now() + POLL_INTERVAL) && Instant::now() < deadline {
+        while !self.shared.wait_for(until_s, Instant::now() + POLL_INTERVAL)
+            && Instant::now() < deadline
+        {
             if !keep_waiting() {
                 return Err(GeneratorError::Interrupted);
             }
@@ -182,7 +203,12 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
         self.state().reported_s = until_s;
         let seconds = self.shared.take(first_s..until_s);
         let alive = self.shared.alive.load(std::sync::atomic::Ordering::Relaxed);
-        json(&Tick { now_s: started.elapsed().as_secs_f64(), alive, late_s: self.shared.take_late_s(), seconds })
+        json(&Tick {
+            now_s: started.elapsed().as_secs_f64(),
+            alive,
+            late_s: self.shared.take_late_s(),
+            seconds,
+        })
     }
 
     fn mark(&self, phase: &str) -> Result<f64, GeneratorError> {
@@ -211,7 +237,8 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
         let whole_s = Self::now_ns(&state)? as f64 / 1e9;
         let mut sum = Tally::default();
         for worker in state.workers.drain(..) {
-            let tally = worker.join().map_err(|_| GeneratorError::Broken("a worker panicked".into()))?;
+            let tally =
+                worker.join().map_err(|_| GeneratorError::Broken("a worker panicked".into()))?;
             sum.merge(&tally.map_err(|error| GeneratorError::Broken(error.message))?);
         }
         sum.identity().map_err(GeneratorError::Broken)?;
@@ -234,5 +261,6 @@ fn shut_down(signal: &watch::Sender<Signal>, state: &mut State, response_limit: 
 
 /// A record as Python reads it.
 pub fn json<T: serde::Serialize>(record: &T) -> Result<String, GeneratorError> {
-    serde_json::to_string(record).map_err(|error| GeneratorError::Broken(format!("writing JSON: {error}")))
+    serde_json::to_string(record)
+        .map_err(|error| GeneratorError::Broken(format!("writing JSON: {error}")))
 }

@@ -1,5 +1,5 @@
-//! Loading: the rows of the tables over a few parallel connections, each on its own thread. A table is one transaction on one
-//! connection: created, filled, committed.
+//! Loading: the rows of the tables over a few parallel connections, each on its own thread. A table
+//! is one transaction on one connection: created, filled, committed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -21,7 +21,8 @@ pub struct LoadingSpec {
     pub tables: Vec<TableLoad>,
 }
 
-/// One table: the statements before its rows, in the same transaction, and the statement that takes the rows.
+/// One table: the statements before its rows, in the same transaction, and the statement that takes
+/// the rows.
 #[derive(Clone, Debug)]
 pub struct TableLoad {
     pub table: Table,
@@ -45,7 +46,10 @@ impl LoadingSpec {
     pub fn check(&self) -> Result<(), String> {
         match (1..=100_000).contains(&self.warehouses) && (1..=64).contains(&self.streams) {
             true => Ok(()),
-            false => Err("the load's spec: allowed are 1 to 100000 warehouses and 1 to 64 streams".into()),
+            false => {
+                Err("the load's spec: allowed are 1 to 100000 warehouses and 1 to 64 streams"
+                    .into())
+            }
         }
     }
 }
@@ -124,7 +128,9 @@ impl<L: Loader> Shared<L> {
     }
 
     async fn table(&self, sink: &mut L::Sink, load: &TableLoad) -> Result<(), StreamEnd> {
-        let during = |action: &str, error: Error| error.during(format_args!("{action} {}", load.table.name()));
+        let during = |action: &str, error: Error| {
+            error.during(format_args!("{action} {}", load.table.name()))
+        };
         sink.begin().await.map_err(|error| during("beginning", error))?;
         for statement in &load.before {
             sink.execute(statement).await.map_err(|error| during("creating", error))?;
@@ -136,7 +142,8 @@ impl<L: Loader> Shared<L> {
         Ok(sink.commit().await.map_err(|error| during("committing", error))?)
     }
 
-    /// The rows of a table. If cancelled, the connection closes, so the server rolls the table back.
+    /// The rows of a table. If cancelled, the connection closes, so the server rolls the table
+    /// back.
     async fn fill(&self, sink: &mut L::Sink, load: &TableLoad) -> Result<(), StreamEnd> {
         let LoadingSpec { warehouses, profile, seed, .. } = self.spec;
         let mut rows = Rows::new(load.table, warehouses, profile, seed);
@@ -165,7 +172,9 @@ impl<L> Drop for StreamGuard<L> {
         let mut state = self.0.state();
         if std::thread::panicking() {
             self.0.cancelled.store(true, Relaxed);
-            state.failed.get_or_insert_with(|| Error::other("a stream of the load panicked; this is a defect"));
+            state.failed.get_or_insert_with(|| {
+                Error::other("a stream of the load panicked; this is a defect")
+            });
         }
         state.running -= 1;
         self.0.changed.notify_all();
@@ -202,10 +211,13 @@ impl<L: Loader> LoadProgress for Load<L> {
             state.running = streams;
         }
         // Each guard is dropped in the end, also if no thread starts.
-        let guards: Vec<StreamGuard<L>> = (0..streams).map(|_| StreamGuard(Arc::clone(&self.0))).collect();
+        let guards: Vec<StreamGuard<L>> =
+            (0..streams).map(|_| StreamGuard(Arc::clone(&self.0))).collect();
         for (stream, guard) in guards.into_iter().enumerate() {
             let thread = std::thread::Builder::new().name(format!("loading-{stream}"));
-            thread.spawn(move || guard.0.stream()).map_err(|error| Error::other(format!("cannot start a thread: {error}")))?;
+            thread
+                .spawn(move || guard.0.stream())
+                .map_err(|error| Error::other(format!("cannot start a thread: {error}")))?;
         }
         Ok(())
     }
@@ -213,11 +225,16 @@ impl<L: Loader> LoadProgress for Load<L> {
     fn progress(&self) -> [(&'static str, u64); 3] {
         let LoadingSpec { warehouses, tables, .. } = &self.0.spec;
         let total = tables.iter().map(|load| load.table.expected(*warehouses)).sum();
-        [("rows", self.0.rows.load(Relaxed)), ("rows_total", total), ("bytes", self.0.bytes.load(Relaxed))]
+        [
+            ("rows", self.0.rows.load(Relaxed)),
+            ("rows_total", total),
+            ("bytes", self.0.bytes.load(Relaxed)),
+        ]
     }
 
     fn wait(&self, timeout: Duration) -> Result<bool, Error> {
-        let waited = self.0.changed.wait_timeout_while(self.0.state(), timeout, |state| state.running > 0);
+        let waited =
+            self.0.changed.wait_timeout_while(self.0.state(), timeout, |state| state.running > 0);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match &state.failed {
             Some(error) if state.running == 0 => Err(error.clone()),

@@ -26,7 +26,8 @@ impl<S> ConnectionSource<S> {
 /// The connections of one worker's users; used on one thread only.
 pub struct Pool<S> {
     free: RefCell<VecDeque<S>>,
-    /// One permit per free connection, granted in order of arrival; closed when the last connection is lost.
+    /// One permit per free connection, granted in order of arrival; closed when the last connection
+    /// is lost.
     permits: Semaphore,
     alive: Cell<usize>,
 }
@@ -37,7 +38,8 @@ impl<S> Pool<S> {
         Rc::new(Self { free: RefCell::new(sessions.into()), permits, alive })
     }
 
-    /// The next free connection, in turn; None if the last one is lost. The caller releases or discards it, and never just drops it.
+    /// The next free connection, in turn; None if the last one is lost. The caller releases or
+    /// discards it, and never just drops it.
     pub async fn acquire(&self) -> Option<S> {
         self.permits.acquire().await.ok()?.forget();
         self.free.borrow_mut().pop_front()
@@ -69,7 +71,12 @@ mod tests {
     type Log = Rc<RefCell<Vec<(u32, u64)>>>;
 
     /// InputGenerator n comes at n ns and keeps what it gets for 10 ns; when each got it.
-    fn run(users: u32, sessions: Vec<u32>, loses: impl Fn(u32) -> bool + Copy + 'static, gives_up: Option<u32>) -> (Vec<(u32, u64)>, bool) {
+    fn run(
+        users: u32,
+        sessions: Vec<u32>,
+        loses: impl Fn(u32) -> bool + Copy + 'static,
+        gives_up: Option<u32>,
+    ) -> (Vec<(u32, u64)>, bool) {
         let (mut executor, pool, log) = (Executor::default(), Pool::new(sessions), Log::default());
         let clock = SimulatedClock::starting_now(executor.timeline());
         for user in 0..users {
@@ -78,7 +85,10 @@ mod tests {
                 clock.sleep_until(u64::from(user)).await;
                 let mut acquiring = Box::pin(pool.acquire());
                 if gives_up == Some(user) {
-                    assert!(futures_util::future::poll_immediate(&mut acquiring).await.is_none(), "nothing is free");
+                    assert!(
+                        futures_util::future::poll_immediate(&mut acquiring).await.is_none(),
+                        "nothing is free"
+                    );
                     return;
                 }
                 let Some(session) = acquiring.await else { return };

@@ -26,7 +26,9 @@ impl Address {
     /// A load generator for this database; nothing is opened before ready().
     pub fn load_generator(self, spec: GeneratorSpec) -> Box<dyn LoadGenerator> {
         match self {
-            Address::Postgres(server) => Box::new(ThreadedLoadGenerator::new(spec, PostgresConnector::new(server))),
+            Address::Postgres(server) => {
+                Box::new(ThreadedLoadGenerator::new(spec, PostgresConnector::new(server)))
+            }
         }
     }
 

@@ -3,13 +3,14 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A stream of random numbers (xoshiro256++, Blackman and Vigna). Streams of one `seed` and `stream` are 2^128
-/// numbers apart by `jump`, so no two users ever draw the same numbers.
+/// A stream of random numbers (xoshiro256++, Blackman and Vigna). Streams of one `seed` and
+/// `stream` are 2^128 numbers apart by `jump`, so no two users ever draw the same numbers.
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Stream {
-    /// The first stream of a seed; `stream` separates the uses of a seed (the rungs of a ladder, the loading).
+    /// The first stream of a seed; `stream` separates the uses of a seed (the rungs of a ladder,
+    /// the loading).
     pub fn new(seed: u64, stream: u64) -> Self {
         let mixed = seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self(Xoshiro256PlusPlus::seed_from_u64(mixed))
@@ -24,7 +25,8 @@ impl Stream {
         })
     }
 
-    /// A stream that no number of `jumps` reaches (2^192 numbers away): for draws that belong to no user.
+    /// A stream that no number of `jumps` reaches (2^192 numbers away): for draws that belong to no
+    /// user.
     pub fn aside(&self) -> Self {
         let mut far = self.clone();
         far.0.long_jump();
@@ -88,7 +90,8 @@ mod tests {
 
     #[test]
     fn users_have_streams_of_their_own() {
-        let mut firsts: Vec<u64> = Stream::new(7, 0).jumps().take(500).map(|mut s| s.bits()).collect();
+        let mut firsts: Vec<u64> =
+            Stream::new(7, 0).jumps().take(500).map(|mut s| s.bits()).collect();
         firsts.push(Stream::new(7, 0).aside().bits());
         firsts.sort_unstable();
         firsts.dedup();

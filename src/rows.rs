@@ -1,12 +1,13 @@
 //! Rows of the nine tables, by the rules of TPC-C 4.3.3, in the order of their warehouses.
 //!
-//! A table is generated in parts (a tenth of a warehouse, which for most tables is a district), each from its own random stream
-//! derived from (seed, table, part): the same seed gives the same bytes, whatever is generated before. The number of lines of an
-//! order is drawn from a stream that `orders` and `order_line` share.
+//! A table is generated in parts (a tenth of a warehouse, which for most tables is a district),
+//! each from its own random stream derived from (seed, table, part): the same seed gives the same
+//! bytes, whatever is generated before. The number of lines of an order is drawn from a stream that
+//! `orders` and `order_line` share.
 //!
-//! Profiles: `hammerdb` has half of the customers with bad credit, taxes from 0.1, and amounts of undelivered lines from 0.10 to
-//! 100.00, as HammerDB has; its faults (orders that are not a permutation of the customers, delivered amounts that no balance
-//! contains) are not copied.
+//! Profiles: `hammerdb` has half of the customers with bad credit, taxes from 0.1, and amounts of
+//! undelivered lines from 0.10 to 100.00, as HammerDB has; its faults (orders that are not a
+//! permutation of the customers, delivered amounts that no balance contains) are not copied.
 
 mod random_text;
 mod write;
@@ -53,10 +54,21 @@ impl Table {
     ];
 
     pub fn name(self) -> &'static str {
-        ["warehouse", "district", "customer", "history", "item", "stock", "new_order", "orders", "order_line"][self as usize]
+        [
+            "warehouse",
+            "district",
+            "customer",
+            "history",
+            "item",
+            "stock",
+            "new_order",
+            "orders",
+            "order_line",
+        ][self as usize]
     }
 
-    /// Rows in each of the ten parts of a warehouse (of the whole for `item`); orders have 10 lines on average.
+    /// Rows in each of the ten parts of a warehouse (of the whole for `item`); orders have 10 lines
+    /// on average.
     fn rows(self) -> i32 {
         match self {
             Table::Warehouse | Table::District => 1,
@@ -109,8 +121,18 @@ impl Rows {
     pub fn new(table: Table, warehouses: i32, profile: Profile, seed: u64) -> Self {
         let nurand = constants(seed, profile).load;
         let (random, lines) = (derived(seed, table, 0), derived(seed, Table::NewOrder, 0));
-        let mut rows =
-            Self { table, seed, profile, nurand, parts: table.parts(warehouses), part: 0, row: 0, random, lines, buyers: Vec::new() };
+        let mut rows = Self {
+            table,
+            seed,
+            profile,
+            nurand,
+            parts: table.parts(warehouses),
+            part: 0,
+            row: 0,
+            random,
+            lines,
+            buyers: Vec::new(),
+        };
         rows.begin();
         rows
     }
@@ -140,7 +162,8 @@ impl Rows {
     }
 }
 
-/// The random stream of a table's part. The stream of `new_order`, which draws nothing, gives the numbers of lines of the part's orders.
+/// The random stream of a table's part. The stream of `new_order`, which draws nothing, gives the
+/// numbers of lines of the part's orders.
 fn derived(seed: u64, table: Table, part: i32) -> Stream {
     Stream::new(seed, LOADING | (table as u64) << 40 | part as u64)
 }
@@ -151,7 +174,8 @@ mod tests {
     use crate::row_sink::tests::PlainPage;
 
     fn made(table: Table, warehouses: i32, profile: Profile, seed: u64) -> (u64, Vec<u8>) {
-        let (mut rows, mut all, mut count) = (Rows::new(table, warehouses, profile, seed), PlainPage::default(), 0);
+        let (mut rows, mut all, mut count) =
+            (Rows::new(table, warehouses, profile, seed), PlainPage::default(), 0);
         loop {
             let mut page = PlainPage::default();
             match rows.page(&mut page) {
@@ -173,20 +197,26 @@ mod tests {
     #[test]
     fn a_warehouse_is_the_same_whatever_follows_it() {
         for table in [Table::District, Table::Customer, Table::Orders, Table::OrderLine] {
-            let (one, two) = (made(table, 1, Profile::Spec, 7).1, made(table, 2, Profile::Spec, 7).1);
+            let (one, two) =
+                (made(table, 1, Profile::Spec, 7).1, made(table, 2, Profile::Spec, 7).1);
             assert_eq!(two[..one.len()], one);
         }
     }
 
     #[test]
     fn tables_have_their_rows() {
-        for (table, rows) in
-            [(Table::Warehouse, 2), (Table::District, 20), (Table::Customer, 60_000), (Table::NewOrder, 18_000), (Table::Item, 100_000)]
-        {
+        for (table, rows) in [
+            (Table::Warehouse, 2),
+            (Table::District, 20),
+            (Table::Customer, 60_000),
+            (Table::NewOrder, 18_000),
+            (Table::Item, 100_000),
+        ] {
             assert_eq!(made(table, 2, Profile::Hammerdb, 1).0, rows);
             assert_eq!(table.expected(2), rows);
         }
-        let (lines, expected) = (made(Table::OrderLine, 2, Profile::Spec, 1).0, Table::OrderLine.expected(2));
+        let (lines, expected) =
+            (made(Table::OrderLine, 2, Profile::Spec, 1).0, Table::OrderLine.expected(2));
         assert!(lines.abs_diff(expected) < expected / 100, "{lines}");
     }
 }

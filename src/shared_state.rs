@@ -1,4 +1,5 @@
-//! State that the workers share with their load generator: the phase, the number of live terminals, the seconds that ended.
+//! State that the workers share with their load generator: the phase, the number of live terminals,
+//! the seconds that ended.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -137,8 +138,14 @@ impl SharedState {
         let Range { start, end } = self.window_ns();
         match phase {
             "window" if start == u64::MAX => self.window_start_ns.store(now_ns, Relaxed),
-            "cool_down" if start != u64::MAX && end == u64::MAX => self.window_end_ns.store(now_ns, Relaxed),
-            _ => return Err(format!("cannot enter the phase {phase:?} now: the order is warm_up, window, cool_down, each once")),
+            "cool_down" if start != u64::MAX && end == u64::MAX => {
+                self.window_end_ns.store(now_ns, Relaxed)
+            }
+            _ => {
+                return Err(format!(
+                    "cannot enter the phase {phase:?} now: the order is warm_up, window, cool_down, each once"
+                ));
+            }
         }
         Ok(())
     }
@@ -173,7 +180,8 @@ impl SharedState {
             if left == Duration::ZERO {
                 return false;
             }
-            seconds = self.ended.wait_timeout(seconds, left).unwrap_or_else(PoisonError::into_inner).0;
+            seconds =
+                self.ended.wait_timeout(seconds, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }
@@ -181,12 +189,18 @@ impl SharedState {
     /// Take the seconds in `range`, merged over the workers, all five transactions in each.
     pub fn take(&self, range: Range<u64>) -> Vec<Second> {
         let mut seconds = self.seconds();
-        let (taken, kept) = std::mem::take(&mut seconds.kept).into_iter().partition(|second| second.at_s < range.end);
+        let (taken, kept) = std::mem::take(&mut seconds.kept)
+            .into_iter()
+            .partition(|second| second.at_s < range.end);
         seconds.kept = kept;
         drop(seconds);
         let mut merged = merged(taken);
         let first = range.start.max(range.end.saturating_sub(MAX_SECONDS_KEPT));
-        (first..range.end).flat_map(|at_s| merged.remove(&at_s).unwrap_or(SecondTally::at(at_s)).report().collect::<Vec<_>>()).collect()
+        (first..range.end)
+            .flat_map(|at_s| {
+                merged.remove(&at_s).unwrap_or(SecondTally::at(at_s)).report().collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     fn seconds(&self) -> MutexGuard<'_, Seconds> {
@@ -194,7 +208,8 @@ impl SharedState {
     }
 }
 
-/// Merge by second. The tally of a single worker is moved: a histogram is 200 kB, and adding one touches all of it.
+/// Merge by second. The tally of a single worker is moved: a histogram is 200 kB, and adding one
+/// touches all of it.
 fn merged(seconds: Vec<SecondTally>) -> BTreeMap<u64, SecondTally> {
     let mut merged: BTreeMap<u64, SecondTally> = BTreeMap::new();
     for second in seconds {

@@ -1,7 +1,7 @@
 //! A simulated world on its own thread: the executor, the database, and the load generator.
 //!
-//! Its parts share state without locks and cannot leave their thread. A caller sends a closure there and waits for the result, so
-//! Python may call the server from any thread.
+//! Its parts share state without locks and cannot leave their thread. A caller sends a closure
+//! there and waits for the result, so Python may call the server from any thread.
 
 pub mod load_generator;
 pub mod world;
@@ -22,7 +22,8 @@ pub struct Simulation {
     published: Arc<Published>,
 }
 
-/// Values that callers can read without a round trip to the thread (30 us): the clock, and the number of changes.
+/// Values that callers can read without a round trip to the thread (30 us): the clock, and the
+/// number of changes.
 #[derive(Default)]
 struct Published {
     now_ns: AtomicU64,
@@ -45,13 +46,18 @@ impl Simulation {
         self.published.now_ns.load(SeqCst)
     }
 
-    /// Number of calls that could change the world: values read before the last one may be out of date.
+    /// Number of calls that could change the world: values read before the last one may be out of
+    /// date.
     pub fn changes(&self) -> u64 {
         self.published.changes.load(SeqCst)
     }
 
-    /// Run `action` on the thread of the world, which it may change. Fails if this or an earlier action panicked.
-    pub fn change<T: Send + 'static>(&self, action: impl FnOnce(&mut World) -> T + Send + 'static) -> Result<T, String> {
+    /// Run `action` on the thread of the world, which it may change. Fails if this or an earlier
+    /// action panicked.
+    pub fn change<T: Send + 'static>(
+        &self,
+        action: impl FnOnce(&mut World) -> T + Send + 'static,
+    ) -> Result<T, String> {
         let published = Arc::clone(&self.published);
         self.read(move |world| {
             let result = action(world);
@@ -62,10 +68,17 @@ impl Simulation {
     }
 
     /// The same for a query that does not change the world.
-    pub fn read<T: Send + 'static>(&self, query: impl FnOnce(&mut World) -> T + Send + 'static) -> Result<T, String> {
+    pub fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&mut World) -> T + Send + 'static,
+    ) -> Result<T, String> {
         let (sender, reply) = mpsc::sync_channel(1);
         let job: Job = Box::new(move |world| _ = sender.send(query(world)));
-        self.jobs.send(job).ok().and_then(|()| reply.recv().ok()).ok_or_else(|| "the simulation has broken down".into())
+        self.jobs
+            .send(job)
+            .ok()
+            .and_then(|()| reply.recv().ok())
+            .ok_or_else(|| "the simulation has broken down".into())
     }
 }
 
@@ -78,8 +91,14 @@ mod tests {
     fn the_world_answers_from_any_thread_and_its_clock_goes_on() {
         let simulation = Simulation::start(model()).unwrap();
         let other = simulation.clone();
-        std::thread::spawn(move || other.change(|world| world.executor.run_until(7))).join().unwrap().unwrap();
-        assert_eq!((simulation.read(|world| world.now_ns()), simulation.now_ns(), simulation.changes()), (Ok(7), 7, 1));
+        std::thread::spawn(move || other.change(|world| world.executor.run_until(7)))
+            .join()
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (simulation.read(|world| world.now_ns()), simulation.now_ns(), simulation.changes()),
+            (Ok(7), 7, 1)
+        );
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::histogram::{Latencies, Latency};
 use crate::inputs::Kind;
 use crate::session::{Delay, ErrorClass, Outcome};
 
-/// Error codes counted separately, each with its first message; further ones are counted as "other".
+/// Error codes counted separately, each with its first message; further ones are counted as
+/// "other".
 const MAX_CODES: usize = 32;
 const MAX_MESSAGE_CHARS: usize = 500;
 
@@ -25,13 +26,16 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Count the end of a transaction (not its start). True if it completed: committed, or rolled back by design.
+    /// Count the end of a transaction (not its start). True if it completed: committed, or rolled
+    /// back by design.
     pub fn ended(&mut self, outcome: &Outcome) -> bool {
         match outcome.class() {
             None => self.committed += 1,
             Some(ErrorClass::RolledBack) => self.rolled_back += 1,
             Some(ErrorClass::Lost) => self.unknown += 1,
-            Some(ErrorClass::Retry | ErrorClass::Full | ErrorClass::Refused | ErrorClass::Other) => self.failed += 1,
+            Some(
+                ErrorClass::Retry | ErrorClass::Full | ErrorClass::Refused | ErrorClass::Other,
+            ) => self.failed += 1,
         }
         outcome.completed()
     }
@@ -70,7 +74,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Time of the database and the wait for a user or a connection, without the load generator's own delay.
+    /// Time of the database and the wait for a user or a connection, without the load generator's
+    /// own delay.
     pub fn latency_ns(&self) -> u64 {
         self.ended_ns.saturating_sub(self.start.intended_ns + self.start.late_ns)
     }
@@ -129,8 +134,8 @@ impl Tally {
         }
     }
 
-    /// Count the end of a transaction. Throughput counts if it ended in the window, latency if it began there: dropping transactions
-    /// that end after the window would hide stalls.
+    /// Count the end of a transaction. Throughput counts if it ended in the window, latency if it
+    /// began there: dropping transactions that end after the window would hide stalls.
     pub fn ended(&mut self, call: &Call, outcome: &Outcome, window_ns: &std::ops::Range<u64>) {
         let tally = &mut self.types[call.kind as usize];
         let completed = tally.whole.ended(outcome);
@@ -149,14 +154,21 @@ impl Tally {
         if let Outcome::Failed(error) = outcome {
             match error.class {
                 ErrorClass::RolledBack => {}
-                ErrorClass::Retry => self.error(&error.code, "still failing after all retries that the plan allows", 1),
+                ErrorClass::Retry => self.error(
+                    &error.code,
+                    "still failing after all retries that the plan allows",
+                    1,
+                ),
                 ErrorClass::Lost => self.error("connection", &error.message, 1),
-                ErrorClass::Full | ErrorClass::Refused | ErrorClass::Other => self.error(&error.code, &error.message, 1),
+                ErrorClass::Full | ErrorClass::Refused | ErrorClass::Other => {
+                    self.error(&error.code, &error.message, 1)
+                }
             }
         }
     }
 
-    /// Count transactions without a response as unknown, so that the identity holds; returns their number.
+    /// Count transactions without a response as unknown, so that the identity holds; returns their
+    /// number.
     pub fn abandon(&mut self, message: &str) -> u64 {
         let mut abandoned = 0;
         for tally in &mut self.types {
@@ -172,13 +184,18 @@ impl Tally {
         if times == 0 {
             return;
         }
-        let code = if self.errors.contains_key(code) || self.errors.len() < MAX_CODES { code } else { "other" };
+        let code = if self.errors.contains_key(code) || self.errors.len() < MAX_CODES {
+            code
+        } else {
+            "other"
+        };
         if let Some(counted) = self.errors.get_mut(code) {
             counted.count += times;
             return;
         }
         let first = message.chars().take(MAX_MESSAGE_CHARS).collect();
-        self.errors.insert(code.to_owned(), CountedError { code: code.to_owned(), count: times, first });
+        self.errors
+            .insert(code.to_owned(), CountedError { code: code.to_owned(), count: times, first });
     }
 
     pub fn merge(&mut self, other: &Tally) {
@@ -200,10 +217,20 @@ impl Tally {
         self.stamped += other.stamped;
     }
 
-    /// Check that the counters add up. If not, the load generator is faulty and its results must not be used.
+    /// Check that the counters add up. If not, the load generator is faulty and its results must
+    /// not be used.
     pub fn identity(&self) -> Result<(), String> {
-        let broken = Kind::ALL.into_iter().zip(&self.types).find(|(_, tally)| tally.whole.started != tally.whole.answered());
-        broken.map_or(Ok(()), |(kind, tally)| Err(format!("{}: started is not the sum of the outcomes: {:?}", kind.name(), tally.whole)))
+        let broken = Kind::ALL
+            .into_iter()
+            .zip(&self.types)
+            .find(|(_, tally)| tally.whole.started != tally.whole.answered());
+        broken.map_or(Ok(()), |(kind, tally)| {
+            Err(format!(
+                "{}: started is not the sum of the outcomes: {:?}",
+                kind.name(),
+                tally.whole
+            ))
+        })
     }
 
     /// The record `Tally` of Python.
@@ -222,7 +249,11 @@ impl Tally {
             retried: tally.retried.clone(),
         };
         Report {
-            transactions: Kind::ALL.into_iter().zip(&self.types).map(|(kind, tally)| (kind.name(), report(tally))).collect(),
+            transactions: Kind::ALL
+                .into_iter()
+                .zip(&self.types)
+                .map(|(kind, tally)| (kind.name(), report(tally)))
+                .collect(),
             latency: all.latency.latency(),
             wait: wait(&all),
             delay: self.delay.latency(),

@@ -1,4 +1,5 @@
-//! One terminal: draw a transaction, wait for the start, execute, record, think; until the end of the load.
+//! One terminal: draw a transaction, wait for the start, execute, record, think; until the end of
+//! the load.
 //!
 //! It uses neither SQL nor the machine's clock: the same code runs on a simulated clock and server.
 
@@ -15,7 +16,8 @@ use crate::worker_state::{TerminalHandle, WorkerState};
 
 /// Run until the state is closed or the connection is lost.
 ///
-/// A block, because an async fn would store its arguments twice, and with thousands of users each step reads them from memory again.
+/// A block, because an async fn would store its arguments twice, and with thousands of users each
+/// step reads them from memory again.
 #[expect(clippy::manual_async_fn, reason = "an async fn stores its arguments twice")]
 pub fn terminal<C: Clock, S: Session>(
     mut inputs: InputGenerator,
@@ -30,8 +32,12 @@ pub fn terminal<C: Clock, S: Session>(
             let kind = transaction.kind();
             let Some(start) = handle.start(&clock, kind).await else { break };
             let connected = match &mut source {
-                ConnectionSource::Own(session) => run(session, &transaction, start, &clock, &handle).await,
-                ConnectionSource::Shared(pool) => run_shared(pool, &transaction, start, &clock, &handle).await,
+                ConnectionSource::Own(session) => {
+                    run(session, &transaction, start, &clock, &handle).await
+                }
+                ConnectionSource::Shared(pool) => {
+                    run_shared(pool, &transaction, start, &clock, &handle).await
+                }
             };
             if !connected {
                 break;
@@ -42,7 +48,13 @@ pub fn terminal<C: Clock, S: Session>(
 }
 
 /// Execute a transaction and record it; false if the connection was lost.
-async fn run<C: Clock, S: Session>(session: &mut S, transaction: &Transaction, start: Start, clock: &C, handle: &TerminalHandle) -> bool {
+async fn run<C: Clock, S: Session>(
+    session: &mut S,
+    transaction: &Transaction,
+    start: Start,
+    clock: &C,
+    handle: &TerminalHandle,
+) -> bool {
     let (kind, started_ns) = (transaction.kind(), clock.now_ns());
     handle.started(kind);
     let outcome = execute(session, transaction, handle).await;
@@ -53,7 +65,8 @@ async fn run<C: Clock, S: Session>(session: &mut S, transaction: &Transaction, s
     outcome.class() != Some(ErrorClass::Lost)
 }
 
-/// The same on the next free connection; false also if no connection is alive or the load has ended. The wait counts as queueing.
+/// The same on the next free connection; false also if no connection is alive or the load has
+/// ended. The wait counts as queueing.
 async fn run_shared<C: Clock, S: Session>(
     pool: &Pool<S>,
     transaction: &Transaction,
@@ -77,11 +90,17 @@ async fn run_shared<C: Clock, S: Session>(
 }
 
 /// Execute a transaction; repeat it while the database requests a retry and the plan allows one.
-async fn execute<S: Session>(session: &mut S, transaction: &Transaction, handle: &TerminalHandle) -> Outcome {
+async fn execute<S: Session>(
+    session: &mut S,
+    transaction: &Transaction,
+    handle: &TerminalHandle,
+) -> Outcome {
     let mut tries = 0;
     loop {
         match session.execute(transaction).await {
-            Outcome::Failed(error) if error.class == ErrorClass::Retry && tries < handle.retries() => {
+            Outcome::Failed(error)
+                if error.class == ErrorClass::Retry && tries < handle.retries() =>
+            {
                 handle.retried(transaction.kind(), &error.code);
             }
             outcome => return outcome,

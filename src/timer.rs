@@ -1,4 +1,5 @@
-//! A timer finer than the runtime's own. That one rounds up to a millisecond, which may exceed a whole transaction.
+//! A timer finer than the runtime's own. That one rounds up to a millisecond, which may exceed a
+//! whole transaction.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -27,13 +28,19 @@ impl Timer {
     /// Times count from `go`. A task of the runtime wakes the sleepers.
     pub fn start(go: Instant) -> io::Result<Rc<Self>> {
         // SAFETY: no pointers are passed.
-        let created = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) };
+        let created = unsafe {
+            libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC)
+        };
         if created < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and has no other owner; it stays open while it is registered.
-        let timer_fd = unsafe { AsyncFd::register_with_interest(OwnedFd::from_raw_fd(created), Interest::READABLE) }?;
-        let timer = Rc::new(Self { go, timer_fd, entries: RefCell::default(), registered: Cell::new(0) });
+        // SAFETY: the descriptor is new and has no other owner; it stays open while it is
+        // registered.
+        let timer_fd = unsafe {
+            AsyncFd::register_with_interest(OwnedFd::from_raw_fd(created), Interest::READABLE)
+        }?;
+        let timer =
+            Rc::new(Self { go, timer_fd, entries: RefCell::default(), registered: Cell::new(0) });
         tokio::task::spawn_local(Rc::clone(&timer).run());
         Ok(timer)
     }
@@ -65,9 +72,16 @@ impl Timer {
     fn arm(&self) {
         let Some(&(at_ns, _)) = self.entries.borrow().keys().next() else { return };
         let left_ns = at_ns.saturating_sub(self.now_ns()).max(1);
-        let value = libc::timespec { tv_sec: (left_ns / 1_000_000_000) as i64, tv_nsec: (left_ns % 1_000_000_000) as i64 };
-        let once = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
-        // SAFETY: the descriptor is a timer, the time is valid, and the old value is not requested: the call cannot fail.
+        let value = libc::timespec {
+            tv_sec: (left_ns / 1_000_000_000) as i64,
+            tv_nsec: (left_ns % 1_000_000_000) as i64,
+        };
+        let once = libc::itimerspec {
+            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: value,
+        };
+        // SAFETY: the descriptor is a timer, the time is valid, and the old value is not requested:
+        // the call cannot fail.
         unsafe { libc::timerfd_settime(self.timer_fd.as_raw_fd(), 0, &once, std::ptr::null_mut()) };
     }
 
@@ -85,7 +99,9 @@ struct SleepEntry<'a> {
 impl SleepEntry<'_> {
     fn register(&mut self, at_ns: u64, waker: &Waker) {
         let timer = self.timer;
-        let key = *self.key.get_or_insert_with(|| (at_ns, timer.registered.replace(timer.registered.get() + 1)));
+        let key = *self
+            .key
+            .get_or_insert_with(|| (at_ns, timer.registered.replace(timer.registered.get() + 1)));
         let earliest = {
             let mut entries = timer.entries.borrow_mut();
             let is_new = entries.insert(key, waker.clone()).is_none();

@@ -1,8 +1,10 @@
-//! Arrival time of a response that the kernel does not timestamp (Unix sockets, TLS), estimated from the scheduler for this thread.
+//! Arrival time of a response that the kernel does not timestamp (Unix sockets, TLS), estimated
+//! from the scheduler for this thread.
 //!
-//! A sleeping worker becomes runnable when a response arrives, and /proc/thread-self/schedstat counts how long it then waits for a
-//! core. So the response that wakes it arrived when that wait began. Others that are ready by then arrived between that moment and
-//! the end of the wait: the middle is taken. One reading costs 0.8 us, once per wake-up.
+//! A sleeping worker becomes runnable when a response arrives, and /proc/thread-self/schedstat
+//! counts how long it then waits for a core. So the response that wakes it arrived when that wait
+//! began. Others that are ready by then arrived between that moment and the end of the wait: the
+//! middle is taken. One reading costs 0.8 us, once per wake-up.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -38,7 +40,11 @@ impl SchedStat {
     fn read(schedstat: &File) -> Option<Self> {
         let mut buffer = [0; 64];
         let read = schedstat.read_at(&mut buffer, 0).ok()?;
-        let mut numbers = std::str::from_utf8(&buffer[..read]).ok()?.split_ascii_whitespace().skip(1).map_while(|text| text.parse().ok());
+        let mut numbers = std::str::from_utf8(&buffer[..read])
+            .ok()?
+            .split_ascii_whitespace()
+            .skip(1)
+            .map_while(|text| text.parse().ok());
         let read = Self { waited_ns: numbers.next()?, timeslices: numbers.next()? };
         (read.timeslices > 0).then_some(read)
     }

@@ -1,5 +1,6 @@
-//! One worker: a thread with its own runtime and a share of the users. (Measured: many connections on one event loop cost 6-7 us of
-//! load generator CPU per call, a blocking thread per connection 10-15 us.)
+//! One worker: a thread with its own runtime and a share of the users. (Measured: many connections
+//! on one event loop cost 6-7 us of load generator CPU per call, a blocking thread per connection
+//! 10-15 us.)
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ use crate::terminal::terminal;
 use crate::wake;
 use crate::worker_state::WorkerState;
 
-/// Time that a transaction may still take after everything else has ended; then its outcome is unknown.
+/// Time that a transaction may still take after everything else has ended; then its outcome is
+/// unknown.
 pub const RESPONSE_LIMIT: Duration = Duration::from_secs(120);
 /// Connections that one worker opens at once: a server may fork a process for each.
 const MAX_CONCURRENT_OPENS: usize = 8;
@@ -58,14 +60,18 @@ impl Cpu {
         // SAFETY: the thread is the caller's own; the clock's id is written to a local variable.
         match unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &mut clock) } {
             0 => Ok(Self(clock)),
-            code => Err(Error::other(format!("a thread's CPU clock: {}", std::io::Error::from_raw_os_error(code)))),
+            code => Err(Error::other(format!(
+                "a thread's CPU clock: {}",
+                std::io::Error::from_raw_os_error(code)
+            ))),
         }
     }
 
     /// 0 when the thread has ended.
     pub fn used_s(&self) -> f64 {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the time is written to a local variable; the clock of an ended thread gives an error, not a fault.
+        // SAFETY: the time is written to a local variable; the clock of an ended thread gives an
+        // error, not a fault.
         match unsafe { libc::clock_gettime(self.0, &mut time) } {
             0 => time.tv_sec as f64 + time.tv_nsec as f64 / 1e9,
             _ => 0.0,
@@ -104,7 +110,12 @@ fn pin(cores: &[usize], number: u32) -> Result<(), Error> {
         libc::CPU_SET(core, &mut set);
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
     };
-    let failed = || Error::other(format!("pinning worker {number} to core {core}: {}", std::io::Error::last_os_error()));
+    let failed = || {
+        Error::other(format!(
+            "pinning worker {number} to core {core}: {}",
+            std::io::Error::last_os_error()
+        ))
+    };
     if pinned == 0 { Ok(()) } else { Err(failed()) }
 }
 
@@ -116,8 +127,14 @@ impl<C: Connector> WorkerSpec<C> {
         };
         let _ = self.report.send(Cpu::of_this_thread());
         let Some(go) = self.go().await else { return Ok(Tally::default()) };
-        let clock = RealClock::new(go).map_err(|error| Error::other(format!("a worker's clock: {error}")))?;
-        let state = WorkerState::new(Arc::clone(&self.shared), self.number as usize, self.spec.terminal_options(), self.arrivals());
+        let clock = RealClock::new(go)
+            .map_err(|error| Error::other(format!("a worker's clock: {error}")))?;
+        let state = WorkerState::new(
+            Arc::clone(&self.shared),
+            self.number as usize,
+            self.spec.terminal_options(),
+            self.arrivals(),
+        );
         let mut terminals = JoinSet::new();
         let inputs = self.inputs();
         let sources = ConnectionSource::for_users(inputs.len(), sessions);
@@ -147,7 +164,10 @@ impl<C: Connector> WorkerSpec<C> {
         let first = (self.spec.first_user + share.start) as usize;
         let streams = Stream::new(self.spec.seed, self.spec.stream).jumps().skip(first);
         let numbers = share.map(|user| (self.spec.first_user + user) as i32);
-        numbers.zip(streams).map(|(number, stream)| InputGenerator::new(workload, number, stream)).collect()
+        numbers
+            .zip(streams)
+            .map(|(number, stream)| InputGenerator::new(workload, number, stream))
+            .collect()
     }
 
     /// This worker's share of the open loop's rate: proportional to its share of the users.
@@ -158,8 +178,8 @@ impl<C: Connector> WorkerSpec<C> {
         self.spec.rate_per_s.map(|rate| Arrivals::new(rate * share, stream))
     }
 
-    /// Record heartbeats and submit every second at its end until the load generator closes or is dropped. Returns the limit for pending
-    /// responses.
+    /// Record heartbeats and submit every second at its end until the load generator closes or is
+    /// dropped. Returns the limit for pending responses.
     async fn run_until_close(&mut self, state: &WorkerState, clock: &RealClock) -> Duration {
         loop {
             let next_ns = (clock.now_ns() / HEARTBEAT_NS + 1) * HEARTBEAT_NS;
@@ -186,7 +206,11 @@ async fn closed(mut signal: watch::Receiver<Signal>) {
 }
 
 /// Wait until the terminals end. Those that exceed the limit, or a second signal, are aborted.
-async fn finish(terminals: &mut JoinSet<()>, limit: Duration, signal: &mut watch::Receiver<Signal>) -> Result<(), Error> {
+async fn finish(
+    terminals: &mut JoinSet<()>,
+    limit: Duration,
+    signal: &mut watch::Receiver<Signal>,
+) -> Result<(), Error> {
     let deadline = tokio::time::sleep(limit);
     tokio::pin!(deadline);
     loop {

@@ -45,7 +45,12 @@ pub struct WorkerState {
 
 impl WorkerState {
     /// `arrivals`: the schedule of an open loop; None for a closed loop.
-    pub fn new(shared: Arc<SharedState>, worker: usize, options: TerminalOptions, arrivals: Option<Arrivals>) -> Rc<Self> {
+    pub fn new(
+        shared: Arc<SharedState>,
+        worker: usize,
+        options: TerminalOptions,
+        arrivals: Option<Arrivals>,
+    ) -> Rc<Self> {
         Rc::new(Self {
             options,
             shared,
@@ -68,7 +73,8 @@ impl WorkerState {
         TerminalHandle { state: Rc::clone(self), number: self.sleepers.borrow().len() - 1 }
     }
 
-    /// Allow no more starts, except for those scheduled within the window, and these for at most `drain`. Sleeping terminals are woken.
+    /// Allow no more starts, except for those scheduled within the window, and these for at most
+    /// `drain`. Sleeping terminals are woken.
     pub fn close(&self, now_ns: u64, drain: Duration) {
         self.closed_ns.set(Some(now_ns));
         self.drain_end_ns.set(now_ns + drain.as_nanos() as u64);
@@ -90,13 +96,17 @@ impl WorkerState {
         }
     }
 
-    /// The tally, once every terminal has ended or was aborted; scheduled starts that never took place are counted.
+    /// The tally, once every terminal has ended or was aborted; scheduled starts that never took
+    /// place are counted.
     pub fn end(&self, lost: &str) -> Tally {
         let cut_ns = self.cut_ns();
         let mut tally = self.tally.take();
         if let Some(arrivals) = self.arrivals.borrow_mut().as_mut() {
             let start_ns = self.shared.window_ns().start;
-            tally.unstarted += arrivals.take_while(|&at_ns| at_ns < cut_ns).filter(|&at_ns| at_ns >= start_ns).count() as u64;
+            tally.unstarted += arrivals
+                .take_while(|&at_ns| at_ns < cut_ns)
+                .filter(|&at_ns| at_ns >= start_ns)
+                .count() as u64;
         }
         tally.lost_users += tally.abandon(lost);
         tally
@@ -127,15 +137,16 @@ pub struct TerminalHandle {
 }
 
 impl TerminalHandle {
-    /// Wait for the next start; None at the end of the load. A closed loop starts at once, after the keying time; an open loop
-    /// starts at the next scheduled time, which may be past.
+    /// Wait for the next start; None at the end of the load. A closed loop starts at once, after
+    /// the keying time; an open loop starts at the next scheduled time, which may be past.
     pub async fn start<C: Clock>(&self, clock: &C, kind: Kind) -> Option<Start> {
         let next = self.state.arrivals.borrow_mut().as_mut().and_then(Iterator::next);
         let start = match next {
             Some(at_ns) => self.scheduled(clock, at_ns).await,
             None => {
                 self.pause(clock, kind.keying_s()).await;
-                (!self.state.closed() && !self.state.all_lost.get()).then(|| Start { intended_ns: clock.now_ns(), late_ns: 0 })
+                (!self.state.closed() && !self.state.all_lost.get())
+                    .then(|| Start { intended_ns: clock.now_ns(), late_ns: 0 })
             }
         };
         if start.is_none() && self.state.all_lost.get() {
@@ -167,7 +178,8 @@ impl TerminalHandle {
         }
         let (arrival, now_ns) = (self.pending(at_ns), clock.now_ns());
         let late_ns = if free { now_ns.saturating_sub(at_ns) } else { 0 };
-        (!self.state.all_lost.get() && arrival.granted(now_ns)).then_some(Start { intended_ns: at_ns, late_ns })
+        (!self.state.all_lost.get() && arrival.granted(now_ns))
+            .then_some(Start { intended_ns: at_ns, late_ns })
     }
 
     /// The think time after a transaction (TPC-C 5.2.5.4: at most ten times its mean).
@@ -209,14 +221,16 @@ impl TerminalHandle {
                 return Poll::Ready(());
             }
             let slept = sleeping.as_mut().poll(context);
-            self.state.sleepers.borrow_mut()[self.number] = slept.is_pending().then(|| context.waker().clone());
+            self.state.sleepers.borrow_mut()[self.number] =
+                slept.is_pending().then(|| context.waker().clone());
             slept
         })
         .await;
     }
 }
 
-/// A start that is due but not granted yet. If dropped before, it counts as unstarted where it belongs to the window.
+/// A start that is due but not granted yet. If dropped before, it counts as unstarted where it
+/// belongs to the window.
 pub struct PendingArrival<'a> {
     state: &'a WorkerState,
     intended_ns: u64,
@@ -224,7 +238,8 @@ pub struct PendingArrival<'a> {
 }
 
 impl PendingArrival<'_> {
-    /// True if there is still time for it: until the close, and until the end of the drain for what was due before the close.
+    /// True if there is still time for it: until the close, and until the end of the drain for what
+    /// was due before the close.
     pub fn granted(mut self, now_ns: u64) -> bool {
         let due = self.intended_ns < self.state.cut_ns();
         self.open = due && self.state.closed() && now_ns >= self.state.drain_end_ns.get();
@@ -235,7 +250,8 @@ impl PendingArrival<'_> {
 impl Drop for PendingArrival<'_> {
     fn drop(&mut self) {
         let window = self.state.shared.window_ns();
-        let counts = self.open && self.intended_ns >= window.start && self.intended_ns < self.state.cut_ns();
+        let counts =
+            self.open && self.intended_ns >= window.start && self.intended_ns < self.state.cut_ns();
         self.state.tally.borrow_mut().unstarted += u64::from(counts);
     }
 }

@@ -26,10 +26,16 @@ def section(brief: Brief, name: str) -> Section:
 
 def metered(rung: Rung, **values: float) -> Rung:
     """A rung that measured these, given as log__write_latency=0.002."""
-    found = {name.replace("__", "."): Summary(unit="", value=value, high=value) for name, value in values.items()}
+    found = {
+        name.replace("__", "."): Summary(unit="", value=value, high=value)
+        for name, value in values.items()
+    }
     return rung.model_copy(update={"quantities": {**rung.quantities, **found}})
 
 
 def with_phase(results: Results, climb: int, phase: str, **values: float) -> Results:
-    rungs = tuple(metered(rung, **values) if rung.order.phase == phase else rung for rung in results.climbs[climb].rungs)
+    rungs = tuple(
+        metered(rung, **values) if rung.order.phase == phase else rung
+        for rung in results.climbs[climb].rungs
+    )
     return with_rungs(results, climb, rungs)

@@ -1,4 +1,6 @@
-"""What all tests need: a state directory of their own, servers to share, the slowest files first, and Ctrl-C that works."""
+"""What all tests need: a state directory of their own, servers to share, the slowest files first,
+and Ctrl-C that works.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,28 @@ from collections.abc import Iterator
 import pytest
 from loaded import Servers
 
-SLOWEST = ("campaign_postgres", "kills", "engine_contract", "stopping", "bench", "frozen", "postgres_engine", "cli", "hung_server", "loading", "postgres_url")
-"""Test files that take longest, in that order: of several processes none begins with one of them when the others are done."""
+SLOWEST = (
+    "campaign_postgres",
+    "kills",
+    "engine_contract",
+    "stopping",
+    "bench",
+    "frozen",
+    "postgres_engine",
+    "cli",
+    "hung_server",
+    "loading",
+    "postgres_url",
+)
+"""Test files that take longest, in that order: of several processes none begins with one of them
+when the others are done."""
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has jobs in the background ignore it
+signal.signal(
+    signal.SIGINT, signal.default_int_handler
+)  # a shell has jobs in the background ignore it
 
-# Several processes run tests at once, and each is a machine of its own to kneebench: one journal, one running campaign.
+# Several processes run tests at once, and each is a machine of its own to kneebench: one journal,
+# one running campaign.
 _STATE = tempfile.mkdtemp(prefix="kneebench-tests-state-")
 os.environ["XDG_STATE_HOME"] = _STATE
 atexit.register(shutil.rmtree, _STATE, ignore_errors=True)

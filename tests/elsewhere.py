@@ -35,10 +35,17 @@ class Elsewhere(NamedTuple):
 
     def url(self, database: str = "postgres", *, user: str = "tester", **parameters: object) -> str:
         given = {"sslmode": "verify-full", "sslrootcert": self.root, **parameters}
-        return f"postgresql://{user}@localhost:{self.port}/{database}?" + "&".join(f"{key}={value}" for key, value in given.items() if value)
+        return f"postgresql://{user}@localhost:{self.port}/{database}?" + "&".join(
+            f"{key}={value}" for key, value in given.items() if value
+        )
 
     def plan(self, url: str, **database: Any) -> Plan:
-        given = {"database": {"url": url, **database}, "workload": {"warehouses": 1}, "ladder": {"users": (1, 64)}, "storages": {"there": {}}}
+        given = {
+            "database": {"url": url, **database},
+            "workload": {"warehouses": 1},
+            "ladder": {"users": (1, 64)},
+            "storages": {"there": {}},
+        }
         return Plan.model_validate(given)
 
     def execute(self, *statements: str, database: str = "postgres") -> list[tuple[Any, ...]]:
@@ -49,12 +56,56 @@ class Elsewhere(NamedTuple):
 
 def certify(folder: Path) -> tuple[Path, Path, Path]:
     """(root certificate, server's certificate for localhost signed by it, its key)."""
-    root, root_key, request, certificate, key, names = (folder / name for name in ("root.crt", "root.key", "server.csr", "server.crt", "server.key", "names"))
+    root, root_key, request, certificate, key, names = (
+        folder / name
+        for name in ("root.crt", "root.key", "server.csr", "server.crt", "server.key", "names")
+    )
     names.write_text("subjectAltName = DNS:localhost\n")
     for command in (
-        ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=root of the tests", "-keyout", root_key, "-out", root],
-        ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", key, "-out", request],
-        ["x509", "-req", "-in", request, "-CA", root, "-CAkey", root_key, "-CAcreateserial", "-days", "2", "-extfile", names, "-out", certificate],
+        [
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=root of the tests",
+            "-keyout",
+            root_key,
+            "-out",
+            root,
+        ],
+        [
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            key,
+            "-out",
+            request,
+        ],
+        [
+            "x509",
+            "-req",
+            "-in",
+            request,
+            "-CA",
+            root,
+            "-CAkey",
+            root_key,
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            names,
+            "-out",
+            certificate,
+        ],
     ):
         subprocess.run(["openssl", *command], check=True, capture_output=True)
     return root, certificate, key
@@ -76,16 +127,26 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
         for file in (certificate, key):
             (data / file.name).write_bytes(file.read_bytes())
             (data / file.name).chmod(0o600)
-        (data / "pg_hba.conf").write_text("local all kneebench trust\nhostssl all all 127.0.0.1/32 scram-sha-256\nhostssl all all ::1/128 scram-sha-256\n")
-        (data / "postgresql.conf").write_text("ssl = on\nlisten_addresses = 'localhost'\ntrack_wal_io_timing = on\nmax_wal_size = 4GB\n")
+        (data / "pg_hba.conf").write_text(
+            "local all kneebench trust\nhostssl all all 127.0.0.1/32 scram-sha-256\nhostssl all all"
+            " ::1/128 scram-sha-256\n"
+        )
+        (data / "postgresql.conf").write_text(
+            "ssl = on\nlisten_addresses = 'localhost'\ntrack_wal_io_timing = on\nmax_wal_size ="
+            " 4GB\n"
+        )
         for path in (data, *data.rglob("*")):
             if account:
                 os.chown(path, *account.owner)
-        command, more = launch.command("postgres", "-D", data, "-k", socket_folder(runtime), "-p", str(port), reach=())
+        command, more = launch.command(
+            "postgres", "-D", data, "-k", socket_folder(runtime), "-p", str(port), reach=()
+        )
         with (runtime / "log").open("w") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, **more)
         try:
-            there = Elsewhere(port, root, f"host={socket_folder(runtime)} port={port} user=kneebench", journal)
+            there = Elsewhere(
+                port, root, f"host={socket_folder(runtime)} port={port} user=kneebench", journal
+            )
             await_answer(there)
             there.execute(
                 f"CREATE ROLE tester LOGIN CREATEDB PASSWORD '{PASSWORD}'",
@@ -118,4 +179,6 @@ def no_password_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def databases(there: Elsewhere) -> set[str]:
-    return {name for (name,) in there.execute("SELECT datname FROM pg_database WHERE NOT datistemplate")}
+    return {
+        name for (name,) in there.execute("SELECT datname FROM pg_database WHERE NOT datistemplate")
+    }

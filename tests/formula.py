@@ -1,4 +1,6 @@
-"""A server whose every count follows from a formula, with the faults that a test wants: a whole implementation of the protocol, without a database."""
+"""A server whose every count follows from a formula, with the faults that a test wants: a whole
+implementation of the protocol, without a database.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kneebench._core import ConnectError, GeneratorSpec
-from kneebench.records import TRANSACTIONS, Check, Counts, Latency, Second, SeenError, Setting, Tally, Tick, TransactionTally, Watch
+from kneebench.records import (
+    TRANSACTIONS,
+    Check,
+    Counts,
+    Latency,
+    Second,
+    SeenError,
+    Setting,
+    Tally,
+    Tick,
+    TransactionTally,
+    Watch,
+)
 
 DECK = dict(zip(TRANSACTIONS, (45, 43, 4, 4, 4), strict=True))
 
@@ -19,7 +33,9 @@ def rolled_back(decks: int) -> int:
 
 @dataclass
 class Formula:
-    """A database that does `decks` decks of 100 transactions a second, whoever asks; with the faults that a test wants."""
+    """A database that does `decks` decks of 100 transactions a second, whoever asks; with the
+    faults that a test wants.
+    """
 
     decks: int = 40
     filling_s: int = 0
@@ -82,7 +98,9 @@ class Formula:
 
     def transaction_counts(self) -> tuple[int, int]:
         undone = rolled_back(self.done)
-        return self.done * 100 - undone, undone + (self.extra_rollbacks + self.failed if self.done else 0)
+        return self.done * 100 - undone, undone + (
+            self.extra_rollbacks + self.failed if self.done else 0
+        )
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
         return ()
@@ -103,7 +121,11 @@ class Formula:
         return self.stuck
 
     def alive(self) -> str:
-        return "the server's log ends with: out of memory" if self.clock_s - 5.0 >= self.dies_at_s else ""
+        return (
+            "the server's log ends with: out of memory"
+            if self.clock_s - 5.0 >= self.dies_at_s
+            else ""
+        )
 
 
 class FormulaLoad:
@@ -131,11 +153,17 @@ class FormulaLoad:
         late_s = self._frozen_s()
         self.server.clock_s += 1 + late_s
         alive = self.spec.users - self.server.lose_users if not self.server.alive() else 0
-        seconds = [self._second(at_s, name, self.server.done - decks, self.server.done) for name in DECK]
-        return Tick(now_s=at_s + 1 + late_s, alive=alive, seconds=tuple(seconds), late_s=late_s).model_dump_json()
+        seconds = [
+            self._second(at_s, name, self.server.done - decks, self.server.done) for name in DECK
+        ]
+        return Tick(
+            now_s=at_s + 1 + late_s, alive=alive, seconds=tuple(seconds), late_s=late_s
+        ).model_dump_json()
 
     def _frozen_s(self) -> float:
-        """In the first second of the window, in so many rungs: the clock goes on and nothing is done."""
+        """In the first second of the window, in so many rungs: the clock goes on and nothing is
+        done.
+        """
         if len(self.window) != 1 or self.frozen or not self.server.freezes:
             return 0.0
         self.frozen = True
@@ -144,8 +172,18 @@ class FormulaLoad:
 
     def _second(self, at_s: int, name: str, before: int, after: int) -> Second:
         counts = self._counts(name, before, after)
-        zero = dict.fromkeys(("failed", "unknown", "mean_s", "p50_s", "p99_s", "p999_s", "max_s"), 0)
-        return Second.model_validate({"at_s": at_s, "transaction": name, "committed": counts.committed, "rolled_back": counts.rolled_back, **zero})
+        zero = dict.fromkeys(
+            ("failed", "unknown", "mean_s", "p50_s", "p99_s", "p999_s", "max_s"), 0
+        )
+        return Second.model_validate(
+            {
+                "at_s": at_s,
+                "transaction": name,
+                "committed": counts.committed,
+                "rolled_back": counts.rolled_back,
+                **zero,
+            }
+        )
 
     def mark(self, phase: str) -> float:
         self.window.append((self.server.clock_s - self.start_s, self.server.done))
@@ -160,11 +198,22 @@ class FormulaLoad:
             users=self.spec.users,
             window_s=end_s - begin_s,
             whole_s=self.server.clock_s - self.start_s,
-            transactions={n: TransactionTally(whole=self._whole(n), window=self._counts(n, begin, end)) for n in DECK},
+            transactions={
+                n: TransactionTally(whole=self._whole(n), window=self._counts(n, begin, end))
+                for n in DECK
+            },
             latency=_all_alike(ended, mean_s),
             delay=None if share is None else _all_alike(ended, share * mean_s),
             delay_stamped=ended,
-            errors=(SeenError(code=self.server.error, count=self.server.failed, first="the server's words"),) if self.server.failed else (),
+            errors=(
+                (
+                    SeenError(
+                        code=self.server.error, count=self.server.failed, first="the server's words"
+                    ),
+                )
+                if self.server.failed
+                else ()
+            ),
             lost_users=self.server.lose_users,
             load_generator_cpu_s=self.server.load_generator_cpu_share * (end_s - begin_s),
         ).model_dump_json()
@@ -172,7 +221,9 @@ class FormulaLoad:
     def _whole(self, name: str) -> Counts:
         """Idle to idle, with the Payments that failed besides."""
         failed = self.server.failed if name == "payment" else 0
-        return self._counts(name, self.begun, self.server.done) + Counts(started=failed, failed=failed)
+        return self._counts(name, self.begun, self.server.done) + Counts(
+            started=failed, failed=failed
+        )
 
     def _counts(self, name: str, before: int, after: int) -> Counts:
         ended = DECK[name] * (after - before)
@@ -182,5 +233,7 @@ class FormulaLoad:
 
 def _all_alike(n: int, each_s: float) -> Latency:
     """As many that took the same time."""
-    percentiles = dict.fromkeys(("p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "p999_low_s", "p999_high_s", "max_s"), each_s)
+    percentiles = dict.fromkeys(
+        ("p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "p999_low_s", "p999_high_s", "max_s"), each_s
+    )
     return Latency.model_validate({"n": n, "mean_s": each_s, **percentiles})

@@ -45,7 +45,8 @@ memory = {{ path = "memory" }}
 """
 PLANS = {"simulated": SIMULATED, "postgres": POSTGRES}
 UP = "up"
-"""The first line of a started command, printed where its own first line would run: what ends Python's start before it is not ours."""
+"""The first line of a started command, printed where its own first line would run: what ends
+Python's start before it is not ours."""
 COMMAND = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has jobs in the background ignore it, nohup SIGHUP
@@ -72,18 +73,31 @@ class Place:
 
     @property
     def campaigns(self) -> list[Path]:
-        return sorted(file.parent for file in (self.folder / "kneebench-results").glob("*/campaign.json"))
+        return sorted(
+            file.parent for file in (self.folder / "kneebench-results").glob("*/campaign.json")
+        )
 
     @property
     def made(self) -> set[tuple[str, int, int]]:
-        """What the journal says is there now: directories by their path, processes by their id and start."""
+        """What the journal says is there now: directories by their path, processes by their id and
+        start.
+        """
         entries = self._journal.leftovers() + self._journal.others()
-        return {(getattr(entry, "path", ""), getattr(entry, "pid", 0), getattr(entry, "pid_started", 0)) for entry in entries}
+        return {
+            (getattr(entry, "path", ""), getattr(entry, "pid", 0), getattr(entry, "pid_started", 0))
+            for entry in entries
+        }
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
         with self.output.open("wb") as output, self.errors.open("wb") as errors:
-            return subprocess.Popen([sys.executable, "-c", COMMAND, *words], cwd=self.folder, env=environment, stdout=output, stderr=errors)
+            return subprocess.Popen(
+                [sys.executable, "-c", COMMAND, *words],
+                cwd=self.folder,
+                env=environment,
+                stdout=output,
+                stderr=errors,
+            )
 
     def lines(self) -> list[str]:
         """The whole lines of its output so far, without the first, which Python says."""

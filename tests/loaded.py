@@ -1,4 +1,6 @@
-"""Servers with one loaded warehouse or two, for tests that spoil them: each test gets a database of its own, copied from a template."""
+"""Servers with one loaded warehouse or two, for tests that spoil them: each test gets a database of
+its own, copied from a template.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,25 @@ from kneebench.plan.plan import Workload
 from kneebench.records import Address, Event
 
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
-WITHOUT_DEBIAN = pytest.mark.skipif(not DEBIAN.exists(), reason="Debian's PostgreSQL 15 is not installed")
-BUILDS = [pytest.param(None, id="embedded-18"), pytest.param(DEBIAN, id="debian-15", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN])]
-SETTINGS = {"wal_level": "minimal", "max_wal_senders": "0", "fsync": "off", "shared_buffers": "256MB", "max_wal_size": "2GB", "max_connections": "40"}
-SESSION = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off"
+WITHOUT_DEBIAN = pytest.mark.skipif(
+    not DEBIAN.exists(), reason="Debian's PostgreSQL 15 is not installed"
+)
+BUILDS = [
+    pytest.param(None, id="embedded-18"),
+    pytest.param(DEBIAN, id="debian-15", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN]),
+]
+SETTINGS = {
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "fsync": "off",
+    "shared_buffers": "256MB",
+    "max_wal_size": "2GB",
+    "max_connections": "40",
+}
+SESSION = (
+    "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c"
+    " enable_mergejoin=off -c jit=off"
+)
 """As the virtual users' sessions are set."""
 
 
@@ -71,7 +88,9 @@ def databases(folder: Path, bin_dir: Path | None) -> Iterator[Databases]:
 
 
 class Servers:
-    """One server for each build, started by the first test that uses it; tests that stop, freeze or reconfigure a server start their own."""
+    """One server for each build, started by the first test that uses it; tests that stop, freeze or
+    reconfigure a server start their own.
+    """
 
     def __init__(self, folder: Callable[[str], Path], stack: contextlib.ExitStack) -> None:
         self._folder, self._stack = folder, stack
@@ -79,7 +98,9 @@ class Servers:
 
     def __call__(self, bin_dir: Path | None) -> Databases:
         if bin_dir not in self._running:
-            self._running[bin_dir] = self._stack.enter_context(databases(self._folder("server"), bin_dir))
+            self._running[bin_dir] = self._stack.enter_context(
+                databases(self._folder("server"), bin_dir)
+            )
         return self._running[bin_dir]
 
 
@@ -91,7 +112,9 @@ def url_of(address: Address, user: str = "") -> str:
 def data_of(address: Address) -> Path:
     """The server's data directory; its log is beside it."""
     with connect(address) as connection:
-        return Path((connection.execute("SELECT current_setting('data_directory')").fetchone() or ("",))[0])
+        return Path(
+            (connection.execute("SELECT current_setting('data_directory')").fetchone() or ("",))[0]
+        )
 
 
 def session(address: Address) -> psycopg.Connection[tuple[Any, ...]]:

@@ -1,4 +1,6 @@
-"""A real PostgreSQL 15 whose five functions are stand-ins: for tests of the load generator alone."""
+"""A real PostgreSQL 15 whose five functions are stand-ins: for tests of the load generator
+alone.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ generator = LoadGenerator(GeneratorSpec(**values), address)
 generator.ready()
 generator.go()
 """
-"""How a script in a process of its own starts a load generator; its argument is `Postgres.values` as JSON."""
+"""How a script in a process of its own starts a load generator; its argument is `Postgres.values`
+as JSON."""
 
 
 def free_port() -> int:
@@ -55,10 +58,24 @@ class Postgres:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.data = folder, folder / "data"
-        self.account: dict[str, Any] = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
+        self.account: dict[str, Any] = (
+            {"user": "postgres", "group": "postgres", "extra_groups": []}
+            if os.getuid() == 0
+            else {}
+        )
         if self.account:
             shutil.chown(folder, "postgres", "postgres")
-        self.run("initdb", "-D", self.data, "-U", "kneebench", "-A", "scram-sha-256", "--pwfile", self.password_file())
+        self.run(
+            "initdb",
+            "-D",
+            self.data,
+            "-U",
+            "kneebench",
+            "-A",
+            "scram-sha-256",
+            "--pwfile",
+            self.password_file(),
+        )
         self.start()
         self.sql(FUNCTIONS)
 
@@ -70,21 +87,35 @@ class Postgres:
 
     def run(self, program: str, *arguments: object) -> str:
         done = subprocess.run(
-            [BIN / program, *map(str, arguments)], capture_output=True, text=True, env={"PGPASSWORD": "secret-word"}, cwd=self.folder, **self.account
+            [BIN / program, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env={"PGPASSWORD": "secret-word"},
+            cwd=self.folder,
+            **self.account,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def start(self, more: str = "") -> None:
-        options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off -c max_connections=200 -c shared_buffers=64MB {more}"
+        options = (
+            f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off -c"
+            f" max_connections=200 -c shared_buffers=64MB {more}"
+        )
         self.run("pg_ctl", "-D", self.data, "-l", self.folder / "log", "-o", options, "-w", "start")
 
     def stop(self) -> None:
-        subprocess.run([BIN / "pg_ctl", "-D", self.data, "-m", "immediate", "stop"], capture_output=True, **self.account)
+        subprocess.run(
+            [BIN / "pg_ctl", "-D", self.data, "-m", "immediate", "stop"],
+            capture_output=True,
+            **self.account,
+        )
 
     def sql(self, text: str, port: int = 5432) -> str:
         where = ("-h", self.folder, "-p", port, "-U", "kneebench", "-d", "postgres")
-        return self.run("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", *where, "-c", text).strip()
+        return self.run(
+            "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", *where, "-c", text
+        ).strip()
 
     def postmaster(self) -> int:
         return int((self.data / "postmaster.pid").read_text().split()[0])

@@ -1,4 +1,6 @@
-"""What Rich draws, as text; and a terminal of so many rows and columns, with what scrolled off it."""
+"""What Rich draws, as text; and a terminal of so many rows and columns, with what scrolled off
+it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def drawn(*parts: RenderableType, width: int = 160) -> str:
 
 
 class Terminal(StringIO):
-    """A terminal to write to: wraps, scrolls, and knows the few sequences by which a live display is drawn again."""
+    """A terminal to write to: wraps, scrolls, and knows the few sequences by which a live display
+    is drawn again.
+    """
 
     def __init__(self, columns: int, rows: int) -> None:
         super().__init__()
@@ -43,7 +47,9 @@ class Terminal(StringIO):
 
     def console(self) -> Console:
         """A console that draws into it."""
-        return Console(file=self, width=self.columns, height=self.rows, force_terminal=True, _environ={})
+        return Console(
+            file=self, width=self.columns, height=self.rows, force_terminal=True, _environ={}
+        )
 
     def isatty(self) -> bool:
         return True
@@ -61,7 +67,9 @@ class Terminal(StringIO):
         return len(text)
 
     def _put(self, character: str) -> None:
-        assert character >= " ", f"a control character that this terminal does not know: {character!r}"
+        assert character >= " ", (
+            f"a control character that this terminal does not know: {character!r}"
+        )
         if self._column == self.columns:
             self._next_line()
         line = self._screen[self._row].ljust(self._column)
@@ -83,4 +91,6 @@ class Terminal(StringIO):
             assert number == "2"
             self._screen[self._row] = ""
         else:
-            assert command in _DRAWN_OVER, f"a sequence that this terminal does not know: {number}{command}"
+            assert command in _DRAWN_OVER, (
+                f"a sequence that this terminal does not know: {number}{command}"
+            )

@@ -8,17 +8,34 @@ from curves import rung
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.records import Bottleneck, Cell, Climb, Order, Summary
 
-HEALTHY = {"load_generator__busy": 0.3, "database__busy": 0.6, "log__write_latency": 0.0008, "device__reads_per_transaction": 0.2, "device__read_await": 0.0001}
+HEALTHY = {
+    "load_generator__busy": 0.3,
+    "database__busy": 0.6,
+    "log__write_latency": 0.0008,
+    "device__reads_per_transaction": 0.2,
+    "device__read_await": 0.0001,
+}
 
 
-def judged(waits: dict[str, float] | None = None, cores: dict[str, float] | None = None, **quantities: float) -> Bottleneck:
+def judged(
+    waits: dict[str, float] | None = None,
+    cores: dict[str, float] | None = None,
+    **quantities: float,
+) -> Bottleneck:
     """Three reports of 20 users that saw these; `waits` in sessions by class."""
-    extra = {f"waits.{name}": Summary(unit="", value=value, high=value) for name, value in (waits or {}).items()}
+    extra = {
+        f"waits.{name}": Summary(unit="", value=value, high=value)
+        for name, value in (waits or {}).items()
+    }
     if cores:
         extra["cores.busy"] = Summary(unit="", value=0, high=0, sources=cores)
     rungs = []
     for repeat in (1, 2, 3):
-        one = rung(Order(cell="a", phase="final_run", users=20, repeat=repeat), 2000.0, **{**HEALTHY, **quantities})
+        one = rung(
+            Order(cell="a", phase="final_run", users=20, repeat=repeat),
+            2000.0,
+            **{**HEALTHY, **quantities},
+        )
         rungs.append(one.model_copy(update={"quantities": {**one.quantities, **extra}}))
     return bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=tuple(rungs), knee_users=20))
 
@@ -55,7 +72,10 @@ def test_nothing_short_is_unknown_and_every_rule_is_told_as_evidence_against() -
 def test_where_the_time_went_is_said_when_no_share_alone_is_beyond_its_limit() -> None:
     found = judged(waits={"data_read": 9.4, "log": 7.8, "lock": 0.1})
     assert found.resource == "unknown"
-    assert "users spent most of their time waiting for data reads (47%) and log (39%)" in found.sentence
+    assert (
+        "users spent most of their time waiting for data reads (47%) and log (39%)"
+        in found.sentence
+    )
 
 
 def test_busy_cores_are_asked_before_the_waits_that_they_lengthen() -> None:
@@ -73,7 +93,11 @@ def test_all_cores_busy_alike_are_no_single_core() -> None:
 
 
 def test_what_was_not_measured_is_said_and_speaks_neither_way() -> None:
-    bare = Climb(cell=Cell(id="a", storage="disk"), rungs=(rung(Order(cell="a", phase="search", users=8), 100.0),), knee_users=8)
+    bare = Climb(
+        cell=Cell(id="a", storage="disk"),
+        rungs=(rung(Order(cell="a", phase="search", users=8), 100.0),),
+        knee_users=8,
+    )
     found = bottleneck(bare)
     assert found.resource == "unknown"
     assert all(line.startswith("unknown ") for line in found.evidence)
@@ -92,13 +116,21 @@ def test_a_climb_without_a_knee_has_no_bottleneck() -> None:
 def test_cores_that_other_programs_keep_busy_are_not_the_databases_shortage() -> None:
     found = judged(database__busy=0.99, database__others=0.6)
     assert found.resource == "unknown"
-    assert any(line.startswith("unknown cpu: ") and "other processes used 60% of the database's cores" in line for line in found.evidence)
+    assert any(
+        line.startswith("unknown cpu: ")
+        and "other processes used 60% of the database's cores" in line
+        for line in found.evidence
+    )
     assert judged(database__busy=0.99, database__others=0.1).resource == "cpu"
 
 
 def test_a_busy_core_of_the_load_host_is_not_the_shortage_of_a_database_elsewhere() -> None:
     cores = Summary(unit="share", value=0.3, high=0.3, sources={"0": 0.18, "1": 0.96, "2": 0.2})
-    one = rung(Order(cell="a", phase="final_run", users=20, repeat=1), 2000.0, **{name: value for name, value in HEALTHY.items() if name != "database__busy"})
+    one = rung(
+        Order(cell="a", phase="final_run", users=20, repeat=1),
+        2000.0,
+        **{name: value for name, value in HEALTHY.items() if name != "database__busy"},
+    )
     seen = one.model_copy(update={"quantities": {**one.quantities, "cores.busy": cores}})
     found = bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=(seen,), knee_users=20))
     assert found.resource == "unknown"
@@ -112,7 +144,11 @@ def test_one_core_that_another_program_may_have_filled_is_not_called_short() -> 
 
     def with_others(share: float) -> Bottleneck:
         others = Summary(unit="share", value=share, high=share)
-        seen = one.model_copy(update={"quantities": {**one.quantities, "database.busy": busy, "database.others": others}})
+        seen = one.model_copy(
+            update={
+                "quantities": {**one.quantities, "database.busy": busy, "database.others": others}
+            }
+        )
         return bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=(seen,), knee_users=20))
 
     assert with_others(0.01).resource == "one core"

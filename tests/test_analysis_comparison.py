@@ -18,20 +18,46 @@ from kneebench.results.campaign_reader import load
 RATE = 700.0
 
 
-def cell(name: str, at_knee: list[float], *, users: int = 16, mean_s: float = 0.004, constraint: str = "", n: int = 200_000, **quantities: float) -> Climb:
-    """A climb whose report gave these throughputs, and a latency at one rate that scatters as they do."""
+def cell(
+    name: str,
+    at_knee: list[float],
+    *,
+    users: int = 16,
+    mean_s: float = 0.004,
+    constraint: str = "",
+    n: int = 200_000,
+    **quantities: float,
+) -> Climb:
+    """A climb whose report gave these throughputs, and a latency at one rate that scatters as they
+    do.
+    """
     id_ = f"{name}-{constraint}" if constraint else name
     rungs: list[Rung] = [rung(Order(cell=id_, phase="search", users=users), at_knee[0])]
     for repeat, x in enumerate(at_knee, start=1):
-        rungs.append(rung(Order(cell=id_, phase="final_run", users=users, repeat=repeat), x, **quantities))
+        rungs.append(
+            rung(Order(cell=id_, phase="final_run", users=users, repeat=repeat), x, **quantities)
+        )
         one_rate = Order(cell=id_, phase="fixed_rate", users=32, repeat=repeat, rate_per_s=RATE)
         rungs.append(rung(one_rate, RATE, tail=latency(mean_s * at_knee[0] / x, n)))
-    return Climb(cell=Cell(id=id_, storage=name, constraint=constraint), rungs=tuple(rungs), stopped_by="plateau", knee_users=users, bracket=(users, users))
+    return Climb(
+        cell=Cell(id=id_, storage=name, constraint=constraint),
+        rungs=tuple(rungs),
+        stopped_by="plateau",
+        knee_users=users,
+        bracket=(users, users),
+    )
 
 
 def results(*climbs: Climb, simulated: bool = False, **plan: object) -> Results:
     host = Host(cpu="a CPU", cores=2, memory_bytes=2**34, kernel="6", system="Linux")
-    head = Campaign(id="x", kneebench="0", started_at="2026-01-01T00:00:00Z", plan=plan, host=host, simulated=simulated)
+    head = Campaign(
+        id="x",
+        kneebench="0",
+        started_at="2026-01-01T00:00:00Z",
+        plan=plan,
+        host=host,
+        simulated=simulated,
+    )
     return Results(campaign=head, climbs=climbs)
 
 
@@ -44,21 +70,29 @@ def test_a_clear_difference_is_claimed_in_plain_words_with_the_latency_beside_it
     assert (nopm.quantity, mean.quantity, p999.quantity) == ("nopm", "latency.mean", "latency.p999")
     assert nopm.differs
     assert nopm.ratio.value == pytest.approx(2.5, rel=0.01)
-    assert nopm.sentence.startswith("Memory: 2.50x (2.46x to 2.53x, n=3) disk's NOPM at the knee (8 vs. 16 users); mean latency 0.20x at the knee")
+    assert nopm.sentence.startswith(
+        "Memory: 2.50x (2.46x to 2.53x, n=3) disk's NOPM at the knee (8 vs. 16 users); mean latency"
+        " 0.20x at the knee"
+    )
     assert "0.50x at the fixed rate" in nopm.sentence
     assert "700 transactions/s on both" in mean.sentence
 
 
 def test_ratios_are_of_pairs_so_that_what_drifts_with_time_cancels_out() -> None:
     drifting = [1.0, 0.8, 0.6]
-    disk, memory = cell("disk", [1000 * d for d in drifting]), cell("memory", [1500 * d for d in drifting])
+    disk, memory = (
+        cell("disk", [1000 * d for d in drifting]),
+        cell("memory", [1500 * d for d in drifting]),
+    )
     found = compare(results(disk, memory))[0]
     assert found.ratio.value == pytest.approx(1.5, rel=1e-3)
     assert found.ratio.high - found.ratio.low < 0.01
 
 
 def test_below_two_percent_nothing_is_claimed_however_narrow_the_interval() -> None:
-    found = compare(results(cell("a", [1000.0, 1000.1, 999.9]), cell("b", [1015.0, 1015.1, 1014.9])))[0]
+    found = compare(
+        results(cell("a", [1000.0, 1000.1, 999.9]), cell("b", [1015.0, 1015.1, 1014.9]))
+    )[0]
     assert found.ratio.low > 1
     assert (found.differs, found.noise_floor) == (False, 0.02)
     assert "within the noise floor of 2%" in found.sentence
@@ -74,7 +108,9 @@ def test_the_scatter_of_one_cell_raises_the_floor_for_all() -> None:
 
 
 def test_an_interval_that_holds_one_is_no_difference() -> None:
-    found = compare(results(cell("a", [1000.0, 1010.0, 990.0]), cell("b", [1020.0, 1200.0, 1030.0])))[0]
+    found = compare(
+        results(cell("a", [1000.0, 1010.0, 990.0]), cell("b", [1020.0, 1200.0, 1030.0]))
+    )[0]
     assert not found.differs
     assert "No difference shown" in found.sentence
 
@@ -98,14 +134,23 @@ def test_a_true_difference_of_ten_percent_is_found_in_most_campaigns_of_five_rep
     rng = np.random.default_rng(1)
     claims = 0
     for _ in range(200):
-        one, two = ([float(x) for x in level * np.exp(rng.normal(0, 0.015, 5))] for level in (1000, 1100))
+        one, two = (
+            [float(x) for x in level * np.exp(rng.normal(0, 0.015, 5))] for level in (1000, 1100)
+        )
         claims += compare(results(cell("a", one), cell("b", two)))[0].differs
     assert claims / 200 >= 0.9
 
 
 def test_invalid_and_missing_repeats_are_left_out_in_pairs() -> None:
     def broken(climb: Climb) -> Climb:
-        return climb.model_copy(update={"rungs": tuple(r.model_copy(update={"invalid": "client"}) if r.order.repeat == 2 else r for r in climb.rungs)})
+        return climb.model_copy(
+            update={
+                "rungs": tuple(
+                    r.model_copy(update={"invalid": "client"}) if r.order.repeat == 2 else r
+                    for r in climb.rungs
+                )
+            }
+        )
 
     assert compare(results(broken(DISK), MEMORY))[0].ratio.n == 2
     assert compare(results(DISK, broken(MEMORY)))[0].ratio.n == 2
@@ -113,14 +158,25 @@ def test_invalid_and_missing_repeats_are_left_out_in_pairs() -> None:
 
 
 def test_cells_are_compared_under_the_same_constraint_only() -> None:
-    found = compare(results(*(cell(s, [x, x * 1.01], constraint=c) for c in ("1 core", "2 cores") for s, x in (("disk", 1000.0), ("memory", 2000.0)))))
+    found = compare(
+        results(
+            *(
+                cell(s, [x, x * 1.01], constraint=c)
+                for c in ("1 core", "2 cores")
+                for s, x in (("disk", 1000.0), ("memory", 2000.0))
+            )
+        )
+    )
     pairs = {(c.cell, c.baseline) for c in found}
     assert pairs == {("memory-1 core", "disk-1 core"), ("memory-2 cores", "disk-2 cores")}
     assert "Memory (1 core)" in found[0].sentence
 
 
 def test_the_baseline_is_the_plan_s_or_else_its_first_storage() -> None:
-    assert baseline(results(DISK, MEMORY, baseline="memory", storages={"disk": {}, "memory": {}})) == "memory"
+    assert (
+        baseline(results(DISK, MEMORY, baseline="memory", storages={"disk": {}, "memory": {}}))
+        == "memory"
+    )
     assert baseline(results(MEMORY, DISK, storages={"disk": {}, "memory": {}})) == "disk"
     assert baseline(results(MEMORY, DISK)) == "memory"
 
@@ -131,13 +187,18 @@ def test_few_transactions_leave_p999_uncertain() -> None:
     assert "uncertain" not in compare(results(DISK, MEMORY))[2].sentence
 
 
-# --- the title ---------------------------------------------------------------------------------------
+# --- the title ------------------------------------------------------------------------------------
 
 
 def test_the_title_is_the_largest_difference_and_the_subtitle_has_its_interval() -> None:
     found = results(DISK, cell("raid", [1100.0, 1120.0, 1095.0]), MEMORY)
-    assert headline(found) == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
-    assert subtitle(found).startswith("NOPM at the knee 2.50x (95% CI 2.46x to 2.53x, n=3); mean latency 0.50x")
+    assert (
+        headline(found)
+        == "Memory: 2.5x disk's NOPM at the knee, 0.50x its mean latency at a fixed rate"
+    )
+    assert subtitle(found).startswith(
+        "NOPM at the knee 2.50x (95% CI 2.46x to 2.53x, n=3); mean latency 0.50x"
+    )
 
 
 def test_the_title_does_not_claim_what_was_not_shown() -> None:
@@ -161,9 +222,13 @@ def test_one_cell_alone_gives_its_knee() -> None:
 
 def test_the_title_says_simulated_and_data_cached() -> None:
     reads = "device__reads_per_transaction"
-    cached = [cell(name, [x, x * 1.01], **{reads: 0.01}) for name, x in (("a", 1000.0), ("b", 2000.0))]
+    cached = [
+        cell(name, [x, x * 1.01], **{reads: 0.01}) for name, x in (("a", 1000.0), ("b", 2000.0))
+    ]
     assert headline(results(*cached)).endswith("(data cached)")
-    assert subtitle(results(*cached)).endswith("Data cached: this tests the log and write-back, not reads")
+    assert subtitle(results(*cached)).endswith(
+        "Data cached: this tests the log and write-back, not reads"
+    )
     assert headline(results(*cached, simulated=True)).startswith("Simulated: B: 2.0x a's NOPM")
     assert not data_cached([DISK, MEMORY]), "what was not measured is not said"
     assert not data_cached([cached[0], cell("c", [1000.0], **{reads: 2.0})])
@@ -178,11 +243,15 @@ def test_a_campaign_without_a_report_has_no_finding_yet() -> None:
     assert headline(results(Climb(cell=Cell(id="x", storage="x"), rungs=()))) == "No final runs yet"
 
 
-# --- the knee ----------------------------------------------------------------------------------------
+# --- the knee -------------------------------------------------------------------------------------
 
 
 def test_the_knee_is_what_the_report_measured_and_the_scout_is_never_quoted() -> None:
-    lucky = DISK.model_copy(update={"rungs": (rung(Order(cell="disk", phase="search", users=16), 5000.0), *DISK.rungs[1:])})
+    lucky = DISK.model_copy(
+        update={
+            "rungs": (rung(Order(cell="disk", phase="search", users=16), 5000.0), *DISK.rungs[1:])
+        }
+    )
     found = knee(lucky)
     assert found is not None
     assert found.nopm.value == pytest.approx(60 * 0.45 * 1002, rel=0.01)
@@ -217,27 +286,47 @@ def test_a_peak_is_claimed_only_when_throughput_was_seen_to_fall() -> None:
         rungs = tuple(rung(Order(cell="disk", phase="search", users=n), x) for n, x in points)
         return DISK.model_copy(update={"rungs": (*rungs, *DISK.rungs[1:])})
 
-    flat, falling = knee(search_rungs((12, 900), (16, 1000), (21, 1005), (28, 1004))), knee(search_rungs((12, 900), (16, 1000), (21, 1000), (28, 950)))
+    flat, falling = (
+        knee(search_rungs((12, 900), (16, 1000), (21, 1005), (28, 1004))),
+        knee(search_rungs((12, 900), (16, 1000), (21, 1000), (28, 950))),
+    )
     assert flat is not None and not flat.peak
     assert falling is not None and falling.peak
 
 
 def test_without_a_report_or_with_only_invalid_rungs_there_is_no_knee() -> None:
-    assert knee(Climb(cell=DISK.cell, rungs=DISK.rungs[:1], knee_users=16, bracket=(12, 21))) is None
-    assert knee(DISK.model_copy(update={"rungs": tuple(r.model_copy(update={"invalid": "x"}) for r in DISK.rungs)})) is None
+    assert (
+        knee(Climb(cell=DISK.cell, rungs=DISK.rungs[:1], knee_users=16, bracket=(12, 21))) is None
+    )
+    assert (
+        knee(
+            DISK.model_copy(
+                update={"rungs": tuple(r.model_copy(update={"invalid": "x"}) for r in DISK.rungs)}
+            )
+        )
+        is None
+    )
 
 
-# --- drift -------------------------------------------------------------------------------------------
+# --- drift ----------------------------------------------------------------------------------------
 
 
 def test_drift_is_told_beyond_the_noise_floor_only() -> None:
     def again(x: float) -> Climb:
-        return DISK.model_copy(update={"rungs": (*DISK.rungs, rung(Order(cell="disk", phase="drift_check", users=16), x))})
+        return DISK.model_copy(
+            update={
+                "rungs": (*DISK.rungs, rung(Order(cell="disk", phase="drift_check", users=16), x))
+            }
+        )
 
     little, much = drift(again(990.0)), drift(again(900.0))
     assert little is not None and not little.matters
     assert much is not None and much.matters
-    assert much.sentence == "Drift: the first rung (16 users), repeated last, was 10% slower, beyond this machine's 2% noise"
+    assert (
+        much.sentence
+        == "Drift: the first rung (16 users), repeated last, was 10% slower, beyond this machine's"
+        " 2% noise"
+    )
     assert drift(DISK) is None
     floored = drift(again(900.0), floor=0.15)
     assert floored is not None and not floored.matters

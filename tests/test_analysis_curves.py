@@ -38,7 +38,10 @@ def test_throughput_gain_per_latency_gain_is_e_over_one_minus_e() -> None:
 def test_elasticity_of_a_usl_curve_is_one_for_lone_users_and_zero_at_the_peak() -> None:
     curve = Usl(100.0, 0.02, 0.0001)
     peak = curve.peak_users
-    near = [(n, curve.throughput_per_s(n), n * 1.001, curve.throughput_per_s(n * 1.001)) for n in (0.001, peak)]
+    near = [
+        (n, curve.throughput_per_s(n), n * 1.001, curve.throughput_per_s(n * 1.001))
+        for n in (0.001, peak)
+    ]
     assert between(*near[0]) == pytest.approx(1.0, abs=0.03)
     assert between(*near[1]) == pytest.approx(0.0, abs=1e-3)
 
@@ -56,7 +59,9 @@ def test_the_fit_finds_a_known_curve_through_noise() -> None:
     users = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192]
     peaks = []
     for _ in range(50):
-        found = fit(users, [known.throughput_per_s(n) * float(np.exp(rng.normal(0, 0.02))) for n in users])
+        found = fit(
+            users, [known.throughput_per_s(n) * float(np.exp(rng.normal(0, 0.02))) for n in users]
+        )
         assert found is not None
         assert found.scatter < 0.04
         peaks.append(found.peak_users)
@@ -70,6 +75,10 @@ def test_three_rungs_are_no_curve_and_a_straight_line_has_no_peak() -> None:
 
 
 def test_nopm_within_a_limit_is_the_best_rung_that_kept_it_or_none() -> None:
-    rungs = [at(2, 100, log__write_latency_10s=0.001), at(4, 180, log__write_latency_10s=0.004), at(8, 300, log__write_latency_10s=0.006)]
+    rungs = [
+        at(2, 100, log__write_latency_10s=0.001),
+        at(4, 180, log__write_latency_10s=0.004),
+        at(8, 300, log__write_latency_10s=0.006),
+    ]
     assert nopm_within_limit(rungs, "log.write_latency_10s", 0.005) == rungs[1].tally.nopm
     assert nopm_within_limit(rungs, "log.write_latency_10s", 0.0005) is None

@@ -1,4 +1,7 @@
-"""Intervals must cover the truth about as often as they claim: 95 times in 100. Bounds allow for the number of simulations."""
+"""Intervals must cover the truth about as often as they claim: 95 times in 100.
+
+Bounds allow for the number of simulations.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ def covers(found: Estimate, truth: float) -> bool:
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_t_on_logs_covers_the_truth_95_times_in_100(n: int) -> None:
     rng = np.random.default_rng(n)
-    seen = np.mean([covers(estimate(list(TRUTH * np.exp(rng.normal(0, 0.04, n)))), TRUTH) for _ in range(2000)])
+    seen = np.mean(
+        [covers(estimate(list(TRUTH * np.exp(rng.normal(0, 0.04, n)))), TRUTH) for _ in range(2000)]
+    )
     assert 0.935 <= seen <= 0.965
 
 
@@ -30,15 +35,23 @@ def test_t_of_paired_ratios_covers_the_true_ratio_whatever_drifts_between_pairs(
     hits = []
     for _ in range(2000):
         hour = np.exp(rng.normal(0, 0.5, n))
-        disk, memory = 20_000 * hour * np.exp(rng.normal(0, 0.03, n)), 50_000 * hour * np.exp(rng.normal(0, 0.03, n))
+        disk, memory = (
+            20_000 * hour * np.exp(rng.normal(0, 0.03, n)),
+            50_000 * hour * np.exp(rng.normal(0, 0.03, n)),
+        )
         hits.append(covers(paired_ratio(list(memory), list(disk)), 2.5))
     assert 0.935 <= np.mean(hits) <= 0.965
 
 
 @pytest.mark.parametrize(("of", "to"), [(2, 2), (3, 3), (3, 5), (6, 3), (8, 8)])
-def test_the_ratio_of_runs_that_were_not_paired_covers_the_truth_at_least_as_often_as_it_claims(of: int, to: int) -> None:
+def test_the_ratio_of_runs_that_were_not_paired_covers_the_truth_at_least_as_often_as_it_claims(
+    of: int, to: int
+) -> None:
     rng = np.random.default_rng(of + to)
-    runs = [(50_000 * np.exp(rng.normal(0, 0.04, of)), 20_000 * np.exp(rng.normal(0, 0.02, to))) for _ in range(2000)]
+    runs = [
+        (50_000 * np.exp(rng.normal(0, 0.04, of)), 20_000 * np.exp(rng.normal(0, 0.02, to)))
+        for _ in range(2000)
+    ]
     found = [unpaired_ratio(list(one), list(other)) for one, other in runs]
     assert np.mean([covers(one, 2.5) for one in found]) >= 0.94
     assert {one.n for one in found} == {min(of, to)}
@@ -53,9 +66,14 @@ def test_one_run_on_either_side_leaves_the_ratio_of_two_campaigns_open() -> None
 
 @pytest.mark.parametrize(("n", "least"), [(6, 0.905), (12, 0.92), (24, 0.92)])
 def test_bca_of_ratios_covers_the_truth_93_to_95_times_in_100(n: int, least: float) -> None:
-    """At the plain level it was 85 with 6 runs, 92 with 12: see estimate._bca. 500 simulations are sure to 2 in 100."""
+    """At the plain level it was 85 with 6 runs, 92 with 12: see estimate._bca. 500 simulations are
+    sure to 2 in 100.
+    """
     rng = np.random.default_rng(n)
-    hits = [covers(paired_ratio(list(2.5 * np.exp(rng.normal(0, 0.04, n))), [1.0] * n), 2.5) for _ in range(500)]
+    hits = [
+        covers(paired_ratio(list(2.5 * np.exp(rng.normal(0, 0.04, n))), [1.0] * n), 2.5)
+        for _ in range(500)
+    ]
     assert least <= np.mean(hits) <= 0.975
 
 
@@ -66,10 +84,13 @@ def test_bca_follows_skewed_runs_to_the_longer_side() -> None:
 
 
 @pytest.mark.parametrize("mean_in_scatters", [0.5, 0.97, 2.0, 20.0])
-def test_one_run_alone_has_an_interval_that_still_covers_and_says_that_it_is_alone(mean_in_scatters: float) -> None:
+def test_one_run_alone_has_an_interval_that_still_covers_and_says_that_it_is_alone(
+    mean_in_scatters: float,
+) -> None:
     rng = np.random.default_rng(1)
     values = rng.normal(mean_in_scatters, 1.0, 20_000)
-    # the formula is for any sign; below 0 a throughput cannot be, so the estimate itself cuts its interval at 0
+    # the formula is for any sign; below 0 a throughput cannot be, so the estimate itself cuts its
+    # interval at 0
     assert np.mean(np.abs(values - mean_in_scatters) <= 9.68 * np.abs(values)) >= 0.947
     found = estimate([50_000.0])
     assert (found.low, found.high, found.n) == (0.0, pytest.approx(10.68 * 50_000), 1)

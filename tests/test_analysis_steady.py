@@ -8,8 +8,12 @@ import pytest
 from kneebench.analysis.steady import mser, settled, trend
 
 
-def series(seed: int, *, seconds: int, scatter: float, missing: float = 0.0, fills_in_s: float = 1.0) -> list[float]:
-    """50,000 New-Orders a minute, of which `missing` are not there at first; autocorrelated as seconds are."""
+def series(
+    seed: int, *, seconds: int, scatter: float, missing: float = 0.0, fills_in_s: float = 1.0
+) -> list[float]:
+    """50,000 New-Orders a minute, of which `missing` are not there at first; autocorrelated as
+    seconds are.
+    """
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=seconds)
     for i in range(1, seconds):
@@ -20,18 +24,33 @@ def series(seed: int, *, seconds: int, scatter: float, missing: float = 0.0, fil
 
 def first_steady_s(nopm: list[float], reads: list[float] | None = None) -> int | None:
     """The second at which a warm-up that asks once a second ends."""
-    return next((s for s in range(1, len(nopm) + 1) if settled(nopm[:s], reads[:s] if reads else []).steady), None)
+    return next(
+        (
+            s
+            for s in range(1, len(nopm) + 1)
+            if settled(nopm[:s], reads[:s] if reads else []).steady
+        ),
+        None,
+    )
 
 
 @pytest.mark.parametrize("scatter", [0.005, 0.03, 0.08])
-def test_a_load_that_is_steady_from_the_start_is_called_so_within_15_seconds(scatter: float) -> None:
+def test_a_load_that_is_steady_from_the_start_is_called_so_within_15_seconds(
+    scatter: float,
+) -> None:
     ends = [first_steady_s(series(seed, seconds=60, scatter=scatter)) for seed in range(200)]
     assert np.mean([end is not None and end <= 15 for end in ends]) >= 0.95
 
 
 @pytest.mark.parametrize("scatter", [0.005, 0.03])
-def test_a_load_that_fills_in_ten_seconds_is_not_called_steady_while_more_than_6_percent_are_missing(scatter: float) -> None:
-    ends = [first_steady_s(series(seed, seconds=120, scatter=scatter, missing=0.5, fills_in_s=10)) or 120 for seed in range(200)]
+def test_a_load_that_fills_in_ten_seconds_is_not_called_steady_while_more_than_6_percent_are_missing(
+    scatter: float,
+) -> None:
+    ends = [
+        first_steady_s(series(seed, seconds=120, scatter=scatter, missing=0.5, fills_in_s=10))
+        or 120
+        for seed in range(200)
+    ]
     missing = 0.5 * np.exp(-np.array(ends) / 10)
     assert np.percentile(missing, 90) < 0.06
     assert np.percentile(ends, 95) <= 90
@@ -66,7 +85,9 @@ def test_a_steady_stretch_as_long_as_the_window_is_enough_however_long_the_way_t
 
 
 def test_a_run_of_low_seconds_on_a_noisy_machine_is_no_warm_up() -> None:
-    """Where the scatter is wide, MSER cuts somewhere by chance: only what goes beyond chance is held against the load."""
+    """Where the scatter is wide, MSER cuts somewhere by chance: only what goes beyond chance is
+    held against the load.
+    """
     found = [settled(series(seed, seconds=40, scatter=0.08), []) for seed in range(200)]
     assert sum("became steady only" in one.why for one in found) <= 5
     assert sum(one.steady for one in found) >= 160
@@ -99,9 +120,13 @@ def test_series_of_different_length_are_judged_over_the_shorter() -> None:
 
 def test_mser_cuts_where_the_start_ends_and_never_into_the_last_quarter() -> None:
     assert mser([0.0] * 20 + [1.0, 1.02] * 40, batch=5) == 20
-    assert all(mser(list(np.random.default_rng(seed).normal(1, 0.1, 60))) <= 45 for seed in range(100))
+    assert all(
+        mser(list(np.random.default_rng(seed).normal(1, 0.1, 60))) <= 45 for seed in range(100)
+    )
 
 
 def test_the_error_of_a_drift_is_its_scatter_between_repetitions() -> None:
     moves = [trend(list(np.random.default_rng(seed).normal(100, 5, 20))) for seed in range(500)]
-    assert np.std([m.share for m in moves]) == pytest.approx(np.mean([m.error for m in moves]), rel=0.15)
+    assert np.std([m.share for m in moves]) == pytest.approx(
+        np.mean([m.error for m in moves]), rel=0.15
+    )

@@ -20,7 +20,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_paths_may_be_given_as_text(results: Results) -> None:
     assert results.folder
     assert kneebench.load(str(results.folder)).campaign == results.campaign
-    assert [one.id for one in kneebench.campaigns(str(results.folder.parent))] == [results.campaign.id]
+    assert [one.id for one in kneebench.campaigns(str(results.folder.parent))] == [
+        results.campaign.id
+    ]
     page = str(results.folder / "page.html")
     assert kneebench.Brief(results).write(page) == Path(page)
 
@@ -45,9 +47,20 @@ def test_a_notebook_shows_the_answer_table(results: Results) -> None:
 
 
 def test_completion_offers_what_was_measured_and_not_the_library_below(results: Results) -> None:
-    assert dir(results) == ["campaign", "climbs", "finished", "folder", "model_dump", "model_dump_json"]
+    assert dir(results) == [
+        "campaign",
+        "climbs",
+        "finished",
+        "folder",
+        "model_dump",
+        "model_dump_json",
+    ]
     assert "nopm" in dir(results.climbs[0].rungs[0].tally)
-    assert not [name for name in dir(kneebench.preset("simulated")) if name.startswith(("__", "model_v", "parse_"))]
+    assert not [
+        name
+        for name in dir(kneebench.preset("simulated"))
+        if name.startswith(("__", "model_v", "parse_"))
+    ]
 
 
 def test_a_preset_is_a_plan_by_its_name() -> None:

@@ -1,4 +1,6 @@
-"""The rooms and their order, names, sizes, and the modules of the Rust core: what CONTRIBUTING says, checked."""
+"""The rooms and their order, names, sizes, and the modules of the Rust core: what CONTRIBUTING
+says, checked.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +16,65 @@ from kneebench.engines import engine_names
 
 HOUSE = Path(kneebench.__file__).parent
 ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "results", "brief")
-GROUND = ("units", "errors", "directories", "shelf", "records", "engines", "secrets", "visible", "_core", "analysis")
-ABOVE = ("catalogue", "preflight", "campaign", "screen", "exit_handling", "commands", "cli", "docs_generator", "__main__", "__init__")
+GROUND = (
+    "units",
+    "errors",
+    "directories",
+    "shelf",
+    "records",
+    "engines",
+    "secrets",
+    "visible",
+    "_core",
+    "analysis",
+)
+ABOVE = (
+    "catalogue",
+    "preflight",
+    "campaign",
+    "screen",
+    "exit_handling",
+    "commands",
+    "cli",
+    "docs_generator",
+    "__main__",
+    "__init__",
+)
 """What is above the rooms, in its order: each may import the rooms, and what is before it."""
 FORBIDDEN = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
 MODULES = sorted(HOUSE.rglob("*.py"))
 LONGEST_FILE, LONGEST_FUNCTION = 300, 40
 LONG_FOR_A_REASON = {"records.py"}
-"""Longer than a file should be: all that flows between the rooms is in one place, to be read from top to bottom."""
+"""Longer than a file should be: all that flows between the rooms is in one place, to be read from
+top to bottom."""
 
 
 def imports(file: Path) -> Iterator[tuple[str, bool]]:
-    """The parts of kneebench that a module imports ("plan" of kneebench.plan.cells), and whether only for types."""
+    """The parts of kneebench that a module imports ("plan" of kneebench.plan.cells), and whether
+    only for types.
+    """
     tree = ast.parse(file.read_text())
-    typing_only = {id(node) for block in ast.walk(tree) if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test) for node in ast.walk(block)}
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+        for node in ast.walk(block)
+    }
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"kneebench.{alias.name}" for alias in node.names] if node.module == "kneebench" else [node.module]
-        yield from ((name.split(".")[1], id(node) in typing_only) for name in names if name.startswith("kneebench."))
+            names = (
+                [f"kneebench.{alias.name}" for alias in node.names]
+                if node.module == "kneebench"
+                else [node.module]
+            )
+        yield from (
+            (name.split(".")[1], id(node) in typing_only)
+            for name in names
+            if name.startswith("kneebench.")
+        )
 
 
 def name_of(file: Path) -> str:
@@ -44,13 +84,30 @@ def name_of(file: Path) -> str:
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_from_rooms_before_it_and_from_the_ground_floor(room: str) -> None:
     before = {*GROUND, *ROOMS[: ROOMS.index(room) + 1]}
-    wrong = [f"{name_of(file)} imports {part}" for file in (HOUSE / room).rglob("*.py") for part, _ in imports(file) if part not in before]
+    wrong = [
+        f"{name_of(file)} imports {part}"
+        for file in (HOUSE / room).rglob("*.py")
+        for part, _ in imports(file)
+        if part not in before
+    ]
     assert wrong == []
 
 
 def test_the_ground_floor_stands_on_nothing_but_itself() -> None:
-    files = [file for part in GROUND for file in ((HOUSE / part).rglob("*.py") if (HOUSE / part).is_dir() else [HOUSE / f"{part}.py"]) if file.exists()]
-    wrong = [f"{name_of(file)} imports {part}" for file in files for part, _ in imports(file) if part not in GROUND]
+    files = [
+        file
+        for part in GROUND
+        for file in (
+            (HOUSE / part).rglob("*.py") if (HOUSE / part).is_dir() else [HOUSE / f"{part}.py"]
+        )
+        if file.exists()
+    ]
+    wrong = [
+        f"{name_of(file)} imports {part}"
+        for file in files
+        for part, _ in imports(file)
+        if part not in GROUND
+    ]
     assert wrong == []
 
 
@@ -67,7 +124,12 @@ def test_every_module_and_package_has_its_place_in_the_house() -> None:
 @pytest.mark.parametrize("part", [part for part in ABOVE if part != "__init__"])
 def test_what_is_above_the_rooms_imports_only_what_is_before_it(part: str) -> None:
     before = {*GROUND, *ROOMS, *ABOVE[: ABOVE.index(part) + 1]}
-    assert [f"{name_of(file)} imports {other}" for file in files_of(part) for other, _ in imports(file) if other not in before] == []
+    assert [
+        f"{name_of(file)} imports {other}"
+        for file in files_of(part)
+        for other, _ in imports(file)
+        if other not in before
+    ] == []
 
 
 def test_what_every_managed_server_needs_names_no_engine() -> None:
@@ -80,31 +142,67 @@ def test_what_every_managed_server_needs_names_no_engine() -> None:
 
 def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
     folders = [HOUSE / "databases" / name for name in engine_names()]
-    files = [folder / f"{module}.py" for folder in folders for module in ("properties", "footprint")]
-    wrong = [f"{name_of(file)} imports {part}" for file in files for part, _ in imports(file) if part not in (*GROUND, "databases")]
+    files = [
+        folder / f"{module}.py" for folder in folders for module in ("properties", "footprint")
+    ]
+    wrong = [
+        f"{name_of(file)} imports {part}"
+        for file in files
+        for part, _ in imports(file)
+        if part not in (*GROUND, "databases")
+    ]
     assert wrong == []
 
 
 def test_the_table_of_an_engine_needs_no_whole_plan() -> None:
     """Else the plan, which finds the tables, and a table would wait for each other."""
-    tables = {name: (HOUSE / "databases" / name / "table.py").read_text() for name in engine_names()}
-    imported = {name: set(re.findall(r"from kneebench\.(plan[\w.]*) import", text)) for name, text in tables.items()}
-    assert {name for name, found in imported.items() if found - {"plan.database", "plan.values"}} == set()
+    tables = {
+        name: (HOUSE / "databases" / name / "table.py").read_text() for name in engine_names()
+    }
+    imported = {
+        name: set(re.findall(r"from kneebench\.(plan[\w.]*) import", text))
+        for name, text in tables.items()
+    }
+    assert {
+        name for name, found in imported.items() if found - {"plan.database", "plan.values"}
+    } == set()
 
 
-NEUTRAL = ("measurement", "analysis", "ladder", "brief/sections", "plan/duration.py", "plan/default.py", "plan/machine_share.py", "preflight.py")
+NEUTRAL = (
+    "measurement",
+    "analysis",
+    "ladder",
+    "brief/sections",
+    "plan/duration.py",
+    "plan/default.py",
+    "plan/machine_share.py",
+    "preflight.py",
+)
 POSTGRES = r"postgres|\bpg_|pgstat|vacuum|\bwal|checkpointer|shared_buffers|sqlstate"
 
 
 def test_what_measures_and_judges_names_no_object_of_one_database() -> None:
     found = [HOUSE / part for part in NEUTRAL]
-    files = [file for one in found for file in (one.rglob("*.py") if one.is_dir() else [one]) if file.parent.name != "meters"]
+    files = [
+        file
+        for one in found
+        for file in (one.rglob("*.py") if one.is_dir() else [one])
+        if file.parent.name != "meters"
+    ]
     lines = [(file, line) for file in files for line in file.read_text().splitlines()]
-    assert [f"{name_of(file)}: {line.strip()}" for file, line in lines if re.search(POSTGRES, line.lower().replace("wall", ""))] == []
+    assert [
+        f"{name_of(file)}: {line.strip()}"
+        for file, line in lines
+        if re.search(POSTGRES, line.lower().replace("wall", ""))
+    ] == []
 
 
 def test_no_file_and_no_folder_has_a_name_that_says_nothing() -> None:
-    assert [name_of(file) for file in MODULES if FORBIDDEN & {part.removesuffix(".py") for part in file.relative_to(HOUSE).parts}] == []
+    assert [
+        name_of(file)
+        for file in MODULES
+        if FORBIDDEN & {part.removesuffix(".py") for part in file.relative_to(HOUSE).parts}
+    ] == []
 
 
 def test_measuring_prints_nothing_at_all() -> None:
@@ -113,23 +211,39 @@ def test_measuring_prints_nothing_at_all() -> None:
         for room in ROOMS
         for file in (HOUSE / room).rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
     ]
     assert prints == []
 
 
 def test_files_and_functions_are_short() -> None:
     files = [file for file in MODULES if name_of(file) not in LONG_FOR_A_REASON]
-    long = [f"{name_of(file)}: {lines} lines" for file in files if (lines := len(file.read_text().splitlines())) > LONGEST_FILE]
+    long = [
+        f"{name_of(file)}: {lines} lines"
+        for file in files
+        if (lines := len(file.read_text().splitlines())) > LONGEST_FILE
+    ]
     for file in MODULES:
-        functions = (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+        functions = (
+            node
+            for node in ast.walk(ast.parse(file.read_text()))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        )
         sizes = ((node.name, (node.end_lineno or 0) - node.lineno + 1) for node in functions)
-        long += [f"{name_of(file)}: {name} has {lines} lines" for name, lines in sizes if lines > LONGEST_FUNCTION]
+        long += [
+            f"{name_of(file)}: {name} has {lines} lines"
+            for name, lines in sizes
+            if lines > LONGEST_FUNCTION
+        ]
     assert long == []
 
 
 def test_every_module_says_in_its_first_line_what_it_is() -> None:
-    assert [name_of(file) for file in MODULES if not ast.get_docstring(ast.parse(file.read_text()))] == []
+    assert [
+        name_of(file) for file in MODULES if not ast.get_docstring(ast.parse(file.read_text()))
+    ] == []
 
 
 def test_public_names_are_those_that_the_package_exports_and_each_is_documented() -> None:
@@ -137,20 +251,42 @@ def test_public_names_are_those_that_the_package_exports_and_each_is_documented(
     assert [name for name in kneebench.__all__ if not getattr(kneebench, name).__doc__] == []
 
 
-# --- tests -----------------------------------------------------------------------------------------
+# --- tests ----------------------------------------------------------------------------------------
 
 TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 
 
 def test_no_file_of_tests_imports_another_one_of_tests() -> None:
-    modules = ((file, node.module) for file in TESTS for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom))
-    assert [f"{file.name} imports {module}" for file, module in modules if module and re.match(r"(tests\.)?test_", module)] == []
+    modules = (
+        (file, node.module)
+        for file in TESTS
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom)
+    )
+    assert [
+        f"{file.name} imports {module}"
+        for file, module in modules
+        if module and re.match(r"(tests\.)?test_", module)
+    ] == []
 
 
 def test_tests_have_names_of_four_words_or_more_and_their_functions_are_short() -> None:
-    functions = [(file, node) for file in TESTS for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef)]
-    names = [f"{file.name}: {node.name}" for file, node in functions if node.name.startswith("test_") and len(node.name.split("_")) < 5]
-    long = [f"{file.name}: {node.name}" for file, node in functions if (node.end_lineno or 0) - node.lineno + 1 > LONGEST_FUNCTION]
+    functions = [
+        (file, node)
+        for file in TESTS
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    names = [
+        f"{file.name}: {node.name}"
+        for file, node in functions
+        if node.name.startswith("test_") and len(node.name.split("_")) < 5
+    ]
+    long = [
+        f"{file.name}: {node.name}"
+        for file, node in functions
+        if (node.end_lineno or 0) - node.lineno + 1 > LONGEST_FUNCTION
+    ]
     assert names + long == []
 
 
@@ -158,7 +294,7 @@ def test_every_file_of_tests_says_in_its_first_line_what_it_is() -> None:
     assert [file.name for file in TESTS if not ast.get_docstring(ast.parse(file.read_text()))] == []
 
 
-# --- the Rust core ---------------------------------------------------------------------------------
+# --- the Rust core --------------------------------------------------------------------------------
 
 CORE = Path(__file__).parent.parent / "src"
 TEST_CODE = re.compile(r"#\[cfg\(test\)\].*", re.DOTALL)
@@ -174,8 +310,15 @@ def core_module(file: Path) -> tuple[str, ...]:
 
 def core_sources() -> dict[tuple[str, ...], str]:
     """The code of every module, without comments and without tests."""
-    files = [file for file in sorted(CORE.rglob("*.rs")) if file.stem not in ("tests", "contract", "contract_tests")]
-    return {core_module(file): re.sub(r"//[^\n]*", "", TEST_CODE.sub("", file.read_text())) for file in files}
+    files = [
+        file
+        for file in sorted(CORE.rglob("*.rs"))
+        if file.stem not in ("tests", "contract", "contract_tests")
+    ]
+    return {
+        core_module(file): re.sub(r"//[^\n]*", "", TEST_CODE.sub("", file.read_text()))
+        for file in files
+    }
 
 
 def expanded(path: str) -> Iterator[str]:
@@ -194,16 +337,27 @@ def expanded(path: str) -> Iterator[str]:
             item += character
 
 
-def core_imports(module: tuple[str, ...], code: str, modules: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
+def core_imports(
+    module: tuple[str, ...], code: str, modules: set[tuple[str, ...]]
+) -> set[tuple[str, ...]]:
     """The modules that a module uses, by `use` or by a path in its code."""
-    uses = [path for found in re.findall(r"\buse\s+([^;]+);", code) for path in expanded(found.strip())]
-    paths = uses + re.findall(r"\b(?:crate|self|super)(?:::\w+)+", code) + re.findall(r"\b[a-z_]+(?:::\w+)+", code)
+    uses = [
+        path for found in re.findall(r"\buse\s+([^;]+);", code) for path in expanded(found.strip())
+    ]
+    paths = (
+        uses
+        + re.findall(r"\b(?:crate|self|super)(?:::\w+)+", code)
+        + re.findall(r"\b[a-z_]+(?:::\w+)+", code)
+    )
     found = set()
     for path in paths:
         first, *rest = path.split("::")
         start = {"crate": (), "self": module, "super": module[:-1]}.get(first, (*module, first))
         target = (*start, *rest)
-        known = next((target[:length] for length in range(len(target), 0, -1) if target[:length] in modules), ())
+        known = next(
+            (target[:length] for length in range(len(target), 0, -1) if target[:length] in modules),
+            (),
+        )
         if known and known != module and (first in ("crate", "super", "self") or start in modules):
             found.add(known)
     return found
@@ -234,16 +388,31 @@ def test_no_module_of_the_core_imports_itself_over_others() -> None:
 
 def test_a_cycle_of_modules_would_be_found() -> None:
     a, b, c = ("a",), ("a", "b"), ("c",)
-    code = {a: "use self::b::One;", b: "use crate::{c::Two, d::Three};", c: "fn f() { super::a::b::g() }"}
+    code = {
+        a: "use self::b::One;",
+        b: "use crate::{c::Two, d::Three};",
+        c: "fn f() { super::a::b::g() }",
+    }
     imported = {module: core_imports(module, code[module], {a, b, c}) for module in code}
     assert imported == {a: {b}, b: {c}, c: {b}}
     assert cycles(imported) == ["a::b", "c"]
 
 
 def test_only_the_postgres_session_and_the_list_of_protocols_name_postgres() -> None:
-    files = [file for file in CORE.rglob("*.rs") if not str(file.relative_to(CORE)).startswith(MAY_NAME_POSTGRES)]
-    lines = [(file, line) for file in files for line in file.read_text().splitlines() if re.search("postgres|libpq", line, re.IGNORECASE)]
-    assert [f"{file.relative_to(CORE)}: {line}" for file, line in lines if line != "pub mod postgres;"] == []
+    files = [
+        file
+        for file in CORE.rglob("*.rs")
+        if not str(file.relative_to(CORE)).startswith(MAY_NAME_POSTGRES)
+    ]
+    lines = [
+        (file, line)
+        for file in files
+        for line in file.read_text().splitlines()
+        if re.search("postgres|libpq", line, re.IGNORECASE)
+    ]
+    assert [
+        f"{file.relative_to(CORE)}: {line}" for file, line in lines if line != "pub mod postgres;"
+    ] == []
 
 
 def test_files_of_the_core_are_short() -> None:

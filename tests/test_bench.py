@@ -20,7 +20,10 @@ def test_every_benchmark_runs_and_gives_rows_with_intervals_and_aims(name, tmp_p
 
 
 def test_a_row_holds_by_its_value_and_is_doubtful_where_its_interval_holds_the_aim():
-    slow, fast = at_most("cost", turns([1.1, 1.3, 0.9], [1.0, 1.0, 1.0]), 1.0), at_least("speed", turns([2.0, 2.1], [1.0, 1.0]), 0.8)
+    slow, fast = (
+        at_most("cost", turns([1.1, 1.3, 0.9], [1.0, 1.0, 1.0]), 1.0),
+        at_least("speed", turns([2.0, 2.1], [1.0, 1.0]), 0.8),
+    )
     assert (slow.holds, slow.doubtful, verdict(slow)) == (False, True, "not?")
     assert (fast.holds, fast.doubtful, verdict(fast)) == (True, False, "holds")
 
@@ -32,9 +35,21 @@ def test_a_row_without_an_aim_neither_holds_nor_misses():
 
 
 def test_the_table_names_each_ratio_with_its_interval_and_aim():
-    row = Ratio(name="loading", value=0.9, low=0.85, high=0.95, n=5, aim=0.8, at_most=False, beside={"floor_s": 6.0})
+    row = Ratio(
+        name="loading",
+        value=0.9,
+        low=0.85,
+        high=0.95,
+        n=5,
+        aim=0.8,
+        at_most=False,
+        beside={"floor_s": 6.0},
+    )
     table = printed([row])
-    assert all(word in table for word in ("loading", "0.9x", "0.85 to 0.95", "at least 0.8", "holds", "floor s 6"))
+    assert all(
+        word in table
+        for word in ("loading", "0.9x", "0.85 to 0.95", "at least 0.8", "holds", "floor s 6")
+    )
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names_there_are(capsys):

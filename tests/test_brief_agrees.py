@@ -1,4 +1,6 @@
-"""The brief against its own figures: one thing has one number, and what bears on a comparison is said beside it."""
+"""The brief against its own figures: one thing has one number, and what bears on a comparison is
+said beside it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ def cautions(results: Results) -> str:
 
 def test_the_log_write_at_the_knee_is_one_number_wherever_it_stands(results: Results) -> None:
     took = iter((0.001, 0.004, 0.004))
-    rungs = tuple(metered(r, log__write_latency=next(took)) if r.order.phase == "final_run" else r for r in results.climbs[0].rungs)
+    rungs = tuple(
+        metered(r, log__write_latency=next(took)) if r.order.phase == "final_run" else r
+        for r in results.climbs[0].rungs
+    )
     results = with_rungs(results, 0, rungs)
     brief = Brief(results)
     said = "2.52 ms"  # the geometric mean, as of throughput
@@ -40,9 +45,11 @@ def test_the_log_write_at_the_knee_is_one_number_wherever_it_stands(results: Res
     assert told.value == pytest.approx(0.00252, rel=0.01)
 
 
-def test_the_rate_for_latency_is_told_as_a_share_of_the_knee_that_the_page_shows(results: Results) -> None:
+def test_the_rate_for_latency_is_told_as_a_share_of_the_knee_that_the_page_shows(
+    results: Results,
+) -> None:
     brief = Brief(results)
-    (mean, _) = section(brief, "latency").figures
+    mean, _ = section(brief, "latency").figures
     rate = next(rung.order.rate_per_s for rung in results.climbs[0].of("fixed_rate"))
     assert rate
     told = re.search(r", (\d+)% of the throughput of (\w+) at its knee", mean.caption)
@@ -50,42 +57,91 @@ def test_the_rate_for_latency_is_told_as_a_share_of_the_knee_that_the_page_shows
     knees = {climb.cell.id: [r.tpm for r in climb.of("final_run")] for climb in results.climbs}
     slowest = min(knees, key=lambda cell: sum(knees[cell]))
     assert told[2] == slowest
-    assert int(told[1]) == pytest.approx(100 * 60 * rate * len(knees[slowest]) / sum(knees[slowest]), abs=1)
+    assert int(told[1]) == pytest.approx(
+        100 * 60 * rate * len(knees[slowest]) / sum(knees[slowest]), abs=1
+    )
 
 
 def test_a_percentile_at_the_knee_with_too_few_samples_says_so(results: Results) -> None:
     def thinned(rung: Rung) -> Rung:
         latency = rung.tally.latency
         assert latency
-        return rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": latency.model_copy(update={"n": 900, "histogram": ""})})})
+        return rung.model_copy(
+            update={
+                "tally": rung.tally.model_copy(
+                    update={"latency": latency.model_copy(update={"n": 900, "histogram": ""})}
+                )
+            }
+        )
 
-    rungs = tuple(thinned(rung) if rung.order.phase == "final_run" else rung for rung in results.climbs[0].rungs)
+    rungs = tuple(
+        thinned(rung) if rung.order.phase == "final_run" else rung
+        for rung in results.climbs[0].rungs
+    )
     table, _ = section(Brief(with_rungs(results, 0, rungs)), "glance").tables
     assert table.rows[0].cells[5].endswith("\n(n too small)")
     assert "n too small" not in table.rows[1].cells[5]
 
 
-def test_seconds_in_which_the_database_told_of_nothing_are_no_seconds_without_log(results: Results) -> None:
+def test_seconds_in_which_the_database_told_of_nothing_are_no_seconds_without_log(
+    results: Results,
+) -> None:
     def course(quantity: str, *values: float) -> Series:
-        return Series(quantity=quantity, source="", unit="", at_s=(1.0, 2.0, 3.0, 4.0), value=values)
+        return Series(
+            quantity=quantity, source="", unit="", at_s=(1.0, 2.0, 3.0, 4.0), value=values
+        )
 
-    given = [course("log.bytes", 3e6, 0.0, 3e6, 0.0), course("database.commits", 9.0, 0.0, 9.0, 0.0), course("load.transactions", 9.0, 9.0, 9.0, 0.0)]
+    given = [
+        course("log.bytes", 3e6, 0.0, 3e6, 0.0),
+        course("database.commits", 9.0, 0.0, 9.0, 0.0),
+        course("load.transactions", 9.0, 9.0, 9.0, 0.0),
+    ]
     read = _Read(results.climbs[0].rungs[0], given)
-    assert [(point["at"], point["value"]) for point in read.traffic if point["kind"] == "log"] == [(1, 3.0), (3, 3.0), (4, 0.0)]
+    assert [(point["at"], point["value"]) for point in read.traffic if point["kind"] == "log"] == [
+        (1, 3.0),
+        (3, 3.0),
+        (4, 0.0),
+    ]
 
 
-def test_the_logs_traffic_is_what_a_transaction_logged_times_the_transactions_of_the_window(results: Results) -> None:
+def test_the_logs_traffic_is_what_a_transaction_logged_times_the_transactions_of_the_window(
+    results: Results,
+) -> None:
     rung = results.climbs[0].of("final_run")[0]
-    lagging = with_phase(results, 0, "final_run", log__bytes=1.0, log__bytes_per_transaction=1e6 / rung.tally.throughput_per_s)
+    lagging = with_phase(
+        results,
+        0,
+        "final_run",
+        log__bytes=1.0,
+        log__bytes_per_transaction=1e6 / rung.tally.throughput_per_s,
+    )
     figure = section(Brief(lagging), "over-time").figures[0]
     assert re.search(r"(0\.9\d+|1\.0\d*) MB/s log", figure.title), figure.title
 
 
 def test_what_fell_into_the_windows_of_one_storage_only_is_told(results: Results) -> None:
-    assert "Background work" not in cautions(with_phase(results, 0, "fixed_rate", checkpoints__timed=0.0))
-    seen = cautions(with_phase(with_phase(results, 0, "final_run", tables__autovacuums=0.1), 1, "final_run", tables__autovacuums=0.0))
-    assert "at the knee autovacuum finished on a table in 3 of 3 on disk and 0 of 3 on memory" in seen
-    assert "Background work" not in cautions(with_phase(with_phase(results, 0, "final_run", tables__autovacuums=0.1), 1, "final_run", tables__autovacuums=0.1))
+    assert "Background work" not in cautions(
+        with_phase(results, 0, "fixed_rate", checkpoints__timed=0.0)
+    )
+    seen = cautions(
+        with_phase(
+            with_phase(results, 0, "final_run", tables__autovacuums=0.1),
+            1,
+            "final_run",
+            tables__autovacuums=0.0,
+        )
+    )
+    assert (
+        "at the knee autovacuum finished on a table in 3 of 3 on disk and 0 of 3 on memory" in seen
+    )
+    assert "Background work" not in cautions(
+        with_phase(
+            with_phase(results, 0, "final_run", tables__autovacuums=0.1),
+            1,
+            "final_run",
+            tables__autovacuums=0.1,
+        )
+    )
 
 
 def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Results) -> None:
@@ -94,13 +150,27 @@ def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Resu
         window = orders.window.model_copy(update={"committed": orders.window.committed // 2})
         return rung.model_copy(
             update={
-                "tally": rung.tally.model_copy(update={"transactions": {**rung.tally.transactions, "new_order": orders.model_copy(update={"window": window})}})
+                "tally": rung.tally.model_copy(
+                    update={
+                        "transactions": {
+                            **rung.tally.transactions,
+                            "new_order": orders.model_copy(update={"window": window}),
+                        }
+                    }
+                )
             }
         )
 
     assert "is from the climb" not in cautions(results)
     disk: Climb = results.climbs[0]
     rungs = tuple(halved(rung) if rung.order.phase == "final_run" else rung for rung in disk.rungs)
-    assert re.search(r"disk: the final runs measured -\d+(\.\d)?% NOPM vs\. the climb's [\d,]+ at 26 users", cautions(with_rungs(results, 0, rungs)))
-    drifted = tuple(halved(rung) if rung.order.phase == "drift_check" else rung for rung in disk.rungs)
-    assert "disk: Drift: the first rung (4 users), repeated last, was " in cautions(with_rungs(results, 0, drifted))
+    assert re.search(
+        r"disk: the final runs measured -\d+(\.\d)?% NOPM vs\. the climb's [\d,]+ at 26 users",
+        cautions(with_rungs(results, 0, rungs)),
+    )
+    drifted = tuple(
+        halved(rung) if rung.order.phase == "drift_check" else rung for rung in disk.rungs
+    )
+    assert "disk: Drift: the first rung (4 users), repeated last, was " in cautions(
+        with_rungs(results, 0, drifted)
+    )

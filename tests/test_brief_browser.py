@@ -1,4 +1,6 @@
-"""The page in a real browser: it renders, complains of nothing, and does not overflow a telephone."""
+"""The page in a real browser: it renders, complains of nothing, and does not overflow a
+telephone.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,27 @@ from kneebench.brief import Brief
 from kneebench.records import Cell, Climb, Results
 from kneebench.results import load
 
-BROWSER = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), "")
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(not BROWSER, reason="Chromium is not installed")]
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+BROWSER = next(
+    (
+        found
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (found := shutil.which(name))
+    ),
+    "",
+)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not BROWSER, reason="Chromium is not installed"),
+]
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 MEASURE = """<script>
 const box = element => element.getBoundingClientRect();
 const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
@@ -38,33 +58,58 @@ for (const scroll of document.querySelectorAll(".scroll"))
   if (scroll.scrollWidth > scroll.clientWidth + 1) found.clipped.push(scroll.closest("section").id);
 document.title = JSON.stringify(found);
 </script>"""
-"""What of the page cannot be read, as the browser has laid it out: pixels that the page is too wide, texts that leave their figure, texts that cover
-each other, tables that are cut off."""
+"""What of the page cannot be read, as the browser has laid it out: pixels that the page is too
+wide, texts that leave their figure, texts that cover each other, tables that are cut off."""
 NAMES = {
     2: ("disk", "memory"),
     3: ("one SATA SSD", "memory", "two NVMe drives in RAID 0"),
     4: ("SATA SSD", "memory", "SATA SSD two", "memory two"),
-    5: ("a network volume of the general purpose kind", "local NVMe drive with a cache", "provisioned-iops-ssd-volume-1", "memory", "tape"),
+    5: (
+        "a network volume of the general purpose kind",
+        "local NVMe drive with a cache",
+        "provisioned-iops-ssd-volume-1",
+        "memory",
+        "tape",
+    ),
 }
-"""Names of a campaign's storages, by how many there are. Each is one of the two that were recorded, so that many knees are in one place."""
+"""Names of a campaign's storages, by how many there are. Each is one of the two that were recorded,
+so that many knees are in one place."""
 
 
 def browse(tmp_path: Path, page: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [BROWSER, "--headless", *QUIET, f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", *arguments, page.as_uri()]
+    command = [
+        BROWSER,
+        "--headless",
+        *QUIET,
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--enable-logging=stderr",
+        *arguments,
+        page.as_uri(),
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
 
 
 def called(climb: Climb, name: str) -> Climb:
-    rungs = tuple(rung.model_copy(update={"order": rung.order.model_copy(update={"cell": name})}) for rung in climb.rungs)
+    rungs = tuple(
+        rung.model_copy(update={"order": rung.order.model_copy(update={"cell": name})})
+        for rung in climb.rungs
+    )
     return climb.model_copy(update={"cell": Cell(id=name, storage=name), "rungs": rungs})
 
 
 def with_storages(names: tuple[str, ...]) -> Results:
     """The recorded campaign with so many storages."""
     recorded = load(make.HERE / make.NAME)
-    storages = dict.fromkeys(names, make.PLAN["storages"]["disk"])  # type: ignore[index]
-    campaign = recorded.campaign.model_copy(update={"plan": {**recorded.campaign.plan, "baseline": names[0], "storages": storages}})
-    return recorded.model_copy(update={"campaign": campaign, "climbs": tuple(called(recorded.climbs[n % 2], name) for n, name in enumerate(names))})
+    storages = dict.fromkeys(names, make.PLAN["storages"]["disk"])
+    campaign = recorded.campaign.model_copy(
+        update={"plan": {**recorded.campaign.plan, "baseline": names[0], "storages": storages}}
+    )
+    return recorded.model_copy(
+        update={
+            "campaign": campaign,
+            "climbs": tuple(called(recorded.climbs[n % 2], name) for n, name in enumerate(names)),
+        }
+    )
 
 
 def measured(tmp_path: Path, results: Results, width: int) -> dict[str, Any]:
@@ -72,7 +117,9 @@ def measured(tmp_path: Path, results: Results, width: int) -> dict[str, Any]:
     page = Brief(results).write(tmp_path / "brief.html")
     page.write_text(page.read_text().replace("</body>", f"{MEASURE}</body>"))
     seen = browse(tmp_path, page, "--dump-dom", f"--window-size={width},1000")
-    found: dict[str, Any] = json.loads(html.unescape(seen.stdout.partition("<title>")[2].partition("</title>")[0]))
+    found: dict[str, Any] = json.loads(
+        html.unescape(seen.stdout.partition("<title>")[2].partition("</title>")[0])
+    )
     return found
 
 
@@ -89,28 +136,41 @@ def test_the_page_renders_without_a_word_on_the_console(tmp_path: Path, page: Pa
 
 
 @pytest.mark.parametrize("width", [1280, 600])
-def test_nothing_is_wider_than_the_window_and_no_text_leaves_its_figure(tmp_path: Path, width: int) -> None:
+def test_nothing_is_wider_than_the_window_and_no_text_leaves_its_figure(
+    tmp_path: Path, width: int
+) -> None:
     found = measured(tmp_path, load(make.HERE / make.NAME), width)
     assert found["page"] <= 0
     assert (found["figures"], found["beyond"]) == (7, [])
 
 
 @pytest.mark.parametrize("names", NAMES.values(), ids=map(str, NAMES))
-def test_at_1200_pixels_no_table_is_cut_off_and_no_text_of_a_figure_covers_another_or_leaves_it(tmp_path: Path, names: tuple[str, ...]) -> None:
+def test_at_1200_pixels_no_table_is_cut_off_and_no_text_of_a_figure_covers_another_or_leaves_it(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
     found = measured(tmp_path, with_storages(names), 1200)
-    assert {key: value for key, value in found.items() if key != "figures"} == {"page": found["page"], "beyond": [], "covered": [], "clipped": []}
+    assert {key: value for key, value in found.items() if key != "figures"} == {
+        "page": found["page"],
+        "beyond": [],
+        "covered": [],
+        "clipped": [],
+    }
     assert found["page"] <= 0
 
 
 @pytest.mark.parametrize("names", [NAMES[3], NAMES[4]], ids=["3", "4"])
-def test_at_800_pixels_the_tables_at_a_glance_are_whole(tmp_path: Path, names: tuple[str, ...]) -> None:
+def test_at_800_pixels_the_tables_at_a_glance_are_whole(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
     assert "glance" not in measured(tmp_path, with_storages(names), 800)["clipped"]
 
 
 def test_the_style_says_each_thing_once_for_each_medium() -> None:
     style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
     narrow = style.partition("@media screen")[2].partition("@media print")[0]
-    assert all(line.startswith("  ") for line in narrow.splitlines()[1:-1]), "a rule for every width stands within those for narrow ones"
+    assert all(line.startswith("  ") for line in narrow.splitlines()[1:-1]), (
+        "a rule for every width stands within those for narrow ones"
+    )
 
 
 def test_the_page_prints_on_paper(tmp_path: Path, page: Path) -> None:

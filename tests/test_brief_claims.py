@@ -1,4 +1,6 @@
-"""One figure, one estimator: a title says what its bars say, a tile says first what it does not show, and a stop_reason has one NOPM within the limit."""
+"""One figure, one estimator: a title says what its bars say, a tile says first what it does not
+show, and a stop_reason has one NOPM within the limit.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def results() -> Results:
 def with_latency_of(results: Results, phase: str, repeat: int) -> Results:
     """The campaign with one repeat of memory as slow as disk's, its histogram too."""
     disk, memory = results.climbs
-    slow = next(rung.tally.latency for rung in disk.of(phase) if rung.order.repeat == repeat)  # type: ignore[arg-type]
+    slow = next(rung.tally.latency for rung in disk.of(phase) if rung.order.repeat == repeat)
 
     def one(rung: Rung) -> Rung:
         if rung.order.phase != phase or rung.order.repeat != repeat:
@@ -41,40 +43,76 @@ def bars(figure: Figure) -> dict[str, float]:
     return {name: float(value) for name, value in found}
 
 
-def test_the_ratio_in_a_title_is_that_of_its_bars_also_where_one_repeat_has_most_of_the_tail(results: Results) -> None:
+def test_the_ratio_in_a_title_is_that_of_its_bars_also_where_one_repeat_has_most_of_the_tail(
+    results: Results,
+) -> None:
     results = with_latency_of(results, "fixed_rate", 2)
     for figure in section(Brief(results), "latency").figures:
         drawn = bars(figure)
-        assert f": memory {times(drawn['memory'] / drawn['disk'])} (" in figure.title, (figure.title, drawn)
+        assert f": memory {times(drawn['memory'] / drawn['disk'])} (" in figure.title, (
+            figure.title,
+            drawn,
+        )
         assert figure.title.split(":")[0].endswith("latency, no difference shown")
 
 
-def test_the_interval_of_a_percentile_s_ratio_holds_its_value_and_the_order_statistics(results: Results) -> None:
-    (found,) = (one for one in compare(with_latency_of(results, "fixed_rate", 2)) if one.quantity == "latency.p999")
+def test_the_interval_of_a_percentile_s_ratio_holds_its_value_and_the_order_statistics(
+    results: Results,
+) -> None:
+    (found,) = (
+        one
+        for one in compare(with_latency_of(results, "fixed_rate", 2))
+        if one.quantity == "latency.p999"
+    )
     assert found.ratio.low < found.ratio.value < found.ratio.high
     assert "merged histograms" in found.ratio.method
     assert not found.differs
 
 
-def test_where_a_repeat_is_missing_on_one_storage_the_caption_says_which_repeats_the_ratio_is_of(results: Results) -> None:
-    assert "repeats that both storages have" not in section(Brief(results), "latency").figures[0].caption
-    few = with_rungs(results, 1, tuple(r for r in results.climbs[1].rungs if (r.order.phase, r.order.repeat) != ("fixed_rate", 2)))
+def test_where_a_repeat_is_missing_on_one_storage_the_caption_says_which_repeats_the_ratio_is_of(
+    results: Results,
+) -> None:
+    assert (
+        "repeats that both storages have"
+        not in section(Brief(results), "latency").figures[0].caption
+    )
+    few = with_rungs(
+        results,
+        1,
+        tuple(
+            r
+            for r in results.climbs[1].rungs
+            if (r.order.phase, r.order.repeat) != ("fixed_rate", 2)
+        ),
+    )
     for figure in section(Brief(few), "latency").figures:
         assert "The title's ratio uses the 2 repeats that both storages have." in figure.caption
 
 
 def test_every_part_of_figure_5_has_the_same_scales_in_both_directions(results: Results) -> None:
-    shorter = with_rungs(results, 1, tuple(r.model_copy(update={"warm_up_s": 3.0}) if r.order.phase == "final_run" else r for r in results.climbs[1].rungs))
+    shorter = with_rungs(
+        results,
+        1,
+        tuple(
+            r.model_copy(update={"warm_up_s": 3.0}) if r.order.phase == "final_run" else r
+            for r in results.climbs[1].rungs
+        ),
+    )
     cut = Brief(shorter)
     kept = cut.view.series
-    cut.view.series = (
-        lambda rung, *names: tuple(  # type: ignore[method-assign]
-            one if rung.order.cell == "disk" else one.model_copy(update={"at_s": one.at_s[:20], "value": one.value[:20]}) for one in kept(rung, *names)
+    cut.view.series = lambda rung, *names: tuple(
+        (
+            one
+            if rung.order.cell == "disk"
+            else one.model_copy(update={"at_s": one.at_s[:20], "value": one.value[:20]})
         )
+        for one in kept(rung, *names)
     )
     figures = section(cut, "over-time").figures
     assert len(figures) == 2
-    domains = [re.findall(r'"domain": (\[0, [\d.]+\])', json.dumps(figure.spec)) for figure in figures]
+    domains = [
+        re.findall(r'"domain": (\[0, [\d.]+\])', json.dumps(figure.spec)) for figure in figures
+    ]
     assert domains[0] == domains[1]
     assert "[0, 72]" in domains[0]
 
@@ -99,9 +137,16 @@ def test_a_tile_and_a_title_say_first_that_no_difference_is_shown(results: Resul
 
 
 def test_a_verdict_has_one_nopm_within_the_limit_and_it_is_the_stop_s(results: Results) -> None:
-    said = "a log write took 6.1 ms (mean over 10 s in two of three windows) at 72 users; the limit is 5 ms; NOPM within the limit: 31,000"
+    said = (
+        "a log write took 6.1 ms (mean over 10 s in two of three windows) at 72 users; the limit is"
+        " 5 ms; NOPM within the limit: 31,000"
+    )
     stop = StopResult(stop="log_latency", fired=True, seen="6.1 ms", limit="5 ms", sentence=said)
     slow = with_phase(results, 0, "search", log__write_latency=0.004)
     climbs = (slow.climbs[0].model_copy(update={"stop_results": (stop,)}), slow.climbs[1])
-    stop_reason = section(Brief(slow.model_copy(update={"climbs": climbs})), "glance").stop_reasons[0].sentence
+    stop_reason = (
+        section(Brief(slow.model_copy(update={"climbs": climbs})), "glance")
+        .stop_reasons[0]
+        .sentence
+    )
     assert re.findall(r"NOPM with[^.;]*", stop_reason) == ["NOPM within the limit: 31,000"]

@@ -50,7 +50,11 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags[tag] = self.tags.get(tag, 0) + 1
         self.fetched += [
-            f"{tag} {name}={value}" for name, value in attrs if name in ("src", "href", "xlink:href", "srcset", "data", "action") and value and value[0] != "#"
+            f"{tag} {name}={value}"
+            for name, value in attrs
+            if name in ("src", "href", "xlink:href", "srcset", "data", "action")
+            and value
+            and value[0] != "#"
         ]
         self.ids += [value for name, value in attrs if name == "id" and value]
 
@@ -60,7 +64,10 @@ def test_the_page_fetches_nothing_and_runs_nothing(page: str) -> None:
     assert read.fetched == []
     assert not {"script", "link", "iframe", "img"} & set(read.tags)
     assert not re.search(r"@import|@font-face|url\((?!#)", page)
-    assert set(re.findall(r"https?://[^\s\"'<]+", page)) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
 
 
 def test_the_page_has_all_figures_drawn_and_no_name_twice(page: str) -> None:
@@ -71,10 +78,18 @@ def test_the_page_has_all_figures_drawn_and_no_name_twice(page: str) -> None:
         assert number in page
 
 
-def test_the_title_is_a_finding_with_its_interval_and_says_simulated(results: Results, page: str) -> None:
+def test_the_title_is_a_finding_with_its_interval_and_says_simulated(
+    results: Results, page: str
+) -> None:
     title = Brief(results).title
-    assert title == "Simulated: Memory: 2.3x disk's NOPM at the knee, 0.24x its mean latency at a fixed rate"
-    assert re.match(r"NOPM at the knee 2\.3x \(95% CI 2\.\dx to 2\.\dx, n=3\); mean latency 0\.24x at ", Brief(results).subtitle)
+    assert (
+        title
+        == "Simulated: Memory: 2.3x disk's NOPM at the knee, 0.24x its mean latency at a fixed rate"
+    )
+    assert re.match(
+        r"NOPM at the knee 2\.3x \(95% CI 2\.\dx to 2\.\dx, n=3\); mean latency 0\.24x at ",
+        Brief(results).subtitle,
+    )
     assert f"<title>{title.replace(chr(39), '&#39;')}</title>" in page
     assert f'<p class="subtitle">{Brief(results).subtitle}</p>' in page
     assert "No figure was measured on hardware" in page
@@ -90,23 +105,44 @@ def test_every_storage_has_a_verdict_with_what_stopped_it(results: Results) -> N
 
 def test_the_glance_table_has_latency_beside_every_relative_nopm(results: Results) -> None:
     table, _ = section(Brief(results), "glance").tables
-    assert [column.title for column in table.columns][2:6] == ["NOPM", "Vs. baseline", "Mean latency", "P99.9 latency"]
+    assert [column.title for column in table.columns][2:6] == [
+        "NOPM",
+        "Vs. baseline",
+        "Mean latency",
+        "P99.9 latency",
+    ]
     disk, memory = table.rows
     assert disk.cells[0:2] == ("disk", "26 (21 to 48)")
     assert (disk.cells[3], disk.cells[7]) == ("baseline", "plateau")
     assert re.fullmatch(r"2\.3x\n\(2\.\dx to 2\.\dx, n=3\)", memory.cells[3])
 
 
-def test_the_latency_at_the_fixed_rate_has_a_table_of_its_own_with_its_share_of_each_knee(results: Results) -> None:
+def test_the_latency_at_the_fixed_rate_has_a_table_of_its_own_with_its_share_of_each_knee(
+    results: Results,
+) -> None:
     _, table = section(Brief(results), "glance").tables
-    assert table.caption.startswith("At a fixed rate: open loop, 52,800 transactions per minute on every storage")
-    assert [row.cells[:3] for row in table.rows] == [("disk", "69%", "10.1 ms\n(9.68 ms to 10.6 ms)"), ("memory", "30%", "2.44 ms\n(2.42 ms to 2.45 ms)")]
+    assert table.caption.startswith(
+        "At a fixed rate: open loop, 52,800 transactions per minute on every storage"
+    )
+    assert [row.cells[:3] for row in table.rows] == [
+        ("disk", "69%", "10.1 ms\n(9.68 ms to 10.6 ms)"),
+        ("memory", "30%", "2.44 ms\n(2.42 ms to 2.45 ms)"),
+    ]
 
 
 def test_the_table_of_rungs_has_them_all_and_labels_scouting(results: Results) -> None:
     (table,) = section(Brief(results), "rungs").tables
     labels = [row.cells[1] for row in table.rows if row.cells[0] == "disk"]
-    assert labels == ["search"] * 8 + ["search (bisection)", "drift check", "knee 1", "fixed rate 1", "knee 2", "fixed rate 2", "knee 3", "fixed rate 3"]
+    assert labels == ["search"] * 8 + [
+        "search (bisection)",
+        "drift check",
+        "knee 1",
+        "fixed rate 1",
+        "knee 2",
+        "fixed rate 2",
+        "knee 3",
+        "fixed rate 3",
+    ]
     assert len(table.rows) == sum(len(climb.rungs) for climb in results.climbs)
     first = dict(zip([column.title for column in table.columns], table.rows[0].cells, strict=True))
     rung = results.climbs[0].rungs[0]
@@ -122,10 +158,23 @@ def test_what_was_not_measured_is_a_dash_and_never_nought(results: Results) -> N
 
 
 def test_an_uncertain_percentile_is_marked_in_its_figure(results: Results) -> None:
-    once = with_rungs(results, 0, tuple(r for r in results.climbs[0].rungs if r.order.phase != "fixed_rate" or r.order.repeat == 1))
-    figure = next(one for one in section(Brief(once), "latency").figures if one.name == "latency-p999")
+    once = with_rungs(
+        results,
+        0,
+        tuple(
+            r
+            for r in results.climbs[0].rungs
+            if r.order.phase != "fixed_rate" or r.order.repeat == 1
+        ),
+    )
+    figure = next(
+        one for one in section(Brief(once), "latency").figures if one.name == "latency-p999"
+    )
     assert " ms (n too small)" in json.dumps(figure.spec)
-    assert ' "n too small": fewer than 100 samples exceed the percentile (disk 52,800 transactions).' in figure.caption
+    assert (
+        ' "n too small": fewer than 100 samples exceed the percentile (disk 52,800 transactions).'
+        in figure.caption
+    )
 
 
 def test_the_curve_follows_the_users_and_not_the_throughput(results: Results) -> None:
@@ -134,7 +183,13 @@ def test_the_curve_follows_the_users_and_not_the_throughput(results: Results) ->
 
 
 def test_a_failed_check_stands_above_the_title_and_sets_the_exit_code(results: Results) -> None:
-    check = Check(name="little", passed=False, seen="4.1%", limit="2%", sentence="Users / throughput is 4.1% off the mean latency.")
+    check = Check(
+        name="little",
+        passed=False,
+        seen="4.1%",
+        limit="2%",
+        sentence="Users / throughput is 4.1% off the mean latency.",
+    )
     brief = Brief(changed(results, {"checks": (check,)}))
     text = brief.html()
     assert brief.exit_code == 4
@@ -157,29 +212,52 @@ def test_a_sound_campaign_has_no_alarm_and_exit_code_nought(results: Results, pa
 
 def test_an_unfinished_campaign_renders_and_says_what_is_missing(results: Results) -> None:
     disk, memory = results.climbs
-    climbs = (disk.model_copy(update={"rungs": disk.rungs[:10]}), Climb(cell=memory.cell, rungs=memory.rungs[:3]))
+    climbs = (
+        disk.model_copy(update={"rungs": disk.rungs[:10]}),
+        Climb(cell=memory.cell, rungs=memory.rungs[:3]),
+    )
     brief = Brief(results.model_copy(update={"climbs": climbs, "finished": False}))
     said = section(brief, "missing").sentences
-    assert "disk: 0 of 3 final runs at the knee are done; search rungs are never quoted instead." in said
+    assert (
+        "disk: 0 of 3 final runs at the knee are done; search rungs are never quoted instead."
+        in said
+    )
     assert "memory: the climb is unfinished (3 rungs up to 9 users) and has no knee." in said
     assert "No final runs yet" in brief.title
     assert "Fig. 3" in brief.html()
 
 
 def test_a_fixed_load_that_was_not_repeated_lacks_all_its_repeats(results: Results) -> None:
-    plan = {**results.campaign.plan, "ladder": {**results.campaign.plan["ladder"], "users": 14}}  # type: ignore[dict-item]
+    plan = {**results.campaign.plan, "ladder": {**results.campaign.plan["ladder"], "users": 14}}
     first = results.climbs[0].of("search")[0]
-    fixed = first.model_copy(update={"order": first.order.model_copy(update={"phase": "fixed_load", "users": 14})})
-    climbs = tuple(climb.model_copy(update={"rungs": (fixed,), "stopped_by": "users"}) for climb in results.climbs)
+    fixed = first.model_copy(
+        update={"order": first.order.model_copy(update={"phase": "fixed_load", "users": 14})}
+    )
+    climbs = tuple(
+        climb.model_copy(update={"rungs": (fixed,), "stopped_by": "users"})
+        for climb in results.climbs
+    )
     campaign = results.campaign.model_copy(update={"plan": plan})
-    said = section(Brief(results.model_copy(update={"campaign": campaign, "climbs": climbs, "finished": False})), "missing").sentences
+    said = section(
+        Brief(
+            results.model_copy(update={"campaign": campaign, "climbs": climbs, "finished": False})
+        ),
+        "missing",
+    ).sentences
     assert any("0 of 3 final runs" in sentence for sentence in said), said
 
 
 def test_a_climb_that_a_limit_ended_is_not_called_a_plateau(results: Results) -> None:
     def sentences(stopped_by: str) -> str:
-        climbs = tuple(climb.model_copy(update={"stopped_by": stopped_by}) for climb in results.climbs)
-        return " ".join(one.sentence for one in section(Brief(results.model_copy(update={"climbs": climbs})), "glance").stop_reasons)
+        climbs = tuple(
+            climb.model_copy(update={"stopped_by": stopped_by}) for climb in results.climbs
+        )
+        return " ".join(
+            one.sentence
+            for one in section(
+                Brief(results.model_copy(update={"climbs": climbs})), "glance"
+            ).stop_reasons
+        )
 
     assert "a plateau, not a proven peak" in sentences("plateau")
     assert "a plateau" not in sentences("budget")
@@ -189,12 +267,24 @@ def test_title_big_numbers_and_first_figure_speak_of_the_same_storage(results: R
     def scaled(climb: Climb, share: float, name: str) -> Climb:
         def fewer(rung: Rung) -> Rung:
             orders = rung.tally.transactions["new_order"]
-            window = orders.window.model_copy(update={"committed": int(share * orders.window.committed)})
-            transactions = {**rung.tally.transactions, "new_order": orders.model_copy(update={"window": window})}
+            window = orders.window.model_copy(
+                update={"committed": int(share * orders.window.committed)}
+            )
+            transactions = {
+                **rung.tally.transactions,
+                "new_order": orders.model_copy(update={"window": window}),
+            }
             order = rung.order.model_copy(update={"cell": name})
-            return rung.model_copy(update={"order": order, "tally": rung.tally.model_copy(update={"transactions": transactions})})
+            return rung.model_copy(
+                update={
+                    "order": order,
+                    "tally": rung.tally.model_copy(update={"transactions": transactions}),
+                }
+            )
 
-        return climb.model_copy(update={"cell": Cell(id=name, storage=name), "rungs": tuple(map(fewer, climb.rungs))})
+        return climb.model_copy(
+            update={"cell": Cell(id=name, storage=name), "rungs": tuple(map(fewer, climb.rungs))}
+        )
 
     disk, memory = results.climbs
     brief = Brief(results.model_copy(update={"climbs": (disk, memory, scaled(disk, 0.1, "tape"))}))
@@ -207,13 +297,18 @@ def test_title_big_numbers_and_first_figure_speak_of_the_same_storage(results: R
 def test_a_campaign_with_nothing_measured_renders(tmp_path: Path) -> None:
     store = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST)
     brief = Brief(load(store.folder))
-    assert section(brief, "missing").sentences[1:] == ("disk: not measured yet.", "memory: not measured yet.")
+    assert section(brief, "missing").sentences[1:] == (
+        "disk: not measured yet.",
+        "memory: not measured yet.",
+    )
     assert DERIVED in brief.html()
 
 
 def test_one_run_of_each_knee_claims_no_difference_and_draws_no_whisker(results: Results) -> None:
     for place, climb in enumerate(results.climbs):
-        results = with_rungs(results, place, tuple(rung for rung in climb.rungs if rung.order.repeat < 2))
+        results = with_rungs(
+            results, place, tuple(rung for rung in climb.rungs if rung.order.repeat < 2)
+        )
     brief = Brief(results)
     assert "No difference shown" in brief.title
     assert section(brief, "glance").numbers[0].value == "No difference shown"
@@ -225,8 +320,14 @@ def test_one_run_of_each_knee_claims_no_difference_and_draws_no_whisker(results:
 
 def test_few_warehouses_and_quick_windows_are_caveats(results: Results) -> None:
     crowded, quick = section(Brief(results), "cautions").sentences
-    assert crowded == "Only 2.3 warehouses per user at the knee (all storages). Below 4 per user, row contention masks storage differences."
-    assert "burst of full-page images after them. It cannot show whether the removal of old rows keeps up" in quick
+    assert (
+        crowded == "Only 2.3 warehouses per user at the knee (all storages). Below 4 per user, row"
+        " contention masks storage differences."
+    )
+    assert (
+        "burst of full-page images after them. It cannot show whether the removal of old rows"
+        " keeps up" in quick
+    )
 
 
 def test_clones_and_memory_backed_storage_are_caveats(results: Results) -> None:
@@ -235,10 +336,19 @@ def test_clones_and_memory_backed_storage_are_caveats(results: Results) -> None:
         "database": {"engine": "postgres", "restore": "clone"},
         "storages": {"disk": {"path": "."}, "memory": {"path": "/dev/shm/kb"}},
     }
-    brief = Brief(results.model_copy(update={"campaign": results.campaign.model_copy(update={"plan": plan, "simulated": False})}))
+    brief = Brief(
+        results.model_copy(
+            update={
+                "campaign": results.campaign.model_copy(update={"plan": plan, "simulated": False})
+            }
+        )
+    )
     said = " ".join(section(brief, "cautions").sentences)
     assert "the runs include the copy-on-write of shared blocks" in said
-    assert "Memory is memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound." in said
+    assert (
+        "Memory is memory-backed storage (tmpfs): an estimate of what faster storage could buy, not"
+        " a bound." in said
+    )
     assert "No figure was measured" not in brief.html()
 
 
@@ -246,7 +356,14 @@ def test_with_hardly_any_device_reads_the_title_says_data_cached(results: Result
     for place, climb in enumerate(results.climbs):
         dry = [
             r.model_copy(
-                update={"quantities": {**r.quantities, "device.reads_per_transaction": r.quantities["device.reads"].model_copy(update={"value": 0.01})}}
+                update={
+                    "quantities": {
+                        **r.quantities,
+                        "device.reads_per_transaction": (
+                            r.quantities["device.reads"].model_copy(update={"value": 0.01})
+                        ),
+                    }
+                }
             )
             for r in climb.rungs
         ]
@@ -255,8 +372,10 @@ def test_with_hardly_any_device_reads_the_title_says_data_cached(results: Result
 
 
 def test_a_fixed_load_is_called_so_and_never_a_knee(results: Results) -> None:
-    plan = {**results.campaign.plan, "ladder": {**results.campaign.plan["ladder"], "users": 26}}  # type: ignore[dict-item]
-    brief = Brief(results.model_copy(update={"campaign": results.campaign.model_copy(update={"plan": plan})}))
+    plan = {**results.campaign.plan, "ladder": {**results.campaign.plan["ladder"], "users": 26}}
+    brief = Brief(
+        results.model_copy(update={"campaign": results.campaign.model_copy(update={"plan": plan})})
+    )
     table, rate = section(brief, "glance").tables
     assert table.columns[1].title == "Users at the fixed load"
     assert rate.columns[1].title == "Share of its fixed load"
@@ -303,7 +422,11 @@ def test_every_figure_fits_the_schema_of_vega_lite(results: Results) -> None:
 
 def test_figures_are_written_as_pictures(results: Results, tmp_path: Path) -> None:
     written = Brief(results).figures(tmp_path)
-    assert [file.name for file in written][:3] == ["relative-nopm.png", "latency-mean.png", "latency-p999.png"]
+    assert [file.name for file in written][:3] == [
+        "relative-nopm.png",
+        "latency-mean.png",
+        "latency-p999.png",
+    ]
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in written)
 
 
@@ -313,8 +436,16 @@ def test_a_page_is_written_whole(results: Results, tmp_path: Path) -> None:
 
 
 def test_reading_results_loads_no_heavy_library() -> None:
-    code = "import sys; import kneebench.brief, kneebench.results; print(sorted({'altair', 'vl_convert', 'duckdb', 'scipy', 'jinja2'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import sys; import kneebench.brief, kneebench.results; print(sorted({'altair',"
+        " 'vl_convert', 'duckdb', 'scipy', 'jinja2'} & set(sys.modules)))"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 def test_a_brief_of_300_rungs_takes_little_memory(tmp_path: Path) -> None:
@@ -332,7 +463,9 @@ rungs = (*climb.rungs, *many, *many[:100])
 Brief(results.model_copy(update={{"climbs": (climb.model_copy(update={{"rungs": rungs}}), results.climbs[1])}})).write(Path({str(tmp_path / "brief.html")!r}))
 print(len(rungs), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
-    rungs, peak_kib = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    rungs, peak_kib = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert int(rungs) > 270
     assert int(peak_kib) < 500 * 1024
 
@@ -363,67 +496,132 @@ def size_of(figure: Figure) -> tuple[float, float]:
 
 def test_a_very_wide_interval_neither_shrinks_a_figure_nor_runs_out_of_it(results: Results) -> None:
     for name, phase, number in (("latency", "fixed_rate", 0), ("relative", "final_run", 0)):
-        plain, wide = (section(Brief(one), name).figures[number] for one in (results, scattered(results, phase)))
+        plain, wide = (
+            section(Brief(one), name).figures[number]
+            for one in (results, scattered(results, phase))
+        )
         assert size_of(wide) == pytest.approx(size_of(plain), abs=40)
         assert "Arrow: " in wide.caption
         assert "Arrow: " not in plain.caption
 
 
 def test_a_fixed_load_is_called_so_wherever_a_knee_would_stand(results: Results) -> None:
-    ladder = {**results.campaign.plan["ladder"], "users": 24}  # type: ignore[dict-item]
-    campaign = results.campaign.model_copy(update={"plan": {**results.campaign.plan, "ladder": ladder}})
+    ladder = {**results.campaign.plan["ladder"], "users": 24}
+    campaign = results.campaign.model_copy(
+        update={"plan": {**results.campaign.plan, "ladder": ladder}}
+    )
     brief = Brief(results.model_copy(update={"campaign": campaign}))
     for name in ("latency", "log-writes", "over-time", "rungs"):
         found = section(brief, name)
         assert "knee" not in found.title
         assert not any("knee" in figure.caption for figure in found.figures)
-        assert not any("knee" in (table.caption + str(table.rows)).lower() for table in found.tables)
+        assert not any(
+            "knee" in (table.caption + str(table.rows)).lower() for table in found.tables
+        )
 
 
-def served(results: Results, database: dict[str, object], storages: dict[str, object], **image: str) -> Brief:
+def served(
+    results: Results, database: dict[str, object], storages: dict[str, object], **image: str
+) -> Brief:
     """The brief of the campaign as if another server had been measured."""
-    plan = make.Plan.model_validate({**results.campaign.plan, "database": {"engine": "postgres", **database}, "storages": storages})
-    campaign = results.campaign.model_copy(update={"plan": plan_document(plan), "simulated": False, "base_image": image})
+    plan = make.Plan.model_validate(
+        {
+            **results.campaign.plan,
+            "database": {"engine": "postgres", **database},
+            "storages": storages,
+        }
+    )
+    campaign = results.campaign.model_copy(
+        update={"plan": plan_document(plan), "simulated": False, "base_image": image}
+    )
     return Brief(results.model_copy(update={"campaign": campaign}))
 
 
-BY_URL: dict[str, object] = {"disk": {"url": "postgresql://me@db1.example/x"}, "memory": {"url": "postgresql://me@db2.example/x"}}
+BY_URL: dict[str, object] = {
+    "disk": {"url": "postgresql://me@db1.example/x"},
+    "memory": {"url": "postgresql://me@db2.example/x"},
+}
 FILES: dict[str, object] = {"disk": {"path": "."}, "memory": {"path": "/dev/shm/kb"}}
 
 
-def test_the_brief_says_whether_a_server_by_url_ran_on_the_machine_that_it_describes(results: Results) -> None:
+def test_the_brief_says_whether_a_server_by_url_ran_on_the_machine_that_it_describes(
+    results: Results,
+) -> None:
     def told(**servers: Whereabouts) -> str:
-        plan = make.Plan.model_validate({**results.campaign.plan, "database": {"engine": "postgres"}, "storages": BY_URL}).model_dump(mode="json")
-        campaign = results.campaign.model_copy(update={"plan": plan, "simulated": False, "servers": servers})
+        plan = make.Plan.model_validate(
+            {**results.campaign.plan, "database": {"engine": "postgres"}, "storages": BY_URL}
+        ).model_dump(mode="json")
+        campaign = results.campaign.model_copy(
+            update={"plan": plan, "simulated": False, "servers": servers}
+        )
         brief = Brief(results.model_copy(update={"campaign": campaign}))
         return " ".join((*section(brief, "machine").sentences, *section(brief, "method").sentences))
 
-    here, away = Whereabouts(here=True, seen="on this machine"), Whereabouts(seen="on another machine (10.0.0.1)")
+    here, away = (
+        Whereabouts(here=True, seen="on this machine"),
+        Whereabouts(seen="on another machine (10.0.0.1)"),
+    )
     assert "Server and load generator ran on this machine." in told(disk=here, memory=here)
     assert "an external one on the load generator's machine" in told(disk=here, memory=here)
-    assert "the server's machine is not described here (disk: on another machine (10.0.0.1))" in told(disk=away, memory=here)
+    assert (
+        "the server's machine is not described here (disk: on another machine (10.0.0.1))"
+        in told(disk=away, memory=here)
+    )
 
 
 @pytest.mark.parametrize(
     ("how", "said", "own"),
     [
-        ({"restored_by": "template"}, "started from a fresh copy of a template database on the server, and was warmed", True),
-        ({"restored_by": "command"}, "started from a database restored by the plan's command, and was warmed", True),
-        ({"restored_by": "none"}, "The database was never restored: every climb and repeat started from the state the previous one left", False),
+        (
+            {"restored_by": "template"},
+            "started from a fresh copy of a template database on the server, and was warmed",
+            True,
+        ),
+        (
+            {"restored_by": "command"},
+            "started from a database restored by the plan's command, and was warmed",
+            True,
+        ),
+        (
+            {"restored_by": "none"},
+            (
+                "The database was never restored: every climb and repeat started from the state the"
+                " previous one left"
+            ),
+            False,
+        ),
         ({}, "Every climb and repeat was warmed under load.", False),
-        ({"restored_by": "none", "schema_from": "hammerdb"}, "HammerDB's own, in the user's database; measuring added orders, payments and history", False),
-        ({"restored_by": "template", "schema_from": "hammerdb"}, "A copy of that database was measured; the original was not changed.", True),
+        (
+            {"restored_by": "none", "schema_from": "hammerdb"},
+            "HammerDB's own, in the user's database; measuring added orders, payments and history",
+            False,
+        ),
+        (
+            {"restored_by": "template", "schema_from": "hammerdb"},
+            "A copy of that database was measured; the original was not changed.",
+            True,
+        ),
     ],
 )
-def test_of_a_server_by_url_the_brief_says_how_it_was_really_restored(results: Results, how: dict[str, str], said: str, own: bool) -> None:
+def test_of_a_server_by_url_the_brief_says_how_it_was_really_restored(
+    results: Results, how: dict[str, str], said: str, own: bool
+) -> None:
     brief = served(results, {}, BY_URL, **how)
     method = " ".join(section(brief, "method").sentences)
     assert said in method
     assert "(copy)" not in method
     assert "shared" not in method
-    assert "The server was an external one with its own cores; the load generator was not pinned." in method
-    assert ("each on a freshly restored database" in method, "one restored run" in method) == (own, own)
-    assert ("each on a freshly restored database" in section(brief, "rungs").tables[0].caption) == own
+    assert (
+        "The server was an external one with its own cores; the load generator was not pinned."
+        in method
+    )
+    assert ("each on a freshly restored database" in method, "one restored run" in method) == (
+        own,
+        own,
+    )
+    assert (
+        "each on a freshly restored database" in section(brief, "rungs").tables[0].caption
+    ) == own
 
 
 def test_a_server_of_ours_and_a_model_are_each_described_as_what_they_are(results: Results) -> None:
@@ -435,21 +633,38 @@ def test_a_server_of_ours_and_a_model_are_each_described_as_what_they_are(result
     assert "shared the machine's cores" not in model
 
 
-def test_the_machine_is_said_to_be_the_load_generators_where_the_server_ran_elsewhere(results: Results) -> None:
+def test_the_machine_is_said_to_be_the_load_generators_where_the_server_ran_elsewhere(
+    results: Results,
+) -> None:
     machine = section(served(results, {}, BY_URL), "machine")
     assert machine.sentences == (
-        "Processor, memory, system and drives describe the load generator's machine; the server at db1.example and db2.example is not described here.",
+        (
+            "Processor, memory, system and drives describe the load generator's machine; the server"
+            " at db1.example and db2.example is not described here."
+        ),
     )
     assert machine.tables[1].caption.startswith("Drives of the load generator's machine.")
-    (near,) = section(served(results, {"url": "postgresql://localhost/x"}, FILES), "machine").sentences
+    (near,) = section(
+        served(results, {"url": "postgresql://localhost/x"}, FILES), "machine"
+    ).sentences
     assert "was reached at localhost and ran there too" in near
     assert section(served(results, {}, FILES), "machine").sentences == ()
 
 
 @pytest.mark.parametrize("place", ["own", "url", "simulated"])
-def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(results: Results, place: str, tmp_path: Path) -> None:
-    settings = {"settings": {"shared_buffers": "1GB", "jit": False}, "cores": [0, 1], "restore": "clone"}
-    brief = {"own": served(results, settings, FILES), "url": served(results, {}, BY_URL), "simulated": Brief(results)}[place]
+def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(
+    results: Results, place: str, tmp_path: Path
+) -> None:
+    settings = {
+        "settings": {"shared_buffers": "1GB", "jit": False},
+        "cores": [0, 1],
+        "restore": "clone",
+    }
+    brief = {
+        "own": served(results, settings, FILES),
+        "url": served(results, {}, BY_URL),
+        "simulated": Brief(results),
+    }[place]
     toml, command = section(brief, "repeat").code
     (tmp_path / "plan.toml").write_text(toml)
     again = read_plan(tmp_path / "plan.toml")
@@ -460,22 +675,45 @@ def test_what_the_brief_prints_to_repeat_it_is_the_plan_as_kneebench_reads_it(re
         open_engine(again, Journal(tmp_path))  # refuses what the plan may not say of such a server
 
 
-def test_two_figures_of_the_log_write_latency_are_each_told_for_what_they_are(results: Results) -> None:
-    stop = StopResult(stop="log_latency", fired=True, seen="6.1 ms", limit="5 ms", sentence="a log write took 6.1 ms (10 s median) at 72 users")
+def test_two_figures_of_the_log_write_latency_are_each_told_for_what_they_are(
+    results: Results,
+) -> None:
+    stop = StopResult(
+        stop="log_latency",
+        fired=True,
+        seen="6.1 ms",
+        limit="5 ms",
+        sentence="a log write took 6.1 ms (10 s median) at 72 users",
+    )
     climbs = (results.climbs[0].model_copy(update={"stop_results": (stop,)}), results.climbs[1])
     stopped = Brief(results.model_copy(update={"climbs": climbs}))
     (figure,) = section(stopped, "log-writes").figures
     assert figure.title == "Log writes: all within the limit of 5 ms (window means)"
-    assert "The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on disk." in figure.caption
+    assert (
+        "The stop condition uses the median of shorter means (10 s, or a third of the window); it"
+        " exceeded the limit on disk." in figure.caption
+    )
     assert "The stop condition uses" not in section(Brief(results), "log-writes").figures[0].caption
 
 
-def test_a_note_that_all_rungs_of_a_storage_have_is_told_once_with_its_name(results: Results) -> None:
-    (_, memory) = results.climbs
-    noted = tuple(rung.model_copy(update={"notes": (*rung.notes, "no device under it")}) for rung in memory.rungs)
+def test_a_note_that_all_rungs_of_a_storage_have_is_told_once_with_its_name(
+    results: Results,
+) -> None:
+    _, memory = results.climbs
+    noted = tuple(
+        rung.model_copy(update={"notes": (*rung.notes, "no device under it")})
+        for rung in memory.rungs
+    )
     brief = Brief(with_rungs(results, 1, noted))
     assert "On memory: no device under it." in section(brief, "method").sentences
     (table,) = section(brief, "rungs").tables
     assert not any("no device under it" in cell for row in table.rows for cell in row.cells)
     some = Brief(with_rungs(results, 1, (*noted[1:], memory.rungs[0])))
-    assert sum("no device under it" in cell for row in section(some, "rungs").tables[0].rows for cell in row.cells) == len(noted) - 1
+    assert (
+        sum(
+            "no device under it" in cell
+            for row in section(some, "rungs").tables[0].rows
+            for cell in row.cells
+        )
+        == len(noted) - 1
+    )

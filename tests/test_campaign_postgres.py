@@ -1,4 +1,6 @@
-"""The main job on the embedded PostgreSQL, small: two storages, killed servers, a killed kneebench."""
+"""The main job on the embedded PostgreSQL, small: two storages, killed servers, a killed
+kneebench.
+"""
 
 import os
 import signal
@@ -64,12 +66,26 @@ def environment(place: Path) -> dict[str, str]:
 
 
 def kneebench(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*KNEEBENCH, *words], cwd=place, env=environment(place), capture_output=True, text=True, timeout=280)
+    return subprocess.run(
+        [*KNEEBENCH, *words],
+        cwd=place,
+        env=environment(place),
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
 
 
 def start(place: Path, out: str, plan: str = "ended early.toml") -> subprocess.Popen[str]:
     command = [*KNEEBENCH, "run", plan, "--json", "--out", out]
-    return subprocess.Popen(command, cwd=place, env=environment(place), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        cwd=place,
+        env=environment(place),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def wait_for_rungs(place: Path, out: str, count: int) -> None:
@@ -83,8 +99,14 @@ def servers(place: Path) -> list[psutil.Process]:
     """The postmasters that this place's campaigns have running, and nobody else's."""
     here = (str(place), str((place / "memory").resolve()))
     running = psutil.process_iter(["name", "cmdline"])
-    lines = ((process, " ".join(process.info["cmdline"] or [])) for process in running if process.info["name"] == "postgres")
-    return [process for process, line in lines if " -D " in line and any(path in line for path in here)]
+    lines = (
+        (process, " ".join(process.info["cmdline"] or []))
+        for process in running
+        if process.info["name"] == "postgres"
+    )
+    return [
+        process for process, line in lines if " -D " in line and any(path in line for path in here)
+    ]
 
 
 def test_a_campaign_on_two_storages_ends_with_a_brief(place: Path) -> None:
@@ -105,14 +127,21 @@ def test_a_campaign_on_two_storages_ends_with_a_brief(place: Path) -> None:
             assert len(asked) == 1 + len(climb.of("final_run")) + restored_for_the_rate
         assert {len(checks) for checks in asked} == {12}
         assert [check for checks in asked for check in checks if not check.passed] == []
-        exact = [check for rung in climb.rungs for check in rung.checks if check.name in ("identity", "new_orders", "rollbacks")]
+        exact = [
+            check
+            for rung in climb.rungs
+            for check in rung.checks
+            if check.name in ("identity", "new_orders", "rollbacks")
+        ]
         assert len(exact) == 3 * len(climb.rungs)
         assert [check for check in exact if not check.passed] == []
     assert servers(place) == []
     assert [p.name for p in (place / "disk").iterdir()] == []
 
 
-def test_after_kill_9_of_kneebench_clean_leaves_nothing_and_the_next_run_goes_on(place: Path, started: subprocess.Popen[str]) -> None:
+def test_after_kill_9_of_kneebench_clean_leaves_nothing_and_the_next_run_goes_on(
+    place: Path, started: subprocess.Popen[str]
+) -> None:
     wait_for_rungs(place, "killed", 1)
     time.sleep(1)
     started.send_signal(signal.SIGKILL)
@@ -129,7 +158,9 @@ def test_after_kill_9_of_kneebench_clean_leaves_nothing_and_the_next_run_goes_on
         assert next((place / "killed").glob(f"*/rungs/{name}")).read_bytes() == content
 
 
-def test_a_server_killed_in_mid_rung_is_a_clear_error_and_what_was_measured_stays(place: Path) -> None:
+def test_a_server_killed_in_mid_rung_is_a_clear_error_and_what_was_measured_stays(
+    place: Path,
+) -> None:
     process = start(place, "lost", "plan.toml")
     wait_for_rungs(place, "lost", 1)
     time.sleep(2.0)

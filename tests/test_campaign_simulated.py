@@ -1,4 +1,6 @@
-"""Whole campaigns on the simulated engine: the knee is where the model says, and a killed campaign goes on."""
+"""Whole campaigns on the simulated engine: the knee is where the model says, and a killed campaign
+goes on.
+"""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +33,14 @@ def plan(**changes: object) -> Plan:
         "database": {"engine": "simulated"},
         "workload": {"warehouses": 400},
         "storages": {"fast": {"simulated": FAST}, "slow": {"simulated": SLOW}},
-        "ladder": {"users": [1, 256], "step": 1.5, "warm_up_limit": "30s", "window": "10s", "final_window": "20s", "checkpoints": 0},
+        "ladder": {
+            "users": [1, 256],
+            "step": 1.5,
+            "warm_up_limit": "30s",
+            "window": "10s",
+            "final_window": "20s",
+            "checkpoints": 0,
+        },
     }
     return Plan.model_validate({**fields, **changes})
 
@@ -50,7 +59,9 @@ def test_a_campaign_ends_with_a_knee_for_each_storage(results: Results) -> None:
         assert len(climb.of("final_run")) == 3
         assert len(climb.of("fixed_rate")) == 3
         assert all(check.passed for check in climb.checks)
-        assert all(check.passed for rung in climb.rungs for check in rung.checks), [c for r in climb.rungs for c in r.checks if not c.passed]
+        assert all(check.passed for rung in climb.rungs for check in rung.checks), [
+            c for r in climb.rungs for c in r.checks if not c.passed
+        ]
 
 
 def test_the_knee_reaches_what_the_model_can_do(results: Results) -> None:
@@ -70,26 +81,61 @@ def test_both_storages_are_driven_at_one_rate_for_their_latency(results: Results
             assert rung.tally.throughput_per_s == pytest.approx(rates.copy().pop(), rel=0.1)
 
 
-def test_a_climb_on_a_database_that_warmed_meanwhile_is_made_again_and_the_results_hold_the_second_only(tmp_path: Path) -> None:
+def test_a_climb_on_a_database_that_warmed_meanwhile_is_made_again_and_the_results_hold_the_second_only(
+    tmp_path: Path,
+) -> None:
     filling = {**SLOW, "warm_after": 12_000, "cold_reads_per_transaction": 10.0}
-    ladder = {"users": [1, 64], "step": 2, "warm_up_limit": "6s", "window": "10s", "final_window": "10s", "checkpoints": 0, "repeats": 1}
+    ladder = {
+        "users": [1, 64],
+        "step": 2,
+        "warm_up_limit": "6s",
+        "window": "10s",
+        "final_window": "10s",
+        "checkpoints": 0,
+        "repeats": 1,
+    }
     results = run(plan(storages={"slow": {"simulated": filling}}, ladder=ladder), tmp_path)
     (climb,) = results.climbs
     assert [v.stop for v in climb.stop_results if v.flag] == ["warming"]
     assert {rung.order.repeat for rung in climb.of("search", "bisection", "drift_check")} == {1}
     assert results.folder
-    first = [rung for rung in kept_rungs(results.folder) if rung.order.cell == climb.cell.id and rung.order.phase == "search" and not rung.order.repeat]
+    first = [
+        rung
+        for rung in kept_rungs(results.folder)
+        if rung.order.cell == climb.cell.id
+        and rung.order.phase == "search"
+        and not rung.order.repeat
+    ]
     assert first, "the first climb is kept"
     assert climb.of("search")[0].tally.nopm > 1.25 * first[0].tally.nopm
     assert load(results.folder).climbs == results.climbs
 
 
-def test_only_the_first_rung_on_a_restored_database_may_warm_three_times_as_long(tmp_path: Path) -> None:
-    ladder = {"users": [4, 8], "step": 2, "warm_up_limit": "6s", "window": "6s", "final_window": "6s", "checkpoints": 0, "repeats": 1}
-    filling = {**FAST, "read_latency": "1ms", "warm_after": 2_000, "cold_reads_per_transaction": 20.0}
+def test_only_the_first_rung_on_a_restored_database_may_warm_three_times_as_long(
+    tmp_path: Path,
+) -> None:
+    ladder = {
+        "users": [4, 8],
+        "step": 2,
+        "warm_up_limit": "6s",
+        "window": "6s",
+        "final_window": "6s",
+        "checkpoints": 0,
+        "repeats": 1,
+    }
+    filling = {
+        **FAST,
+        "read_latency": "1ms",
+        "warm_after": 2_000,
+        "cold_reads_per_transaction": 20.0,
+    }
     climb = run(plan(storages={"slow": {"simulated": filling}}, ladder=ladder), tmp_path).climbs[0]
     warm_ups_s = {rung.order.key: rung.warm_up_s for rung in climb.rungs}
-    assert 6 < warm_ups_s["slow.warm_up-8"] <= 18 and warm_ups_s["slow.search-4"] <= 6 and 6 < warm_ups_s[climb.of("final_run")[0].order.key] <= 18
+    assert (
+        6 < warm_ups_s["slow.warm_up-8"] <= 18
+        and warm_ups_s["slow.search-4"] <= 6
+        and 6 < warm_ups_s[climb.of("final_run")[0].order.key] <= 18
+    )
     assert warm_ups_s["slow.search-8"] <= 6
 
 
@@ -97,7 +143,9 @@ class Killed(BaseException):
     """Ends a campaign as abruptly as Python can."""
 
 
-def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_been(results: Results, tmp_path: Path) -> None:
+def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_been(
+    results: Results, tmp_path: Path
+) -> None:
     seen: list[str] = []
 
     def killer(event: Event) -> None:
@@ -116,11 +164,18 @@ def test_a_killed_campaign_goes_on_at_the_next_rung_and_ends_as_if_nothing_had_b
     assert len(seen) == len(kept_rungs(again.folder))
     for one, other in zip(results.climbs, again.climbs, strict=True):
         assert one.cell == other.cell
-        assert abs(one.of("final_run")[0].tally.nopm / other.of("final_run")[0].tally.nopm - 1) < 0.15
+        assert (
+            abs(one.of("final_run")[0].tally.nopm / other.of("final_run")[0].tally.nopm - 1) < 0.15
+        )
 
 
 def test_a_climb_that_is_gone_on_with_warms_its_restored_database_again(tmp_path: Path) -> None:
-    filling = {**FAST, "read_latency": "1ms", "warm_after": 3_000, "cold_reads_per_transaction": 20.0}
+    filling = {
+        **FAST,
+        "read_latency": "1ms",
+        "warm_after": 3_000,
+        "cold_reads_per_transaction": 20.0,
+    }
     ladder = {
         "users": [1, 16],
         "step": 2,
@@ -134,22 +189,33 @@ def test_a_climb_that_is_gone_on_with_warms_its_restored_database_again(tmp_path
     asked = plan(storages={"slow": {"simulated": filling}}, ladder=ladder)
 
     def killer(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase == "search":  # type: ignore[attr-defined]
+        if event.kind == "rung" and event.data["rung"].order.phase == "search":
             raise Killed
 
     with pytest.raises(Killed):
         run(asked, tmp_path, killer)
     told: list[str] = []
     (climb,) = run(asked, tmp_path, lambda event: told.append(event.doing)).climbs
-    assert [one for one in told if one.startswith("resuming")] == [f"resuming {next(tmp_path.iterdir()).name} (2 rungs already measured)"]
+    assert [one for one in told if one.startswith("resuming")] == [
+        f"resuming {next(tmp_path.iterdir()).name} (2 rungs already measured)"
+    ]
     assert [rung.order.phase for rung in climb.rungs].count("warm_up") == 1
-    before, after = (rung.quantities["device.reads"].value / rung.tally.throughput_per_s for rung in climb.of("search")[:2])
+    before, after = (
+        rung.quantities["device.reads"].value / rung.tally.throughput_per_s
+        for rung in climb.of("search")[:2]
+    )
     assert after == pytest.approx(before, rel=0.2), "reads per transaction"
 
 
-def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that_never_was(results: Results, tmp_path: Path) -> None:
+def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that_never_was(
+    results: Results, tmp_path: Path
+) -> None:
     def stopper(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase == "fixed_rate" and not event.data["kept"]:  # type: ignore[attr-defined]
+        if (
+            event.kind == "rung"
+            and event.data["rung"].order.phase == "fixed_rate"
+            and not event.data["kept"]
+        ):
             raise Killed
 
     repetitions = sum(len(climb.of("fixed_rate")) for climb in results.climbs)
@@ -164,9 +230,15 @@ def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that
         assert len(set(repeats)) == len(repeats), "each from a restore of its own"
 
 
-def test_a_visit_that_was_stopped_after_its_knee_loads_the_restored_database_again_before_its_latency(results: Results, tmp_path: Path) -> None:
+def test_a_visit_that_was_stopped_after_its_knee_loads_the_restored_database_again_before_its_latency(
+    results: Results, tmp_path: Path
+) -> None:
     def stopper(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase == "final_run" and not event.data["kept"]:  # type: ignore[attr-defined]
+        if (
+            event.kind == "rung"
+            and event.data["rung"].order.phase == "final_run"
+            and not event.data["kept"]
+        ):
             raise Killed
 
     for _ in range(sum(len(climb.of("final_run")) for climb in results.climbs)):
@@ -174,12 +246,20 @@ def test_a_visit_that_was_stopped_after_its_knee_loads_the_restored_database_aga
             run(plan(), tmp_path, stopper)
     again = run(plan(), tmp_path, stopper)
     for one, other in zip(results.climbs, again.climbs, strict=True):
-        assert [rung.tally for rung in one.of("fixed_rate")] == [rung.tally for rung in other.of("fixed_rate")]
+        assert [rung.tally for rung in one.of("fixed_rate")] == [
+            rung.tally for rung in other.of("fixed_rate")
+        ]
 
 
-def test_the_rate_for_latency_is_a_share_of_what_the_report_measured_first_and_is_the_same_after_a_stop(results: Results, tmp_path: Path) -> None:
+def test_the_rate_for_latency_is_a_share_of_what_the_report_measured_first_and_is_the_same_after_a_stop(
+    results: Results, tmp_path: Path
+) -> None:
     def stopper(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase in ("final_run", "fixed_rate") and not event.data["kept"]:  # type: ignore[attr-defined]
+        if (
+            event.kind == "rung"
+            and event.data["rung"].order.phase in ("final_run", "fixed_rate")
+            and not event.data["kept"]
+        ):
             raise Killed
 
     for _ in range(4):
@@ -187,12 +267,14 @@ def test_the_rate_for_latency_is_a_share_of_what_the_report_measured_first_and_i
             run(plan(), tmp_path, stopper)
     lowest = min(climb.of("final_run")[0].tpm / 60 for climb in results.climbs)
     for one in (results, run(plan(), tmp_path)):
-        assert {rung.order.rate_per_s for climb in one.climbs for rung in climb.of("fixed_rate")} == {round(0.7 * lowest, 3)}
+        assert {
+            rung.order.rate_per_s for climb in one.climbs for rung in climb.of("fixed_rate")
+        } == {round(0.7 * lowest, 3)}
 
 
 def test_a_kept_rung_of_another_rate_is_measured_again(results: Results, tmp_path: Path) -> None:
     def stopper(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.phase == "fixed_rate":  # type: ignore[attr-defined]
+        if event.kind == "rung" and event.data["rung"].order.phase == "fixed_rate":
             raise Killed
 
     with pytest.raises(Killed):
@@ -202,10 +284,15 @@ def test_a_kept_rung_of_another_rate_is_measured_again(results: Results, tmp_pat
     assert changed != file.read_text()
     file.write_text(changed)
     again = run(plan(), tmp_path)
-    assert len({rung.order.rate_per_s for climb in again.climbs for rung in climb.of("fixed_rate")}) == 1
+    assert (
+        len({rung.order.rate_per_s for climb in again.climbs for rung in climb.of("fixed_rate")})
+        == 1
+    )
 
 
-def test_conditions_are_asked_of_a_database_that_was_under_load_also_when_every_rung_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conditions_are_asked_of_a_database_that_was_under_load_also_when_every_rung_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked_of: list[float] = []
 
     def conditions(server: Simulated, watch: Watch) -> Sequence[Check]:
@@ -226,7 +313,18 @@ def test_conditions_are_asked_of_a_database_that_was_under_load_also_when_every_
 
 
 def test_a_fixed_load_is_one_rung_and_its_report(tmp_path: Path) -> None:
-    fixed = run(plan(ladder={"users": 24, "window": "10s", "final_window": "10s", "warm_up": "5s", "checkpoints": 0}), tmp_path)
+    fixed = run(
+        plan(
+            ladder={
+                "users": 24,
+                "window": "10s",
+                "final_window": "10s",
+                "warm_up": "5s",
+                "checkpoints": 0,
+            }
+        ),
+        tmp_path,
+    )
     for climb in fixed.climbs:
         assert {rung.users for rung in climb.of("fixed_load", "final_run")} == {24}
         assert not climb.of("search")
@@ -245,13 +343,15 @@ def test_a_campaign_measured_by_another_kneebench_is_not_gone_on_with(tmp_path: 
     again = run(plan(), tmp_path, told.append)
     assert again.finished
     assert again.folder != head.parent
-    assert any(event.kind == "warning" and "starting a new campaign" in event.doing for event in told)
+    assert any(
+        event.kind == "warning" and "starting a new campaign" in event.doing for event in told
+    )
     assert not any(event.kind == "rung" and event.data["kept"] for event in told)
 
 
 def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path) -> None:
     def killer(event: Event) -> None:
-        if event.kind == "rung" and event.data["rung"].order.cell == "slow":  # type: ignore[attr-defined]
+        if event.kind == "rung" and event.data["rung"].order.cell == "slow":
             raise Killed
 
     with pytest.raises(Killed):
@@ -263,20 +363,40 @@ def test_rungs_and_verdicts_of_a_climb_that_is_kept_are_told_too(tmp_path: Path)
     assert any(event.kind == "stop" and event.doing == "fast" for event in told)
 
 
-def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SimulatedEngine, "where", lambda engine, cell: Whereabouts(seen="elsewhere"))
-    url = {"database": {"url": "postgresql://bench@db.example/kneebench"}, "storages": {"there": {"url": "postgresql://bench@db.example/kneebench"}}}
+def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        SimulatedEngine, "where", lambda engine, cell: Whereabouts(seen="elsewhere")
+    )
+    url = {
+        "database": {"url": "postgresql://bench@db.example/kneebench"},
+        "storages": {"there": {"url": "postgresql://bench@db.example/kneebench"}},
+    }
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, remote, host())
-    assert Bench(remote, catalogue.engine(plan(), Journal(tmp_path / "journal")), store, lambda event: None)._cores(cells(remote)[0]) == 1
+    assert (
+        Bench(
+            remote,
+            catalogue.engine(plan(), Journal(tmp_path / "journal")),
+            store,
+            lambda event: None,
+        )._cores(cells(remote)[0])
+        == 1
+    )
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 
 
-def test_the_data_of_each_final_run_are_asked_the_conditions_and_a_broken_one_ends_with_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_data_of_each_final_run_are_asked_the_conditions_and_a_broken_one_ends_with_4(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, repetitions = plan(storages={"fast": {"simulated": FAST}}), 3
     whole = run(one, tmp_path / "whole")
     (climb,) = whole.climbs
-    assert [when for when, _ in conditions(climb)] == ["after the climb", *(f"after final run {n + 1} at {climb.knee_users} users" for n in range(repetitions))]
+    assert [when for when, _ in conditions(climb)] == [
+        "after the climb",
+        *(f"after final run {n + 1} at {climb.knee_users} users" for n in range(repetitions)),
+    ]
     assert all(checks and all(check.passed for check in checks) for _, checks in conditions(climb))
 
     real, calls = Simulated.conditions, []
@@ -284,7 +404,11 @@ def test_the_data_of_each_final_run_are_asked_the_conditions_and_a_broken_one_en
     def broken_at_the_end(server: Simulated, watch: Watch) -> Sequence[Check]:
         calls.append(server)
         checks = real(server, watch)
-        return checks if len(calls) <= repetitions else [checks[0].model_copy(update={"passed": False}), *checks[1:]]
+        return (
+            checks
+            if len(calls) <= repetitions
+            else [checks[0].model_copy(update={"passed": False}), *checks[1:]]
+        )
 
     monkeypatch.setattr(Simulated, "conditions", broken_at_the_end)
     broken = run(one, tmp_path / "broken")
@@ -295,7 +419,9 @@ def test_the_data_of_each_final_run_are_asked_the_conditions_and_a_broken_one_en
     assert f"fast, after final run {repetitions}" in Brief(broken).html()
 
 
-def test_a_campaign_killed_while_it_asked_after_a_final_run_asks_a_loaded_database_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_killed_while_it_asked_after_a_final_run_asks_a_loaded_database_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real, asked_of = Simulated.conditions, []
 
     def killed_at_the_second(server: Simulated, watch: Watch) -> Sequence[Check]:

@@ -4,7 +4,14 @@ import random
 
 import pytest
 
-from kneebench.measurement.checks import CheckInput, Idle, checks, counted_by_the_database, new_order_scatter, warehouses_note
+from kneebench.measurement.checks import (
+    CheckInput,
+    Idle,
+    checks,
+    counted_by_the_database,
+    new_order_scatter,
+    warehouses_note,
+)
 from kneebench.plan.plan import Workload
 from kneebench.records import Counts, Latency, Order, Tally, TransactionTally
 
@@ -18,7 +25,9 @@ OPEN = Order(cell="disk", phase="fixed_rate", users=8, rate_per_s=100.0)
 def counts(name: str, decks: int = DECKS, **changes: int) -> Counts:
     ended = SHARES[name] * decks
     rolled_back = ended // 100 if name == "new_order" else 0
-    return Counts.model_validate({"started": ended, "committed": ended - rolled_back, "rolled_back": rolled_back, **changes})
+    return Counts.model_validate(
+        {"started": ended, "committed": ended - rolled_back, "rolled_back": rolled_back, **changes}
+    )
 
 
 def latency(mean_s: float, overflow: int = 0, p999_s: float = 0.01) -> Latency:
@@ -43,7 +52,9 @@ def honest(**changes: object) -> CheckInput:
         users=8,
         window_s=WINDOW_S,
         whole_s=WINDOW_S + 5,
-        transactions={name: TransactionTally(whole=counts(name), window=counts(name)) for name in SHARES},
+        transactions={
+            name: TransactionTally(whole=counts(name), window=counts(name)) for name in SHARES
+        },
         latency=latency(8 * WINDOW_S / (100 * DECKS)),
     )
     orders, rolled_back = tally.transactions["new_order"].whole.committed, tally.whole.rolled_back
@@ -56,13 +67,15 @@ def honest(**changes: object) -> CheckInput:
         "tpm": 60 * tally.throughput_per_s,
         "scans": {"stock": 0.0, "district": 2.0},
     }
-    return CheckInput(**{**fields, **changes})  # type: ignore[arg-type]
+    return CheckInput(**{**fields, **changes})
 
 
 def with_new_orders(**changes: int) -> Tally:
     """The honest tally with other whole counts of New-Orders."""
     tally = honest().tally
-    other = tally.transactions["new_order"].model_copy(update={"whole": counts("new_order", **changes)})
+    other = tally.transactions["new_order"].model_copy(
+        update={"whole": counts("new_order", **changes)}
+    )
     return tally.model_copy(update={"transactions": {**tally.transactions, "new_order": other}})
 
 
@@ -71,14 +84,25 @@ def failed(seen: CheckInput) -> list[str]:
 
 
 def test_honest_counts_pass_every_check() -> None:
-    assert [check.name for check in checks(honest())] == ["identity", "new_orders", "rollbacks", "tpm_nopm", "little", "sequential_scans", "overflow"]
+    assert [check.name for check in checks(honest())] == [
+        "identity",
+        "new_orders",
+        "rollbacks",
+        "tpm_nopm",
+        "little",
+        "sequential_scans",
+        "overflow",
+    ]
     assert failed(honest()) == []
 
 
 def test_every_sentence_says_what_was_seen_and_the_limit() -> None:
     for check in checks(honest()):
         assert check.sentence.endswith(".")
-        assert check.seen.split()[0].strip("+") in check.sentence or check.name in ("new_orders", "rollbacks")
+        assert check.seen.split()[0].strip("+") in check.sentence or check.name in (
+            "new_orders",
+            "rollbacks",
+        )
         assert "limit" in check.sentence or check.name == "identity"
 
 
@@ -89,13 +113,17 @@ def test_a_transaction_that_is_not_accounted_for_fails_the_identity() -> None:
 @pytest.mark.parametrize("off", [-1, 1])
 def test_one_new_order_more_or_less_in_the_database_fails(off: int) -> None:
     seen = honest()
-    assert failed(seen._replace(after=seen.after._replace(next_order_ids=seen.after.next_order_ids + off))) == ["new_orders"]
+    assert failed(
+        seen._replace(after=seen.after._replace(next_order_ids=seen.after.next_order_ids + off))
+    ) == ["new_orders"]
 
 
 def test_a_lost_answer_may_have_committed_or_not() -> None:
     tally = with_new_orders(committed=45 * DECKS - 181, unknown=1)
     for committed_after_all in (0, 1):
-        after = honest().after._replace(next_order_ids=1000 + 45 * DECKS - 181 + committed_after_all)
+        after = honest().after._replace(
+            next_order_ids=1000 + 45 * DECKS - 181 + committed_after_all
+        )
         assert "new_orders" not in failed(honest(tally=tally, after=after))
 
 
@@ -116,9 +144,13 @@ def test_a_ratio_of_all_transactions_to_new_orders_that_the_mix_cannot_make_fail
 
 def test_transactions_a_minute_are_the_databases_count_and_what_others_do_shows() -> None:
     seen = honest()
-    assert counted_by_the_database(seen.tally, seen.before, seen.after) == pytest.approx(60 * seen.tally.throughput_per_s)
+    assert counted_by_the_database(seen.tally, seen.before, seen.after) == pytest.approx(
+        60 * seen.tally.throughput_per_s
+    )
     beginnings = seen.after._replace(commits=seen.after.commits + 6 * 8)
-    assert counted_by_the_database(seen.tally, seen.before, beginnings) == pytest.approx(60 * seen.tally.throughput_per_s)
+    assert counted_by_the_database(seen.tally, seen.before, beginnings) == pytest.approx(
+        60 * seen.tally.throughput_per_s
+    )
     strangers = seen.after._replace(commits=seen.after.commits + 80 + 4000)
     tpm = counted_by_the_database(seen.tally, seen.before, strangers)
     assert tpm == pytest.approx(1.1 * 60 * seen.tally.throughput_per_s)
@@ -151,14 +183,21 @@ def test_a_shuffled_deck_scatters_less_than_its_bound() -> None:
         committed = sum(card and draw.random() < 0.99 for card in drawn)
         off.append(committed / (len(drawn) * 0.45 * 0.99) - 1)
     seen = (sum(o**2 for o in off) / len(off)) ** 0.5
-    assert 0.5 * new_order_scatter("spec", users * window, users) < seen < new_order_scatter("spec", users * window, users)
+    assert (
+        0.5 * new_order_scatter("spec", users * window, users)
+        < seen
+        < new_order_scatter("spec", users * window, users)
+    )
 
 
 def test_latency_that_is_not_users_over_throughput_fails_in_a_closed_loop_only() -> None:
     wrong = honest().tally.model_copy(update={"latency": latency(0.0045)})
     assert failed(honest(tally=wrong)) == ["little"]
     assert "little" not in [check.name for check in checks(honest(tally=wrong, order=OPEN))]
-    assert "little" not in [check.name for check in checks(honest(tally=wrong, workload=Workload(warehouses=40, think_times=True)))]
+    assert "little" not in [
+        check.name
+        for check in checks(honest(tally=wrong, workload=Workload(warehouses=40, think_times=True)))
+    ]
 
 
 def test_a_short_window_with_long_calls_widens_littles_limit_and_says_so() -> None:

@@ -51,7 +51,9 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one finished campaign."""
     root = tmp_path_factory.mktemp("campaigns")
     (root / "plan.toml").write_text(SHORT)
-    answer = CliRunner().invoke(app, ["run", str(root / "plan.toml"), "--out", str(root), "--no-brief"])
+    answer = CliRunner().invoke(
+        app, ["run", str(root / "plan.toml"), "--out", str(root), "--no-brief"]
+    )
     assert answer.exit_code == 0, answer.output
     return root
 
@@ -66,10 +68,16 @@ def name_in(root: Path) -> str:
 
 
 def started(*words: str, **how: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "kneebench", *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+    return subprocess.Popen(
+        [sys.executable, "-m", "kneebench", *words],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **how,
+    )
 
 
-# --- help ---------------------------------------------------------------------------------------------
+# --- help -----------------------------------------------------------------------------------------
 
 
 def test_help_shows_examples_of_the_main_job_and_the_exit_codes() -> None:
@@ -79,7 +87,10 @@ def test_help_shows_examples_of_the_main_job_and_the_exit_codes() -> None:
 
 
 def test_help_answers_without_importing_what_is_heavy() -> None:
-    heavy = "{'pydantic', 'rich.console', 'duckdb', 'altair', 'scipy', 'numpy', 'psycopg', 'psutil', 'jinja2'}"
+    heavy = (
+        "{'pydantic', 'rich.console', 'duckdb', 'altair', 'scipy', 'numpy', 'psycopg', 'psutil',"
+        " 'jinja2'}"
+    )
     code = f"import sys; import kneebench.cli; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
@@ -90,7 +101,7 @@ def test_a_mistyped_command_is_told_the_near_one_and_exits_with_2() -> None:
     assert "run" in answer.output
 
 
-# --- run ----------------------------------------------------------------------------------------------
+# --- run ------------------------------------------------------------------------------------------
 
 
 def test_run_prints_an_answer_for_each_storage_and_where_the_brief_is(place: Path) -> None:
@@ -106,7 +117,9 @@ def test_run_prints_an_answer_for_each_storage_and_where_the_brief_is(place: Pat
 
 def test_run_tells_its_progress_on_stderr_in_plain_lines_without_a_terminal() -> None:
     answer = call("run", "plan.toml", "--no-brief")
-    assert re.search(r"^ +\d+:\d\d slow drive: search, 2 users: [\d,]+ NOPM", answer.stderr, re.MULTILINE), answer.stderr
+    assert re.search(
+        r"^ +\d+:\d\d slow drive: search, 2 users: [\d,]+ NOPM", answer.stderr, re.MULTILINE
+    ), answer.stderr
     assert "slow drive: Plateau at " in answer.stderr
 
 
@@ -117,12 +130,19 @@ def test_run_with_json_prints_one_event_a_line_and_the_result_last() -> None:
     assert {"storage", "users", "nopm", "mean_s", "p999_s"} <= set(rungs[0]["data"])
     assert events[-1]["kind"] == "result"
     assert events[-1]["data"]["finished"]
-    assert [found["storage"] for found in events[-1]["data"]["configurations"]] == ["slow drive", "fast drive"]
+    assert [found["storage"] for found in events[-1]["data"]["configurations"]] == [
+        "slow drive",
+        "fast drive",
+    ]
 
 
 def test_run_in_a_terminal_shows_a_live_table(place: Path) -> None:
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-m", "kneebench", "run", "plan.toml", "--no-brief"], stdout=subprocess.PIPE, stderr=theirs)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kneebench", "run", "plan.toml", "--no-brief"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
     os.close(theirs)
     seen = b""
     while True:
@@ -161,7 +181,9 @@ def test_ctrl_c_ends_cleanly_with_130_and_the_same_command_resumes(place: Path) 
     for number in (signal.SIGINT, signal.SIGTERM):
         process = started("run", "plan.toml", "--no-brief", cwd=place)
         deadline = time.monotonic() + 30
-        while not list(place.glob("kneebench-results/*/rungs/*.json")) and time.monotonic() < deadline:
+        while (
+            not list(place.glob("kneebench-results/*/rungs/*.json")) and time.monotonic() < deadline
+        ):
             time.sleep(0.05)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
@@ -171,10 +193,25 @@ def test_ctrl_c_ends_cleanly_with_130_and_the_same_command_resumes(place: Path) 
     assert len(list(place.glob("kneebench-results/*"))) == 1
 
 
-def test_a_failed_check_exits_with_4_and_is_told_first(campaigns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_check_exits_with_4_and_is_told_first(
+    campaigns: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     results = load(campaigns / name_in(campaigns))
-    failed = Check(name="condition 3", passed=False, seen="1", limit="0", sentence="Condition 3: one order too many.")
-    broken = results.model_copy(update={"climbs": (results.climbs[0].model_copy(update={"checks": (failed,)}), *results.climbs[1:])})
+    failed = Check(
+        name="condition 3",
+        passed=False,
+        seen="1",
+        limit="0",
+        sentence="Condition 3: one order too many.",
+    )
+    broken = results.model_copy(
+        update={
+            "climbs": (
+                results.climbs[0].model_copy(update={"checks": (failed,)}),
+                *results.climbs[1:],
+            )
+        }
+    )
     monkeypatch.setattr(campaign, "run", lambda *words: broken)
     answer = call("run", "plan.toml", "--no-brief")
     assert answer.exit_code == 4
@@ -184,15 +221,26 @@ def test_a_failed_check_exits_with_4_and_is_told_first(campaigns: Path, monkeypa
 def test_an_invalid_rung_exits_with_3(campaigns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = load(campaigns / name_in(campaigns))
     climb = results.climbs[0]
-    invalid = climb.rungs[0].model_copy(update={"invalid": "the load generator used 93% of its cores"})
-    broken = results.model_copy(update={"climbs": (climb.model_copy(update={"rungs": (invalid, *climb.rungs[1:])}), *results.climbs[1:])})
+    invalid = climb.rungs[0].model_copy(
+        update={"invalid": "the load generator used 93% of its cores"}
+    )
+    broken = results.model_copy(
+        update={
+            "climbs": (
+                climb.model_copy(update={"rungs": (invalid, *climb.rungs[1:])}),
+                *results.climbs[1:],
+            )
+        }
+    )
     monkeypatch.setattr(campaign, "run", lambda *words: broken)
     answer = call("run", "plan.toml", "--no-brief")
     assert answer.exit_code == 3
     assert "93% of its cores" in answer.stdout
 
 
-def test_what_was_not_foreseen_is_one_message_and_a_file_with_the_traceback(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_foreseen_is_one_message_and_a_file_with_the_traceback(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*words: object) -> None:
         raise ZeroDivisionError("of all things")
 
@@ -223,7 +271,9 @@ def test_a_folder_for_results_that_is_a_file_is_a_message_with_2(place: Path) ->
     assert "internal error" not in answer.stderr
 
 
-def test_a_state_folder_that_cannot_be_used_is_a_message_and_a_traceback_goes_elsewhere(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_folder_that_cannot_be_used_is_a_message_and_a_traceback_goes_elsewhere(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*words: object) -> None:
         raise ZeroDivisionError("of all things")
 
@@ -242,12 +292,16 @@ def test_run_without_a_plan_goes_on_with_the_default_plan_that_it_began(place: P
     begun = sized_plan(Path(), warehouses=7)
     Store.create(place / "mine", begun, host()).close()
     assert selected_plan(None, place / "mine").workload.warehouses == 7
-    elsewhere = begun.model_copy(update={"question": sized_plan(Path("/elsewhere"), warehouses=7).question})
+    elsewhere = begun.model_copy(
+        update={"question": sized_plan(Path("/elsewhere"), warehouses=7).question}
+    )
     Store.create(place / "others", elsewhere, host()).close()
     assert selected_plan(None, place / "others").workload.warehouses != 7
 
 
-def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = place / "left"
     code = "import os, sys; from pathlib import Path; from kneebench.lab.journal import Journal\n"
     code += "with Journal().directory(Path(sys.argv[1]), 'data in memory'):\n    os._exit(9)"
@@ -264,7 +318,9 @@ def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(place: P
     assert "removing leftovers of an earlier run: data in memory" in answer.stderr
 
 
-def test_an_answer_does_not_fail_at_a_terminal_that_lacks_its_characters(campaigns: Path, place: Path) -> None:
+def test_an_answer_does_not_fail_at_a_terminal_that_lacks_its_characters(
+    campaigns: Path, place: Path
+) -> None:
     folder = place / "copied"
     shutil.copytree(campaigns / name_in(campaigns), folder)
     head = folder / "campaign.json"
@@ -275,16 +331,21 @@ def test_an_answer_does_not_fail_at_a_terminal_that_lacks_its_characters(campaig
     assert "Caf\\xe9" in said
 
 
-def test_a_brief_is_written_to_a_page_or_a_document_in_a_directory_that_is_there(campaigns: Path, place: Path) -> None:
+def test_a_brief_is_written_to_a_page_or_a_document_in_a_directory_that_is_there(
+    campaigns: Path, place: Path
+) -> None:
     folder = str(campaigns / name_in(campaigns))
-    for out, said in (("brief.pdf", "use .html or .json"), ("nowhere/brief.html", "no directory nowhere")):
+    for out, said in (
+        ("brief.pdf", "use .html or .json"),
+        ("nowhere/brief.html", "no directory nowhere"),
+    ):
         answer = call("brief", folder, "--out", out)
         assert answer.exit_code == 2
         assert said in answer.stderr
     assert not (place / "nowhere").exists()
 
 
-# --- check ----------------------------------------------------------------------------------------------
+# --- check ----------------------------------------------------------------------------------------
 
 
 def test_check_says_what_would_be_done_and_changes_nothing(place: Path) -> None:
@@ -294,28 +355,50 @@ def test_check_says_what_would_be_done_and_changes_nothing(place: Path) -> None:
     assert sorted(path.name for path in place.iterdir() if path.name != "state") == ["plan.toml"]
 
 
-def test_check_refuses_to_measure_beside_another_and_warns_of_one_place_for_two(place: Path) -> None:
-    (place / "plan.toml").write_text('[storages]\na = { path = "/dev/shm" }\nb = { path = "/dev/shm" }')
+def test_check_refuses_to_measure_beside_another_and_warns_of_one_place_for_two(
+    place: Path,
+) -> None:
+    (place / "plan.toml").write_text(
+        '[storages]\na = { path = "/dev/shm" }\nb = { path = "/dev/shm" }'
+    )
     code = "import sys; from pathlib import Path; from kneebench.lab.journal import Journal\n"
-    code += "with Journal().directory(Path(sys.argv[1]), 'data'):\n    print('ready', flush=True); sys.stdin.read()"
-    other = subprocess.Popen([sys.executable, "-c", code, str(place / "data")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    code += (
+        "with Journal().directory(Path(sys.argv[1]), 'data'):\n    print('ready', flush=True);"
+        " sys.stdin.read()"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(place / "data")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert other.stdout
     other.stdout.readline()
     found = json.loads(call("check", "plan.toml", "--json").stdout)
     other.communicate("", timeout=60)
     (beside,) = [one for one in found if one["level"] == "refused"]
     assert f"another kneebench run is active (PID {other.pid})" in beside["seen"]
-    assert [one["seen"] for one in found if one["subject"] == "a, b"] == ["they share one file system, /dev/shm"]
-    assert not [one for one in json.loads(call("check", "plan.toml", "--json").stdout) if one["level"] == "refused"]
+    assert [one["seen"] for one in found if one["subject"] == "a, b"] == [
+        "they share one file system, /dev/shm"
+    ]
+    assert not [
+        one
+        for one in json.loads(call("check", "plan.toml", "--json").stdout)
+        if one["level"] == "refused"
+    ]
 
 
 def test_check_warns_of_fewer_than_four_warehouses_a_user(place: Path) -> None:
     (place / "plan.toml").write_text(SHORT.replace("warehouses = 400", "warehouses = 40"))
     found = json.loads(call("check", "plan.toml", "--json").stdout)
-    assert next(one["seen"] for one in found if one["subject"] == "users").endswith("40 warehouses are enough for 10 users")
+    assert next(one["seen"] for one in found if one["subject"] == "users").endswith(
+        "40 warehouses are enough for 10 users"
+    )
     (place / "plan.toml").write_text(SHORT.replace("warehouses = 400", "warehouses = 2"))
     found = json.loads(call("check", "plan.toml", "--json").stdout)
-    assert next(one["seen"] for one in found if one["subject"] == "users").endswith("2 warehouses are too few for any user")
+    assert next(one["seen"] for one in found if one["subject"] == "users").endswith(
+        "2 warehouses are too few for any user"
+    )
 
 
 def test_check_exits_with_2_when_something_is_missing(place: Path) -> None:
@@ -326,17 +409,27 @@ def test_check_exits_with_2_when_something_is_missing(place: Path) -> None:
 
 
 def test_check_tells_of_cores_that_are_not_there(place: Path) -> None:
-    (place / "plan.toml").write_text(SHORT.replace("warehouses = 400", "warehouses = 400\nload_generator_cores = [4095]"))
+    (place / "plan.toml").write_text(
+        SHORT.replace("warehouses = 400", "warehouses = 400\nload_generator_cores = [4095]")
+    )
     answer = call("check", "plan.toml")
     assert answer.exit_code == 2
     assert "core 4095" in answer.stdout
 
 
 def test_check_ends_with_one_line_that_says_ready_or_not_how_long_and_how_much(place: Path) -> None:
-    assert call("check", "plan.toml").stdout.splitlines()[-1].startswith("Ready: 0 errors, 0 warnings. About ")
-    (place / "plan.toml").write_text(f'[storages]\na = {{ path = "{place}" }}\nb = {{ path = "{place}/none" }}')
+    assert (
+        call("check", "plan.toml")
+        .stdout.splitlines()[-1]
+        .startswith("Ready: 0 errors, 0 warnings. About ")
+    )
+    (place / "plan.toml").write_text(
+        f'[storages]\na = {{ path = "{place}" }}\nb = {{ path = "{place}/none" }}'
+    )
     last = call("check", "plan.toml").stdout.splitlines()[-1]
-    assert re.match(r"Not ready: 1 error, [12] warnings?\. About ", last), "another warning where the machine is busy"
+    assert re.match(r"Not ready: 1 error, [12] warnings?\. About ", last), (
+        "another warning where the machine is busy"
+    )
     assert "; writes up to " in last
     assert "; keeps " in last
 
@@ -347,13 +440,23 @@ def test_check_reads_in_80_columns_as_the_tutorial_shows_it(place: Path) -> None
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
     environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
     environment.pop("COLUMNS", None)
-    with subprocess.Popen([sys.executable, "-m", "kneebench", "check", "plan.toml"], stdin=slave, stdout=slave, env=environment) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "kneebench", "check", "plan.toml"],
+        stdin=slave,
+        stdout=slave,
+        env=environment,
+    ) as process:
         assert process.wait(60) == 0
     seen = [line.rstrip() for line in os.read(master, 65536).decode().splitlines()]
     os.close(master)
     os.close(slave)
     tutorial = (Path(__file__).parent.parent / "docs" / "tutorial.md").read_text()
-    shown = tutorial.partition("## 2. Check")[2].partition("```console\n")[2].partition("```")[0].splitlines()[1:]
+    shown = (
+        tutorial.partition("## 2. Check")[2]
+        .partition("```console\n")[2]
+        .partition("```")[0]
+        .splitlines()[1:]
+    )
     assert [line for line in shown if line not in (*seen, "...")] == []
 
 
@@ -362,7 +465,7 @@ def test_the_name_of_a_campaign_is_listed_on_a_line_of_its_own(campaigns: Path) 
     assert name_in(campaigns) in answer.stdout.splitlines()
 
 
-# --- plans ----------------------------------------------------------------------------------------------
+# --- plans ----------------------------------------------------------------------------------------
 
 
 def test_a_printed_preset_can_be_checked(place: Path) -> None:
@@ -375,7 +478,7 @@ def test_the_printed_schema_is_json_and_an_unknown_preset_exits_with_2() -> None
     assert call("plan", "preset", "none").exit_code == 2
 
 
-# --- what was measured -----------------------------------------------------------------------------------
+# --- what was measured ----------------------------------------------------------------------------
 
 
 def test_list_show_brief_and_compare_need_only_the_folder(campaigns: Path, place: Path) -> None:
@@ -399,10 +502,14 @@ def test_compare_says_what_else_differs_than_the_storages(campaigns: Path, place
     name = name_in(campaigns)
     shutil.copytree(campaigns / name, place / "other")
     head = json.loads((place / "other" / "campaign.json").read_text())
-    (place / "other" / "campaign.json").write_text(json.dumps({**head, "id": "other", "host": {**head["host"], "kernel": "6.99"}}))
+    (place / "other" / "campaign.json").write_text(
+        json.dumps({**head, "id": "other", "host": {**head["host"], "kernel": "6.99"}})
+    )
     words = ("compare", str(campaigns / name), str(place / "other"))
     assert f"kernel is {head['host']['kernel']} in {name} and 6.99 in other" in call(*words).stdout
-    assert [sentence.split()[0] for sentence in json.loads(call(*words, "--json").stdout)["differences"]] == ["kernel"]
+    assert [
+        sentence.split()[0] for sentence in json.loads(call(*words, "--json").stdout)["differences"]
+    ] == ["kernel"]
 
 
 def test_a_campaign_that_is_not_there_exits_with_2_and_says_how_to_find_those_that_are() -> None:
@@ -416,9 +523,14 @@ def test_clean_says_when_nothing_was_left_over() -> None:
     assert call("clean").stdout == "nothing to clean up\n"
 
 
-def test_clean_tells_what_it_could_not_remove_and_does_not_say_that_nothing_was_left(place: Path) -> None:
+def test_clean_tells_what_it_could_not_remove_and_does_not_say_that_nothing_was_left(
+    place: Path,
+) -> None:
     code = "import os; from pathlib import Path; from kneebench.lab.journal import Journal\n"
-    code += "with Journal().directory(Path('left').absolute(), 'data'):\n    os.remove('left/.kneebench-made-this'); os.mkdir('left/theirs'); os._exit(9)"
+    code += (
+        "with Journal().directory(Path('left').absolute(), 'data'):\n   "
+        " os.remove('left/.kneebench-made-this'); os.mkdir('left/theirs'); os._exit(9)"
+    )
     subprocess.run([sys.executable, "-c", code], check=False, cwd=place)
     answer = call("clean")
     assert (answer.exit_code, answer.stdout) == (0, "")
@@ -435,5 +547,10 @@ def test_components_lists_every_shelf() -> None:
 
 def test_a_folder_that_is_not_there_is_not_called_empty(place: Path) -> None:
     (place / "bare").mkdir()
-    assert call("list", "--in", "bare").output == "no campaigns in bare; `kneebench run` creates one\n"
-    assert call("list", "--in", "nowhere").output == "no campaigns in nowhere (no such folder); `kneebench run` creates one\n"
+    assert (
+        call("list", "--in", "bare").output == "no campaigns in bare; `kneebench run` creates one\n"
+    )
+    assert (
+        call("list", "--in", "nowhere").output
+        == "no campaigns in nowhere (no such folder); `kneebench run` creates one\n"
+    )

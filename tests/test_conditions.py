@@ -1,4 +1,6 @@
-"""The twelve conditions: each is broken by hand and noticed, and what was broken before is told apart from what broke since."""
+"""The twelve conditions: each is broken by hand and noticed, and what was broken before is told
+apart from what broke since.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,28 @@ BREAKING = {
     3: ("DELETE FROM public.new_order WHERE no_d_id = 4 AND no_o_id = 2500", {3, 5, 11}),
     4: ("UPDATE public.orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 5 AND o_id = 6", {4, 6}),
     5: ("UPDATE public.orders SET o_carrier_id = NULL WHERE o_d_id = 5 AND o_id = 6", {5, 7}),
-    6: ("DELETE FROM public.order_line WHERE ol_d_id = 6 AND ol_o_id = 7 AND ol_number = 1", {4, 6}),
+    6: (
+        "DELETE FROM public.order_line WHERE ol_d_id = 6 AND ol_o_id = 7 AND ol_number = 1",
+        {4, 6},
+    ),
     7: ("UPDATE public.order_line SET ol_delivery_d = NULL WHERE ol_d_id = 6 AND ol_o_id = 7", {7}),
     8: ("DELETE FROM public.history WHERE h_c_id = 8 AND h_c_d_id = 1", {8, 9, 10}),
     9: ("UPDATE public.district SET d_ytd = d_ytd + 1 WHERE d_id = 2", {1, 9}),
-    10: ("UPDATE public.customer SET c_balance = c_balance + 1, c_ytd_payment = c_ytd_payment - 1 WHERE c_id = 9 AND c_d_id = 9", {10}),
+    10: (
+        (
+            "UPDATE public.customer SET c_balance = c_balance + 1, c_ytd_payment = c_ytd_payment -"
+            " 1 WHERE c_id = 9 AND c_d_id = 9"
+        ),
+        {10},
+    ),
     11: ("UPDATE public.customer SET c_delivery_cnt = 1 WHERE c_id = 9 AND c_d_id = 9", {11}),
-    12: ("UPDATE public.customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_id = 9 AND c_d_id = 9", {12}),
+    12: (
+        (
+            "UPDATE public.customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_id = 9 AND"
+            " c_d_id = 9"
+        ),
+        {12},
+    ),
 }
 
 
@@ -42,7 +59,9 @@ def broken(checks: list[Check]) -> set[int]:
     return {number for number, check in enumerate(checks, 1) if not check.passed}
 
 
-def test_there_are_twelve_and_a_fresh_load_keeps_them(loaded: psycopg.Connection[tuple[object, ...]]) -> None:
+def test_there_are_twelve_and_a_fresh_load_keeps_them(
+    loaded: psycopg.Connection[tuple[object, ...]],
+) -> None:
     checks = conditions(loaded, 1)
     assert [check.name for check in checks] == [f"condition {number}" for number in range(1, 13)]
     assert broken(checks) == set()
@@ -57,28 +76,47 @@ def test_what_breaks_a_condition_is_noticed(there: Databases, number: int) -> No
         connection.execute(statement.encode())
         checks = conditions(connection, 1)
     assert broken(checks) == noticed
-    assert "is broken in" in checks[number - 1].sentence and "warehouse 1" in checks[number - 1].seen
+    assert (
+        "is broken in" in checks[number - 1].sentence and "warehouse 1" in checks[number - 1].seen
+    )
 
 
 def test_what_was_broken_before_passes_while_it_stays_as_it_was(there: Databases) -> None:
     """As on a schema that HammerDB built: its balances know nothing of its delivered amounts."""
     with session(there.loaded()) as connection:
-        connection.execute("UPDATE public.order_line SET ol_amount = 1 WHERE ol_delivery_d IS NOT NULL")
+        connection.execute(
+            "UPDATE public.order_line SET ol_amount = 1 WHERE ol_delivery_d IS NOT NULL"
+        )
         before = conditions(connection, 1)
         assert broken(before) == {10, 12}
-        connection.execute("SELECT kneebench.payment(1, 1, 1, 1, 5, '', 700), kneebench.delivery(1, 2)")
+        connection.execute(
+            "SELECT kneebench.payment(1, 1, 1, 1, 5, '', 700), kneebench.delivery(1, 2)"
+        )
         assert broken(conditions(connection, 1, before)) == set()
-        connection.execute("UPDATE public.customer SET c_balance = c_balance + 1 WHERE c_id = 5 AND c_d_id = 1")
-        connection.execute("UPDATE public.customer SET c_balance = c_balance - 1 WHERE c_id = 6 AND c_d_id = 1")
-        assert broken(conditions(connection, 1, before)) == {10, 12}, "also where the errors add up to nothing"
+        connection.execute(
+            "UPDATE public.customer SET c_balance = c_balance + 1 WHERE c_id = 5 AND c_d_id = 1"
+        )
+        connection.execute(
+            "UPDATE public.customer SET c_balance = c_balance - 1 WHERE c_id = 6 AND c_d_id = 1"
+        )
+        assert broken(conditions(connection, 1, before)) == {
+            10,
+            12,
+        }, "also where the errors add up to nothing"
 
 
 def test_large_databases_are_sampled_and_the_sentence_says_so() -> None:
     assert len(checked_warehouses(20)) == 20
-    assert checked_warehouses(21)[0] == 1 and checked_warehouses(21)[-1] == 21 and len(set(checked_warehouses(21))) == 10
+    assert (
+        checked_warehouses(21)[0] == 1
+        and checked_warehouses(21)[-1] == 21
+        and len(set(checked_warehouses(21))) == 10
+    )
 
 
-def test_only_the_warehouses_asked_for_are_judged(there: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_warehouses_asked_for_are_judged(
+    there: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kneebench.databases.postgres.conditions.ALL_UP_TO", 1)
     monkeypatch.setattr("kneebench.databases.postgres.conditions.SAMPLE", 2)
     with session(there.loaded(3)) as connection:

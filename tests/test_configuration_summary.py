@@ -1,4 +1,6 @@
-"""The answer table: the latency of a line belongs to its NOPM; that at the fixed rate has a block of its own, with its rate and share."""
+"""The answer table: the latency of a line belongs to its NOPM; that at the fixed rate has a block
+of its own, with its rate and share.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def results() -> Results:
 
 
 def test_the_latency_below_a_nopm_is_that_of_the_same_rungs(results: Results) -> None:
-    above, _, below = drawn(*tables(configuration_summaries(results))).partition("fixed rate, 880/s")
+    above, _, below = drawn(*tables(configuration_summaries(results))).partition(
+        "fixed rate, 880/s"
+    )
     mean = next(line for line in above.splitlines() if line.startswith("mean latency"))
     for climb in results.climbs:
         found = knee(climb)
@@ -32,10 +36,14 @@ def test_the_latency_below_a_nopm_is_that_of_the_same_rungs(results: Results) ->
     assert "NOPM" not in below
 
 
-def test_the_latency_at_the_fixed_rate_stands_apart_with_its_rate_and_its_share_of_each_knee(results: Results) -> None:
+def test_the_latency_at_the_fixed_rate_stands_apart_with_its_rate_and_its_share_of_each_knee(
+    results: Results,
+) -> None:
     text = drawn(*tables(configuration_summaries(results)))
     assert re.search(r"\n +\nfixed rate, 880/s +69% of its knee +30% of its knee +\n", text), text
-    assert re.search(r"\nmean latency at 880/s +10\.1 ms .*\nP99\.9 latency at 880/s +47\.6 ms", text), text
+    assert re.search(
+        r"\nmean latency at 880/s +10\.1 ms .*\nP99\.9 latency at 880/s +47\.6 ms", text
+    ), text
 
 
 def test_an_answer_for_programs_keeps_the_two_latencies_apart_too(results: Results) -> None:
@@ -48,5 +56,12 @@ def test_an_answer_for_programs_keeps_the_two_latencies_apart_too(results: Resul
 
 
 def test_without_a_fixed_rate_there_is_no_block_for_it(results: Results) -> None:
-    climbs = tuple(climb.model_copy(update={"rungs": tuple(r for r in climb.rungs if r.order.phase != "fixed_rate")}) for climb in results.climbs)
-    assert "fixed rate" not in drawn(*tables(configuration_summaries(results.model_copy(update={"climbs": climbs}))))
+    climbs = tuple(
+        climb.model_copy(
+            update={"rungs": tuple(r for r in climb.rungs if r.order.phase != "fixed_rate")}
+        )
+        for climb in results.climbs
+    )
+    assert "fixed rate" not in drawn(
+        *tables(configuration_summaries(results.model_copy(update={"climbs": climbs})))
+    )

@@ -1,4 +1,6 @@
-"""The load generator's own delay: what it adds is told apart from what the database took, on each transport."""
+"""The load generator's own delay: what it adds is told apart from what the database took, on each
+transport.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from stand_in import BIN, FUNCTIONS, GENERATOR, Postgres, free_port
 
 from kneebench.records import Tally
 
-pytestmark = [pytest.mark.postgres15, pytest.mark.skipif(not BIN.exists(), reason="needs Debian's PostgreSQL 15")]
+pytestmark = [
+    pytest.mark.postgres15,
+    pytest.mark.skipif(not BIN.exists(), reason="needs Debian's PostgreSQL 15"),
+]
 
 FROZEN_S = 1.5
 SCRIPT = f"""{GENERATOR}generator.mark("window")
@@ -51,8 +56,12 @@ def values(postgres: Postgres, port: int, host: str, **changes: object) -> str:
 
 
 def tally_of(values: str, frozen_s: float = 0.0) -> Tally:
-    """The tally of a load generator in its own process, which is frozen for a while in its window."""
-    with subprocess.Popen([sys.executable, "-c", SCRIPT, values], stdout=subprocess.PIPE, text=True) as process:
+    """The tally of a load generator in its own process, which is frozen for a while in its
+    window.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, values], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout and process.stdout.readline() == "window\n"
         if frozen_s:
             time.sleep(0.5)
@@ -62,7 +71,9 @@ def tally_of(values: str, frozen_s: float = 0.0) -> Tally:
         return Tally.model_validate_json(process.stdout.read())
 
 
-def test_answers_that_arrive_by_tcp_while_the_load_generator_stands_still_have_their_true_latency(server: tuple[Postgres, int]) -> None:
+def test_answers_that_arrive_by_tcp_while_the_load_generator_stands_still_have_their_true_latency(
+    server: tuple[Postgres, int],
+) -> None:
     tally = tally_of(values(*server, "127.0.0.1"), FROZEN_S)
     assert tally.latency and tally.delay
     assert tally.delay_stamped == tally.delay.n == tally.latency.n
@@ -71,7 +82,9 @@ def test_answers_that_arrive_by_tcp_while_the_load_generator_stands_still_have_t
 
 
 @pytest.mark.parametrize("rate_per_s", [None, 500.0])
-def test_on_a_unix_socket_the_scheduler_tells_the_delay_of_each_transaction(server: tuple[Postgres, int], rate_per_s: float | None) -> None:
+def test_on_a_unix_socket_the_scheduler_tells_the_delay_of_each_transaction(
+    server: tuple[Postgres, int], rate_per_s: float | None
+) -> None:
     postgres, port = server
     tally = tally_of(values(postgres, port, str(postgres.folder), rate_per_s=rate_per_s))
     assert tally.latency and tally.delay
@@ -79,7 +92,9 @@ def test_on_a_unix_socket_the_scheduler_tells_the_delay_of_each_transaction(serv
     assert 0 < tally.delay.mean_s < tally.delay.max_s
 
 
-def test_a_start_that_the_load_generator_was_late_for_is_its_delay_and_not_latency(server: tuple[Postgres, int]) -> None:
+def test_a_start_that_the_load_generator_was_late_for_is_its_delay_and_not_latency(
+    server: tuple[Postgres, int],
+) -> None:
     tally = tally_of(values(*server, "127.0.0.1", rate_per_s=4.0, users=16, workers=1), FROZEN_S)
     assert tally.latency and tally.delay and tally.wait
     assert tally.delay.max_s > 0.5 * FROZEN_S, "one was due in the freeze's first half"

@@ -1,4 +1,6 @@
-"""The load generator against a real PostgreSQL 15 whose five functions are stand-ins: what is tested is the load generator."""
+"""The load generator against a real PostgreSQL 15 whose five functions are stand-ins: what is
+tested is the load generator.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ from stand_in import BIN, FUNCTIONS, Postgres
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, merge_histograms
 from kneebench.records import TRANSACTIONS, Tally, Tick
 
-pytestmark = [pytest.mark.postgres15, pytest.mark.skipif(not BIN.exists(), reason="needs Debian's PostgreSQL 15")]
+pytestmark = [
+    pytest.mark.postgres15,
+    pytest.mark.skipif(not BIN.exists(), reason="needs Debian's PostgreSQL 15"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +42,17 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture
 def fresh(postgres: Postgres) -> Postgres:
-    if subprocess.run([BIN / "pg_ctl", "-D", postgres.data, "status"], capture_output=True, **postgres.account).returncode:
+    if subprocess.run(
+        [BIN / "pg_ctl", "-D", postgres.data, "status"], capture_output=True, **postgres.account
+    ).returncode:
         postgres.start()
     postgres.sql("SET client_min_messages = error;" + FUNCTIONS)
     return postgres
 
 
-def rung(generator: LoadGenerator, seconds: int = 2, midway: Callable[[], object] = lambda: None) -> tuple[Tally, list[Tick]]:
+def rung(
+    generator: LoadGenerator, seconds: int = 2, midway: Callable[[], object] = lambda: None
+) -> tuple[Tally, list[Tick]]:
     """Ready, one second of warm-up, a window, stop."""
     generator.ready()
     generator.go()
@@ -60,7 +69,11 @@ def resident_bytes() -> int:
 
 
 def adds_up(tally: Tally) -> bool:
-    return all(t.whole.started == t.whole.committed + t.whole.rolled_back + t.whole.failed + t.whole.unknown for t in tally.transactions.values())
+    return all(
+        t.whole.started
+        == t.whole.committed + t.whole.rolled_back + t.whole.failed + t.whole.unknown
+        for t in tally.transactions.values()
+    )
 
 
 def test_a_closed_loop_counts_exactly_what_the_server_did(fresh: Postgres) -> None:
@@ -74,10 +87,14 @@ def test_a_closed_loop_counts_exactly_what_the_server_did(fresh: Postgres) -> No
     assert orders.rolled_back / orders.started == pytest.approx(0.01, abs=0.007)
 
 
-def test_littles_law_holds_between_throughput_and_latency_with_the_load_generators_delay(fresh: Postgres) -> None:
+def test_littles_law_holds_between_throughput_and_latency_with_the_load_generators_delay(
+    fresh: Postgres,
+) -> None:
     tally, _ = rung(fresh.load_generator(users=8), seconds=3)
     assert tally.latency is not None and tally.delay is not None and tally.wait is None
-    assert tally.users / tally.throughput_per_s == pytest.approx(tally.latency.mean_s + tally.delay.mean_s, rel=0.05)
+    assert tally.users / tally.throughput_per_s == pytest.approx(
+        tally.latency.mean_s + tally.delay.mean_s, rel=0.05
+    )
     assert tally.latency.p50_s <= tally.latency.p99_s <= tally.latency.p999_s <= tally.latency.max_s
     assert tally.latency.p999_low_s <= tally.latency.p999_s <= tally.latency.p999_high_s
 
@@ -90,12 +107,18 @@ def test_ticks_hold_every_second_once_and_add_up_to_the_tally(fresh: Postgres) -
     ticks = [Tick.model_validate_json(generator.tick()) for _ in range(3)]
     generator.mark("cool_down")
     tally = Tally.model_validate_json(generator.stop())
-    assert [s.at_s for tick in ticks for s in tick.seconds if s.transaction == "payment"] == [0, 1, 2]
+    assert [s.at_s for tick in ticks for s in tick.seconds if s.transaction == "payment"] == [
+        0,
+        1,
+        2,
+    ]
     assert all(len(tick.seconds) == 5 and tick.alive == 4 for tick in ticks)
     committed = sum(s.committed + s.rolled_back for tick in ticks for s in tick.seconds)
     assert committed == pytest.approx(tally.window.completed, rel=0.02)
     assert ticks[2].now_s == pytest.approx(3.0, abs=0.2)
-    assert merge_histograms([s.histogram for s in ticks[1].seconds])["n"] == sum(s.committed + s.rolled_back for s in ticks[1].seconds)
+    assert merge_histograms([s.histogram for s in ticks[1].seconds])["n"] == sum(
+        s.committed + s.rolled_back for s in ticks[1].seconds
+    )
 
 
 def test_the_clients_core_time_is_of_the_window_only(fresh: Postgres) -> None:
@@ -112,9 +135,13 @@ def test_an_open_loop_keeps_its_rate_and_measures_from_the_schedule(fresh: Postg
     assert tally.wait.p50_s < 0.000_5 and tally.wait.mean_s <= tally.latency.mean_s
 
 
-def test_an_overloaded_open_loop_makes_up_for_what_it_can_and_counts_the_rest(fresh: Postgres) -> None:
-    fresh.sql("""CREATE OR REPLACE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
-        RETURNS int4 LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(0.02)'""")
+def test_an_overloaded_open_loop_makes_up_for_what_it_can_and_counts_the_rest(
+    fresh: Postgres,
+) -> None:
+    fresh.sql(
+        """CREATE OR REPLACE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
+        RETURNS int4 LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(0.02)'"""
+    )
     tally, _ = rung(fresh.load_generator(rate_per_s=400.0, users=2, drain_s=1.0))
     assert tally.latency is not None and tally.wait is not None
     scheduled = tally.unstarted + tally.latency.n
@@ -133,18 +160,24 @@ def test_a_stall_shows_in_the_latency_of_an_open_loop(fresh: Postgres) -> None:
 
 
 @pytest.mark.parametrize("code", ["40001", "40P01"])
-def test_what_the_database_asks_to_try_again_is_tried_again_and_counted_by_class(fresh: Postgres, code: str) -> None:
-    fresh.sql(f"""CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql AS $$
-        BEGIN IF nextval('kneebench.tries') % 2 = 0 THEN RAISE EXCEPTION 'again' USING ERRCODE = '{code}'; END IF; RETURN 1; END $$""")
+def test_what_the_database_asks_to_try_again_is_tried_again_and_counted_by_class(
+    fresh: Postgres, code: str
+) -> None:
+    fresh.sql(
+        f"""CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql AS $$
+        BEGIN IF nextval('kneebench.tries') % 2 = 0 THEN RAISE EXCEPTION 'again' USING ERRCODE = '{code}'; END IF; RETURN 1; END $$"""
+    )
     tally, _ = rung(fresh.load_generator(), seconds=1)
     deliveries = tally.transactions["delivery"]
     assert deliveries.retried[code] > 10 and deliveries.whole.failed == 0 and adds_up(tally)
 
 
 def test_real_serialization_failures_are_retried(fresh: Postgres) -> None:
-    fresh.sql("""CREATE TABLE kneebench.hot (n int8); INSERT INTO kneebench.hot VALUES (0);
+    fresh.sql(
+        """CREATE TABLE kneebench.hot (n int8); INSERT INTO kneebench.hot VALUES (0);
         CREATE OR REPLACE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4) RETURNS int4 LANGUAGE sql
-        AS 'UPDATE kneebench.hot SET n = n + 1 RETURNING 1'; ALTER ROLE kneebench SET default_transaction_isolation = 'repeatable read'""")
+        AS 'UPDATE kneebench.hot SET n = n + 1 RETURNING 1'; ALTER ROLE kneebench SET default_transaction_isolation = 'repeatable read'"""
+    )
     try:
         tally, _ = rung(fresh.load_generator(users=8, retries=100), seconds=1)
     finally:
@@ -155,8 +188,10 @@ def test_real_serialization_failures_are_retried(fresh: Postgres) -> None:
 
 
 def test_tries_are_bounded_and_then_it_failed(fresh: Postgres) -> None:
-    fresh.sql("""CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql
-        AS $$BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$""")
+    fresh.sql(
+        """CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql
+        AS $$BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$"""
+    )
     tally, _ = rung(fresh.load_generator(retries=3), seconds=1)
     deliveries = tally.transactions["delivery"]
     assert deliveries.whole.failed == deliveries.whole.started > 0
@@ -165,16 +200,28 @@ def test_tries_are_bounded_and_then_it_failed(fresh: Postgres) -> None:
 
 
 def test_an_error_is_counted_by_its_class_with_the_servers_first_words(fresh: Postgres) -> None:
-    fresh.sql("CREATE OR REPLACE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4) RETURNS int4 LANGUAGE sql AS 'SELECT threshold / 0'")
+    fresh.sql(
+        "CREATE OR REPLACE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4) RETURNS"
+        " int4 LANGUAGE sql AS 'SELECT threshold / 0'"
+    )
     tally, _ = rung(fresh.load_generator(), seconds=1)
     (error,) = tally.errors
-    assert (error.code, error.count) == ("22012", tally.whole.failed) and "division by zero" in error.first
+    assert (error.code, error.count) == (
+        "22012",
+        tally.whole.failed,
+    ) and "division by zero" in error.first
     assert tally.transactions["stock_level"].latency is None and adds_up(tally)
 
 
-def test_a_killed_backend_leaves_its_answers_unknown_and_the_identity_whole(fresh: Postgres) -> None:
+def test_a_killed_backend_leaves_its_answers_unknown_and_the_identity_whole(
+    fresh: Postgres,
+) -> None:
     def kill() -> None:
-        pid = int(fresh.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'kneebench' LIMIT 1"))
+        pid = int(
+            fresh.sql(
+                "SELECT pid FROM pg_stat_activity WHERE application_name = 'kneebench' LIMIT 1"
+            )
+        )
         os.kill(pid, signal.SIGKILL)
 
     tally, ticks = rung(fresh.load_generator(), midway=kill)
@@ -185,12 +232,17 @@ def test_a_killed_backend_leaves_its_answers_unknown_and_the_identity_whole(fres
 
 
 def test_a_terminated_backend_costs_one_user_and_the_others_go_on(fresh: Postgres) -> None:
-    terminate = "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE application_name = 'kneebench' LIMIT 1) one"
+    terminate = (
+        "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE"
+        " application_name = 'kneebench' LIMIT 1) one"
+    )
     tally, ticks = rung(fresh.load_generator(), midway=lambda: fresh.sql(terminate))
     assert (tally.lost_users, tally.whole.unknown, ticks[-1].alive) == (1, 1, 3) and adds_up(tally)
 
 
-def test_a_server_killed_in_mid_rung_ends_in_a_tally_and_committed_is_at_most_what_it_kept(fresh: Postgres) -> None:
+def test_a_server_killed_in_mid_rung_ends_in_a_tally_and_committed_is_at_most_what_it_kept(
+    fresh: Postgres,
+) -> None:
     def kill() -> None:
         pids = fresh.sql("SELECT pid FROM pg_stat_activity").split()
         for pid in [str(fresh.postmaster()), *pids]:
@@ -219,19 +271,28 @@ def test_think_times_slow_the_users_down_and_stop_does_not_wait_for_them(fresh: 
 def test_users_share_connections_and_wait_their_turn(fresh: Postgres) -> None:
     generator = fresh.load_generator(users=40, connections=5, workers=2)
     generator.ready()
-    assert fresh.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kneebench'") == "5"
+    assert (
+        fresh.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kneebench'")
+        == "5"
+    )
     generator.go()
     generator.tick()
     generator.mark("window")
     assert Tick.model_validate_json(generator.tick()).alive == 40
     tally = Tally.model_validate_json(generator.stop())
-    assert tally.whole.started > 500 and adds_up(tally) and tally.lost_users == tally.whole.failed == 0
+    assert (
+        tally.whole.started > 500 and adds_up(tally) and tally.lost_users == tally.whole.failed == 0
+    )
     assert tally.latency is not None and tally.wait is not None
-    assert tally.wait.mean_s / tally.latency.mean_s == pytest.approx(7 / 8, abs=0.1), "seven of eight users of a connection wait"
+    assert tally.wait.mean_s / tally.latency.mean_s == pytest.approx(7 / 8, abs=0.1), (
+        "seven of eight users of a connection wait"
+    )
 
 
 def test_five_thousand_thinking_users_need_no_connection_each(fresh: Postgres) -> None:
-    generator = fresh.load_generator(users=5_000, connections=50, workers=1, think_times=True, warehouses=500)
+    generator = fresh.load_generator(
+        users=5_000, connections=50, workers=1, think_times=True, warehouses=500
+    )
     before = resident_bytes()
     generator.ready()
     generator.go()
@@ -243,48 +304,81 @@ def test_five_thousand_thinking_users_need_no_connection_each(fresh: Postgres) -
 
 
 def test_a_lost_shared_connection_costs_one_user_and_the_last_one_all(fresh: Postgres) -> None:
-    terminate = "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE application_name = 'kneebench' LIMIT {}) those"
-    tally, ticks = rung(fresh.load_generator(users=12, connections=3, workers=1), midway=lambda: fresh.sql(terminate.format(1)))
+    terminate = (
+        "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity WHERE"
+        " application_name = 'kneebench' LIMIT {}) those"
+    )
+    tally, ticks = rung(
+        fresh.load_generator(users=12, connections=3, workers=1),
+        midway=lambda: fresh.sql(terminate.format(1)),
+    )
     assert (tally.lost_users, tally.whole.unknown, ticks[-1].alive) == (1, 1, 11) and adds_up(tally)
-    tally, ticks = rung(fresh.load_generator(users=12, connections=3, workers=1), midway=lambda: fresh.sql(terminate.format(3)))
+    tally, ticks = rung(
+        fresh.load_generator(users=12, connections=3, workers=1),
+        midway=lambda: fresh.sql(terminate.format(3)),
+    )
     assert (tally.lost_users, tally.whole.unknown, ticks[-1].alive) == (12, 3, 0) and adds_up(tally)
     assert "terminating connection due to administrator command" in tally.errors[0].first
 
 
 def test_answers_larger_than_a_read_and_notices_in_between_are_skipped(fresh: Postgres) -> None:
-    fresh.sql("""CREATE OR REPLACE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETURNS TABLE (line int4, what text) LANGUAGE plpgsql
-        AS $$BEGIN RAISE WARNING 'a warning'; RETURN QUERY SELECT n, repeat('Z', 5000) FROM generate_series(1, 40) n; END $$""")
+    fresh.sql(
+        """CREATE OR REPLACE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETURNS TABLE (line int4, what text) LANGUAGE plpgsql
+        AS $$BEGIN RAISE WARNING 'a warning'; RETURN QUERY SELECT n, repeat('Z', 5000) FROM generate_series(1, 40) n; END $$"""
+    )
     tally, _ = rung(fresh.load_generator(), seconds=1)
-    assert tally.transactions["order_status"].whole.committed > 10 and adds_up(tally) and not tally.errors
+    assert (
+        tally.transactions["order_status"].whole.committed > 10
+        and adds_up(tally)
+        and not tally.errors
+    )
 
 
-def test_a_load_generator_that_is_dropped_without_stop_leaves_no_connection(fresh: Postgres) -> None:
+def test_a_load_generator_that_is_dropped_without_stop_leaves_no_connection(
+    fresh: Postgres,
+) -> None:
     generator = fresh.load_generator(users=20)
     generator.ready()
-    assert fresh.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kneebench'") == "20"
+    assert (
+        fresh.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kneebench'")
+        == "20"
+    )
     generator.go()
     del generator
     time.sleep(0.3)
-    assert fresh.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kneebench'") == "0"
+    assert (
+        fresh.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kneebench'")
+        == "0"
+    )
 
 
 def test_sessions_have_plans_that_do_not_flip(fresh: Postgres) -> None:
-    fresh.sql("""CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql AS $$BEGIN
+    fresh.sql(
+        """CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql AS $$BEGIN
         RAISE EXCEPTION '% % % % %', current_setting('plan_cache_mode'), current_setting('enable_seqscan'), current_setting('enable_hashjoin'),
-        current_setting('enable_mergejoin'), current_setting('jit'); END $$""")
+        current_setting('enable_mergejoin'), current_setting('jit'); END $$"""
+    )
     tally, _ = rung(fresh.load_generator(), seconds=1)
     assert "force_generic_plan off off off off" in tally.errors[0].first
 
 
-def test_a_wrong_password_is_a_connection_error_in_the_servers_words_without_the_password(fresh: Postgres) -> None:
+def test_a_wrong_password_is_a_connection_error_in_the_servers_words_without_the_password(
+    fresh: Postgres,
+) -> None:
     address = fresh.values()["address"] | {"password": "not-this-one"}
     with pytest.raises(ConnectError, match="password authentication failed") as caught:
         fresh.load_generator(address=address).ready()
-    assert (caught.value.error_class, caught.value.code, caught.value.message) == ("refused", "28P01", str(caught.value))
+    assert (caught.value.error_class, caught.value.code, caught.value.message) == (
+        "refused",
+        "28P01",
+        str(caught.value),
+    )
     assert "not-this-one" not in str(caught.value) and "secret-word" not in str(caught.value)
 
 
-def test_too_many_connections_and_missing_functions_and_nobody_there_are_connection_errors(fresh: Postgres) -> None:
+def test_too_many_connections_and_missing_functions_and_nobody_there_are_connection_errors(
+    fresh: Postgres,
+) -> None:
     with pytest.raises(ConnectError, match=r"too many clients|remaining connection slots") as full:
         fresh.load_generator(users=300).ready()
     assert (full.value.error_class, full.value.code) == ("full", "53300")
@@ -298,20 +392,37 @@ def test_too_many_connections_and_missing_functions_and_nobody_there_are_connect
 
 
 @pytest.mark.parametrize(
-    ("change", "said"), [({"users": 0}, "users is 0"), ({"rate_per_s": -1.0}, "rate_per_s"), ({"usres": 1}, "usres"), ({"home": "away"}, "away")]
+    ("change", "said"),
+    [
+        ({"users": 0}, "users is 0"),
+        ({"rate_per_s": -1.0}, "rate_per_s"),
+        ({"usres": 1}, "usres"),
+        ({"home": "away"}, "away"),
+    ],
 )
-def test_an_order_that_makes_no_sense_is_refused_before_anything_is_opened(postgres: Postgres, change: dict[str, Any], said: str) -> None:
+def test_an_order_that_makes_no_sense_is_refused_before_anything_is_opened(
+    postgres: Postgres, change: dict[str, Any], said: str
+) -> None:
     with pytest.raises((ValueError, TypeError), match=said):
         postgres.load_generator(**change)
 
 
 def test_a_spec_is_a_value_with_the_numbers_that_were_given() -> None:
-    given = {"users": 4, "warehouses": 10, "profile": "hammerdb", "home": "one", "seed": 1, "stream": 2, "workers": 8, "cores": [1, 0]}
-    spec = GeneratorSpec(**given)  # type: ignore[arg-type]
+    given = {
+        "users": 4,
+        "warehouses": 10,
+        "profile": "hammerdb",
+        "home": "one",
+        "seed": 1,
+        "stream": 2,
+        "workers": 8,
+        "cores": [1, 0],
+    }
+    spec = GeneratorSpec(**given)
     assert {name: getattr(spec, name) for name in given} == given
-    assert spec == GeneratorSpec(**given) != GeneratorSpec(**{**given, "seed": 2})  # type: ignore[arg-type]
+    assert spec == GeneratorSpec(**given) != GeneratorSpec(**{**given, "seed": 2})
     with pytest.raises(AttributeError):
-        spec.users = 5  # type: ignore[misc]
+        spec.users = 5
 
 
 def test_calls_out_of_turn_are_refused(fresh: Postgres) -> None:
@@ -334,7 +445,12 @@ def test_workers_are_pinned_where_the_order_says(fresh: Postgres) -> None:
     generator.ready()
     tasks = {(t / "comm").read_text().strip(): t for t in Path("/proc/self/task").iterdir()}
     allowed = {
-        name: next(line.split()[1] for line in (t / "status").read_text().splitlines() if line.startswith("Cpus_allowed_list")) for name, t in tasks.items()
+        name: next(
+            line.split()[1]
+            for line in (t / "status").read_text().splitlines()
+            if line.startswith("Cpus_allowed_list")
+        )
+        for name, t in tasks.items()
     }
     assert (allowed["terminals-0"], allowed["terminals-1"]) == ("1", "0")
     with pytest.raises(ConnectionError, match=r"pinning worker \d to core 999"):
@@ -358,15 +474,19 @@ def test_ctrl_c_ends_a_wait_at_once_with_its_exception(fresh: Postgres) -> None:
         for _ in range(3):
             generator.tick()
     assert time.monotonic() - before < 0.6
-    assert Tally.model_validate_json(generator.stop()).whole.started > 100, "what was counted is not lost"
+    assert Tally.model_validate_json(generator.stop()).whole.started > 100, (
+        "what was counted is not lost"
+    )
 
 
 def test_ctrl_c_ends_the_wait_for_an_answer_that_does_not_come(fresh: Postgres) -> None:
     generator = fresh.load_generator()
     generator.ready()
     generator.go()
-    fresh.sql("""CREATE OR REPLACE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
-        RETURNS int4 LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(5)'""")
+    fresh.sql(
+        """CREATE OR REPLACE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
+        RETURNS int4 LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(5)'"""
+    )
     generator.tick()
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     before = time.monotonic()

@@ -1,4 +1,6 @@
-"""What disturbs a measurement from outside: a rung is invalid and measured again, or a sentence stands beside the headline."""
+"""What disturbs a measurement from outside: a rung is invalid and measured again, or a sentence
+stands beside the headline.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +36,23 @@ SEARCH = Order(cell="disk", phase="search", users=8)
 
 def plan() -> Plan:
     ladder = {"window": "6s", "final_window": "6s", "warm_up": "2s", "checkpoints": 0}
-    fields = {"meters": ["log_writes", "tables", "cores"], "workload": {"warehouses": 40}, "ladder": ladder}
+    fields = {
+        "meters": ["log_writes", "tables", "cores"],
+        "workload": {"warehouses": 40},
+        "ladder": ladder,
+    }
     return Plan.model_validate({**fields, "storages": {"disk": {"path": "."}}})
 
 
 def measured(server: Formula, order: Order = SEARCH) -> Rung:
-    return measure(order, plan(), server, [], lambda event: None).rung  # type: ignore[arg-type]
+    return measure(order, plan(), server, [], lambda event: None).rung
 
 
 @dataclass
 class Shared(Formula):
-    """A server on a virtual machine: its cores are read from lines of /proc/stat by the meter itself, with so much of them stolen."""
+    """A server on a virtual machine: its cores are read from lines of /proc/stat by the meter
+    itself, with so much of them stolen.
+    """
 
     stolen: float = 0.0
     stat: Path = Path()
@@ -53,7 +61,18 @@ class Shared(Formula):
         if meter != "cores":
             return super().readings(meter)
         ticks = 100 * self.clock_s
-        fields = (0.5 * ticks, 0, 0.1 * ticks, (0.4 - self.stolen) * ticks, 0, 0, 0, self.stolen * ticks, 0, 0)
+        fields = (
+            0.5 * ticks,
+            0,
+            0.1 * ticks,
+            (0.4 - self.stolen) * ticks,
+            0,
+            0,
+            0,
+            self.stolen * ticks,
+            0,
+            0,
+        )
         self.stat.write_text(f"cpu0 {' '.join(f'{field:.0f}' for field in fields)}\nintr 1\n")
         return Cores(self.stat).read()
 
@@ -73,7 +92,12 @@ def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, li
     """The rung that a campaign keeps, as its folder gives it back, and the warnings on the way."""
     told: list[str] = []
     with Store.create(folder, plan(), host()) as store:
-        bench = Bench(plan(), Engine(server), store, lambda event: told.append(event.doing) if event.kind == "warning" else None)  # type: ignore[arg-type]
+        bench = Bench(
+            plan(),
+            Engine(server),
+            store,
+            lambda event: told.append(event.doing) if event.kind == "warning" else None,
+        )
         with Restored(bench, CELL) as place:
             place.rung(order)
         found = store.rung(order)
@@ -84,7 +108,11 @@ def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, li
 def test_a_load_generator_that_stood_still_makes_the_rung_invalid() -> None:
     rung = measured(Formula(freezes=1))
     assert rung.tally.window_s > 12
-    assert rung.invalid == ("the load generator stalled for 12.0 s (limit 1 s); the window lasted 13.0 s instead of 6.0 s (limit 25% and 2 s longer)")
+    assert (
+        rung.invalid
+        == "the load generator stalled for 12.0 s (limit 1 s); the window lasted 13.0 s instead of"
+        " 6.0 s (limit 25% and 2 s longer)"
+    )
     assert rung.quantity("load_generator.late") == 12
 
 
@@ -103,28 +131,55 @@ def test_a_rung_that_only_warms_up_may_be_disturbed() -> None:
     assert not measured(Formula(freezes=1), SEARCH.model_copy(update={"phase": "warm_up"})).invalid
 
 
-@pytest.mark.parametrize(("stolen", "invalid", "noted"), [(0.24, True, True), (0.19, False, True), (0.04, False, False)])
-def test_stolen_time_makes_a_rung_invalid_above_its_limit_and_is_noted_well_below_it(stolen: float, invalid: bool, noted: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stolen", "invalid", "noted"), [(0.24, True, True), (0.19, False, True), (0.04, False, False)]
+)
+def test_stolen_time_makes_a_rung_invalid_above_its_limit_and_is_noted_well_below_it(
+    stolen: float, invalid: bool, noted: bool, tmp_path: Path
+) -> None:
     rung = measured(Shared(stolen=stolen, stat=tmp_path / "stat"))
     assert rung.quantity("database.steal") == pytest.approx(stolen, abs=0.005)
-    assert (rung.invalid == f"the hypervisor took {100 * stolen:.0f}% of the database's CPU time (limit 20%)") is invalid
-    assert any(note.startswith(f"the hypervisor took {100 * stolen:.0f}% of the database's CPU time") for note in rung.notes) is noted
+    assert (
+        rung.invalid
+        == f"the hypervisor took {100 * stolen:.0f}% of the database's CPU time (limit 20%)"
+    ) is invalid
+    assert (
+        any(
+            note.startswith(f"the hypervisor took {100 * stolen:.0f}% of the database's CPU time")
+            for note in rung.notes
+        )
+        is noted
+    )
 
 
-def test_of_a_server_elsewhere_the_load_generators_own_machine_tells_of_stolen_time(tmp_path: Path) -> None:
+def test_of_a_server_elsewhere_the_load_generators_own_machine_tells_of_stolen_time(
+    tmp_path: Path,
+) -> None:
     rung = measured(Shared(stolen=0.3, stat=tmp_path / "stat", cores=()))
-    assert rung.invalid == "the hypervisor took 30% of the CPU time of the load generator's machine (limit 20%)"
+    assert (
+        rung.invalid
+        == "the hypervisor took 30% of the CPU time of the load generator's machine (limit 20%)"
+    )
 
 
 def test_a_disturbed_rung_is_measured_again_and_what_is_kept_says_so(tmp_path: Path) -> None:
     rung, told = kept(Formula(freezes=1), tmp_path)
     assert not rung.invalid
     assert rung.tally.nopm == measured(Formula()).tally.nopm
-    assert [note for note in rung.notes if note.startswith("attempt 1 of 2 was invalid and was repeated: ") and "stalled for 12.0 s" in note]
-    assert [one.partition(": ")[2] for one in told] == [f"attempt 1 of {TRIES} is invalid: {measured(Formula(freezes=1)).invalid}"]
+    assert [
+        note
+        for note in rung.notes
+        if note.startswith("attempt 1 of 2 was invalid and was repeated: ")
+        and "stalled for 12.0 s" in note
+    ]
+    assert [one.partition(": ")[2] for one in told] == [
+        f"attempt 1 of {TRIES} is invalid: {measured(Formula(freezes=1)).invalid}"
+    ]
 
 
-def test_a_rung_that_is_disturbed_each_time_is_kept_as_invalid_after_three_tries(tmp_path: Path) -> None:
+def test_a_rung_that_is_disturbed_each_time_is_kept_as_invalid_after_three_tries(
+    tmp_path: Path,
+) -> None:
     server = Formula(freezes=100)
     rung, told = kept(server, tmp_path)
     assert "stalled" in rung.invalid
@@ -139,18 +194,29 @@ def test_a_rung_that_is_invalid_by_itself_is_not_measured_again(tmp_path: Path) 
     assert (len(server.specs), told) == (1, [])
 
 
-# --- beside the headline ---------------------------------------------------------------------------
+# --- beside the headline --------------------------------------------------------------------------
 
 
-def disturbed(quantity: str, shares: Sequence[float], phase: str = "final_run", climb: int = 0) -> Results:
+def disturbed(
+    quantity: str, shares: Sequence[float], phase: str = "final_run", climb: int = 0
+) -> Results:
     """The recorded campaign with so much taken in the runs of a phase of one storage."""
     results = load(RECORDED)
     taken = iter(shares)
     climbs = list(results.climbs)
     rungs = [
-        rung.model_copy(update={"quantities": {**rung.quantities, quantity: Summary(unit="share", value=share, high=share)}})
-        if rung.order.phase == phase and (share := next(taken, None)) is not None
-        else rung
+        (
+            rung.model_copy(
+                update={
+                    "quantities": {
+                        **rung.quantities,
+                        quantity: Summary(unit="share", value=share, high=share),
+                    }
+                }
+            )
+            if rung.order.phase == phase and (share := next(taken, None)) is not None
+            else rung
+        )
         for rung in climbs[climb].rungs
     ]
     climbs[climb] = climbs[climb].model_copy(update={"rungs": tuple(rungs)})
@@ -168,7 +234,9 @@ def quoted(results: Results) -> int:
         ("database.steal", "The hypervisor took up to 34% of the database's CPU time", "5%"),
     ],
 )
-def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(quantity: str, said: str, limit: str) -> None:
+def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(
+    quantity: str, said: str, limit: str
+) -> None:
     results = disturbed(quantity, [0.24, 0.34, 0.01])
     brief = Brief(results)
     sentence = f"{said} in 2 of {quoted(results)} quoted runs (limit {limit}; disk 2, memory 0)."
@@ -190,9 +258,18 @@ def test_what_disturbed_a_run_that_is_not_quoted_is_no_headline() -> None:
 
 def test_an_invalid_run_is_not_quoted_and_so_disturbs_nothing() -> None:
     results = disturbed("database.steal", [0.5])
-    (first, *rest) = results.climbs
-    rungs = tuple(rung.model_copy(update={"invalid": "stolen"}) if (rung.quantity("database.steal") or 0) > 0.2 else rung for rung in first.rungs)
-    results = results.model_copy(update={"climbs": (first.model_copy(update={"rungs": rungs}), *rest)})
+    first, *rest = results.climbs
+    rungs = tuple(
+        (
+            rung.model_copy(update={"invalid": "stolen"})
+            if (rung.quantity("database.steal") or 0) > 0.2
+            else rung
+        )
+        for rung in first.rungs
+    )
+    results = results.model_copy(
+        update={"climbs": (first.model_copy(update={"rungs": rungs}), *rest)}
+    )
     assert disturbances(results) == ()
     assert exit_code(results) == 3
     assert knee(results.climbs[0])
@@ -202,11 +279,23 @@ def test_show_and_compare_read_the_sentence_from_the_campaigns_folder(tmp_path: 
     folder = Path(shutil.copytree(RECORDED, tmp_path / "disturbed"))
     for file in (folder / "rungs").glob("memory.fixed_rate-*.json"):
         document = json.loads(file.read_text())
-        document["rung"]["quantities"]["database.others"] = {"unit": "share", "value": 0.24, "high": 0.5}
+        document["rung"]["quantities"]["database.others"] = {
+            "unit": "share",
+            "value": 0.24,
+            "high": 0.5,
+        }
         file.write_text(json.dumps(document))
-    said = "Other processes used up to 24% of the database's CPU cores in 3 of 12 quoted runs (limit 15%; disk 0, memory 3)."
-    shown, compared = (CliRunner().invoke(app, words) for words in (["show", str(folder)], ["compare", str(RECORDED), str(folder)]))
+    said = (
+        "Other processes used up to 24% of the database's CPU cores in 3 of 12 quoted runs (limit"
+        " 15%; disk 0, memory 3)."
+    )
+    shown, compared = (
+        CliRunner().invoke(app, words)
+        for words in (["show", str(folder)], ["compare", str(RECORDED), str(folder)])
+    )
     assert f"CAVEAT  {said}" in shown.stdout
     assert f"CAVEAT  {load(folder).campaign.id}: {said}" in compared.stdout
-    document = json.loads(CliRunner().invoke(app, ["compare", str(RECORDED), str(folder), "--json"]).stdout)
+    document = json.loads(
+        CliRunner().invoke(app, ["compare", str(RECORDED), str(folder), "--json"]).stdout
+    )
     assert document["disturbances"] == [f"{load(folder).campaign.id}: {said}"]

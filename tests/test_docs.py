@@ -1,4 +1,6 @@
-"""The docs say what is so: generated pages are current, every command and key is documented, examples run, links lead somewhere."""
+"""The docs say what is so: generated pages are current, every command and key is documented,
+examples run, links lead somewhere.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_the_command_reference_is_current() -> None:
 
 def test_every_key_of_the_plan_is_in_its_reference() -> None:
     text = page("docs/plan.md")
-    assert [key.name for table in tables() for key in table.keys if f"| `{key.name}` |" not in text] == []
+    assert [
+        key.name for table in tables() for key in table.keys if f"| `{key.name}` |" not in text
+    ] == []
 
 
 def test_every_command_that_a_page_names_exists() -> None:
@@ -45,7 +49,9 @@ def test_every_command_that_a_page_names_exists() -> None:
 
 
 def test_every_stop_and_engine_is_in_the_docs() -> None:
-    assert [name for name in catalogue.names("stop") if f"| {name} |" not in page("docs/method.md")] == []
+    assert [
+        name for name in catalogue.names("stop") if f"| {name} |" not in page("docs/method.md")
+    ] == []
     assert [name for name in catalogue.names("engine") if name not in page("docs/plan.md")] == []
 
 
@@ -68,10 +74,14 @@ def test_links_lead_to_files_and_headings_that_are_there(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
-def test_the_python_examples_of_a_page_run_as_shown(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_examples_of_a_page_run_as_shown(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(preset_text("simulated"))
-    examples = doctest.DocTestParser().get_doctest(page(name).replace("```\n", "\n"), {}, name, name, 0)
+    examples = doctest.DocTestParser().get_doctest(
+        page(name).replace("```\n", "\n"), {}, name, name, 0
+    )
     assert examples.examples
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     assert runner.run(examples).failed == 0
@@ -82,6 +92,8 @@ def test_every_test_has_a_name_that_is_a_sentence() -> None:
         f"{file.name}: {node.name}"
         for file in (ROOT / "tests").glob("test_*.py")
         for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and len(node.name.split("_")) < 4
+        if isinstance(node, ast.FunctionDef)
+        and node.name.startswith("test_")
+        and len(node.name.split("_")) < 4
     ]
     assert short == []

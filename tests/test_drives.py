@@ -32,7 +32,9 @@ def loop_mount(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 @pytest.mark.root
 @root
-def test_a_loop_device_is_followed_to_the_drive_under_its_file(loop_mount: tuple[str, Path], tmp_path: Path) -> None:
+def test_a_loop_device_is_followed_to_the_drive_under_its_file(
+    loop_mount: tuple[str, Path], tmp_path: Path
+) -> None:
     name, mount = loop_mount
     drive, under = drive_of(mount / "not" / "yet" / "there"), drive_of(tmp_path)
     assert drive is not None
@@ -72,7 +74,9 @@ def test_the_real_drives_are_in_the_kernels_list() -> None:
 
 
 @root
-def test_a_path_below_a_directory_that_may_not_be_entered_is_absent_and_no_error(tmp_path: Path) -> None:
+def test_a_path_below_a_directory_that_may_not_be_entered_is_absent_and_no_error(
+    tmp_path: Path,
+) -> None:
     below = tmp_path / "closed" / "below"
     below.mkdir(parents=True)
     (tmp_path / "closed").chmod(0o700)

@@ -44,9 +44,9 @@ def unwatched(event: Event) -> None:
 class Subject(NamedTuple):
     """An engine under the contract, and how a test brings its faults about.
 
-    `tables`: the tables of its plan, with those that make a fault happen ("conflicts", "full", "killed") where the plan does it.
-    `conflicts`: makes transactions of a running server conflict. `full`: leaves it few connections for the block.
-    `kill`: ends it under its users.
+    `tables`: the tables of its plan, with those that make a fault happen ("conflicts", "full",
+    "killed") where the plan does it. `conflicts`: makes transactions of a running server conflict.
+    `full`: leaves it few connections for the block. `kill`: ends it under its users.
     """
 
     engine: str
@@ -57,37 +57,56 @@ class Subject(NamedTuple):
     kill: Callable[[Server], None] = lambda server: None
 
     def plan(self, fault: str = "") -> Plan:
-        given = {"workload": {"warehouses": 1}, "ladder": LADDER, "meters": ["log_writes", "checkpoints", "tables", "waits"]}
+        given = {
+            "workload": {"warehouses": 1},
+            "ladder": LADDER,
+            "meters": ["log_writes", "checkpoints", "tables", "waits"],
+        }
         return Plan.model_validate({**given, **self.tables(fault)})
 
     def opened(self, fault: str = "") -> Engine:
         return catalogue.engine(self.plan(fault), self.journal)
 
-    def measured(self, server: Server, users: int = USERS, fault: str = "", watch: Watch = unwatched) -> Rung:
+    def measured(
+        self, server: Server, users: int = USERS, fault: str = "", watch: Watch = unwatched
+    ) -> Rung:
         order = Order(cell=CELL.id, phase="search", users=users)
         return measure(order, self.plan(fault), server, server.paths, watch).rung
 
 
-# --- the engines on the shelf -----------------------------------------------------------------------
+# --- the engines on the shelf ---------------------------------------------------------------------
 
 CONFLICTS = (
-    "CREATE FUNCTION public.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-    "IF random() < 0.05 THEN RAISE EXCEPTION 'a conflict' USING ERRCODE = '40001'; END IF; RETURN NEW; END $$",
-    "CREATE TRIGGER conflicts BEFORE UPDATE ON public.warehouse FOR EACH ROW EXECUTE FUNCTION public.conflict()",
+    (
+        "CREATE FUNCTION public.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF random()"
+        " < 0.05 THEN RAISE EXCEPTION 'a conflict' USING ERRCODE = '40001'; END IF; RETURN NEW;"
+        " END $$"
+    ),
+    (
+        "CREATE TRIGGER conflicts BEFORE UPDATE ON public.warehouse FOR EACH ROW EXECUTE FUNCTION"
+        " public.conflict()"
+    ),
 )
 
 
 def with_conflicts(server: Server) -> None:
-    with connect(server.address) as connection:  # type: ignore[attr-defined]
+    with connect(server.address) as connection:
         for statement in CONFLICTS:
             connection.execute(statement.encode())
 
 
 def simulated(folder: Path) -> Subject:
-    faults = {"conflicts": {"deadlocks": 0.05}, "full": {"full_after_users": 8}, "killed": {"dies_after": "2s"}}
+    faults = {
+        "conflicts": {"deadlocks": 0.05},
+        "full": {"full_after_users": 8},
+        "killed": {"dies_after": "2s"},
+    }
 
     def tables(fault: str) -> dict[str, Any]:
-        return {"database": {"engine": "simulated"}, "storages": {"here": {"simulated": faults.get(fault, {})}}}
+        return {
+            "database": {"engine": "simulated"},
+            "storages": {"here": {"simulated": faults.get(fault, {})}},
+        }
 
     return Subject("simulated", Journal(folder / "journal"), tables)
 
@@ -96,10 +115,13 @@ def toy(folder: Path) -> Subject:
     faults = {"conflicts": {"conflicts": 0.05}, "full": {"users": 8}}
 
     def tables(fault: str) -> dict[str, Any]:
-        return {"database": {"engine": "toy", "settings": faults.get(fault, {})}, "storages": {"here": {}}}
+        return {
+            "database": {"engine": "toy", "settings": faults.get(fault, {})},
+            "storages": {"here": {}},
+        }
 
     def kill(server: Server) -> None:
-        server.dead = "it was killed"  # type: ignore[attr-defined]
+        server.dead = "it was killed"
 
     return Subject("toy", Journal(folder / "journal"), tables, kill=kill)
 
@@ -131,7 +153,9 @@ def by_url(there: Elsewhere) -> Subject:
             there.execute("ALTER ROLE tester CONNECTION LIMIT -1")
 
     def kill(server: Server) -> None:
-        [(pid,)] = there.execute("SELECT pid FROM pg_stat_activity WHERE usename = 'tester' LIMIT 1")
+        [(pid,)] = there.execute(
+            "SELECT pid FROM pg_stat_activity WHERE usename = 'tester' LIMIT 1"
+        )
         os.kill(pid, signal.SIGKILL)
 
     return Subject("postgres", there.journal, tables, with_conflicts, full, kill)
@@ -141,7 +165,9 @@ BY_URL = pytest.param("url", id="url-15-tls", marks=[pytest.mark.postgres15, WIT
 
 
 @pytest.fixture(scope="module", params=["simulated", "toy", *BUILDS, BY_URL])
-def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+def subject(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Subject]:
     folder = tmp_path_factory.mktemp("contract")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "toy":
@@ -172,7 +198,7 @@ def test_the_toy_engine_has_fewer_than_300_lines() -> None:
     assert len((Path(__file__).parent / "toy_engine.py").read_text().splitlines()) < 300
 
 
-# --- what is seen of one short measurement ----------------------------------------------------------
+# --- what is seen of one short measurement --------------------------------------------------------
 
 
 class Seen(NamedTuple):
@@ -220,14 +246,24 @@ def test_a_database_is_loaded_once_and_says_how_large_it_is(seen: Seen) -> None:
 
 def test_a_run_commits_orders_and_its_counts_agree(seen: Seen) -> None:
     assert seen.rung.tally.nopm > 0
-    assert [check.sentence for check in seen.rung.checks if check.name == "identity" and not check.passed] == []
-    assert [check.sentence for check in seen.rung.checks if check.name == "new orders" and not check.passed] == []
+    assert [
+        check.sentence
+        for check in seen.rung.checks
+        if check.name == "identity" and not check.passed
+    ] == []
+    assert [
+        check.sentence
+        for check in seen.rung.checks
+        if check.name == "new orders" and not check.passed
+    ] == []
 
 
 def test_the_twelve_conditions_are_asked_and_hold_after_a_run(subject: Subject, seen: Seen) -> None:
     assert [check.sentence for check in seen.conditions if not check.passed] == []
     numbers = {int(check.name.removeprefix("condition ")) for check in seen.conditions}
-    assert numbers == set(range(1, 13)) or (subject.engine == "simulated" and numbers < set(range(1, 13)))
+    assert numbers == set(range(1, 13)) or (
+        subject.engine == "simulated" and numbers < set(range(1, 13))
+    )
 
 
 def test_every_reading_is_a_known_quantity_and_no_counter_falls(seen: Seen) -> None:
@@ -241,19 +277,25 @@ def test_every_reading_is_a_known_quantity_and_no_counter_falls(seen: Seen) -> N
     assert seen.after["log_writes"][commits] > seen.before["log_writes"][commits]
 
 
-def test_an_engine_has_a_name_for_people_and_a_checkpoint_cycle(subject: Subject, seen: Seen) -> None:
+def test_an_engine_has_a_name_for_people_and_a_checkpoint_cycle(
+    subject: Subject, seen: Seen
+) -> None:
     assert subject.plan().engine.label
     assert seen.cycle_s > 0
 
 
-# --- faults -----------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 
-def loaded(subject: Subject, server: Server, enough: Callable[[Tally], bool], fault: str = "") -> Tally:
+def loaded(
+    subject: Subject, server: Server, enough: Callable[[Tally], bool], fault: str = ""
+) -> Tally:
     """The tally of the first load, of one second, then two, then four, ... that shows enough."""
     seconds = 1
     while True:
-        spec = generator_spec(subject.plan(fault), Order(cell=CELL.id, phase="search", users=USERS, repeat=seconds))
+        spec = generator_spec(
+            subject.plan(fault), Order(cell=CELL.id, phase="search", users=USERS, repeat=seconds)
+        )
         generator = server.load_generator(spec)
         generator.ready()
         generator.go()
@@ -291,7 +333,9 @@ def retries(tally: Tally) -> set[str]:
     return {code for one in tally.transactions.values() for code in one.retried}
 
 
-def test_a_server_without_room_for_all_users_refuses_with_words_and_a_remedy(subject: Subject) -> None:
+def test_a_server_without_room_for_all_users_refuses_with_words_and_a_remedy(
+    subject: Subject,
+) -> None:
     with subject.opened("full").restored(CELL, unwatched) as server, subject.full():
         with pytest.raises(InvalidMeasurement) as refused:
             subject.measured(server, TOO_MANY_USERS, "full")
@@ -300,7 +344,9 @@ def test_a_server_without_room_for_all_users_refuses_with_words_and_a_remedy(sub
     assert refused.value.do
 
 
-def test_a_server_killed_under_load_is_lost_and_the_next_restore_is_whole(subject: Subject, seen: Seen) -> None:
+def test_a_server_killed_under_load_is_lost_and_the_next_restore_is_whole(
+    subject: Subject, seen: Seen
+) -> None:
     with subject.opened("killed").restored(CELL, unwatched) as server:
         killing = iter([subject.kill])
 

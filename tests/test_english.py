@@ -1,7 +1,8 @@
-"""User-facing text is in plain technical English: README, docs, `--help`, plan descriptions, messages.
+"""User-facing text is in plain technical English: README, docs, `--help`, plan descriptions,
+messages.
 
-Each rule is a banned form with what to write instead, and with an example that it must catch. Docstrings, comments and names in the
-code are not user-facing.
+Each rule is a banned form with what to write instead, and with an example that it must catch.
+Docstrings, comments and names in the code are not user-facing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from kneebench.plan.json_schema import tables
 ROOT = Path(__file__).parent.parent
 CODE = ROOT / "python" / "kneebench"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PROGRAM = re.compile(r"\b(SELECT|CREATE|DROP|FROM|SET|COPY|GRANT|COMMENT|ORDER BY|VACUUM|BEGIN)\b|\\[sdwb(]|\(\?|^<svg ")
+PROGRAM = re.compile(
+    r"\b(SELECT|CREATE|DROP|FROM|SET|COPY|GRANT|COMMENT|ORDER"
+    r" BY|VACUUM|BEGIN)\b|\\[sdwb(]|\(\?|^<svg "
+)
 """Literals that a program reads: SQL, regular expressions, markup."""
 
 
@@ -33,17 +37,37 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    Rule(r"\bg(o|oes|oing|one|ood) on (with|from)\b|\bGo on\?|\bgo(es)? on (at|as)\b", "resume, continue", "its climb was gone on with"),
+    Rule(
+        r"\bg(o|oes|oing|one|ood) on (with|from)\b|\bGo on\?|\bgo(es)? on (at|as)\b",
+        "resume, continue",
+        "its climb was gone on with",
+    ),
     Rule(r"\banew\b|\bfresh campaign\b", "again; new", "a fresh campaign begins"),
     Rule(r"\bgone\b", "elapsed; lost; no longer exists", "0:02 gone, about 14 s left in all"),
     Rule(r"\bscout", "search", "scouting rungs are one short measurement each"),
     Rule(r"\b(the|a|its) report('s)?\b", "final runs", "the knee as the report measured it again"),
     Rule(r"\b(at|the) one rate\b|\bone rate\b", "fixed rate", "mean latency at one rate"),
     Rule(r"\bverdicts?\b", "stop reason", "without a verdict yet"),
-    Rule(r"\bmarks the (climb|rung)\b|\bis marked\b|\ba mark, not a stop\b", "flag", "so it marks the climb and did not stop it"),
-    Rule(r"\bkneebench parts\b|\bshelf of\b|\bthere is no part\b", "components", "names from the shelf of meters (`kneebench parts`)"),
-    Rule(r"(?<!base )(?<!full-page )\b[Ii]mage (is|was|and|of the loaded|that|being|lies)\b", "base image", "the image of the loaded database"),
-    Rule(r"\b[Tt]he client\b|\bClient (CPU|delay)\b|\bat the client\b", "load generator", "The client committed 5 New-Orders"),
+    Rule(
+        r"\bmarks the (climb|rung)\b|\bis marked\b|\ba mark, not a stop\b",
+        "flag",
+        "so it marks the climb and did not stop it",
+    ),
+    Rule(
+        r"\bkneebench parts\b|\bshelf of\b|\bthere is no part\b",
+        "components",
+        "names from the shelf of meters (`kneebench parts`)",
+    ),
+    Rule(
+        r"(?<!base )(?<!full-page )\b[Ii]mage (is|was|and|of the loaded|that|being|lies)\b",
+        "base image",
+        "the image of the loaded database",
+    ),
+    Rule(
+        r"\b[Tt]he client\b|\bClient (CPU|delay)\b|\bat the client\b",
+        "load generator",
+        "The client committed 5 New-Orders",
+    ),
     Rule(r"\bdrift rung\b", "drift check", "a drift rung"),
     Rule(r"(?<=[0-9}]) %(?! [0-9(])", "95%, without a space", "69 % of the time"),
     Rule(r"(?<=[0-9] )us\b", "µs", "210 us"),
@@ -57,20 +81,44 @@ RULES = (
     Rule(r"\b(is|be) content\b", "reports no error", "before check is content"),
     Rule(r"\b(lie|lies|lay|lying)\b", "be", "the knee may lie at fewer users"),
     Rule(r"\bso many\b", "this many, the number of", "so many of them"),
-    Rule(r"\basked (of|whole)\b|\b(is|are|be) asked\b|\bshall be\b", "check, measure, request", "conditions are asked of the data"),
+    Rule(
+        r"\basked (of|whole)\b|\b(is|are|be) asked\b|\bshall be\b",
+        "check, measure, request",
+        "conditions are asked of the data",
+    ),
     Rule(r"\btells?\b|\btold\b", "print, report, show", "a finding is told to the user"),
     Rule(r"\b(wants?|wished for)\b", "require, need; goal", "20 is wished for"),
-    Rule(r"\bnobody\b|\bsomebody\b|\bwe (may|can|cannot|measured)\b|\bof ours\b", "name who; managed", "we may not write there"),
-    Rule(r"\bfore(see|saw|seen)\b", "handled error; internal error", "something else that was foreseen"),
-    Rule(r"\bHad (it|the|a|one)\b|\bwere (they|it) to\b|\bshould (it|they|that) fail\b", "if X, then Y", "Had the first rung done more now"),
-    Rule(r"\bTo be read with care\b|\bWhat was short\b|\bTo repeat it\b|\bIn bold\b", "Caveats; Bottlenecks; Reproduce; Bold", "To repeat it"),
+    Rule(
+        r"\bnobody\b|\bsomebody\b|\bwe (may|can|cannot|measured)\b|\bof ours\b",
+        "name who; managed",
+        "we may not write there",
+    ),
+    Rule(
+        r"\bfore(see|saw|seen)\b",
+        "handled error; internal error",
+        "something else that was foreseen",
+    ),
+    Rule(
+        r"\bHad (it|the|a|one)\b|\bwere (they|it) to\b|\bshould (it|they|that) fail\b",
+        "if X, then Y",
+        "Had the first rung done more now",
+    ),
+    Rule(
+        r"\bTo be read with care\b|\bWhat was short\b|\bTo repeat it\b|\bIn bold\b",
+        "Caveats; Bottlenecks; Reproduce; Bold",
+        "To repeat it",
+    ),
     Rule(r"\b(was|is|were) short\b|\b[Ss]hort of\b", "bottleneck, limited by", "the log was short"),
     Rule(r"\bflat out\b", "saturated", "all cores are flat out"),
     Rule(r"\bput(s)? (\w+ ){0,2}back\b", "restore, undo", "the machine was put back"),
     Rule(r"\b(of (its|their|your|our) own)\b(?= )", "its own", "a server of its own runs"),
     Rule(r"\bcharged to\b", "the run includes", "copy-on-write is charged to the runs"),
     Rule(r"\bsteps running\b|\brungs running\b", "consecutive", "on 2 steps running"),
-    Rule(r"\bwhile (reading|writing|looking|making|using|starting|opening|checking)\b", "cannot read ...", "while writing the brief to x.pdf"),
+    Rule(
+        r"\bwhile (reading|writing|looking|making|using|starting|opening|checking)\b",
+        "cannot read ...",
+        "while writing the brief to x.pdf",
+    ),
     Rule(r"\bother programs\b", "other processes", "other programs used 24%"),
     Rule(r"\bat work on\b", "active", "another kneebench is at work on this machine"),
     Rule(r"\bstood still\b", "stalled", "the load generator stood still"),
@@ -87,30 +135,45 @@ class Text(NamedTuple):
 def pages() -> Iterator[Text]:
     """README and docs, a line each."""
     for page in PAGES:
-        yield from (Text(f"{page.name}:{number}", line) for number, line in enumerate(page.read_text().splitlines(), start=1))
+        yield from (
+            Text(f"{page.name}:{number}", line)
+            for number, line in enumerate(page.read_text().splitlines(), start=1)
+        )
 
 
 def presets() -> Iterator[Text]:
     """Plans to start from, a line each."""
     for plan in sorted((CODE / "plan" / "presets").glob("*.toml")):
-        yield from (Text(f"{plan.name}:{number}", line) for number, line in enumerate(plan.read_text().splitlines(), start=1))
+        yield from (
+            Text(f"{plan.name}:{number}", line)
+            for number, line in enumerate(plan.read_text().splitlines(), start=1)
+        )
 
 
 def helps() -> Iterator[Text]:
     """The help of every command."""
-    yield from (Text(f"--help, line {number}", line) for number, line in enumerate(cli_reference().splitlines(), start=1))
+    yield from (
+        Text(f"--help, line {number}", line)
+        for number, line in enumerate(cli_reference().splitlines(), start=1)
+    )
 
 
 def descriptions() -> Iterator[Text]:
     """Descriptions of the plan's keys."""
-    yield from (Text(f"plan key {key.name}", key.description) for table in tables() for key in table.keys)
+    yield from (
+        Text(f"plan key {key.name}", key.description) for table in tables() for key in table.keys
+    )
 
 
 def literals() -> Iterator[Text]:
     """String literals with a space; an f-string is one of them, with {} for its values."""
     for file in sorted(CODE.rglob("*.py")):
         tree = ast.parse(file.read_text())
-        yield from (Text(f"{file.relative_to(CODE)}:{node.lineno}", text) for node, text in _said(tree) if " " in text and not PROGRAM.search(text))
+        yield from (
+            Text(f"{file.relative_to(CODE)}:{node.lineno}", text)
+            for node, text in _said(tree)
+            if " " in text and not PROGRAM.search(text)
+        )
 
 
 def _said(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
@@ -118,8 +181,18 @@ def _said(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             skipped |= {id(part) for part in node.values}
-            yield node, "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+            yield (
+                node,
+                "".join(
+                    str(part.value) if isinstance(part, ast.Constant) else "{}"
+                    for part in node.values
+                ),
+            )
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in skipped
+        ):
             yield node, node.value
 
 
@@ -138,23 +211,37 @@ def test_every_rule_catches_the_example_it_is_for(rule: Rule) -> None:
     assert re.search(rule.banned, rule.caught)
 
 
-@pytest.mark.parametrize("source", [pages, presets, helps, descriptions, literals], ids=lambda source: source.__name__)
+@pytest.mark.parametrize(
+    "source", [pages, presets, helps, descriptions, literals], ids=lambda source: source.__name__
+)
 def test_user_facing_text_has_no_banned_form(source: object) -> None:
-    found = faults(source())  # type: ignore[operator]
+    found = faults(source())
     assert not found, "\n".join(["write it otherwise:", *found])
 
 
 def test_descriptions_of_plan_keys_begin_with_a_noun_or_a_verb() -> None:
-    bad = [one for one in descriptions() if re.match(r"(?i)(of|what|which|whether|the|a|an)\b", one.text) or not re.match(r"[A-Z\"\[]", one.text)]
+    bad = [
+        one
+        for one in descriptions()
+        if re.match(r"(?i)(of|what|which|whether|the|a|an)\b", one.text)
+        or not re.match(r"[A-Z\"\[]", one.text)
+    ]
     assert not bad, bad
 
 
 def test_titles_of_sections_begin_with_a_capital() -> None:
-    found = [title for file in sorted((CODE / "brief" / "sections").glob("*.py")) for title in re.findall(r'\btitle=f?"([^"]*)"', file.read_text())]
+    found = [
+        title
+        for file in sorted((CODE / "brief" / "sections").glob("*.py"))
+        for title in re.findall(r'\btitle=f?"([^"]*)"', file.read_text())
+    ]
     assert found
     assert [title for title in found if title[:1].islower()] == []
 
 
 def test_the_rules_would_fail_on_the_sentences_they_replaced() -> None:
-    old = "to read: memory had 1.80x the NOPM at the knee of disk, at 3 against 8 users and 0.35x at one rate; 0.9 warehouses a user"
+    old = (
+        "to read: memory had 1.80x the NOPM at the knee of disk, at 3 against 8 users and 0.35x at"
+        " one rate; 0.9 warehouses a user"
+    )
     assert len(faults(iter([Text("old", old)]))) == 2

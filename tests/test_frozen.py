@@ -1,4 +1,6 @@
-"""A load generator that is stopped (SIGSTOP, as a paused virtual machine is) in the middle of a window, on real servers."""
+"""A load generator that is stopped (SIGSTOP, as a paused virtual machine is) in the middle of a
+window, on real servers.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +55,29 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def campaign(place: Path, out: str, freezes: int) -> tuple[int, list[dict[str, Any]], Rung]:
-    """A campaign whose kneebench is stopped for some seconds in so many windows of its first rung: exit code, events, that rung."""
-    command = [sys.executable, "-m", "kneebench", "run", "plan.toml", "--json", "--no-brief", "--out", out]
+    """A campaign whose kneebench is stopped for some seconds in so many windows of its first rung:
+    exit code, events, that rung.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "kneebench",
+        "run",
+        "plan.toml",
+        "--json",
+        "--no-brief",
+        "--out",
+        out,
+    ]
     environment = {**os.environ, "XDG_STATE_HOME": str(place / "state")}
-    with subprocess.Popen(command, cwd=place, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command,
+        cwd=place,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
         try:
             events = list(watched(process, freezes))
         finally:
@@ -88,14 +109,21 @@ def warnings(events: list[dict[str, Any]]) -> list[str]:
 
 def test_a_window_in_which_kneebench_was_stopped_is_measured_again(place: Path) -> None:
     code, events, rung = campaign(place, "once", 1)
-    assert "fixed load on disk, 2 users: attempt 1 of 3 is invalid: the load generator stalled for " in warnings(events)[0]
-    assert "stalled" not in rung.invalid, "another disturbance of the machine may still make it invalid"
+    assert (
+        "fixed load on disk, 2 users: attempt 1 of 3 is invalid: the load generator stalled for "
+        in warnings(events)[0]
+    )
+    assert "stalled" not in rung.invalid, (
+        "another disturbance of the machine may still make it invalid"
+    )
     assert rung.tally.window_s < 3 + FROZEN_S / 2
     assert [note for note in rung.notes if note.startswith("attempt 1 of ")]
     assert code in (0, 3, 4), "3 or 4 on a disturbed machine"
 
 
-def test_a_rung_that_is_stopped_in_every_try_stays_invalid_and_the_exit_code_says_so(place: Path) -> None:
+def test_a_rung_that_is_stopped_in_every_try_stays_invalid_and_the_exit_code_says_so(
+    place: Path,
+) -> None:
     code, events, rung = campaign(place, "always", 3)
     assert len(warnings(events)) == 2
     assert "the load generator stalled for " in rung.invalid

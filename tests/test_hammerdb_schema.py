@@ -1,4 +1,6 @@
-"""A schema that HammerDB built: nothing of it changes unless the plan says that it may, and nothing of ours stays in it."""
+"""A schema that HammerDB built: nothing of it changes unless the plan says that it may, and nothing
+of ours stays in it.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +30,40 @@ class Theirs(NamedTuple):
     def engine(self, warehouses: int = 1, **database: Any) -> Engine:
         given = {"url": url_of(self.address), "schema_from": "hammerdb", **database}
         users = {"users": (1, 8)}
-        plan = {"database": given, "workload": {"warehouses": warehouses}, "ladder": users, "storages": {"there": {}}}
+        plan = {
+            "database": given,
+            "workload": {"warehouses": warehouses},
+            "ladder": users,
+            "storages": {"there": {}},
+        }
         return open_engine(Plan.model_validate(plan), self.journal)
 
     def found(self, **database: Any) -> list[Finding]:
-        return [finding for finding in self.engine(**database).findings() if "HammerDB" in finding.seen or "a copy of" in finding.seen]
+        return [
+            finding
+            for finding in self.engine(**database).findings()
+            if "HammerDB" in finding.seen or "a copy of" in finding.seen
+        ]
 
     def ours(self) -> list[str]:
         """What of ours is in the database."""
         with connect(self.address) as session:
-            functions = "SELECT proname FROM pg_proc WHERE pronamespace::regnamespace::text = 'kneebench'"
-            return [name for (name,) in session.execute(f"SELECT nspname FROM pg_namespace WHERE nspname = 'kneebench' UNION ALL {functions}".encode())]
+            functions = (
+                "SELECT proname FROM pg_proc WHERE pronamespace::regnamespace::text = 'kneebench'"
+            )
+            return [
+                name
+                for (name,) in session.execute(
+                    "SELECT nspname FROM pg_namespace WHERE nspname = 'kneebench' UNION ALL"
+                    f" {functions}".encode()
+                )
+            ]
 
     def orders(self) -> int:
         with connect(self.address) as session:
-            return (session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone() or (0,))[0]
+            return (
+                session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone() or (0,)
+            )[0]
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +90,13 @@ def test_a_plan_that_does_not_say_what_may_become_of_the_tables_is_refused(their
     assert "adds orders, payments and history to HammerDB's tables" in finding.seen
     assert 'restore = "template"' in finding.do
     assert 'restore = "none"' in finding.do
-    assert [(finding.level, 'restore = "template"' in finding.do) for finding in theirs.found(restore="none")] == [("warning", True)]
-    assert [finding.level for finding in theirs.found(restore="command", restore_command="true")] == ["note"]
+    assert [
+        (finding.level, 'restore = "template"' in finding.do)
+        for finding in theirs.found(restore="none")
+    ] == [("warning", True)]
+    assert [
+        finding.level for finding in theirs.found(restore="command", restore_command="true")
+    ] == ["note"]
     assert [finding.level for finding in theirs.found(restore="template")] == ["ok"]
 
 
@@ -81,7 +107,9 @@ def test_a_run_that_ends_before_it_measures_leaves_nothing_in_the_database(their
     assert theirs.ours() == []
 
 
-def test_with_consent_the_tables_are_measured_and_the_functions_go_at_the_end(theirs: Theirs) -> None:
+def test_with_consent_the_tables_are_measured_and_the_functions_go_at_the_end(
+    theirs: Theirs,
+) -> None:
     engine = theirs.engine(restore="none")
     before = theirs.orders()
     with engine.restored(CELL, unwatched) as server:
@@ -115,9 +143,11 @@ def test_by_template_a_copy_is_measured_and_the_original_stays_as_it_is(theirs: 
     assert theirs.ours() == []
 
 
-def test_functions_that_could_not_be_removed_are_told_with_the_command_that_does(theirs: Theirs) -> None:
+def test_functions_that_could_not_be_removed_are_told_with_the_command_that_does(
+    theirs: Theirs,
+) -> None:
     told: list[str] = []
-    watch = lambda event: told.append(event.doing) if event.kind == "warning" else None  # noqa: E731
+    watch = lambda event: told.append(event.doing) if event.kind == "warning" else None
     with theirs.engine(restore="none").restored(CELL, watch), connect(theirs.address) as session:
         session.execute("CREATE VIEW public.uses AS SELECT kneebench.payment(1, 1, 1, 1, 1, '', 1)")
     assert "kneebench's functions in the database" in told[0]

@@ -40,7 +40,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]
         with connect(address) as session:
             postmaster = psutil.Process(session.info.backend_pid).parent()
         assert postmaster
-        yield PostgresServer(address, 1, 0.0, process=Process(lambda: _family(postmaster)), timeouts=SHORT)
+        yield PostgresServer(
+            address, 1, 0.0, process=Process(lambda: _family(postmaster)), timeouts=SHORT
+        )
 
 
 def _family(postmaster: psutil.Process) -> list[int]:
@@ -69,14 +71,36 @@ def again(server: PostgresServer) -> PostgresServer:
     return PostgresServer(server.address, 1, 0.0, process=Process(server.processes), timeouts=SHORT)
 
 
-def test_a_server_that_hangs_is_lost_and_the_words_say_what_was_asked_and_for_how_long(server: PostgresServer) -> None:
+def test_a_server_that_hangs_is_lost_and_the_words_say_what_was_asked_and_for_how_long(
+    server: PostgresServer,
+) -> None:
     asked = again(server)
-    with frozen(server), pytest.raises(DatabaseLost, match=r"cannot read log_writes: no response from the server within 0\.5 s; it accepts no connections"):
+    with (
+        frozen(server),
+        pytest.raises(
+            DatabaseLost,
+            match=(
+                r"cannot read log_writes: no response from the server within 0\.5 s; it accepts no"
+                r" connections"
+            ),
+        ),
+    ):
         asked.readings("log_writes")
     asked = again(server)
-    with frozen(server), pytest.raises(DatabaseLost, match=r"cannot add up the orders: no response from the server within 1 s"):
+    with (
+        frozen(server),
+        pytest.raises(
+            DatabaseLost, match=r"cannot add up the orders: no response from the server within 1 s"
+        ),
+    ):
         asked.sum_next_order_ids()
-    with frozen(server), pytest.raises(DatabaseLost, match=r"cannot run a checkpoint: no response from the server within 1\.5 s"):
+    with (
+        frozen(server),
+        pytest.raises(
+            DatabaseLost,
+            match=r"cannot run a checkpoint: no response from the server within 1\.5 s",
+        ),
+    ):
         asked.checkpoint()
 
 
@@ -87,7 +111,12 @@ def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -
         if event.kind == "progress":
             frozen_now.enter_context(frozen(server))
 
-    with frozen_now, pytest.raises(DatabaseLost, match=r"cannot read log_writes: no response from the server within 0\.5 s"):
+    with (
+        frozen_now,
+        pytest.raises(
+            DatabaseLost, match=r"cannot read log_writes: no response from the server within 0\.5 s"
+        ),
+    ):
         measure(Order(cell="disk", phase="search", users=2), PLAN, measured, [], freeze)
     assert answers(server.address), "and it goes on once it is thawed"
 

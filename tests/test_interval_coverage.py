@@ -1,4 +1,6 @@
-"""What a campaign claims of its intervals, against a model whose truth is known: measured as real rungs are, each from its own restore."""
+"""What a campaign claims of its intervals, against a model whose truth is known: measured as real
+rungs are, each from its own restore.
+"""
 
 from pathlib import Path
 
@@ -16,8 +18,18 @@ from kneebench.records import Cell, Event, Order
 USERS, REPEATS, CAMPAIGNS = 8, 3, 60
 NEW_ORDERS_A_MINUTE = 60 * 0.45 * 0.99
 MODELS = {
-    "fast": {"cpu_per_transaction": "20ms", "log_latency": "2ms", "noise": 0.03, "restore_noise": 0.01},
-    "slow": {"cpu_per_transaction": "20ms", "log_latency": "20ms", "noise": 0.03, "restore_noise": 0.01},
+    "fast": {
+        "cpu_per_transaction": "20ms",
+        "log_latency": "2ms",
+        "noise": 0.03,
+        "restore_noise": 0.01,
+    },
+    "slow": {
+        "cpu_per_transaction": "20ms",
+        "log_latency": "20ms",
+        "noise": 0.03,
+        "restore_noise": 0.01,
+    },
 }
 LEAST_COVERED = 0.85
 """Of 60: where 95% are meant to be covered, fewer than 52 happen once in three hundred times."""
@@ -29,8 +41,19 @@ def quiet(event: Event) -> None:
 
 def plan(seed: int) -> Plan:
     ladder = {"warm_up": "5s", "window": "20s", "final_window": "20s", "checkpoints": 0}
-    storages = {name: {"simulated": {**model, "cold_reads_per_transaction": 0.0}} for name, model in MODELS.items()}
-    return Plan.model_validate({"seed": seed, "database": {"engine": "simulated"}, "workload": {"warehouses": 100}, "ladder": ladder, "storages": storages})
+    storages = {
+        name: {"simulated": {**model, "cold_reads_per_transaction": 0.0}}
+        for name, model in MODELS.items()
+    }
+    return Plan.model_validate(
+        {
+            "seed": seed,
+            "database": {"engine": "simulated"},
+            "workload": {"warehouses": 100},
+            "ladder": ladder,
+            "storages": storages,
+        }
+    )
 
 
 def nopms(engine: SimulatedEngine, asked: Plan, cell: Cell) -> list[float]:
@@ -46,7 +69,10 @@ def nopms(engine: SimulatedEngine, asked: Plan, cell: Cell) -> list[float]:
 @pytest.fixture(scope="module")
 def campaigns() -> list[dict[str, list[float]]]:
     """NOPM by storage, of campaigns that differ in nothing but their seed."""
-    return [{cell.storage: nopms(SimulatedEngine(asked), asked, cell) for cell in cells(asked)} for asked in map(plan, range(CAMPAIGNS))]
+    return [
+        {cell.storage: nopms(SimulatedEngine(asked), asked, cell) for cell in cells(asked)}
+        for asked in map(plan, range(CAMPAIGNS))
+    ]
 
 
 def true_nopm(name: str) -> float:
@@ -56,14 +82,20 @@ def true_nopm(name: str) -> float:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_interval_of_nopm_covers_the_truth_about_as_often_as_it_claims(campaigns: list[dict[str, list[float]]], name: str) -> None:
+def test_the_interval_of_nopm_covers_the_truth_about_as_often_as_it_claims(
+    campaigns: list[dict[str, list[float]]], name: str
+) -> None:
     intervals = [estimate(campaign[name]) for campaign in campaigns]
     covered = sum(one.low <= true_nopm(name) <= one.high for one in intervals)
     assert covered >= LEAST_COVERED * CAMPAIGNS
-    assert sorted(one.high / one.low for one in intervals)[CAMPAIGNS // 2] < 1.2, "it covers because it says nothing"
+    assert sorted(one.high / one.low for one in intervals)[CAMPAIGNS // 2] < 1.2, (
+        "it covers because it says nothing"
+    )
 
 
-def test_the_interval_of_a_ratio_covers_the_truth_and_excludes_none(campaigns: list[dict[str, list[float]]]) -> None:
+def test_the_interval_of_a_ratio_covers_the_truth_and_excludes_none(
+    campaigns: list[dict[str, list[float]]],
+) -> None:
     truth = true_nopm("slow") / true_nopm("fast")
     ratios = [paired_ratio(campaign["slow"], campaign["fast"]) for campaign in campaigns]
     assert sum(one.low <= truth <= one.high for one in ratios) >= LEAST_COVERED * CAMPAIGNS

@@ -83,7 +83,9 @@ def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
 
 def test_another_process_that_got_the_same_id_is_not_killed(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
-    entry = journal.change(StartedProcess, "server", pid=os.getppid(), pid_started=1).model_copy(update={"owner_started": 1})
+    entry = journal.change(StartedProcess, "server", pid=os.getppid(), pid_started=1).model_copy(
+        update={"owner_started": 1}
+    )
     (journal.folder / f"{entry.id}.json").write_text(entry.model_dump_json())
     assert journal.clean(quiet) == journal.leftovers() == []
     os.kill(os.getppid(), 0)
@@ -123,12 +125,18 @@ def named(program: Path, where: Path) -> subprocess.Popen[bytes]:
 
 
 def left_behind(journal: Journal, path: Path, **facts: object) -> None:
-    """The entry of a directory whose maker is gone; without `facts` as it was written before grounds were."""
-    entry = journal.change(MadeDirectory, path.name, path=str(path)).model_copy(update={"owner_started": 1, **facts})
+    """The entry of a directory whose maker is gone; without `facts` as it was written before
+    grounds were.
+    """
+    entry = journal.change(MadeDirectory, path.name, path=str(path)).model_copy(
+        update={"owner_started": 1, **facts}
+    )
     (journal.folder / f"{entry.id}.json").write_text(entry.model_dump_json())
 
 
-def test_what_cannot_be_undone_now_stays_written_down_and_hinders_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_undone_now_stays_written_down_and_hinders_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     journal, warned = Journal(tmp_path / "journal"), []
     for path in (tmp_path / "stuck", tmp_path / "data", tmp_path / "unmounted" / "data"):
         left_behind(journal, path)
@@ -143,10 +151,15 @@ def test_what_cannot_be_undone_now_stays_written_down_and_hinders_nothing_else(t
         rmdir(name, dir_fd=dir_fd)
 
     monkeypatch.setattr("os.rmdir", busy)
-    done = journal.clean(lambda event: warned.append(event.doing) if event.kind == "warning" else None)
+    done = journal.clean(
+        lambda event: warned.append(event.doing) if event.kind == "warning" else None
+    )
     assert [entry.path for entry in done] == [str(tmp_path / "data")]
     assert len(warned) == 2
-    assert {entry.path for entry in journal.leftovers()} == {str(tmp_path / "stuck"), str(tmp_path / "unmounted" / "data")}
+    assert {entry.path for entry in journal.leftovers()} == {
+        str(tmp_path / "stuck"),
+        str(tmp_path / "unmounted" / "data"),
+    }
     monkeypatch.undo()
     (tmp_path / "unmounted" / "data").mkdir(parents=True)
     (tmp_path / "unmounted" / "data" / MARKER).touch()
@@ -156,11 +169,15 @@ def test_what_cannot_be_undone_now_stays_written_down_and_hinders_nothing_else(t
 
 def test_an_entry_that_its_maker_undid_meanwhile_is_no_error(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
-    (journal.folder / "gone.json").symlink_to(tmp_path / "nowhere")  # listed, and not there when it is read
+    (journal.folder / "gone.json").symlink_to(
+        tmp_path / "nowhere"
+    )  # listed, and not there when it is read
     assert journal.leftovers() == []
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt(), OSError(errno.EIO, "Input/output error")], ids=["Ctrl-C", "EIO"])
+@pytest.mark.parametrize(
+    "stop", [KeyboardInterrupt(), OSError(errno.EIO, "Input/output error")], ids=["Ctrl-C", "EIO"]
+)
 @pytest.mark.parametrize("removed", range(4))
 def test_a_removal_that_is_interrupted_anywhere_is_finished_by_the_next_clean(
     stop: BaseException, removed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -214,16 +231,33 @@ def test_an_entry_of_an_earlier_version_is_read_and_undone(tmp_path: Path) -> No
     journal, data = Journal(tmp_path / "journal"), tmp_path / "data"
     data.mkdir()
     (data / MARKER).touch()
-    old = {"id": "a", "kind": "directory", "what": "data", "pid": 0, "pid_started": 0, "path": str(data), "owner": 1, "owner_started": 1, "boot": "earlier"}
+    old = {
+        "id": "a",
+        "kind": "directory",
+        "what": "data",
+        "pid": 0,
+        "pid_started": 0,
+        "path": str(data),
+        "owner": 1,
+        "owner_started": 1,
+        "boot": "earlier",
+    }
     (journal.folder / "a.json").write_text(json.dumps(old))
     assert [entry.path for entry in journal.clean(quiet)] == [str(data)]
     assert not data.exists()
 
 
-def test_memory_of_an_earlier_boot_is_gone_and_a_drive_of_an_earlier_boot_is_waited_for(tmp_path: Path) -> None:
+def test_memory_of_an_earlier_boot_is_gone_and_a_drive_of_an_earlier_boot_is_waited_for(
+    tmp_path: Path,
+) -> None:
     journal = Journal(tmp_path / "journal")
     for kind in ("tmpfs", "ext4"):
-        left_behind(journal, tmp_path / kind, boot="earlier", ground=Ground(str(tmp_path), kind, "/dev/sdz1"))
+        left_behind(
+            journal,
+            tmp_path / kind,
+            boot="earlier",
+            ground=Ground(str(tmp_path), kind, "/dev/sdz1"),
+        )
     assert journal.clean(quiet) == []
     assert [entry.what for entry in journal.leftovers()] == ["ext4"]
 
@@ -236,9 +270,15 @@ def test_a_directory_on_a_drive_that_is_not_mounted_now_is_waited_for(tmp_path: 
     aside.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "kneebench-two", point], check=True)
     try:
-        leaves = "import os, sys; from pathlib import Path; from kneebench.lab.journal import Journal\n"
-        leaves += "with Journal(Path(sys.argv[1])).directory(Path(sys.argv[2]), 'data'): os._exit(9)"
-        subprocess.run([sys.executable, "-c", leaves, tmp_path / "journal", point / "data"], check=False)
+        leaves = (
+            "import os, sys; from pathlib import Path; from kneebench.lab.journal import Journal\n"
+        )
+        leaves += (
+            "with Journal(Path(sys.argv[1])).directory(Path(sys.argv[2]), 'data'): os._exit(9)"
+        )
+        subprocess.run(
+            [sys.executable, "-c", leaves, tmp_path / "journal", point / "data"], check=False
+        )
         journal = Journal(tmp_path / "journal")
         subprocess.run(["mount", "--move", point, aside], check=True)
         assert journal.clean(lambda event: told.append(event.doing)) == []
@@ -264,7 +304,9 @@ def test_a_drive_that_goes_away_in_mid_run_leaves_its_entry(tmp_path: Path) -> N
     assert len(list(journal.folder.glob("*.json"))) == 1
 
 
-def test_what_runs_on_another_host_with_the_same_home_is_not_taken_for_left_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_runs_on_another_host_with_the_same_home_is_not_taken_for_left_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(journal_room, "boot", lambda: "there")
     monkeypatch.setattr("platform.node", lambda: "there")
@@ -277,13 +319,17 @@ def test_what_runs_on_another_host_with_the_same_home_is_not_taken_for_left_over
 
 @pytest.mark.parametrize("name", CHANGES.names())
 def test_every_kind_of_change_is_read_back_as_it_was_written(name: str, tmp_path: Path) -> None:
-    made = Journal(tmp_path).change(changes.kind(name), "a change", pid=os.getpid(), path=str(tmp_path / "data"), by_hand="true")
+    made = Journal(tmp_path).change(
+        changes.kind(name), "a change", pid=os.getpid(), path=str(tmp_path / "data"), by_hand="true"
+    )
     assert made.kind == name
     assert changes.read(made.model_dump_json().encode()) == made
     assert made.where
 
 
-def test_a_kind_that_this_version_does_not_know_is_named_with_those_that_it_does(tmp_path: Path) -> None:
+def test_a_kind_that_this_version_does_not_know_is_named_with_those_that_it_does(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.json").write_text('{"id": "a", "kind": "array", "what": "drives"}')
     (damaged,) = Journal(tmp_path).damaged()
     assert "'array': unknown name; available: database, directory, process" in damaged.why

@@ -1,4 +1,6 @@
-"""A damaged entry of the journal is named, and hinders nothing else: on real files, through the command line."""
+"""A damaged entry of the journal is named, and hinders nothing else: on real files, through the
+command line.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ DAMAGES = {
 
 
 @pytest.fixture(params=[*DAMAGES, "a directory"])
-def damaged(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def damaged(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The damaged file, read before another entry: a directory that a killed run left."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -32,7 +36,9 @@ def damaged(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     journal, left = Journal(), tmp_path / "left"
     left.mkdir()
     (left / MARKER).touch()
-    entry = journal.change(MadeDirectory, "data", path=str(left)).model_copy(update={"id": "b", "owner_started": 1})
+    entry = journal.change(MadeDirectory, "data", path=str(left)).model_copy(
+        update={"id": "b", "owner_started": 1}
+    )
     (journal.folder / "b.json").write_text(entry.model_dump_json())
     file = journal.folder / "a.json"
     file.mkdir() if request.param == "a directory" else file.write_bytes(DAMAGES[request.param])

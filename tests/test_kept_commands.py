@@ -1,4 +1,6 @@
-"""Shell commands may hold secrets in any form: results and pages keep a hash of them, and what a failing one says is told without them."""
+"""Shell commands may hold secrets in any form: results and pages keep a hash of them, and what a
+failing one says is told without them.
+"""
 
 from __future__ import annotations
 
@@ -35,19 +37,31 @@ HOLDING = (
 
 
 def by_url(command: str, **settings: str) -> Plan:
-    database = {"url": "postgresql://me@db.example/x", "restore": "command", "restore_command": command}
-    return Plan.model_validate({**make.PLAN, "database": database, "storages": {"disk": {}, "memory": {}}})
+    database = {
+        "url": "postgresql://me@db.example/x",
+        "restore": "command",
+        "restore_command": command,
+    }
+    return Plan.model_validate(
+        {**make.PLAN, "database": database, "storages": {"disk": {}, "memory": {}}}
+    )
 
 
 def with_command(command: str) -> Results:
-    """The recorded campaign as if it had been restored by a command, in the form of a folder of old: with the command in it."""
+    """The recorded campaign as if it had been restored by a command, in the form of a folder of
+    old: with the command in it.
+    """
     results = load(make.HERE / make.NAME)
     plan = by_url(command).model_dump(mode="json")
-    return results.model_copy(update={"campaign": results.campaign.model_copy(update={"plan": plan, "simulated": False})})
+    return results.model_copy(
+        update={"campaign": results.campaign.model_copy(update={"plan": plan, "simulated": False})}
+    )
 
 
 @pytest.mark.parametrize("command", HOLDING)
-def test_no_secret_of_a_command_gets_into_a_campaign_or_its_brief(command: str, tmp_path: Path) -> None:
+def test_no_secret_of_a_command_gets_into_a_campaign_or_its_brief(
+    command: str, tmp_path: Path
+) -> None:
     store = Store.create(tmp_path, by_url(command), make.HOST)
     kept = (store.folder / "campaign.json").read_text()
     brief = Brief(with_command(command))
@@ -56,8 +70,15 @@ def test_no_secret_of_a_command_gets_into_a_campaign_or_its_brief(command: str, 
 
 
 def test_a_setting_that_is_a_command_is_kept_by_its_hash_too(tmp_path: Path) -> None:
-    plan = Plan.model_validate({"database": {"settings": {"archive_command": "TOKEN=hunter2 push %p", "jit": False}}, "storages": {"disk": {"path": "."}}})
-    settings = json.loads((Store.create(tmp_path, plan, make.HOST).folder / "campaign.json").read_text())["plan"]["database"]["settings"]
+    plan = Plan.model_validate(
+        {
+            "database": {"settings": {"archive_command": "TOKEN=hunter2 push %p", "jit": False}},
+            "storages": {"disk": {"path": "."}},
+        }
+    )
+    settings = json.loads(
+        (Store.create(tmp_path, plan, make.HOST).folder / "campaign.json").read_text()
+    )["plan"]["database"]["settings"]
     assert settings == {"archive_command": kept_command("TOKEN=hunter2 push %p"), "jit": False}
 
 
@@ -73,7 +94,9 @@ def test_a_campaign_is_gone_on_with_under_the_same_command_and_no_other(tmp_path
     assert find_unfinished(tmp_path, by_url(command)) == store.folder
 
 
-def test_what_the_brief_prints_of_a_command_says_that_it_must_be_replaced_and_is_refused_as_it_stands(tmp_path: Path) -> None:
+def test_what_the_brief_prints_of_a_command_says_that_it_must_be_replaced_and_is_refused_as_it_stands(
+    tmp_path: Path,
+) -> None:
     brief = Brief(with_command(HOLDING[0]))
     (repeat,) = [section for section in brief.sections if section.name == "repeat"]
     assert any("Commands are not saved" in sentence for sentence in repeat.sentences)
@@ -85,7 +108,9 @@ def test_what_the_brief_prints_of_a_command_says_that_it_must_be_replaced_and_is
 
 
 @pytest.mark.parametrize("command", HOLDING[:-1])
-def test_what_a_failing_command_says_is_told_without_the_secrets_that_stand_in_it(command: str, tmp_path: Path) -> None:
+def test_what_a_failing_command_says_is_told_without_the_secrets_that_stand_in_it(
+    command: str, tmp_path: Path
+) -> None:
     failing = f"set -x; cat <<'END' >&2\n{command}\nuser me, hunter2: refused\nEND\nexit 3"
     engine = RemotePostgres(by_url(failing), Journal(tmp_path))
     with pytest.raises(KneebenchError, match=r"(?s)exit code 3.*: refused") as caught:

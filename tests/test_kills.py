@@ -1,4 +1,6 @@
-"""Campaigns killed at random moments: nothing is lost, nothing left, the brief is written (`python tests/kills.py` does many more)."""
+"""Campaigns killed at random moments: nothing is lost, nothing left, the brief is written (`python
+tests/kills.py` does many more).
+"""
 
 from __future__ import annotations
 

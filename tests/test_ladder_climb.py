@@ -1,4 +1,6 @@
-"""The climb as a generator: orders out, rungs in; the knee where the curve has it; resume by replay."""
+"""The climb as a generator: orders out, rungs in; the knee where the curve has it; resume by
+replay.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,16 @@ ENDLESS = Usl(100.0, 0.0, 0.0)
 def climbed(measure, *, cores: int = 4, **ladder) -> tuple[Climb, list[Order]]:
     """Without the rung that warms the database up, which nothing is judged by."""
     found, orders = walk(climb(CELL, Ladder(**ladder), cores), measure)
-    return found.model_copy(update={"rungs": tuple(r for r in found.rungs if r.order.phase != "warm_up")}), [o for o in orders if o.phase != "warm_up"]
+    return found.model_copy(
+        update={"rungs": tuple(r for r in found.rungs if r.order.phase != "warm_up")}
+    ), [o for o in orders if o.phase != "warm_up"]
 
 
 def phases(orders: list[Order]) -> list[str]:
     return [o.phase for o in orders]
 
 
-# --- the course of a climb ---------------------------------------------------------------------------
+# --- the course of a climb ------------------------------------------------------------------------
 
 
 def test_a_climb_scouts_until_it_is_flat_then_bisects_then_runs_the_first_rung_again() -> None:
@@ -46,7 +50,13 @@ def test_a_climb_scouts_until_it_is_flat_then_bisects_then_runs_the_first_rung_a
     assert found.rungs == tuple(map(answer(CURVE), orders))
     assert found.stop_results[0].stop == "plateau"
     assert found.stop_results[0].fired
-    assert {v.stop for v in found.stop_results} == {"budget", "errors", "log_latency", "plateau", "saturation"}
+    assert {v.stop for v in found.stop_results} == {
+        "budget",
+        "errors",
+        "log_latency",
+        "plateau",
+        "saturation",
+    }
 
 
 def test_without_noise_the_knee_is_where_growth_ends() -> None:
@@ -54,36 +64,72 @@ def test_without_noise_the_knee_is_where_growth_ends() -> None:
     assert found.knee_users is not None and found.bracket is not None
     knee = CURVE.throughput_per_s(found.knee_users)
     assert knee >= 0.97 * CURVE.throughput_per_s(CURVE.peak_users)
-    bend = next(n for n in range(4, 200) if between(n, CURVE.throughput_per_s(n), 1.01 * n, CURVE.throughput_per_s(1.01 * n)) < 0.07)
+    bend = next(
+        n
+        for n in range(4, 200)
+        if between(n, CURVE.throughput_per_s(n), 1.01 * n, CURVE.throughput_per_s(1.01 * n)) < 0.07
+    )
     assert found.bracket[0] <= bend <= found.bracket[1]
 
 
 def test_rungs_rise_by_the_step_and_always_by_one_at_least() -> None:
     _, orders = climbed(answer(ENDLESS), users=(1, 40), step=1.33, cores=1)
-    assert [o.users for o in orders if o.phase == "search"] == [1, 2, 3, 4, 5, 7, 9, 12, 16, 21, 28, 37, 40]
+    assert [o.users for o in orders if o.phase == "search"] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        7,
+        9,
+        12,
+        16,
+        21,
+        28,
+        37,
+        40,
+    ]
 
 
-@pytest.mark.parametrize("invalid", ["", "the load generator was 90% busy"], ids=["valid", "invalid"])
-def test_a_climb_begins_with_a_rung_of_eight_users_a_core_that_warms_the_database_and_is_not_judged(invalid: str) -> None:
+@pytest.mark.parametrize(
+    "invalid", ["", "the load generator was 90% busy"], ids=["valid", "invalid"]
+)
+def test_a_climb_begins_with_a_rung_of_eight_users_a_core_that_warms_the_database_and_is_not_judged(
+    invalid: str,
+) -> None:
     def warm_up_is_slow(order: Order) -> Rung:
-        return failing(rung(order, 10.0, invalid=invalid), 1000) if order.phase == "warm_up" else answer(CURVE)(order)
+        return (
+            failing(rung(order, 10.0, invalid=invalid), 1000)
+            if order.phase == "warm_up"
+            else answer(CURVE)(order)
+        )
 
     usual, _ = climbed(answer(CURVE), users=(2, 512))
     found, orders = walk(climb(CELL, Ladder(users=(2, 512)), 4), warm_up_is_slow)
     assert (orders[0].phase, orders[0].users) == ("warm_up", 32)
     assert phases(orders).count("warm_up") == 1
     assert found.rungs[0].order == orders[0]
-    assert (found.knee_users, found.stopped_by, found.stop_results) == (usual.knee_users, usual.stopped_by, usual.stop_results)
+    assert (found.knee_users, found.stopped_by, found.stop_results) == (
+        usual.knee_users,
+        usual.stopped_by,
+        usual.stop_results,
+    )
 
 
-@pytest.mark.parametrize(("users", "warm_up"), [((4, 20), [20]), ((32, 512), []), (32, [])], ids=["few", "many", "fixed"])
-def test_it_is_within_the_plan_s_users_and_left_out_where_the_climb_begins_with_as_many(users: tuple[int, int] | int, warm_up: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("users", "warm_up"), [((4, 20), [20]), ((32, 512), []), (32, [])], ids=["few", "many", "fixed"]
+)
+def test_it_is_within_the_plan_s_users_and_left_out_where_the_climb_begins_with_as_many(
+    users: tuple[int, int] | int, warm_up: list[int]
+) -> None:
     _, orders = walk(climb(CELL, Ladder(users=users), 4), answer(CURVE))
     assert [o.users for o in orders if o.phase == "warm_up"] == warm_up
 
 
 def warming(rungs_cold: int) -> Callable[[Order], Rung]:
-    """A drive that does 900/s for each core while the first rungs fill the cache: flat from the first rung on; then the curve."""
+    """A drive that does 900/s for each core while the first rungs fill the cache: flat from the
+    first rung on; then the curve.
+    """
     measured: list[Order] = []
 
     def measure(order: Order) -> Rung:
@@ -101,11 +147,17 @@ def test_a_climb_that_warmed_the_database_is_made_once_more_and_only_the_second_
     assert [r.order for r in found.rungs] == again
     assert len({o.key for o in orders}) == len(orders), "every rung has a file of its own"
     steady, _ = climbed(answer(CURVE), users=(4, 512))
-    assert (found.knee_users, found.bracket, found.stopped_by) == (steady.knee_users, steady.bracket, steady.stopped_by)
+    assert (found.knee_users, found.bracket, found.stopped_by) == (
+        steady.knee_users,
+        steady.bracket,
+        steady.stopped_by,
+    )
     (why,) = (v for v in found.stop_results if v.stop == "warming")
     assert why.flag
     assert re.search(
-        r"rerunning the first rung \(4 users\) gave [\d.]+% more throughput .* The 4 rungs of the first climb \(stop reason: plateau\)", why.sentence
+        r"rerunning the first rung \(4 users\) gave [\d.]+% more throughput .* The 4 rungs of the"
+        r" first climb \(stop reason: plateau\)",
+        why.sentence,
     )
 
 
@@ -123,7 +175,12 @@ def test_a_database_that_keeps_warming_is_climbed_twice_and_no_more() -> None:
 
 @pytest.mark.parametrize("again", [0.5, 1.2], ids=["slower", "a fifth more"])
 def test_a_first_rung_that_does_no_quarter_more_last_is_not_climbed_again(again: float) -> None:
-    _, orders = climbed(lambda o: rung(o, CURVE.throughput_per_s(o.users) * (again if o.phase == "drift_check" else 1.0)), users=(4, 512))
+    _, orders = climbed(
+        lambda o: rung(
+            o, CURVE.throughput_per_s(o.users) * (again if o.phase == "drift_check" else 1.0)
+        ),
+        users=(4, 512),
+    )
     assert {o.repeat for o in orders} == {0}
 
 
@@ -134,8 +191,13 @@ def test_two_climbs_that_do_not_fit_the_budget_are_one() -> None:
 
 
 def test_a_climb_with_a_failed_check_is_not_made_again_for_it_must_stay_in_the_results() -> None:
-    measured, failed = warming(3), Check(name="new_orders", passed=False, seen="1", limit="0", sentence="one is lost")
-    found, orders = climbed(lambda order: measured(order).model_copy(update={"checks": (failed,)}), users=(4, 512))
+    measured, failed = (
+        warming(3),
+        Check(name="new_orders", passed=False, seen="1", limit="0", sentence="one is lost"),
+    )
+    found, orders = climbed(
+        lambda order: measured(order).model_copy(update={"checks": (failed,)}), users=(4, 512)
+    )
     assert {o.repeat for o in orders} == {0}
     assert found.rungs[0].checks == (failed,)
 
@@ -145,7 +207,9 @@ def test_a_plan_may_want_one_climb_only() -> None:
     assert {o.repeat for o in orders} == {0}
 
 
-def test_a_climb_begins_at_the_plan_s_first_number_or_the_database_s_cores_where_that_is_0() -> None:
+def test_a_climb_begins_at_the_plan_s_first_number_or_the_database_s_cores_where_that_is_0() -> (
+    None
+):
     assert climbed(answer(CURVE), users=(0, 512), cores=6)[1][0].users == 6
     assert climbed(answer(CURVE), users=(16, 512), cores=6)[1][0].users == 16
     assert climbed(answer(CURVE), users=(2, 512), cores=6)[1][0].users == 2
@@ -178,7 +242,9 @@ def test_no_bisection_where_no_number_lies_between() -> None:
 
 
 def hump(at_20: float):
-    """Flat from 16 users by the search's rungs (16, 24, 36); what lies between only the bisection sees."""
+    """Flat from 16 users by the search's rungs (16, 24, 36); what lies between only the bisection
+    sees.
+    """
     return lambda o: rung(o, {16: 1600.0, 20: at_20}.get(o.users, 1630.0))
 
 
@@ -190,19 +256,25 @@ def test_the_bisected_rung_is_the_knee_when_throughput_grew_up_to_it() -> None:
 
 
 @pytest.mark.parametrize("bend", range(5, 60))
-def test_a_sharp_bend_lies_in_the_bracket_and_the_knee_is_at_most_a_step_beyond_it(bend: int) -> None:
+def test_a_sharp_bend_lies_in_the_bracket_and_the_knee_is_at_most_a_step_beyond_it(
+    bend: int,
+) -> None:
     found, _ = climbed(lambda o: rung(o, 100.0 * min(o.users, bend)), users=(4, 512), step=1.5)
     assert found.knee_users is not None and found.bracket is not None
     assert found.bracket[0] <= bend <= found.bracket[1]
     assert 0.95 * bend <= found.knee_users <= 1.55 * bend
 
 
-# --- stops in a climb --------------------------------------------------------------------------------
+# --- stops in a climb -----------------------------------------------------------------------------
 
 
 def log_of(limit_users: int, throughput: Usl = ENDLESS):
     """A log that takes more than 5 ms above so many users."""
-    return lambda o: rung(o, throughput.throughput_per_s(o.users), log__write_latency_10s=0.0049 * o.users / limit_users)
+    return lambda o: rung(
+        o,
+        throughput.throughput_per_s(o.users),
+        log__write_latency_10s=0.0049 * o.users / limit_users,
+    )
 
 
 def test_a_slow_log_stops_the_climb_and_the_knee_is_the_last_rung_within_the_limit() -> None:
@@ -220,7 +292,11 @@ def test_a_log_too_slow_from_the_start_marks_the_climb_which_goes_on_to_its_plat
 
 
 def test_saturated_cores_stop_the_climb_one_rung_after_the_knee() -> None:
-    found, _ = climbed(lambda o: rung(o, 100.0 * min(o.users, 16), database__busy=min(1.0, o.users / 16)), users=(4, 512), step=1.5)
+    found, _ = climbed(
+        lambda o: rung(o, 100.0 * min(o.users, 16), database__busy=min(1.0, o.users / 16)),
+        users=(4, 512),
+        step=1.5,
+    )
     assert found.stopped_by == "saturation"
     assert (found.knee_users, found.bracket) == (21, (14, 26))
 
@@ -232,26 +308,45 @@ def test_errors_at_the_first_rung_leave_no_knee() -> None:
 
 
 def test_errors_later_leave_the_rung_before_them_as_the_knee() -> None:
-    found, _ = climbed(lambda o: failing(rung(o, 100.0 * o.users), 1000 if o.users > 8 else 0), users=(4, 512), step=2.0)
+    found, _ = climbed(
+        lambda o: failing(rung(o, 100.0 * o.users), 1000 if o.users > 8 else 0),
+        users=(4, 512),
+        step=2.0,
+    )
     assert (found.stopped_by, found.knee_users) == ("errors", 8)
 
 
 def test_the_lowest_knee_wins_when_two_stops_fire_at_once() -> None:
     flat = [rung(Order(cell="disk", phase="search", users=n), 1000.0) for n in (8, 12)]
-    found, _ = climbed(lambda o: rung(o, flat[0].tally.throughput_per_s, database__busy=0.99 if o.users >= 18 else 0.9), users=(8, 512), step=1.5)
+    found, _ = climbed(
+        lambda o: rung(
+            o, flat[0].tally.throughput_per_s, database__busy=0.99 if o.users >= 18 else 0.9
+        ),
+        users=(8, 512),
+        step=1.5,
+    )
     assert (found.stopped_by, found.knee_users) == ("plateau", 8)
     assert {v.stop for v in found.stop_results if v.fired} == {"plateau", "saturation"}
 
 
 def test_the_budget_is_not_named_where_another_stop_found_the_knee() -> None:
-    found, _ = climbed(lambda o: rung(o, 100.0 * min(o.users, 16), database__busy=min(1.0, o.users / 16)), users=(8, 24), step=1.5)
+    found, _ = climbed(
+        lambda o: rung(o, 100.0 * min(o.users, 16), database__busy=min(1.0, o.users / 16)),
+        users=(8, 24),
+        step=1.5,
+    )
     assert {v.stop for v in found.stop_results if v.fired} == {"budget", "saturation"}
     assert (found.stopped_by, found.knee_users) == ("saturation", 18)
 
 
 def test_an_invalid_rung_ends_the_climb_with_the_load_generator_as_the_limit() -> None:
     def measure(order: Order) -> Rung:
-        return rung(order, 100.0 * order.users, invalid="client CPU 91%" if order.users > 8 else "", load_generator__busy=0.91 if order.users > 8 else 0.4)
+        return rung(
+            order,
+            100.0 * order.users,
+            invalid="client CPU 91%" if order.users > 8 else "",
+            load_generator__busy=0.91 if order.users > 8 else 0.4,
+        )
 
     found, orders = climbed(measure, users=(4, 512), step=2.0)
     assert [o.users for o in orders] == [4, 8, 16]
@@ -263,14 +358,28 @@ def test_an_invalid_rung_ends_the_climb_with_the_load_generator_as_the_limit() -
 
 def test_a_rung_that_is_invalid_for_another_reason_does_not_blame_the_load_generator() -> None:
     lost = "2 of 16 users lost their connection, so the load was incomplete"
-    found, _ = climbed(lambda o: rung(o, 100.0 * o.users, invalid=lost if o.users > 8 else "", load_generator__busy=0.4), users=(4, 512), step=2.0)
-    assert (found.stopped_by, found.stop_results[0].stop, found.knee_users) == ("invalid", "invalid", 8)
+    found, _ = climbed(
+        lambda o: rung(
+            o, 100.0 * o.users, invalid=lost if o.users > 8 else "", load_generator__busy=0.4
+        ),
+        users=(4, 512),
+        step=2.0,
+    )
+    assert (found.stopped_by, found.stop_results[0].stop, found.knee_users) == (
+        "invalid",
+        "invalid",
+        8,
+    )
     assert found.stop_results[0].sentence.startswith(f"Invalid rung at 16 users: {lost}")
     assert "load generator" not in found.stop_results[0].sentence
 
 
 def test_an_invalid_bisection_does_not_move_the_knee() -> None:
-    found, _ = climbed(lambda o: rung(o, 100.0 * min(o.users, 16), invalid="x" if o.phase == "bisection" else ""), users=(16, 512), step=1.5)
+    found, _ = climbed(
+        lambda o: rung(o, 100.0 * min(o.users, 16), invalid="x" if o.phase == "bisection" else ""),
+        users=(16, 512),
+        step=1.5,
+    )
     assert found.knee_users == 16 and found.bracket == (16, 24)
 
 
@@ -283,7 +392,7 @@ def test_a_fixed_load_is_one_rung_that_is_not_called_a_knee() -> None:
     assert interval is not None and (interval.low, interval.high) == (601, 601)
 
 
-# --- resume ------------------------------------------------------------------------------------------
+# --- resume ---------------------------------------------------------------------------------------
 
 
 @settings(max_examples=150, deadline=None)
@@ -296,20 +405,30 @@ def test_a_fixed_load_is_one_rung_that_is_not_called_a_knee() -> None:
     cut=st.integers(0, 80),
     bad=st.integers(5, 200),
 )
-def test_replaying_any_prefix_of_kept_rungs_gives_the_same_orders(factors, busy, log_s, step, cores, cut, bad) -> None:
-    """A campaign killed after `cut` rungs: the kept ones are sent again as they come back from JSON, the rest is measured."""
+def test_replaying_any_prefix_of_kept_rungs_gives_the_same_orders(
+    factors, busy, log_s, step, cores, cut, bad
+) -> None:
+    """A campaign killed after `cut` rungs: the kept ones are sent again as they come back from
+    JSON, the rest is measured.
+    """
     ladder = Ladder(users=(1, 100), step=step)
     measured: dict[str, Rung] = {}
 
     def measure(order: Order) -> Rung:
         x = 50 * order.users**0.6 * factors[len(measured)]
         quantities = {"database__busy": busy, "log__write_latency_10s": log_s * order.users / 20}
-        measured[order.key] = rung(order, x, invalid="client" if order.users > bad else "", **quantities)
+        measured[order.key] = rung(
+            order, x, invalid="client" if order.users > bad else "", **quantities
+        )
         return measured[order.key]
 
     whole, orders = walk(climb(CELL, ladder, cores), measure)
-    kept = {o.key: Rung.model_validate_json(measured[o.key].model_dump_json()) for o in orders[:cut]}
-    again, orders_again = walk(climb(CELL, ladder, cores), lambda o: kept.get(o.key) or measured[o.key])
+    kept = {
+        o.key: Rung.model_validate_json(measured[o.key].model_dump_json()) for o in orders[:cut]
+    }
+    again, orders_again = walk(
+        climb(CELL, ladder, cores), lambda o: kept.get(o.key) or measured[o.key]
+    )
     assert (orders_again, again) == (orders, whole)
     assert len({o.key for o in orders}) == len(orders), "each rung has a file of its own"
     assert all(1 <= o.users <= 100 for o in orders)

@@ -1,4 +1,6 @@
-"""The report's visits: interleaved, each from its own restore, latency of all at one rate that the report itself decides."""
+"""The report's visits: interleaved, each from its own restore, latency of all at one rate that the
+report itself decides.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from kneebench.records import Cell, Climb, Order, Rung
 
 
 def climbed(name: str, lone_per_s: float, **ladder) -> Climb:
-    return walk(climb(Cell(id=name, storage=name), Ladder(**ladder), 4), answer(Usl(lone_per_s, 0.02, 0.0004 if name != "b" else 0.002)))[0]
+    return walk(
+        climb(Cell(id=name, storage=name), Ladder(**ladder), 4),
+        answer(Usl(lone_per_s, 0.02, 0.0004 if name != "b" else 0.002)),
+    )[0]
 
 
 A, B, C = climbed("a", 900), climbed("b", 400), climbed("c", 700)
@@ -27,7 +32,9 @@ def as_measured(order: Order) -> Rung:
     return rung(order, order.rate_per_s or PER_S[order.cell])
 
 
-def visited(climbs: Sequence[Climb], ladder: Ladder, measure: Callable[[Order], Rung] = as_measured) -> list[tuple[Order | None, list[Order]]]:
+def visited(
+    climbs: Sequence[Climb], ladder: Ladder, measure: Callable[[Order], Rung] = as_measured
+) -> list[tuple[Order | None, list[Order]]]:
     """Each visit's load and its orders, as they come when every order is measured at once."""
     made: list[tuple[Order | None, list[Order]]] = []
 
@@ -41,7 +48,9 @@ def visited(climbs: Sequence[Climb], ladder: Ladder, measure: Callable[[Order], 
     return made
 
 
-def orders(climbs: Sequence[Climb], ladder: Ladder, measure: Callable[[Order], Rung] = as_measured) -> list[Order]:
+def orders(
+    climbs: Sequence[Climb], ladder: Ladder, measure: Callable[[Order], Rung] = as_measured
+) -> list[Order]:
     return [order for _, some in visited(climbs, ladder, measure) for order in some]
 
 
@@ -52,31 +61,51 @@ def test_two_cells_take_turns_there_and_back() -> None:
 
 
 def test_three_cells_take_turns_there_and_back() -> None:
-    assert [order.cell for order in orders([A, B, C], Ladder(repeats=2)) if order.phase == "final_run"] == list("abccba")
+    assert [
+        order.cell for order in orders([A, B, C], Ladder(repeats=2)) if order.phase == "final_run"
+    ] == list("abccba")
 
 
 def test_every_repeat_of_every_cell_has_its_knee_closed_and_its_latency_at_one_rate_open() -> None:
     found = orders([A, B, C], Ladder(repeats=3))
     for phase, rates in (("final_run", {None}), ("fixed_rate", {350.0})):
-        assert sorted((o.cell, o.repeat) for o in found if o.phase == phase) == [(cell, repeat) for cell in "abc" for repeat in (1, 2, 3)]
+        assert sorted((o.cell, o.repeat) for o in found if o.phase == phase) == [
+            (cell, repeat) for cell in "abc" for repeat in (1, 2, 3)
+        ]
         assert {o.rate_per_s for o in found if o.phase == phase} == rates
-    assert {(o.cell, o.users) for o in found if o.phase == "final_run"} == {(c.cell.id, c.knee_users) for c in (A, B, C)}
+    assert {(o.cell, o.users) for o in found if o.phase == "final_run"} == {
+        (c.cell.id, c.knee_users) for c in (A, B, C)
+    }
 
 
-def test_the_one_rate_is_the_share_of_the_lowest_knee_as_the_report_measured_it_and_not_as_its_climb_saw_it() -> None:
-    seen = min(next(r for r in c.rungs if r.users == c.knee_users).tally.throughput_per_s for c in (A, B))
+def test_the_one_rate_is_the_share_of_the_lowest_knee_as_the_report_measured_it_and_not_as_its_climb_saw_it() -> (
+    None
+):
+    seen = min(
+        next(r for r in c.rungs if r.users == c.knee_users).tally.throughput_per_s for c in (A, B)
+    )
     assert seen != pytest.approx(500.0, rel=0.1)
-    assert {o.rate_per_s for o in orders([A, B], Ladder(fixed_rate_share=0.7)) if o.phase == "fixed_rate"} == {350.0}
+    assert {
+        o.rate_per_s
+        for o in orders([A, B], Ladder(fixed_rate_share=0.7))
+        if o.phase == "fixed_rate"
+    } == {350.0}
 
 
 def test_the_rate_is_decided_by_the_first_turn_and_stays_whatever_later_repeats_do() -> None:
     def slower_each_time(order: Order) -> Rung:
         return rung(order, order.rate_per_s or PER_S[order.cell] / order.repeat)
 
-    assert {o.rate_per_s for o in orders([A, B], Ladder(fixed_rate_share=0.5, repeats=3), slower_each_time) if o.phase == "fixed_rate"} == {250.0}
+    assert {
+        o.rate_per_s
+        for o in orders([A, B], Ladder(fixed_rate_share=0.5, repeats=3), slower_each_time)
+        if o.phase == "fixed_rate"
+    } == {250.0}
 
 
-def test_in_the_first_turn_all_but_the_last_cell_are_restored_again_for_their_latency_and_loaded_as_they_were() -> None:
+def test_in_the_first_turn_all_but_the_last_cell_are_restored_again_for_their_latency_and_loaded_as_they_were() -> (
+    None
+):
     repetitions = visited([A, B, C], Ladder(repeats=2))
     assert [("".join(o.cell + {"final_run": "k", "fixed_rate": "r"}[o.phase] for o in some), load.key if load else "") for load, some in repetitions] == [
         ("ak", ""), ("bk", ""), ("ckcr", ""), ("br", f"b.final_run-{B.knee_users}-1"), ("ar", f"a.final_run-{A.knee_users}-1"),
@@ -86,14 +115,24 @@ def test_in_the_first_turn_all_but_the_last_cell_are_restored_again_for_their_la
 
 def test_where_a_first_rung_is_invalid_its_climb_stands_in_for_it() -> None:
     def invalid(order: Order) -> Rung:
-        return rung(order, order.rate_per_s or PER_S[order.cell], invalid="the load generator" if (order.cell, order.repeat) == ("b", 1) else "")
+        return rung(
+            order,
+            order.rate_per_s or PER_S[order.cell],
+            invalid="the load generator" if (order.cell, order.repeat) == ("b", 1) else "",
+        )
 
     seen = next(r for r in B.rungs if r.users == B.knee_users).tpm / 60
-    assert {o.rate_per_s for o in orders([B], Ladder(fixed_rate_share=0.5), invalid) if o.phase == "fixed_rate"} == {round(0.5 * seen, 3)}
+    assert {
+        o.rate_per_s
+        for o in orders([B], Ladder(fixed_rate_share=0.5), invalid)
+        if o.phase == "fixed_rate"
+    } == {round(0.5 * seen, 3)}
 
 
 def test_the_open_loop_has_as_many_users_everywhere() -> None:
-    assert {o.users for o in orders([A, B], Ladder()) if o.phase == "fixed_rate"} == {max(A.knee_users or 0, B.knee_users or 0)}
+    assert {o.users for o in orders([A, B], Ladder()) if o.phase == "fixed_rate"} == {
+        max(A.knee_users or 0, B.knee_users or 0)
+    }
 
 
 def test_every_order_has_a_key_of_its_own() -> None:

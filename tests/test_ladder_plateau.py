@@ -1,4 +1,6 @@
-"""What docs/method.md claims of the plateau rule and of the users' interval, on simulated curves with noise."""
+"""What docs/method.md claims of the plateau rule and of the users' interval, on simulated curves
+with noise.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,16 @@ def simulated(seed: int, *, scatter: float, step: float, steps: int = 2) -> tupl
     contention, peak = 10 ** rng.uniform(-3, -1), rng.uniform(8, 300)
     curve = Usl(1000.0, contention, (1 - contention) / peak**2)
     stops = Stops.model_validate({"plateau": {"steps": steps}})
-    return climbed(answer(curve, lambda: scatter * rng.normal()), users=(1, 512), step=step, budget=2e6, stops=stops)[0], curve
+    return (
+        climbed(
+            answer(curve, lambda: scatter * rng.normal()),
+            users=(1, 512),
+            step=step,
+            budget=2e6,
+            stops=stops,
+        )[0],
+        curve,
+    )
 
 
 def share_of_peak(one: tuple[Climb, Usl]) -> float:
@@ -42,15 +53,24 @@ NOISES = (0.005, 0.01, 0.02, 0.03)
 
 
 @pytest.mark.parametrize("step", [1.33, 1.5])
-def test_the_plateau_rule_finds_95_percent_of_the_peak_19_times_in_20(step: float, seeds: Seeds) -> None:
-    """Published by us as 0.948 (5th percentile of true X at the knee / true peak X, 0.5 to 3% noise)."""
-    shares = [share_of_peak(simulated(seed, scatter=s, step=step)) for s in NOISES for seed in seeds(125)]
+def test_the_plateau_rule_finds_95_percent_of_the_peak_19_times_in_20(
+    step: float, seeds: Seeds
+) -> None:
+    """Published by us as 0.948 (5th percentile of true X at the knee / true peak X, 0.5 to 3%
+    noise).
+    """
+    shares = [
+        share_of_peak(simulated(seed, scatter=s, step=step)) for s in NOISES for seed in seeds(125)
+    ]
     assert 0.93 <= np.percentile(shares, 5) <= 0.985
     assert np.median(shares) >= 0.98
 
 
 def test_one_flat_step_is_the_worse_rule(seeds: Seeds) -> None:
-    one, two = ([share_of_peak(simulated(seed, scatter=0.03, step=1.33, steps=n)) for seed in seeds(200)] for n in (1, 2))
+    one, two = (
+        [share_of_peak(simulated(seed, scatter=0.03, step=1.33, steps=n)) for seed in seeds(200)]
+        for n in (1, 2)
+    )
     assert np.percentile(one, 5) < np.percentile(two, 5) - 0.03
 
 
@@ -60,8 +80,12 @@ def test_on_curves_that_never_peak_it_ends_at_a_plateau_and_not_at_the_most(seed
     for seed in seeds(100):
         rng = np.random.default_rng(seed)
         curve = Usl(1000.0, float(10 ** rng.uniform(-1.3, -0.7)), 0.0)
-        found, _ = climbed(answer(curve, lambda rng=rng: 0.01 * rng.normal()), users=(1, 2048), budget=2e6)
-        shares.append(curve.throughput_per_s(found.knee_users or 0) / (curve.lone_per_s / curve.contention))
+        found, _ = climbed(
+            answer(curve, lambda rng=rng: 0.01 * rng.normal()), users=(1, 2048), budget=2e6
+        )
+        shares.append(
+            curve.throughput_per_s(found.knee_users or 0) / (curve.lone_per_s / curve.contention)
+        )
     assert 0.84 <= np.median(shares) <= 0.96
 
 
@@ -72,19 +96,32 @@ def test_the_interval_of_users_holds_the_bend_95_times_in_100(scatter: float, se
     for seed in seeds(100):
         found, curve = simulated(seed, scatter=scatter, step=1.33 if seed % 2 else 1.5)
         interval = users_interval(found)
-        bend = next(n for n in range(1, 900) if between(n, curve.throughput_per_s(n), 1.01 * n, curve.throughput_per_s(1.01 * n)) < 0.07)
+        bend = next(
+            n
+            for n in range(1, 900)
+            if between(n, curve.throughput_per_s(n), 1.01 * n, curve.throughput_per_s(1.01 * n))
+            < 0.07
+        )
         hits.append(interval is not None and interval.low <= bend <= interval.high)
     assert np.mean(hits) >= 0.92
 
 
 @pytest.mark.parametrize("scatter", NOISES)
-def test_the_interval_of_users_holds_a_sharp_bend_too_and_stays_narrow(scatter: float, seeds: Seeds) -> None:
+def test_the_interval_of_users_holds_a_sharp_bend_too_and_stays_narrow(
+    scatter: float, seeds: Seeds
+) -> None:
     """X = l N up to a ceiling: the closed loop of one resource that fills up."""
     hits, widths = [], []
     for seed in seeds(100):
         rng = np.random.default_rng(seed)
         bend = float(rng.uniform(8, 100))
-        found, _ = climbed(lambda o, rng=rng, bend=bend: rung(o, 100 * min(o.users, bend) * exp(scatter * rng.normal())), users=(2, 512), step=1.5)
+        found, _ = climbed(
+            lambda o, rng=rng, bend=bend: rung(
+                o, 100 * min(o.users, bend) * exp(scatter * rng.normal())
+            ),
+            users=(2, 512),
+            step=1.5,
+        )
         interval = users_interval(found)
         assert interval is not None
         hits.append(interval.low <= bend <= interval.high)
@@ -94,14 +131,21 @@ def test_the_interval_of_users_holds_a_sharp_bend_too_and_stays_narrow(scatter: 
 
 
 def test_two_climbs_of_one_system_agree_on_throughput_and_not_on_latency(seeds: Seeds) -> None:
-    """Why latency at the knee carries the interval of users: 95th percentiles of the ratio of two climbs."""
+    """Why latency at the knee carries the interval of users: 95th percentiles of the ratio of two
+    climbs.
+    """
     x, r = [], []
     for seed in seeds(100):
         pair = []
         for climb_no in (0, 1):
             rng = np.random.default_rng((seed, climb_no))
             found, _ = climbed(answer(CURVE, lambda rng=rng: 0.02 * rng.normal()), users=(1, 512))
-            pair.append((CURVE.throughput_per_s(found.knee_users or 1), (found.knee_users or 1) / CURVE.throughput_per_s(found.knee_users or 1)))
+            pair.append(
+                (
+                    CURVE.throughput_per_s(found.knee_users or 1),
+                    (found.knee_users or 1) / CURVE.throughput_per_s(found.knee_users or 1),
+                )
+            )
         x.append(abs(np.log(pair[0][0] / pair[1][0])))
         r.append(abs(np.log(pair[0][1] / pair[1][1])))
     assert exp(np.percentile(x, 95)) < 1.1

@@ -1,4 +1,6 @@
-"""Limits that a server, role or database puts on sessions: lifted for ours, and named where they are too short for that."""
+"""Limits that a server, role or database puts on sessions: lifted for ours, and named where they
+are too short for that.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,18 @@ def address(request: pytest.FixtureRequest, servers: Servers) -> Address:
     """A loaded database whose every limit is a fifth of a second."""
     address = servers(request.param).loaded()
     with psycopg.connect(**parameters(address), autocommit=True) as session:
-        names = [name for (name,) in session.execute("SELECT name FROM pg_settings WHERE name ~ '^(statement|lock|idle.*session|transaction)_timeout$'")]
+        names = [
+            name
+            for (name,) in session.execute(
+                "SELECT name FROM pg_settings WHERE name ~"
+                " '^(statement|lock|idle.*session|transaction)_timeout$'"
+            )
+        ]
         assert {"statement_timeout", "lock_timeout", "idle_session_timeout"} < set(names)
         for name in names:
-            session.execute(f"ALTER ROLE {address.user} IN DATABASE {address.database} SET {name} = '200ms'".encode())
+            session.execute(
+                f"ALTER ROLE {address.user} IN DATABASE {address.database} SET {name} = '200ms'".encode()
+            )
     return address
 
 
@@ -60,5 +70,9 @@ def test_no_limit_ends_what_the_users_wait_for(address: Address) -> None:
 
 
 def test_a_limit_that_ended_a_statement_is_named() -> None:
-    for state, name in (("57014", "statement_timeout"), ("55P03", "lock_timeout"), ("25P04", "transaction_timeout")):
+    for state, name in (
+        ("57014", "statement_timeout"),
+        ("55P03", "lock_timeout"),
+        ("25P04", "transaction_timeout"),
+    ):
         assert error_hint(state, "canceling statement", None).startswith(f"remove {name}")

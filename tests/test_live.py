@@ -1,4 +1,6 @@
-"""The live screen: its status stays in sight in every terminal, and every rung can be scrolled back to."""
+"""The live screen: its status stays in sight in every terminal, and every rung can be scrolled back
+to.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ ELAPSED = re.compile(r"\d+:\d\d")
 DRAWN_S = 0.4
 """More than the time between two drawings."""
 LONG = "a drive of 28 letters in all"
-SIZES = [pytest.param(80, 24, 1, "disk", id="80x24"), pytest.param(120, 35, 3, "disk", id="three storages"), pytest.param(80, 24, 2, LONG, id="28 letters")]
+SIZES = [
+    pytest.param(80, 24, 1, "disk", id="80x24"),
+    pytest.param(120, 35, 3, "disk", id="three storages"),
+    pytest.param(80, 24, 2, LONG, id="28 letters"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -34,28 +40,62 @@ def results() -> Results:
 def plan(storage: str) -> Plan:
     storages = make.PLAN["storages"]
     assert isinstance(storages, dict)
-    return Plan.model_validate({**make.PLAN, "baseline": storage, "storages": {storage: storages["disk"], "memory": storages["memory"]}})
+    return Plan.model_validate(
+        {
+            **make.PLAN,
+            "baseline": storage,
+            "storages": {storage: storages["disk"], "memory": storages["memory"]},
+        }
+    )
 
 
 def events_of(results: Results, storage: str, notes: int) -> list[Event]:
-    """A campaign as its watcher is told of it, one storage by this name; every second rung with a long note."""
+    """A campaign as its watcher is told of it, one storage by this name; every second rung with a
+    long note.
+    """
     events: list[Event] = []
     of = {"disk": cells(plan(storage))[0].id}
     for climb in results.climbs:
         for number, rung in enumerate(climb.rungs):
-            invalid = "37 of 12,000 transactions failed (0.31%, limit 0.1%); the first: canceling statement due to lock timeout"
+            invalid = (
+                "37 of 12,000 transactions failed (0.31%, limit 0.1%); the first: canceling"
+                " statement due to lock timeout"
+            )
             order = rung.order.model_copy(update={"cell": of.get(rung.order.cell, rung.order.cell)})
-            noted = rung.model_copy(update={"order": order, "invalid": invalid if number % 2 < notes else ""})
-            events.append(Event(kind="progress", doing=f"search on {storage}, 8 users: measuring the window", share=0.4, left_s=59.0))
+            noted = rung.model_copy(
+                update={"order": order, "invalid": invalid if number % 2 < notes else ""}
+            )
+            events.append(
+                Event(
+                    kind="progress",
+                    doing=f"search on {storage}, 8 users: measuring the window",
+                    share=0.4,
+                    left_s=59.0,
+                )
+            )
             events.append(Event(kind="rung", doing="", data={"rung": noted, "kept": False}))
-        events += [Event(kind="stop", doing=storage, data={**result.model_dump(), "fired": True}) for result in climb.stop_results]
-        events.append(Event(kind="warning", doing=f"{storage}: " + "the server that is measured changed one of its settings meanwhile; " * 3))
+        events += [
+            Event(kind="stop", doing=storage, data={**result.model_dump(), "fired": True})
+            for result in climb.stop_results
+        ]
+        events.append(
+            Event(
+                kind="warning",
+                doing=f"{storage}: "
+                + "the server that is measured changed one of its settings meanwhile; " * 3,
+            )
+        )
     return events
 
 
 @pytest.mark.parametrize(("columns", "rows", "times", "storage"), SIZES)
 def test_the_status_is_in_sight_after_every_event_and_every_rung_can_be_scrolled_back_to(
-    results: Results, monkeypatch: pytest.MonkeyPatch, columns: int, rows: int, times: int, storage: str
+    results: Results,
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+    rows: int,
+    times: int,
+    storage: str,
 ) -> None:
     terminal = Terminal(columns, rows)
     monkeypatch.setattr(live, "Console", lambda **how: terminal.console())
@@ -68,22 +108,32 @@ def test_the_status_is_in_sight_after_every_event_and_every_rung_can_be_scrolled
                 continue
             time.sleep(DRAWN_S)
             shown = terminal.screen
-            assert any(ELAPSED.search(one) and "remaining" in one for one in shown[-2:]), "\n".join(shown)
+            assert any(ELAPSED.search(one) and "remaining" in one for one in shown[-2:]), "\n".join(
+                shown
+            )
             assert any("59 s remaining" in one for one in shown[-3:])
             assert any("search on" in one for one in shown[-4:])
     assert not any("remaining" in one for one in terminal.screen), "the status goes at the end"
     words = "".join(terminal.whole.split())
     rungs = [event.data["rung"] for event in events if event.kind == "rung"]
-    assert words.count("thefirst:cancelingstatementduetolocktimeout") == sum(isinstance(rung, Rung) and bool(rung.invalid) for rung in rungs)
+    assert words.count("thefirst:cancelingstatementduetolocktimeout") == sum(
+        isinstance(rung, Rung) and bool(rung.invalid) for rung in rungs
+    )
     for rung in rungs:
         assert isinstance(rung, Rung)
         shown = rung_line(rung, {})
         assert shown.log_write_s is not None
-        assert re.search(rf" {shown.nopm:,.0f} .* {re.escape(time_of(shown.log_write_s))}$", terminal.whole, re.MULTILINE)
+        assert re.search(
+            rf" {shown.nopm:,.0f} .* {re.escape(time_of(shown.log_write_s))}$",
+            terminal.whole,
+            re.MULTILINE,
+        )
     assert all("".join(event.doing.split()) in words for event in events if event.kind == "warning")
 
 
-def test_rungs_stand_in_columns_below_one_heading(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rungs_stand_in_columns_below_one_heading(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
     terminal = Terminal(100, 24)
     monkeypatch.setattr(live, "Console", lambda **how: terminal.console())
     with live.live(Progress(Plan.model_validate(make.PLAN), EXPECTED)) as watch:
@@ -94,5 +144,7 @@ def test_rungs_stand_in_columns_below_one_heading(results: Results, monkeypatch:
     heading = next(one for one in lines if "NOPM" in one)
     for one in lines:
         if re.match(r"(disk|memory) +[a-z]", one):
-            assert one[heading.index("NOPM") + 3].isdigit(), "numbers end below the end of their heading"
+            assert one[heading.index("NOPM") + 3].isdigit(), (
+                "numbers end below the end of their heading"
+            )
     assert terminal.whole.count("A ? marks") <= 1

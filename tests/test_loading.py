@@ -1,4 +1,6 @@
-"""Loading into real servers: what is in the tables, and what happens when it did not go smoothly."""
+"""Loading into real servers: what is in the tables, and what happens when it did not go
+smoothly.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,21 @@ def there(request: pytest.FixtureRequest, servers: Servers) -> Databases:
 
 def counted(address: Address) -> dict[str, int]:
     with connect(address) as connection:
-        return {table: value(connection, f"SELECT count(*) FROM public.{table}") for table in LARGEST_FIRST}
+        return {
+            table: value(connection, f"SELECT count(*) FROM public.{table}")
+            for table in LARGEST_FIRST
+        }
 
 
 def printed(address: Address, table: str) -> str:
     """A digest of a table's rows in their order on the pages."""
     with connect(address) as connection:
-        return str(value(connection, f"SELECT md5(string_agg(md5(t::text), '' ORDER BY ctid)) FROM public.{table} AS t"))
+        return str(
+            value(
+                connection,
+                f"SELECT md5(string_agg(md5(t::text), '' ORDER BY ctid)) FROM public.{table} AS t",
+            )
+        )
 
 
 def share(connection: psycopg.Connection[Any], table: str, condition: str) -> float:
@@ -62,8 +72,18 @@ def test_the_rows_follow_the_rules_of_their_profile(there: Databases) -> None:
         assert share(spec, "customer", "c_credit = 'BC'") == pytest.approx(0.1, abs=0.01)
         assert share(hammerdb, "customer", "c_credit = 'BC'") == pytest.approx(0.5, abs=0.02)
         assert share(spec, "stock", "s_data LIKE '%ORIGINAL%'") == pytest.approx(0.1, abs=0.005)
-        assert share(spec, "item", "i_price BETWEEN 1 AND 100 AND length(i_data) BETWEEN 26 AND 50") == 1
-        assert share(spec, "customer", "c_zip LIKE '____11111' AND length(c_phone) = 16 AND c_middle = 'OE'") == 1
+        assert (
+            share(spec, "item", "i_price BETWEEN 1 AND 100 AND length(i_data) BETWEEN 26 AND 50")
+            == 1
+        )
+        assert (
+            share(
+                spec,
+                "customer",
+                "c_zip LIKE '____11111' AND length(c_phone) = 16 AND c_middle = 'OE'",
+            )
+            == 1
+        )
         assert value(spec, "SELECT count(DISTINCT (o_d_id, o_c_id)) FROM public.orders") == 30_000
         assert value(spec, "SELECT array_agg(c_last ORDER BY c_id) FROM public.customer WHERE c_d_id = 1 AND c_id IN (1, 2, 372, 1000)") == [
             "BARBARBAR", "BARBAROUGHT", "PRICALLYOUGHT", "EINGEINGEING",
@@ -74,18 +94,34 @@ def test_the_rows_follow_the_rules_of_their_profile(there: Databases) -> None:
 
 def test_the_schema_is_hammerdbs_with_its_names(there: Databases) -> None:
     with connect(there.loaded()) as connection:
-        indexes = "SELECT array_agg(indexname::text ORDER BY indexname) FROM pg_indexes WHERE schemaname = 'public'"
+        indexes = (
+            "SELECT array_agg(indexname::text ORDER BY indexname) FROM pg_indexes WHERE schemaname"
+            " = 'public'"
+        )
         assert value(connection, indexes) == [
             "customer_i1", "customer_i2", "district_i1", "item_i1", "new_order_i1", "order_line_i1", "orders_i1", "orders_i2", "stock_i1", "warehouse_i1",
         ]  # fmt: skip
         columns = """SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum)
                      FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0"""
-        assert value(connection, columns, "public.new_order") == "no_w_id integer, no_o_id integer, no_d_id smallint"
-        assert value(connection, "SELECT pg_get_indexdef('stock_i1'::regclass)").endswith("(s_i_id, s_w_id)")
-        assert value(connection, "SELECT count(*) FROM pg_proc WHERE pronamespace = 'kneebench'::regnamespace") >= 5
+        assert (
+            value(connection, columns, "public.new_order")
+            == "no_w_id integer, no_o_id integer, no_d_id smallint"
+        )
+        assert value(connection, "SELECT pg_get_indexdef('stock_i1'::regclass)").endswith(
+            "(s_i_id, s_w_id)"
+        )
+        assert (
+            value(
+                connection,
+                "SELECT count(*) FROM pg_proc WHERE pronamespace = 'kneebench'::regnamespace",
+            )
+            >= 5
+        )
 
 
-def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_streams(there: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_streams(
+    there: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = there.loaded()
     monkeypatch.setattr(loading, "STREAMS", 4)
     second, other = there.empty(), there.empty()
@@ -97,7 +133,10 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_streams(there:
 
 def test_loaded_pages_are_frozen_and_known_to_be_visible(there: Databases) -> None:
     with connect(there.loaded()) as connection:
-        shares = "SELECT min(relallvisible::float / relpages) FROM pg_class WHERE relname = ANY(%s) AND relkind = 'r'"
+        shares = (
+            "SELECT min(relallvisible::float / relpages) FROM pg_class WHERE relname = ANY(%s) AND"
+            " relkind = 'r'"
+        )
         assert value(connection, shares, list(LARGEST_FIRST)) == 1
 
 
@@ -139,7 +178,13 @@ def test_ctrl_c_in_mid_stream_rolls_the_tables_under_way_back(there: Databases) 
     with connect(address) as connection:
         assert "order_line" not in tables_there(connection)
         until = time.monotonic() + 20
-        while value(connection, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()") > 1:
+        while (
+            value(
+                connection,
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()",
+            )
+            > 1
+        ):
             assert time.monotonic() < until, "a stream's session is still there"
             time.sleep(0.1)
 
@@ -165,7 +210,9 @@ def test_progress_tells_rate_and_time_left(there: Databases) -> None:
     seen: list[Event] = []
     load(there.empty(), Workload(warehouses=4), 42, seen.append)
     runner = [event for event in seen if event.doing == "loading 4 warehouses"]
-    assert runner and all(0 < (event.share or 0) <= 1 and event.data["rows_per_s"] for event in runner)
+    assert runner and all(
+        0 < (event.share or 0) <= 1 and event.data["rows_per_s"] for event in runner
+    )
     assert [event.doing for event in seen if event.doing not in {e.doing for e in runner}] == [
         "creating keys", "gathering statistics", "installing the functions", "waiting for a checkpoint",
     ]  # fmt: skip
@@ -185,12 +232,20 @@ def test_a_server_that_ends_the_stream_is_heard(there: Databases) -> None:
 
     def shoot() -> None:
         with connect(there.address) as connection:
-            kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s AND query LIKE 'COPY%%'"
+            kill = (
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s"
+                " AND query LIKE 'COPY%%'"
+            )
             while not value(connection, kill, address.database):
                 pass
 
     threading.Thread(target=shoot).start()
-    with pytest.raises(KneebenchError, match=r"cannot load the tables: filling [a-z_]+: .*(connection closed|terminating connection)"):
+    with pytest.raises(
+        KneebenchError,
+        match=(
+            r"cannot load the tables: filling [a-z_]+: .*(connection closed|terminating connection)"
+        ),
+    ):
         load(address, Workload(warehouses=20), 42, unwatched)
 
 
@@ -201,5 +256,14 @@ def test_functions_are_installed_beside_the_schema_of_another(there: Databases) 
             connection.execute(statement.encode())
         install_functions(connection)
         install_functions(connection)
-        names = "SELECT array_agg(proname::text ORDER BY proname) FROM pg_proc WHERE pronamespace = 'kneebench'::regnamespace"
-        assert set(value(connection, names)) >= {"delivery", "new_order", "order_status", "payment", "stock_level"}
+        names = (
+            "SELECT array_agg(proname::text ORDER BY proname) FROM pg_proc WHERE pronamespace ="
+            " 'kneebench'::regnamespace"
+        )
+        assert set(value(connection, names)) >= {
+            "delivery",
+            "new_order",
+            "order_status",
+            "payment",
+            "stock_level",
+        }

@@ -1,4 +1,6 @@
-"""Locks of somebody else's on the workload's tables: ours keep nobody waiting, and nobody waits for theirs without a word."""
+"""Locks of somebody else's on the workload's tables: ours keep nobody waiting, and nobody waits for
+theirs without a word.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ PLAN = Plan.model_validate(
 )
 LONG = PLAN.model_copy(update={"ladder": PLAN.ladder.model_copy(update={"window": 600.0})})
 SEARCH = Order(cell="disk", phase="search", users=2)
-WHO = r"held by process \d+ \(application 'psql', idle in transaction for [\d.]+ m?s, AccessExclusiveLock on public.district\); end those transactions"
+WHO = (
+    r"held by process \d+ \(application 'psql', idle in transaction for [\d.]+ m?s,"
+    r" AccessExclusiveLock on public.district\); end those transactions"
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +56,9 @@ def locked(server: PostgresServer) -> Iterator[None]:
         session.rollback()
 
 
-def locking(server: PostgresServer, stack: contextlib.ExitStack, when: str) -> Callable[[Event], None]:
+def locking(
+    server: PostgresServer, stack: contextlib.ExitStack, when: str
+) -> Callable[[Event], None]:
     """A watcher that has the table locked as soon as it is told of `when`."""
 
     def watch(event: Event) -> None:
@@ -76,15 +83,30 @@ def test_our_sessions_hold_no_lock_on_any_table_between_questions(server: Postgr
     for meter in server.measures:
         server.readings(meter)
     with connect(server.address) as session:
-        held = "SELECT relation::regclass FROM pg_locks WHERE locktype = 'relation' AND pid = ANY(%s)"
-        assert session.execute(held, [[server._session.info.backend_pid, server._side.info.backend_pid]]).fetchall() == []
+        held = (
+            "SELECT relation::regclass FROM pg_locks WHERE locktype = 'relation' AND pid = ANY(%s)"
+        )
+        assert (
+            session.execute(
+                held, [[server._session.info.backend_pid, server._side.info.backend_pid]]
+            ).fetchall()
+            == []
+        )
     with locked(server):
         pass
 
 
-def test_users_kept_waiting_by_the_lock_of_another_end_the_rung_and_the_words_say_who(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_kept_waiting_by_the_lock_of_another_end_the_rung_and_the_words_say_who(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stuck, "STUCK_S", 1.0)
-    with contextlib.ExitStack() as stack, pytest.raises(InvalidMeasurement, match=r"measuring .*[12] users? waited up to [\d.]+ s for a lock " + WHO):
+    with (
+        contextlib.ExitStack() as stack,
+        pytest.raises(
+            InvalidMeasurement,
+            match=r"measuring .*[12] users? waited up to [\d.]+ s for a lock " + WHO,
+        ),
+    ):
         try:
             measure(SEARCH, LONG, server, [], locking(server, stack, "measuring"))
         finally:
@@ -94,10 +116,15 @@ def test_users_kept_waiting_by_the_lock_of_another_end_the_rung_and_the_words_sa
     assert after.tally.lost_users == after.tally.whole.failed == 0
 
 
-def test_users_kept_waiting_at_the_end_of_their_rung_end_it_too(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_kept_waiting_at_the_end_of_their_rung_end_it_too(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stuck, "STUCK_S", 1.0)
     monkeypatch.setattr(stuck, "EVERY_S", 1000)
-    with contextlib.ExitStack() as stack, pytest.raises(InvalidMeasurement, match=r"waiting for the last responses: .*" + WHO):
+    with (
+        contextlib.ExitStack() as stack,
+        pytest.raises(InvalidMeasurement, match=r"waiting for the last responses: .*" + WHO),
+    ):
         watch = locking(server, stack, "cooling down")
 
         def quicken(event: Event) -> None:
@@ -107,11 +134,19 @@ def test_users_kept_waiting_at_the_end_of_their_rung_end_it_too(server: Postgres
         measure(SEARCH, PLAN, server, [], quicken)
 
 
-def test_a_question_of_ours_waits_for_a_lock_no_longer_than_its_limit_and_says_who_has_it(server: PostgresServer) -> None:
+def test_a_question_of_ours_waits_for_a_lock_no_longer_than_its_limit_and_says_who_has_it(
+    server: PostgresServer,
+) -> None:
     with locked(server):
-        with pytest.raises(InvalidMeasurement, match=r"cannot add up the orders: .*lock timeout.*process \d+ \(application 'psql'"):
+        with pytest.raises(
+            InvalidMeasurement,
+            match=r"cannot add up the orders: .*lock timeout.*process \d+ \(application 'psql'",
+        ):
             server.sum_next_order_ids()
-        with pytest.raises(InvalidMeasurement, match=r"cannot check the conditions: .*lock timeout.*process \d+ \(application 'psql'"):
+        with pytest.raises(
+            InvalidMeasurement,
+            match=r"cannot check the conditions: .*lock timeout.*process \d+ \(application 'psql'",
+        ):
             server.conditions(lambda event: None)
     assert server.sum_next_order_ids() >= 30_010
 
@@ -146,15 +181,30 @@ def test_a_user_that_waits_for_another_user_is_the_workload_itself(server: Postg
         user.rollback()
 
 
-def test_a_request_for_a_table_that_waits_itself_is_told_with_whom_it_waits_for(server: PostgresServer) -> None:
+def test_a_request_for_a_table_that_waits_itself_is_told_with_whom_it_waits_for(
+    server: PostgresServer,
+) -> None:
     with psycopg.connect(**parameters(server.address), application_name="reader") as reader:
         reader.execute("SELECT count(*) FROM public.district")
-        with waiting(server, "ddl", "LOCK TABLE public.district IN ACCESS EXCLUSIVE MODE"), waiting(server, "kneebench", ROW):
+        with (
+            waiting(server, "ddl", "LOCK TABLE public.district IN ACCESS EXCLUSIVE MODE"),
+            waiting(server, "kneebench", ROW),
+        ):
             seen = server.end_stuck(0.0)
         reader.rollback()
-    assert re.match(r"1 user waited up to [\d.]+ m?s for a lock held by process \d+ \(application '", seen)
-    assert re.search(r"process (\d+) \(application 'reader', idle in transaction for .*, AccessShareLock on public.district\)", seen)
-    assert re.search(r"application 'ddl', active for .*, waits for AccessExclusiveLock on public.district, blocked by process \d+\)", seen)
+    assert re.match(
+        r"1 user waited up to [\d.]+ m?s for a lock held by process \d+ \(application '", seen
+    )
+    assert re.search(
+        r"process (\d+) \(application 'reader', idle in transaction for .*, AccessShareLock on"
+        r" public.district\)",
+        seen,
+    )
+    assert re.search(
+        r"application 'ddl', active for .*, waits for AccessExclusiveLock on public.district,"
+        r" blocked by process \d+\)",
+        seen,
+    )
     assert "SELECT" not in seen
 
 

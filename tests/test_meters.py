@@ -25,14 +25,27 @@ from kneebench.shelf import METERS
 HOST_METERS = ("cores", "devices", "pressure", "processes")
 
 
-def context(paths: tuple[Path, ...] = (), measures: frozenset[str] = frozenset(), cores: tuple[int, ...] = (0,)) -> MeterContext:
+def context(
+    paths: tuple[Path, ...] = (),
+    measures: frozenset[str] = frozenset(),
+    cores: tuple[int, ...] = (0,),
+) -> MeterContext:
     """What the meters may look at: the part of a server that they ask."""
-    server = SimpleNamespace(cores=cores, measures=measures, processes=lambda: [os.getpid()], readings=lambda name: {f"log.flushes|{name}": 7.0})
-    return MeterContext(server, paths)  # type: ignore[arg-type]
+    server = SimpleNamespace(
+        cores=cores,
+        measures=measures,
+        processes=lambda: [os.getpid()],
+        readings=lambda name: {f"log.flushes|{name}": 7.0},
+    )
+    return MeterContext(server, paths)
 
 
 def by_source(readings: dict[str, float], quantity: str) -> dict[str, float]:
-    return {key.partition("|")[2]: value for key, value in readings.items() if key.partition("|")[0] == quantity}
+    return {
+        key.partition("|")[2]: value
+        for key, value in readings.items()
+        if key.partition("|")[0] == quantity
+    }
 
 
 def spin(cpu_s: float) -> None:
@@ -42,7 +55,9 @@ def spin(cpu_s: float) -> None:
 
 
 @pytest.mark.parametrize("name", METERS.names())
-def test_every_meter_of_the_shelf_names_known_quantities_and_reads_only_those(name: str, tmp_path: Path) -> None:
+def test_every_meter_of_the_shelf_names_known_quantities_and_reads_only_those(
+    name: str, tmp_path: Path
+) -> None:
     (meter,) = meters.open_meters([name], context((tmp_path,)))
     assert meter.name == name
     assert set(meter.quantities) <= READ.keys()
@@ -59,7 +74,9 @@ def test_an_unknown_meter_is_an_error_that_lists_the_names() -> None:
 
 
 def test_what_the_server_answers_is_asked_of_the_server() -> None:
-    log, cores = meters.open_meters(["log_writes", "cores"], context(measures=frozenset({"log_writes", "cores"})))
+    log, cores = meters.open_meters(
+        ["log_writes", "cores"], context(measures=frozenset({"log_writes", "cores"}))
+    )
     assert log.read() == {"log.flushes|log_writes": 7.0}
     assert cores.read() == {"log.flushes|cores": 7.0}
 
@@ -88,11 +105,18 @@ def test_a_core_kept_busy_reads_busy() -> None:
     assert 0.85 < (after[f"cores.busy|{core}"] - before[f"cores.busy|{core}"]) / took < 1.1
 
 
-def test_busy_leaves_out_idle_and_waiting_and_guest_which_user_time_holds_already(tmp_path: Path) -> None:
+def test_busy_leaves_out_idle_and_waiting_and_guest_which_user_time_holds_already(
+    tmp_path: Path,
+) -> None:
     stat = tmp_path / "stat"
-    stat.write_text("cpu  99 99 99 99 99 99 99 99 99 99\ncpu12 100 200 300 4000 500 60 70 80 100 0\nintr 1 2 3\ncpufreq 1\n")
+    stat.write_text(
+        "cpu  99 99 99 99 99 99 99 99 99 99\ncpu12 100 200 300 4000 500 60 70 80 100 0\nintr 1 2"
+        " 3\ncpufreq 1\n"
+    )
     readings = Cores(stat).read()
-    assert readings == pytest.approx({"cores.busy|12": 8.1, "cores.iowait|12": 5.0, "cores.steal|12": 0.8})
+    assert readings == pytest.approx(
+        {"cores.busy|12": 8.1, "cores.iowait|12": 5.0, "cores.steal|12": 0.8}
+    )
 
 
 def test_cores_beside_a_server_elsewhere_say_whose_they_are() -> None:
@@ -150,7 +174,10 @@ def test_bytes_written_and_synced_arrive_at_the_device(tmp_path: Path) -> None:
         out.flush()
         os.fsync(out.fileno())
     after = meter.read()
-    written = {d: n - by_source(before, "device.write_bytes")[d] for d, n in by_source(after, "device.write_bytes").items()}
+    written = {
+        d: n - by_source(before, "device.write_bytes")[d]
+        for d, n in by_source(after, "device.write_bytes").items()
+    }
     assert all(8 << 20 <= n < 64 << 20 for n in written.values())
 
 
@@ -195,7 +222,9 @@ os.wait()
 @pytest.fixture
 def family() -> Iterator[int]:
     """A process with one child that has ended (0.3 s of CPU) and one that runs (0.2 s)."""
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout
         assert process.stdin
         process.stdout.readline()
@@ -222,10 +251,14 @@ def test_the_client_is_this_process() -> None:
     spin(0.3)
     after = meter.read()
     assert list(after) == ["processes.cpu|load_generator"]
-    assert 0.2 < after["processes.cpu|load_generator"] - before["processes.cpu|load_generator"] < 0.45
+    assert (
+        0.2 < after["processes.cpu|load_generator"] - before["processes.cpu|load_generator"] < 0.45
+    )
 
 
-def test_all_host_meters_together_take_less_than_two_per_cent_of_a_core_at_one_look_a_second(tmp_path: Path) -> None:
+def test_all_host_meters_together_take_less_than_two_per_cent_of_a_core_at_one_look_a_second(
+    tmp_path: Path,
+) -> None:
     opened: tuple[Meter, ...] = meters.open_meters(HOST_METERS, context((tmp_path,)))
     samples = 50
     before = time.process_time()

@@ -37,15 +37,24 @@ def call(*words: str) -> Result:
 
 
 @pytest.mark.parametrize("users", ["8", "[2, 16]"], ids=["fixed-load", "climb"])
-def test_a_storage_whose_transactions_fail_has_no_figure_and_the_run_ends_with_3(users: str, tmp_path: Path) -> None:
+def test_a_storage_whose_transactions_fail_has_no_figure_and_the_run_ends_with_3(
+    users: str, tmp_path: Path
+) -> None:
     (tmp_path / "plan.toml").write_text(FAILING.format(users=users))
     answer = call("run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"))
     assert answer.exit_code == 3, answer.output
     (told,) = [line for line in answer.stdout.splitlines() if line.startswith("NO FIGURE")]
-    assert told.startswith("NO FIGURE  failing: no usable figure: ") and "transactions failed" in told
+    assert (
+        told.startswith("NO FIGURE  failing: no usable figure: ") and "transactions failed" in told
+    )
     (folder,) = (file.parent for file in (tmp_path / "out").glob("*/campaign.json"))
-    assert json.loads(call("list", "--in", str(tmp_path / "out"), "--json").stdout)[0]["exit_code"] == 3
-    assert json.loads(call("show", str(folder), "--json").stdout)["without_figure"] == [told.removeprefix("NO FIGURE  ")]
+    assert (
+        json.loads(call("list", "--in", str(tmp_path / "out"), "--json").stdout)[0]["exit_code"]
+        == 3
+    )
+    assert json.loads(call("show", str(folder), "--json").stdout)["without_figure"] == [
+        told.removeprefix("NO FIGURE  ")
+    ]
     brief = Brief(load(folder))
     assert brief.exit_code == 3
     assert brief.alarms[0].title == "No usable figure for failing"
@@ -53,10 +62,28 @@ def test_a_storage_whose_transactions_fail_has_no_figure_and_the_run_ends_with_3
 
 def test_the_reason_is_that_of_the_final_runs_where_all_of_them_are_invalid(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(FAILING.format(users=8).replace("0.037", "0"))
-    assert call("run", str(tmp_path / "plan.toml"), "--out", str(tmp_path), "--no-brief").exit_code == 0
+    assert (
+        call("run", str(tmp_path / "plan.toml"), "--out", str(tmp_path), "--no-brief").exit_code
+        == 0
+    )
     results = load(next(tmp_path.glob("*/campaign.json")).parent)
     climb = results.climbs[0]
-    rungs = tuple(rung.model_copy(update={"invalid": "the load generator was busy"} if rung.order.phase == "final_run" else {}) for rung in climb.rungs)
-    spoilt = results.model_copy(update={"climbs": (climb.model_copy(update={"rungs": rungs}), *results.climbs[1:])})
-    assert [one.sentence for one in missing_figures(spoilt)] == ["no usable figure: none of the 1 final runs is valid (first: the load generator was busy)"]
-    assert missing_figures(spoilt.model_copy(update={"finished": False})) == (), "its figures are still to come"
+    rungs = tuple(
+        rung.model_copy(
+            update=(
+                {"invalid": "the load generator was busy"}
+                if rung.order.phase == "final_run"
+                else {}
+            )
+        )
+        for rung in climb.rungs
+    )
+    spoilt = results.model_copy(
+        update={"climbs": (climb.model_copy(update={"rungs": rungs}), *results.climbs[1:])}
+    )
+    assert [one.sentence for one in missing_figures(spoilt)] == [
+        "no usable figure: none of the 1 final runs is valid (first: the load generator was busy)"
+    ]
+    assert missing_figures(spoilt.model_copy(update={"finished": False})) == (), (
+        "its figures are still to come"
+    )

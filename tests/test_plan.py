@@ -1,4 +1,6 @@
-"""The plan: what is accepted, what every error says, and that writing a plan and reading it gives it back."""
+"""The plan: what is accepted, what every error says, and that writing a plan and reading it gives
+it back.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,19 @@ def only_fault(text: str) -> Fault:
     return fault
 
 
-# --- what every error says ---------------------------------------------------------------------------
+# --- what every error says ------------------------------------------------------------------------
 
 
-def test_an_unknown_key_is_told_with_its_line_the_keys_there_are_and_the_one_that_was_perhaps_meant() -> None:
+def test_an_unknown_key_is_told_with_its_line_the_keys_there_are_and_the_one_that_was_perhaps_meant() -> (
+    None
+):
     fault = only_fault("seed = 1\n\n[ladder]\nwindw = '5s'\n" + DISK)
-    assert (fault.file, fault.line, fault.key, fault.near) == ("plan.toml", 4, "ladder.windw", "window")
+    assert (fault.file, fault.line, fault.key, fault.near) == (
+        "plan.toml",
+        4,
+        "ladder.windw",
+        "window",
+    )
     assert "final_window" in fault.allowed
 
 
@@ -67,7 +76,9 @@ def test_a_number_out_of_bounds_is_told_with_its_bounds() -> None:
 
 
 def test_true_and_text_are_no_numbers() -> None:
-    assert [fault.key for fault in faults('seed = true\n[workload]\nwarehouses = "20"\n' + DISK)] == ["seed", "workload.warehouses"]
+    assert [
+        fault.key for fault in faults('seed = true\n[workload]\nwarehouses = "20"\n' + DISK)
+    ] == ["seed", "workload.warehouses"]
 
 
 def test_a_wrong_choice_is_told_with_the_choices_and_the_near_one() -> None:
@@ -92,7 +103,9 @@ def test_a_key_that_may_be_one_thing_or_another_gets_one_error() -> None:
         ("", '{ url = "postgresql://me@db/x" }\nother = { path = "." }', 5, "storages.other"),
     ],
 )
-def test_what_does_not_fit_the_kind_of_server_is_told_with_its_line(database: str, storages: str, line: int, key: str) -> None:
+def test_what_does_not_fit_the_kind_of_server_is_told_with_its_line(
+    database: str, storages: str, line: int, key: str
+) -> None:
     fault = only_fault(f"[database]\n{database}\n[storages]\ndisk = {storages}\n")
     assert (fault.line, fault.key) == (line, key)
     assert fault.allowed
@@ -100,7 +113,12 @@ def test_what_does_not_fit_the_kind_of_server_is_told_with_its_line(database: st
 
 def test_all_errors_are_told_at_once_in_the_order_of_their_lines() -> None:
     found = faults("seed = -1\n[ladder]\nstep = 9\nrepeats = 99\n[storages]\na = { pth = '.' }\n")
-    assert [(fault.line, fault.key) for fault in found] == [(1, "seed"), (3, "ladder.step"), (4, "ladder.repeats"), (6, "storages.a.pth")]
+    assert [(fault.line, fault.key) for fault in found] == [
+        (1, "seed"),
+        (3, "ladder.step"),
+        (4, "ladder.repeats"),
+        (6, "storages.a.pth"),
+    ]
 
 
 def test_a_syntax_error_is_told_with_its_line_and_what_stands_there() -> None:
@@ -117,7 +135,10 @@ def test_a_plan_without_storages_says_that_they_are_required() -> None:
 def test_a_part_that_the_catalogue_does_not_have_is_told_with_those_there_are() -> None:
     shelves = {"meters": ["cores", "devices"], "database.engine": ["postgres"]}
     found = faults('meters = ["cores", "devises"]\ndatabase.engine = "postgress"\n' + DISK, shelves)
-    assert [(fault.line, fault.key, fault.near) for fault in found] == [(1, "meters", "devices"), (2, "database.engine", "postgres")]
+    assert [(fault.line, fault.key, fault.near) for fault in found] == [
+        (1, "meters", "devices"),
+        (2, "database.engine", "postgres"),
+    ]
 
 
 def test_a_rule_over_several_keys_points_at_the_key_it_is_about() -> None:
@@ -128,14 +149,21 @@ def test_a_rule_over_several_keys_points_at_the_key_it_is_about() -> None:
 
 
 def test_a_password_in_a_plan_is_refused_and_not_repeated() -> None:
-    odd = ("postgresql://me:h#hush@db/x", "postgresql://me:h?hush@db/x", "postgresql://me:h/hush@db:5432/x", "postgresql://me:hush/x")
+    odd = (
+        "postgresql://me:h#hush@db/x",
+        "postgresql://me:h?hush@db/x",
+        "postgresql://me:h/hush@db:5432/x",
+        "postgresql://me:hush/x",
+    )
     for url in (*odd, "postgresql://me:hush@db/x", "postgresql://me@db/x?password=hush"):
         with pytest.raises(PlanFaults, match="PGPASSWORD") as caught:
             parse_plan(f'[storages]\na = {{ url = "{url}" }}\n')
         assert "hush" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there_or_not_text_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_not_text_is_an_error_that_says_what_to_do(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(PlanError, match=r"No such file.*plan default"):
         read_plan(tmp_path / "absent.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
@@ -143,18 +171,36 @@ def test_a_file_that_is_not_there_or_not_text_is_an_error_that_says_what_to_do(t
         read_plan(tmp_path / "binary.toml")
 
 
-# --- where keys stand ---------------------------------------------------------------------------------
+# --- where keys stand -----------------------------------------------------------------------------
 
 
-def test_lines_are_found_in_tables_dotted_keys_inline_tables_arrays_and_after_long_strings() -> None:
-    text = 'a = """\nx = 1\n"""\nb.c = [\n  1, # one\n  { d = 2 },\n]\n[t."x.y"]\ne = { f = { g = \'#}\' }, h = 1979-05-27 }\n[[u]]\ni = 1\n[[u]]\ni = 2\n'
+def test_lines_are_found_in_tables_dotted_keys_inline_tables_arrays_and_after_long_strings() -> (
+    None
+):
+    text = (
+        'a = """\nx = 1\n"""\nb.c = [\n  1, # one\n  { d = 2 },\n]\n[t."x.y"]\ne = { f = { g ='
+        " '#}' }, h = 1979-05-27 }\n[[u]]\ni = 1\n[[u]]\ni = 2\n"
+    )
     tomllib.loads(text)
     lines = Lines(text)
-    where = {("a",): 1, ("b", "c"): 4, ("b", "c", 1, "d"): 6, ("t", "x.y", "e", "f", "g"): 9, ("t", "x.y", "e", "h"): 9, ("u", 1, "i"): 13}
+    where = {
+        ("a",): 1,
+        ("b", "c"): 4,
+        ("b", "c", 1, "d"): 6,
+        ("t", "x.y", "e", "f", "g"): 9,
+        ("t", "x.y", "e", "h"): 9,
+        ("u", 1, "i"): 13,
+    }
     assert {path: lines.of(*path) for path in where} == where
 
 
-@given(st.dictionaries(st.text(min_size=1, max_size=6), st.integers() | st.text(max_size=8) | st.lists(st.integers(), max_size=3), max_size=6))
+@given(
+    st.dictionaries(
+        st.text(min_size=1, max_size=6),
+        st.integers() | st.text(max_size=8) | st.lists(st.integers(), max_size=3),
+        max_size=6,
+    )
+)
 def test_every_key_of_any_table_is_found_on_its_own_line(values: dict[str, object]) -> None:
     text = "".join(f"{quoted(key)} = {toml_text(value, {})}\n" for key, value in values.items())
     lines = Lines(text)
@@ -162,7 +208,7 @@ def test_every_key_of_any_table_is_found_on_its_own_line(values: dict[str, objec
         assert lines.of(key) == number
 
 
-# --- plans there and back -------------------------------------------------------------------------------
+# --- plans there and back -------------------------------------------------------------------------
 
 
 def test_every_preset_is_a_plan_and_fits_the_published_schema() -> None:
@@ -181,7 +227,9 @@ def test_every_key_of_the_plan_says_what_it_is() -> None:
     assert [table.path for table in tables() if not table.description] == []
 
 
-def test_the_server_preset_goes_from_8_to_1024_users_over_50_gb_and_whole_checkpoint_cycles() -> None:
+def test_the_server_preset_goes_from_8_to_1024_users_over_50_gb_and_whole_checkpoint_cycles() -> (
+    None
+):
     plan = parse_plan(preset_text("server"))
     assert plan.ladder.users == (8, 1024)
     assert plan.workload.warehouses >= 500
@@ -220,7 +268,7 @@ def test_a_time_is_written_so_that_reading_it_gives_it_back(number: int, unit: s
     assert parse_time(time_text(value_s)) == pytest.approx(value_s, rel=1e-12)
 
 
-# --- what is made of a plan ---------------------------------------------------------------------------
+# --- what is made of a plan -----------------------------------------------------------------------
 
 
 @given(st.lists(st.text(PLAIN, max_size=60), min_size=1, max_size=8, unique=True))
@@ -228,7 +276,10 @@ def test_cell_ids_are_different_and_fit_for_file_names(names: list[str]) -> None
     plan = Plan.model_validate({"storages": {name: {"path": "."} for name in names}})
     ids = [cell.id for cell in cells(plan)]
     assert len(set(ids)) == len(names)
-    assert all(id and len(id) <= 44 and set(id) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for id in ids)
+    assert all(
+        id and len(id) <= 44 and set(id) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+        for id in ids
+    )
 
 
 def test_the_baseline_is_measured_first() -> None:
@@ -236,7 +287,9 @@ def test_the_baseline_is_measured_first() -> None:
     assert [cell.storage for cell in cells(plan)] == ["b", "a"]
 
 
-def test_the_default_plan_compares_this_directory_with_memory_and_can_be_written_and_read(tmp_path: Path) -> None:
+def test_the_default_plan_compares_this_directory_with_memory_and_can_be_written_and_read(
+    tmp_path: Path,
+) -> None:
     plan = sized_plan(tmp_path, 20, memory=tmp_path)
     assert list(plan.storages) == ["disk", "memory"]
     assert plan.base == "disk"
@@ -263,8 +316,14 @@ def test_the_default_plan_says_what_is_too_small_for_it(tmp_path: Path) -> None:
         default_plan(SMALL, tmp_path, memory=tmp_path / "absent")
 
 
-def test_the_default_plan_is_expected_to_end_within_twelve_minutes_on_two_cores(tmp_path: Path) -> None:
-    assert 120 < expected(sized_plan(tmp_path, fitting_warehouses(2, 24 << 30, PLENTY)), SMALL).total_s < 720
+def test_the_default_plan_is_expected_to_end_within_twelve_minutes_on_two_cores(
+    tmp_path: Path,
+) -> None:
+    assert (
+        120
+        < expected(sized_plan(tmp_path, fitting_warehouses(2, 24 << 30, PLENTY)), SMALL).total_s
+        < 720
+    )
 
 
 def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:

@@ -1,4 +1,6 @@
-"""Bad plans: each is told with its file, most with line and key; none ends as anything but a plan or a PlanError, or takes long."""
+"""Bad plans: each is told with its file, most with line and key; none ends as anything but a plan
+or a PlanError, or takes long.
+"""
 
 from __future__ import annotations
 
@@ -53,47 +55,194 @@ IMPOSSIBLE_HOSTS = (
 BAD = {
     "4,300 digits": ("seed = " + 5_000 * "9" + "\n" + DISK, 1, "", "at most 19 digits"),
     "64 bits": ("\nseed = 0x" + 50_000 * "f" + "\n" + DISK, 2, "seed", "at most 64 bits"),
-    "a size of three parts": (DISK + 'database.settings.max_wal_size = "1.2.3GB"', 2, "database.settings.max_wal_size", "a size with its unit"),
-    "a size of none": (DISK + 'database.settings.shared_buffers = ".GB"', 2, "database.settings.shared_buffers", "a size with its unit"),
-    "a setting that is a file": (DISK + 'database.settings.include = "/etc/x"', 2, "database.settings.include", "the name of a server setting"),
-    "a setting that is a line": (DISK + "database.settings.'port = 1 #' = 1", 2, 'database.settings."port = 1 #"', "the name of a server setting"),
-    "NUL in a path": ('storages.disk.path = "a\\u0000b"', 1, "storages.disk.path", "without control characters"),
-    "a long name in a path": (f'storages.disk.path = "{300 * "x"}"', 1, "storages.disk.path", "255 bytes per component"),
-    "a long path": (f'storages.disk.path = "{3000 * "x/"}"', 1, "storages.disk.path", "at most 4000 bytes"),
-    "an escape in a name": ('seed = 1\nstorages."a\\u001b[31m".path = "."', 2, 'storages."a\\U0000001B[31m"', "without control characters"),
-    "a reversed name": ('storages."a\\u202eb".path = "."', 1, 'storages."a\\U0000202Eb"', "without control characters"),
-    "no character in a name": ('storages."a\\uffff".path = "."', 1, 'storages."a\\U0000FFFF"', "without control characters"),
-    "an escape in the question": ('question = "\\u001b]0;x\\u0007"\n' + DISK, 1, "question", "without control characters"),
-    "a long name": (f'storages.{300 * "x"}.path = "."', 1, f"storages.{300 * 'x'}", "at most 100 characters"),
-    "a window of ages": (DISK + 'ladder.window = "100000000000000h"', 2, "ladder.window", "at most 168h"),
-    "a warm-up of ages": (DISK + 'ladder.warm_up = "100000000000000h"', 2, "ladder.warm_up", "at most 168h"),
-    "a budget of ages": (DISK + f'ladder.budget = "{400 * "9"}h"', 2, "ladder.budget", "at most 720h"),
-    "5,000 cores": (DISK + f"workload.load_generator_cores = {list(range(5_000))}", 2, "workload.load_generator_cores", "at most 1024 entries"),
-    "the old image_path": (DISK + 'database.image_path = "x"', 2, "database.image_path", "^renamed to base_image_path$"),
-    "the old client_cores": (DISK + "workload.client_cores = [1]", 2, "workload.client_cores", "^renamed to load_generator_cores$"),
-    "the old client_workers": (DISK + "workload.client_workers = 1", 2, "workload.client_workers", "^renamed to load_generator_threads$"),
-    "the old report_window": (DISK + 'ladder.report_window = "5s"', 2, "ladder.report_window", "^renamed to final_window$"),
-    "the old latency_share": (DISK + "ladder.latency_share = 0.5", 2, "ladder.latency_share", "^renamed to fixed_rate_share$"),
+    "a size of three parts": (
+        DISK + 'database.settings.max_wal_size = "1.2.3GB"',
+        2,
+        "database.settings.max_wal_size",
+        "a size with its unit",
+    ),
+    "a size of none": (
+        DISK + 'database.settings.shared_buffers = ".GB"',
+        2,
+        "database.settings.shared_buffers",
+        "a size with its unit",
+    ),
+    "a setting that is a file": (
+        DISK + 'database.settings.include = "/etc/x"',
+        2,
+        "database.settings.include",
+        "the name of a server setting",
+    ),
+    "a setting that is a line": (
+        DISK + "database.settings.'port = 1 #' = 1",
+        2,
+        'database.settings."port = 1 #"',
+        "the name of a server setting",
+    ),
+    "NUL in a path": (
+        'storages.disk.path = "a\\u0000b"',
+        1,
+        "storages.disk.path",
+        "without control characters",
+    ),
+    "a long name in a path": (
+        f'storages.disk.path = "{300 * "x"}"',
+        1,
+        "storages.disk.path",
+        "255 bytes per component",
+    ),
+    "a long path": (
+        f'storages.disk.path = "{3000 * "x/"}"',
+        1,
+        "storages.disk.path",
+        "at most 4000 bytes",
+    ),
+    "an escape in a name": (
+        'seed = 1\nstorages."a\\u001b[31m".path = "."',
+        2,
+        'storages."a\\U0000001B[31m"',
+        "without control characters",
+    ),
+    "a reversed name": (
+        'storages."a\\u202eb".path = "."',
+        1,
+        'storages."a\\U0000202Eb"',
+        "without control characters",
+    ),
+    "no character in a name": (
+        'storages."a\\uffff".path = "."',
+        1,
+        'storages."a\\U0000FFFF"',
+        "without control characters",
+    ),
+    "an escape in the question": (
+        'question = "\\u001b]0;x\\u0007"\n' + DISK,
+        1,
+        "question",
+        "without control characters",
+    ),
+    "a long name": (
+        f'storages.{300 * "x"}.path = "."',
+        1,
+        f"storages.{300 * 'x'}",
+        "at most 100 characters",
+    ),
+    "a window of ages": (
+        DISK + 'ladder.window = "100000000000000h"',
+        2,
+        "ladder.window",
+        "at most 168h",
+    ),
+    "a warm-up of ages": (
+        DISK + 'ladder.warm_up = "100000000000000h"',
+        2,
+        "ladder.warm_up",
+        "at most 168h",
+    ),
+    "a budget of ages": (
+        DISK + f'ladder.budget = "{400 * "9"}h"',
+        2,
+        "ladder.budget",
+        "at most 720h",
+    ),
+    "5,000 cores": (
+        DISK + f"workload.load_generator_cores = {list(range(5_000))}",
+        2,
+        "workload.load_generator_cores",
+        "at most 1024 entries",
+    ),
+    "the old image_path": (
+        DISK + 'database.image_path = "x"',
+        2,
+        "database.image_path",
+        "^renamed to base_image_path$",
+    ),
+    "the old client_cores": (
+        DISK + "workload.client_cores = [1]",
+        2,
+        "workload.client_cores",
+        "^renamed to load_generator_cores$",
+    ),
+    "the old client_workers": (
+        DISK + "workload.client_workers = 1",
+        2,
+        "workload.client_workers",
+        "^renamed to load_generator_threads$",
+    ),
+    "the old report_window": (
+        DISK + 'ladder.report_window = "5s"',
+        2,
+        "ladder.report_window",
+        "^renamed to final_window$",
+    ),
+    "the old latency_share": (
+        DISK + "ladder.latency_share = 0.5",
+        2,
+        "ladder.latency_share",
+        "^renamed to fixed_rate_share$",
+    ),
     "a core below none": (DISK + "database.cores = [-1]", 2, "database.cores", "from 0 below 8192"),
-    "simulated cores beyond all": (SIMULATED + "cores = 9223372036854775807", 2, "storages.a.simulated.cores", "from 1 to 4096"),
+    "simulated cores beyond all": (
+        SIMULATED + "cores = 9223372036854775807",
+        2,
+        "storages.a.simulated.cores",
+        "from 1 to 4096",
+    ),
     "simulated key of another engine": (
         'database.engine = "simulated"\ndatabase.bin_dir = "x"\nstorages.a.simulated.cores = 1',
         2,
         "database.bin_dir",
         "one of: engine, url, settings, restore, cores",
     ),
-    "simulated server": (SIMULATED + "cores = 1\ndatabase.cores = [1]", 3, "database.cores", "a simulated database has no server"),
-    "simulated 2^63": (SIMULATED + "warm_after = 9223372036854775808", 2, "storages.a.simulated.warm_after", "at most 64 bits"),
-    "simulated infinity": (SIMULATED + "reads_per_transaction = inf", 2, "storages.a.simulated.reads_per_transaction", "from 0 to 10000"),
-    "a copy by url": ('database.url = "postgresql:///x"\ndatabase.restore = "copy"', 2, "database.restore", '"template", "command" or "none"'),
+    "simulated server": (
+        SIMULATED + "cores = 1\ndatabase.cores = [1]",
+        3,
+        "database.cores",
+        "a simulated database has no server",
+    ),
+    "simulated 2^63": (
+        SIMULATED + "warm_after = 9223372036854775808",
+        2,
+        "storages.a.simulated.warm_after",
+        "at most 64 bits",
+    ),
+    "simulated infinity": (
+        SIMULATED + "reads_per_transaction = inf",
+        2,
+        "storages.a.simulated.reads_per_transaction",
+        "from 0 to 10000",
+    ),
+    "a copy by url": (
+        'database.url = "postgresql:///x"\ndatabase.restore = "copy"',
+        2,
+        "database.restore",
+        '"template", "command" or "none"',
+    ),
     "what results keep of a command": (
-        'database.url = "postgresql:///x"\ndatabase.restore = "command"\ndatabase.restore_command = "back [not kept, hash 0123456789abcdef]"',
+        (
+            'database.url = "postgresql:///x"\ndatabase.restore ='
+            ' "command"\ndatabase.restore_command = "back [not kept, hash 0123456789abcdef]"'
+        ),
         3,
         "database.restore_command",
         "the command itself",
     ),
-    **{f"the host {host[:12]}": (f'\ndatabase.url = "postgresql://me@{host}/x"', 2, "database.url", URL) for host in IMPOSSIBLE_HOSTS if host != "[::1"},
-    "an open bracket": ('database.url = "postgresql://me@[::1/x"', 1, "database.url", "without password"),
+    **{
+        f"the host {host[:12]}": (
+            f'\ndatabase.url = "postgresql://me@{host}/x"',
+            2,
+            "database.url",
+            URL,
+        )
+        for host in IMPOSSIBLE_HOSTS
+        if host != "[::1"
+    },
+    "an open bracket": (
+        'database.url = "postgresql://me@[::1/x"',
+        1,
+        "database.url",
+        "without password",
+    ),
 }
 DEEP = {
     "tables": "[" + ".".join(980 * ["a"]) + "]\nx = 1",
@@ -112,7 +261,9 @@ def faults(text: str) -> tuple[Fault, ...]:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_value_that_no_plan_can_have_is_told_with_its_line_its_key_and_what_is_allowed(name: str) -> None:
+def test_a_value_that_no_plan_can_have_is_told_with_its_line_its_key_and_what_is_allowed(
+    name: str,
+) -> None:
     text, line, key, allowed = BAD[name]
     (fault,) = faults(text)
     assert (fault.line, fault.key) == (line, key)
@@ -126,11 +277,24 @@ def test_tables_and_lists_that_are_too_deep_are_told_with_the_file(name: str) ->
 
 
 def test_text_that_is_odd_but_plain_is_taken() -> None:
-    plan = parse_plan('question = "Größe \U0001f418 ‒ \u200d?"\n[storages."2x »NVMe«"]\npath = "größe nach\u00a0maß"\n')
+    plan = parse_plan(
+        'question = "Größe \U0001f418 ‒ \u200d?"\n[storages."2x »NVMe«"]\npath = "größe'
+        ' nach\u00a0maß"\n'
+    )
     assert list(plan.storages) == ["2x »NVMe«"]
-    command = 'database = { url = "postgresql://[::1]:5433/x", restore = "command", restore_command = """\n\tpg_restore \\\n  --clean\n""" }'
+    command = (
+        'database = { url = "postgresql://[::1]:5433/x", restore = "command", restore_command ='
+        ' """\n\tpg_restore \\\n  --clean\n""" }'
+    )
     assert parse_plan(command).restore == "command"
-    for place in ("db_1.example", "10.0.0.1:5432", "größe.example", "%2Frun%2Fpostgresql", "", "db.example."):
+    for place in (
+        "db_1.example",
+        "10.0.0.1:5432",
+        "größe.example",
+        "%2Frun%2Fpostgresql",
+        "",
+        "db.example.",
+    ):
         assert parse_plan(f'database.url = "postgresql://me@{place}/x"').urls
 
 
@@ -153,7 +317,7 @@ def test_a_file_that_is_no_plan_by_its_size_is_read_no_further(tmp_path: Path) -
         read_plan(tmp_path / (300 * "x"))
 
 
-# --- whatever a plan holds ------------------------------------------------------------------------------
+# --- whatever a plan holds ------------------------------------------------------------------------
 
 VALUES = (
     *(
@@ -172,8 +336,26 @@ VALUES = (
         "[[]]",
         "[1, 2, 3]",
     ),
-    *('""', '"auto"', '"0s"', '"1.2.3GB"', '"999999999h"', '"%s{}"', '"\\u0000"', '"\\u001b[2J"', '"postgresql://a..b/x"', f'"{300 * "x"}"', "'''\n'''"),
-    *("[0, 0]", "[512, 1]", '["cores", "cores", ""]', "{ a = { b = { c = { d = 1 } } } }", '"../../../../proc/self/mem"'),
+    *(
+        '""',
+        '"auto"',
+        '"0s"',
+        '"1.2.3GB"',
+        '"999999999h"',
+        '"%s{}"',
+        '"\\u0000"',
+        '"\\u001b[2J"',
+        '"postgresql://a..b/x"',
+        f'"{300 * "x"}"',
+        "'''\n'''",
+    ),
+    *(
+        "[0, 0]",
+        "[512, 1]",
+        '["cores", "cores", ""]',
+        "{ a = { b = { c = { d = 1 } } } }",
+        '"../../../../proc/self/mem"',
+    ),
 )
 KEYS = (
     "storages",
@@ -207,7 +389,11 @@ def mutant(text: str, chance: random.Random) -> str:
             del lines[place]
         else:
             at = chance.randint(0, len(lines[place]))
-            lines[place] = lines[place][:at] + chance.choice("\"'[]{}=.,#\\\n\t\x00\x1b\u202e0") + lines[place][at + chance.randint(0, 3) :]
+            lines[place] = (
+                lines[place][:at]
+                + chance.choice("\"'[]{}=.,#\\\n\t\x00\x1b\u202e0")
+                + lines[place][at + chance.randint(0, 3) :]
+            )
     return "\n".join(lines)
 
 
@@ -237,22 +423,58 @@ def test_any_change_of_a_preset_is_a_plan_or_a_plan_error(tmp_path: Path) -> Non
     assert errors > 100
 
 
-def test_what_check_finds_of_a_plan_with_odd_places_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_check_finds_of_a_plan_with_odd_places_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
-    for place in ("file", "file/below", "loop", "loop/below", "/proc/1/fd/9999", "/dev/null", "x/" * 900, 255 * "x", ""):
-        plan = parse_plan(f"database.base_image_path = {json.dumps(place)}\nstorages.disk.path = {json.dumps(place)}")
-        found = preflight_checks(plan, catalogue.engine(plan, Journal(tmp_path / "journal")), Journal(tmp_path / "journal"))
+    for place in (
+        "file",
+        "file/below",
+        "loop",
+        "loop/below",
+        "/proc/1/fd/9999",
+        "/dev/null",
+        "x/" * 900,
+        255 * "x",
+        "",
+    ):
+        plan = parse_plan(
+            f"database.base_image_path = {json.dumps(place)}\nstorages.disk.path ="
+            f" {json.dumps(place)}"
+        )
+        found = preflight_checks(
+            plan,
+            catalogue.engine(plan, Journal(tmp_path / "journal")),
+            Journal(tmp_path / "journal"),
+        )
         assert "error" in {one.level for one in found} or place == "", place
 
 
-@pytest.mark.parametrize("name", ["4,300 digits", "an escape in a name", "NUL in a path", "the host a..b", "simulated 2^63", "a window of ages"])
-def test_check_ends_with_2_and_sends_the_terminal_no_control_character(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "4,300 digits",
+        "an escape in a name",
+        "NUL in a path",
+        "the host a..b",
+        "simulated 2^63",
+        "a window of ages",
+    ],
+)
+def test_check_ends_with_2_and_sends_the_terminal_no_control_character(
+    name: str, tmp_path: Path
+) -> None:
     (tmp_path / "plan\x1b[31m.toml").write_text(BAD[name][0])
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "NO_COLOR": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "kneebench", "check", "plan\x1b[31m.toml"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "kneebench", "check", "plan\x1b[31m.toml"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2, done.stderr
     assert "plan\\u001b[31m.toml" in done.stderr

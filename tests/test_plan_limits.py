@@ -1,4 +1,6 @@
-"""The plan's stop limits hold for the analysis too: for the interval of the knee's users and for the bottleneck."""
+"""The plan's stop limits hold for the analysis too: for the interval of the knee's users and for
+the bottleneck.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +37,22 @@ def test_the_defaults_are_those_of_a_plan_that_names_no_limit() -> None:
 
 
 def test_the_interval_of_the_knee_s_users_follows_the_plan_s_elasticity(folder: Path) -> None:
-    usual, strict, lax = (knee(asked(folder, plateau={"elasticity": limit, "steps": 2})) for limit in (0.07, 0.005, 0.5))
+    usual, strict, lax = (
+        knee(asked(folder, plateau={"elasticity": limit, "steps": 2}))
+        for limit in (0.07, 0.005, 0.5)
+    )
     assert usual and strict and lax
-    assert strict.users.high > usual.users.high, "growth of 0.5% counts, so the knee may lie at more users"
+    assert strict.users.high > usual.users.high, (
+        "growth of 0.5% counts, so the knee may lie at more users"
+    )
     assert lax.users.low < usual.users.low, "only growth above 50% counts, so it may lie at fewer"
 
 
 def test_the_bottleneck_judges_the_log_by_the_plan_s_limit_and_prints_it(folder: Path) -> None:
     took_s = final_rungs(load(folder).climbs[0])[0].quantities["log.write_latency"].value
-    within, beyond = (bottleneck(asked(folder, log_latency={"limit": share * took_s})) for share in (2.0, 0.5))
+    within, beyond = (
+        bottleneck(asked(folder, log_latency={"limit": share * took_s})) for share in (2.0, 0.5)
+    )
     told = [next(line for line in found.evidence if " log: " in line) for found in (within, beyond)]
     assert told[0].startswith("against") and told[1].startswith("for")
     assert "limit 5 ms" not in " ".join(told)

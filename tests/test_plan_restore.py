@@ -1,4 +1,6 @@
-"""How a climb gets its database when the plan does not say so: by kind of server, kept as it was done; and the storage that a URL stands for."""
+"""How a climb gets its database when the plan does not say so: by kind of server, kept as it was
+done; and the storage that a URL stands for.
+"""
 
 from __future__ import annotations
 
@@ -33,30 +35,55 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_default_is_resolved_by_the_kind_of_server_kept_so_and_may_be_written(case: str, tmp_path: Path) -> None:
+def test_the_default_is_resolved_by_the_kind_of_server_kept_so_and_may_be_written(
+    case: str, tmp_path: Path
+) -> None:
     text, done = CASES[case]
     plan = parse_plan(text)
     assert plan.restore == done
     for said in ("auto", done):
         assert parse_plan(f'{text}database.restore = "{said}"\n').restore == done
-    engine = open_engine(parse_plan(f'{text}database.restore = "{done}"\n'), Journal(tmp_path / "journal"))
+    engine = open_engine(
+        parse_plan(f'{text}database.restore = "{done}"\n'), Journal(tmp_path / "journal")
+    )
     assert not isinstance(engine, RemotePostgres) or engine.how == done
-    kept = json.loads((Store.create(tmp_path, plan, make.HOST).folder / "campaign.json").read_text())["plan"]
+    kept = json.loads(
+        (Store.create(tmp_path, plan, make.HOST).folder / "campaign.json").read_text()
+    )["plan"]
     assert kept["database"]["restore"] == done
-    assert compare_plans(kept, plan) == compare_plans(plan, parse_plan(f'{text}database.restore = "{done}"\n')) == []
+    assert (
+        compare_plans(kept, plan)
+        == compare_plans(plan, parse_plan(f'{text}database.restore = "{done}"\n'))
+        == []
+    )
     assert parse_plan(to_toml(Plan.model_validate(kept))).restore == done
 
 
 @pytest.mark.parametrize("how", ["copy", "clone"])
-def test_files_of_a_server_by_url_cannot_be_copied_and_the_plan_is_told_its_line(how: str, tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match=r'plan, line 2: database\.restore\n.*\n.*"template", "command" or "none"'):
+def test_files_of_a_server_by_url_cannot_be_copied_and_the_plan_is_told_its_line(
+    how: str, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        PlanError, match=r'plan, line 2: database\.restore\n.*\n.*"template", "command" or "none"'
+    ):
         parse_plan(f'{URL}database.restore = "{how}"\n')
     with pytest.raises(PlanError, match="needs the server's files"):
-        open_engine(Plan.model_validate({"database": {"url": "postgresql:///x", "restore": how}}), Journal(tmp_path))
+        open_engine(
+            Plan.model_validate({"database": {"url": "postgresql:///x", "restore": how}}),
+            Journal(tmp_path),
+        )
 
 
-def test_a_campaign_of_old_that_calls_a_template_copy_is_read_compared_and_gone_on_with(tmp_path: Path) -> None:
-    plan = Plan.model_validate({**make.PLAN, "database": {"url": "postgresql://me@db.example/x"}, "storages": {"disk": {}, "memory": {}}})
+def test_a_campaign_of_old_that_calls_a_template_copy_is_read_compared_and_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    plan = Plan.model_validate(
+        {
+            **make.PLAN,
+            "database": {"url": "postgresql://me@db.example/x"},
+            "storages": {"disk": {}, "memory": {}},
+        }
+    )
     store = Store.create(tmp_path, plan, make.HOST)
     store.close()
     head = json.loads((store.folder / "campaign.json").read_text())
@@ -74,10 +101,20 @@ def test_a_plan_with_a_server_by_url_needs_no_storages() -> None:
     assert plan.urls == {"server": "postgresql://me@db.example/x"}
     assert plan.base == "server"
     assert parse_plan(to_toml(plan)) == plan
-    assert parse_plan(f'baseline = "server"\n{URL}') == plan.model_copy(update={"baseline": "server"})
+    assert parse_plan(f'baseline = "server"\n{URL}') == plan.model_copy(
+        update={"baseline": "server"}
+    )
 
 
-@pytest.mark.parametrize(("text", "fits"), [(URL, True), ('storages.disk.path = "."', True), ("seed = 1", False), ('database.restore = "copy"', False)])
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        (URL, True),
+        ('storages.disk.path = "."', True),
+        ("seed = 1", False),
+        ('database.restore = "copy"', False),
+    ],
+)
 def test_the_schema_asks_for_storages_or_a_url_as_the_reader_does(text: str, fits: bool) -> None:
     values: dict[str, Any] = tomllib.loads(text)
     validator = jsonschema.Draft202012Validator(plan_schema())

@@ -1,4 +1,6 @@
-"""Servers of our own, on the embedded PostgreSQL 18 and on Debian's 15: from initdb to the last file removed."""
+"""Servers of our own, on the embedded PostgreSQL 18 and on Debian's 15: from initdb to the last
+file removed.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,11 @@ class Bench:
     def plan(self, **database: Any) -> Plan:
         return Plan.model_validate(
             {
-                "database": {"bin_dir": self.bin_dir, "base_image_path": self.folder / "images", **database},
+                "database": {
+                    "bin_dir": self.bin_dir,
+                    "base_image_path": self.folder / "images",
+                    **database,
+                },
                 "workload": {"warehouses": 1},
                 "ladder": {"users": (1, 8), "checkpoints": 0},
                 "storages": {
@@ -72,10 +78,20 @@ class Bench:
         return open_engine(self.plan(**database), self.journal)
 
     def left(self) -> list[Path]:
-        return [path for name in ("disk", "log", "journal") for path in (self.folder / name).iterdir()]
+        return [
+            path for name in ("disk", "log", "journal") for path in (self.folder / name).iterdir()
+        ]
 
 
-ORDER: dict[str, Any] = {"users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 10}
+ORDER: dict[str, Any] = {
+    "users": 2,
+    "first_user": 0,
+    "warehouses": 1,
+    "profile": "spec",
+    "home": "all",
+    "think_times": False,
+    "retries": 10,
+}
 ORDER |= {"seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers": 1, "cores": []}
 
 
@@ -101,7 +117,11 @@ def given(folder: Path, account: Account | None) -> Path:
 
 
 def postmasters(bench: Bench) -> list[psutil.Process]:
-    return [p for p in psutil.process_iter(["name", "cmdline"]) if p.info["name"] == "postgres" and str(bench.folder) in " ".join(p.info["cmdline"] or [])]
+    return [
+        p
+        for p in psutil.process_iter(["name", "cmdline"])
+        if p.info["name"] == "postgres" and str(bench.folder) in " ".join(p.info["cmdline"] or [])
+    ]
 
 
 def value(server: PostgresServer, query: str) -> Any:
@@ -134,12 +154,16 @@ def test_every_meter_reads_known_quantities_and_counters_never_fall(server: Post
         for name, later in second.items():
             quantity = READ[name.partition("|")[0]]
             assert quantity.kind == "gauge" or later >= first.get(name, 0.0), name
-    assert {"log.flushes|database", "log.flush_time|database", "database.commits|database"} <= set(server.readings("log_writes"))
+    assert {"log.flushes|database", "log.flush_time|database", "database.commits|database"} <= set(
+        server.readings("log_writes")
+    )
     assert "tables.sequential_scans|stock" in server.readings("tables")
 
 
 def test_times_that_the_server_does_not_take_are_left_out_and_not_read_as_0(bench: Bench) -> None:
-    with bench.engine(settings={"track_wal_io_timing": False}).restored(Cell(id="disk", storage="disk"), unwatched) as server:
+    with bench.engine(settings={"track_wal_io_timing": False}).restored(
+        Cell(id="disk", storage="disk"), unwatched
+    ) as server:
         seen = server.readings("log_writes")
         assert "log.flushes|database" in seen
         assert not {"log.write_time|database", "log.flush_time|database"} & set(seen)
@@ -152,7 +176,11 @@ def test_commits_are_seen_as_flushes_of_the_log_that_took_time(server: PostgresS
 
 def test_version_16_keeps_the_log_elsewhere_and_is_read_as_well(tmp_path: Path) -> None:
     bin_dir = find_build(None).bin_dir.parents[1] / "pginstall" / "bin"  # the wheel brings it along
-    with Bench(tmp_path, bin_dir).engine().restored(Cell(id="memory", storage="memory"), unwatched) as server:
+    with (
+        Bench(tmp_path, bin_dir)
+        .engine()
+        .restored(Cell(id="memory", storage="memory"), unwatched) as server
+    ):
         assert_commits_are_seen(server)
         for meter in server.measures:
             server.readings(meter)
@@ -172,7 +200,9 @@ def assert_commits_are_seen(server: PostgresServer) -> None:
     assert rise["log.writes|database"] >= 50
 
 
-def test_transactions_are_counted_exactly_and_our_own_questions_are_not(server: PostgresServer) -> None:
+def test_transactions_are_counted_exactly_and_our_own_questions_are_not(
+    server: PostgresServer,
+) -> None:
     commits, rollbacks = server.transaction_counts()
     for meter in server.measures:
         server.readings(meter)
@@ -186,24 +216,50 @@ def test_transactions_are_counted_exactly_and_our_own_questions_are_not(server: 
         for _ in range(3):
             with pytest.raises(psycopg.errors.DivisionByZero):
                 session.execute("SELECT 1 / 0")
-    assert server.transaction_counts() == (commits + 7 + 2, rollbacks + 3)  # and the session's own start, and its limits lifted
+    assert server.transaction_counts() == (
+        commits + 7 + 2,
+        rollbacks + 3,
+    )  # and the session's own start, and its limits lifted
 
 
 def test_our_sessions_keep_no_dead_row_from_being_vacuumed(server: PostgresServer) -> None:
     for meter in server.measures:
         server.readings(meter)
     server.sum_next_order_ids()
-    assert value(server, "SELECT count(backend_xmin) FROM pg_stat_activity WHERE datname = 'kneebench'") == 0
+    assert (
+        value(
+            server, "SELECT count(backend_xmin) FROM pg_stat_activity WHERE datname = 'kneebench'"
+        )
+        == 0
+    )
 
 
-def test_every_setting_in_force_is_kept_and_what_storage_sees_is_marked(server: PostgresServer) -> None:
+def test_every_setting_in_force_is_kept_and_what_storage_sees_is_marked(
+    server: PostgresServer,
+) -> None:
     settings = {setting.name: setting for setting in server.settings}
-    for name in ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "data_checksums", "shared_buffers", "max_wal_size", "huge_pages"):
+    for name in (
+        "fsync",
+        "synchronous_commit",
+        "full_page_writes",
+        "wal_sync_method",
+        "data_checksums",
+        "shared_buffers",
+        "max_wal_size",
+        "huge_pages",
+    ):
         assert settings[name].matters, name
     assert settings["fsync"].value == settings["track_wal_io_timing"].value == "on"
     assert settings["checkpoint_timeout"].value == "1min"
-    users = {name: setting.value for name, setting in settings.items() if setting.source == "user sessions"}
-    assert users == {"plan_cache_mode": "force_generic_plan", **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"), "off")}
+    users = {
+        name: setting.value
+        for name, setting in settings.items()
+        if setting.source == "user sessions"
+    }
+    assert users == {
+        "plan_cache_mode": "force_generic_plan",
+        **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"), "off"),
+    }
     assert len(settings) == len(server.settings)
     assert not settings["max_connections"].matters
     assert not {"data_directory", "unix_socket_directories", "config_file"} & set(settings)
@@ -211,12 +267,16 @@ def test_every_setting_in_force_is_kept_and_what_storage_sees_is_marked(server: 
 
 def test_the_server_listens_on_no_port_and_runs_without_our_rights(server: PostgresServer) -> None:
     postmaster = psutil.Process(server.processes()[0])
-    assert [c for c in postmaster.net_connections() if c.family.name in ("AF_INET", "AF_INET6")] == []
+    assert [
+        c for c in postmaster.net_connections() if c.family.name in ("AF_INET", "AF_INET6")
+    ] == []
     assert postmaster.uids().effective != 0
     assert stat.S_IMODE(Path(server.address.host).stat().st_mode) == 0o700
 
 
-def test_a_server_in_memory_and_one_with_its_log_apart_are_restored_and_nothing_is_left(bench: Bench) -> None:
+def test_a_server_in_memory_and_one_with_its_log_apart_are_restored_and_nothing_is_left(
+    bench: Bench,
+) -> None:
     engine = bench.engine()
     for storage in ("memory", "split"):
         with engine.restored(Cell(id=storage, storage=storage), unwatched) as server:
@@ -252,7 +312,9 @@ def test_virtual_users_run_and_the_books_agree(server: PostgresServer) -> None:
     tally = json.loads(generator.stop())["transactions"]
     assert server.sum_next_order_ids() - orders == tally["new_order"]["whole"]["committed"] > 0
     retried = sum(sum(each["retried"].values()) for each in tally.values())
-    assert server.transaction_counts()[1] - rollbacks == retried + sum(each["whole"]["rolled_back"] + each["whole"]["failed"] for each in tally.values())
+    assert server.transaction_counts()[1] - rollbacks == retried + sum(
+        each["whole"]["rolled_back"] + each["whole"]["failed"] for each in tally.values()
+    )
     checks = server.conditions(unwatched)
     assert len(checks) == 12
     assert [check.sentence for check in checks if not check.passed] == []
@@ -262,7 +324,9 @@ def test_a_server_that_is_full_tells_what_to_raise_or_lower(server: PostgresServ
     with pytest.raises(ConnectError) as full:
         server.load_generator(GeneratorSpec(**(ORDER | {"users": 300}))).ready()
     assert (full.value.error_class, full.value.code) == ("full", "53300")
-    assert server.connection_hint(full.value.code, full.value.message).startswith("raise max_connections on the server")
+    assert server.connection_hint(full.value.code, full.value.message).startswith(
+        "raise max_connections on the server"
+    )
     assert "max_connections" not in server.connection_hint("", "no such function")
 
 
@@ -290,7 +354,9 @@ def test_a_killed_session_is_told_though_the_server_recovers(server: PostgresSer
         assert "terminated by signal 9" in server.alive()
 
 
-def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned(bench: Bench) -> None:
+def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned(
+    bench: Bench,
+) -> None:
     bench.engine().prepare(unwatched)
     script = """
 import sys, time
@@ -305,7 +371,13 @@ with engine.restored(Cell(id="split", storage="split"), lambda event: None):
     print("restored", flush=True)
     time.sleep(600)
 """
-    command = [sys.executable, "-c", script, bench.plan().model_dump_json(), str(bench.folder / "journal")]
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        bench.plan().model_dump_json(),
+        str(bench.folder / "journal"),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "restored\n"
@@ -317,7 +389,7 @@ with engine.restored(Cell(id="split", storage="split"), lambda event: None):
 
 
 def test_a_half_built_image_is_cleared_away_and_built_again(bench: Bench) -> None:
-    key = bench.engine(settings={"wal_segment_size": "32MB"}).recipe.key  # type: ignore[attr-defined]
+    key = bench.engine(settings={"wal_segment_size": "32MB"}).recipe.key
     left = bench.folder / "images" / f"building-{key}"
     (left / "data").mkdir(parents=True)
     (left / MARKER).touch()
@@ -329,27 +401,40 @@ def test_a_half_built_image_is_cleared_away_and_built_again(bench: Bench) -> Non
 
 def test_what_is_no_image_of_ours_is_never_removed(bench: Bench) -> None:
     engine = bench.engine(settings={"wal_segment_size": "64MB"})
-    theirs = bench.folder / "images" / engine.recipe.key  # type: ignore[attr-defined]
+    theirs = bench.folder / "images" / engine.recipe.key
     theirs.mkdir(parents=True)
     (theirs / "thesis.txt").write_text("years of work")
     with pytest.raises(Refused, match="is not a base image"):
         engine.prepare(unwatched)
-    assert [finding.seen for finding in engine.findings() if finding.level == "refused"] == ["it is not a base image"]
+    assert [finding.seen for finding in engine.findings() if finding.level == "refused"] == [
+        "it is not a base image"
+    ]
     assert (theirs / "thesis.txt").exists()
 
 
 def test_a_setting_that_the_server_does_not_know_is_told_in_its_words(bench: Bench) -> None:
-    for settings, words in (({"wal_buffer": "1MB"}, 'unrecognized configuration parameter "wal_buffer"'), ({"fsync": "maybe"}, 'parameter "fsync" requires')):
+    for settings, words in (
+        ({"wal_buffer": "1MB"}, 'unrecognized configuration parameter "wal_buffer"'),
+        ({"fsync": "maybe"}, 'parameter "fsync" requires'),
+    ):
         engine = bench.engine(settings=settings)
         with pytest.raises(PlanError, match=words):
             engine.prepare(unwatched)
-        assert any(words in finding.seen for finding in engine.findings() if finding.level == "error")
+        assert any(
+            words in finding.seen for finding in engine.findings() if finding.level == "error"
+        )
 
 
 def test_settings_of_the_plan_win_over_the_rules(bench: Bench) -> None:
-    settings = {"shared_buffers": "64MB", "wal_compression": True, "wal_sync_method": "open_datasync"}
+    settings = {
+        "shared_buffers": "64MB",
+        "wal_compression": True,
+        "wal_sync_method": "open_datasync",
+    }
     core = max(os.sched_getaffinity(0))
-    with bench.engine(settings=settings, cores=[core]).restored(Cell(id="disk", storage="disk"), unwatched) as server:
+    with bench.engine(settings=settings, cores=[core]).restored(
+        Cell(id="disk", storage="disk"), unwatched
+    ) as server:
         seen = {setting.name: setting.value for setting in server.settings}
         assert seen["shared_buffers"] == "64MB"
         assert seen["wal_compression"] in ("on", "pglz")
@@ -380,10 +465,15 @@ def memory_limit() -> Iterator[Path]:
 @needs_root
 @pytest.mark.root
 def test_a_server_killed_for_want_of_memory_says_so(bench: Bench, memory_limit: Path) -> None:
-    with bench.engine(settings={"work_mem": "1GB"}).restored(Cell(id="disk", storage="disk"), unwatched) as server:
+    with bench.engine(settings={"work_mem": "1GB"}).restored(
+        Cell(id="disk", storage="disk"), unwatched
+    ) as server:
         with connect(server.address) as session, pytest.raises(psycopg.OperationalError):
             (memory_limit / "cgroup.procs").write_text(str(session.info.backend_pid))
-            session.execute("SELECT count(*) FROM (SELECT DISTINCT repeat(md5(n::text), 9) FROM generate_series(1, 3000000) n) x")
+            session.execute(
+                "SELECT count(*) FROM (SELECT DISTINCT repeat(md5(n::text), 9) FROM"
+                " generate_series(1, 3000000) n) x"
+            )
         time.sleep(1.0)
         assert "because memory ran out" in server.alive()
 
@@ -397,12 +487,16 @@ def test_started_by_root_it_works_below_a_closed_home_whose_mode_stays(bench: Be
     plan = bench.plan().model_dump()
     plan["storages"] = {"disk": {"path": home / "deep" / "disk"}}
     plan["database"]["base_image_path"] = home / "images"
-    with open_engine(Plan.model_validate(plan), bench.journal).restored(Cell(id="disk", storage="disk"), unwatched) as server:
+    with open_engine(Plan.model_validate(plan), bench.journal).restored(
+        Cell(id="disk", storage="disk"), unwatched
+    ) as server:
         assert server.sum_next_order_ids() == 30_010
         assert value(server, "SELECT current_setting('data_directory')").startswith(str(home))
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert list((home / "deep" / "disk").iterdir()) == []
-    assert str(bench.folder) not in Path("/proc/self/mountinfo").read_text(), "nothing of it is mounted elsewhere, or covered"
+    assert str(bench.folder) not in Path("/proc/self/mountinfo").read_text(), (
+        "nothing of it is mounted elsewhere, or covered"
+    )
     shutil.rmtree(home)
 
 
@@ -411,7 +505,11 @@ def test_every_bad_place_is_a_finding_with_what_to_do(bench: Bench) -> None:
     plan = bench.plan().model_dump()
     bad = {"gone": bench.folder / "gone", "file": bench.folder / "file"}
     plan["storages"] = {name: {"path": path} for name, path in bad.items()}
-    seen = {finding.subject.split()[0]: finding for finding in open_engine(Plan.model_validate(plan), bench.journal).findings() if finding.level == "error"}
+    seen = {
+        finding.subject.split()[0]: finding
+        for finding in open_engine(Plan.model_validate(plan), bench.journal).findings()
+        if finding.level == "error"
+    }
     assert "does not exist" in seen[str(bad["gone"])].seen
     assert "not a directory" in seen[str(bad["file"])].seen
     assert all(finding.do for finding in seen.values())
@@ -430,17 +528,28 @@ def test_too_little_room_is_found_before_anything_is_written(bench: Bench) -> No
 
 
 def test_cores_and_clones_that_cannot_be_had_are_found_before_anything_starts(bench: Bench) -> None:
-    [missing] = [finding for finding in bench.engine(cores=[4095]).findings() if finding.level == "error"]
+    [missing] = [
+        finding for finding in bench.engine(cores=[4095]).findings() if finding.level == "error"
+    ]
     assert "not available to this process: core 4095" in missing.seen
-    clones = [finding for finding in bench.engine(restore="clone").findings() if finding.level == "error"]
+    clones = [
+        finding for finding in bench.engine(restore="clone").findings() if finding.level == "error"
+    ]
     assert "clone to 'memory'" in {finding.subject for finding in clones}
 
 
 def test_binaries_that_are_not_there_are_named(bench: Bench) -> None:
     findings = open_engine(
-        bench.plan().model_copy(update={"database": bench.plan().database.model_copy(update={"bin_dir": bench.folder})}), bench.journal
+        bench.plan().model_copy(
+            update={"database": bench.plan().database.model_copy(update={"bin_dir": bench.folder})}
+        ),
+        bench.journal,
     ).findings()
-    assert ["no postgres and no initdb" in finding.seen for finding in findings if finding.level == "error"] == [True]
+    assert [
+        "no postgres and no initdb" in finding.seen
+        for finding in findings
+        if finding.level == "error"
+    ] == [True]
 
 
 @pytest.fixture
@@ -456,10 +565,17 @@ def little(tmp_path: Path) -> Iterator[Path]:
 
 
 @needs_root
-def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_small_a_place(bench: Bench, little: Path) -> None:
+def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_small_a_place(
+    bench: Bench, little: Path
+) -> None:
     engine = bench.engine(base_image_path=little)
     assert isinstance(engine, OwnPostgres)
-    with pytest.raises(PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free disk space"), engine._launch(engine.lab.resources) as launch:
+    with (
+        pytest.raises(
+            PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free disk space"
+        ),
+        engine._launch(engine.lab.resources) as launch,
+    ):
         images.prepare(little, engine.recipe, launch, engine.settings, bench.journal, unwatched)
     assert [path for path in little.iterdir() if not path.name.endswith(".lock")] == []
 
@@ -470,17 +586,37 @@ def emptied(session: psycopg.Connection[Any]) -> None:
 
 
 @needs_root
-def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of_its_log(bench: Bench, little: Path) -> None:
+def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of_its_log(
+    bench: Bench, little: Path
+) -> None:
     engine = bench.engine()
     assert isinstance(engine, OwnPostgres)
     with engine._launch(engine.lab.resources) as launch:
         data = given(little / "data", engine.account)
         make_cluster(launch, data, [])
         with Folder.at(data) as opened:
-            configure(opened, {"listen_addresses": "", "wal_recycle": "off", "min_wal_size": "32MB", "max_wal_size": "32MB"}, engine.account)
-        full = pytest.raises(PlanError, match=r"(?s)closed the connection.*PANIC:.*No space left on device.*free disk space")
-        with running_server(launch, data, bench.journal) as server, connect(server.address) as other, connect(server.address) as session:
-            other.execute("CREATE TABLE large AS SELECT repeat('x', 500) FROM generate_series(1, 60000)")
+            configure(
+                opened,
+                {
+                    "listen_addresses": "",
+                    "wal_recycle": "off",
+                    "min_wal_size": "32MB",
+                    "max_wal_size": "32MB",
+                },
+                engine.account,
+            )
+        full = pytest.raises(
+            PlanError,
+            match=r"(?s)closed the connection.*PANIC:.*No space left on device.*free disk space",
+        )
+        with (
+            running_server(launch, data, bench.journal) as server,
+            connect(server.address) as other,
+            connect(server.address) as session,
+        ):
+            other.execute(
+                "CREATE TABLE large AS SELECT repeat('x', 500) FROM generate_series(1, 60000)"
+            )
             other.execute("CHECKPOINT")
             (little / "filler").write_bytes(bytes(shutil.disk_usage(little).free))
             panic = threading.Timer(1.0, emptied, [other])
@@ -491,11 +627,15 @@ def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of
 
 
 @needs_root
-def test_an_initdb_that_fails_says_what_to_change_or_how_to_try_it_by_hand(bench: Bench, little: Path) -> None:
+def test_an_initdb_that_fails_says_what_to_change_or_how_to_try_it_by_hand(
+    bench: Bench, little: Path
+) -> None:
     engine = bench.engine()
     assert isinstance(engine, OwnPostgres)
     with engine._launch(engine.lab.resources) as launch:
-        with pytest.raises(KneebenchError, match=r"not as root: .*/initdb -D .* --no-such-option") as told:
+        with pytest.raises(
+            KneebenchError, match=r"not as root: .*/initdb -D .* --no-such-option"
+        ) as told:
             make_cluster(launch, given(little / "one", engine.account), ["--no-such-option"])
         assert told.value.exit_code == 1
         with pytest.raises(PlanError, match=r"correct the key of database\.settings"):

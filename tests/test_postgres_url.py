@@ -1,5 +1,4 @@
 """A server by URL: a running PostgreSQL 15 with TLS and scram, which we neither start nor stop."""
-# ruff: noqa: F811 (fixtures are imported, and arguments named after them)
 
 from __future__ import annotations
 
@@ -15,14 +14,25 @@ import pytest
 from pydantic import SecretStr
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, system_roots
-from kneebench.databases.postgres.address import address_of, connect, core_address, explained, parameters
+from kneebench.databases.postgres.address import (
+    address_of,
+    connect,
+    core_address,
+    explained,
+    parameters,
+)
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.loading import load
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
-from tests.elsewhere import PASSWORD, Elsewhere, await_answer, certify, databases, elsewhere, no_password_around  # noqa: F401 (fixtures)
+from tests.elsewhere import (
+    PASSWORD,
+    Elsewhere,
+    certify,
+    databases,
+)
 from tests.loaded import WITHOUT_DEBIAN
 
 pytestmark = [pytest.mark.postgres15, WITHOUT_DEBIAN]
@@ -39,7 +49,9 @@ def password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("password")
-def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(elsewhere: Elsewhere) -> None:
+def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(
+    elsewhere: Elsewhere,
+) -> None:
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     assert [finding for finding in engine.findings() if finding.level != "ok"] == []
     first = engine.prepare(unwatched)
@@ -53,7 +65,9 @@ def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(
             assert server.readings("log_writes")["log.flushes|database"] > 0
             server.checkpoint()
             with connect(server.address) as session:
-                assert session.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").fetchone() == (True,)
+                assert session.execute(
+                    "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+                ).fetchone() == (True,)
                 session.execute("UPDATE district SET d_next_o_id = 0")
             assert len(databases(elsewhere)) == 3
     assert len(databases(elsewhere)) == 2
@@ -61,7 +75,17 @@ def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(
 
 @pytest.mark.usefixtures("password")
 def test_virtual_users_come_in_over_tls_with_the_password(elsewhere: Elsewhere) -> None:
-    spec = GeneratorSpec(users=1, warehouses=1, profile="spec", home="all", retries=1, seed=1, stream=1, drain_s=1.0, workers=1)
+    spec = GeneratorSpec(
+        users=1,
+        warehouses=1,
+        profile="spec",
+        home="all",
+        retries=1,
+        seed=1,
+        stream=1,
+        drain_s=1.0,
+        workers=1,
+    )
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
     with engine.restored(CELL, unwatched) as server:
@@ -73,7 +97,9 @@ def test_virtual_users_come_in_over_tls_with_the_password(elsewhere: Elsewhere) 
         assert server.sum_next_order_ids() > 30_010
 
 
-def test_the_password_comes_from_the_environment_a_passfile_or_the_url(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_password_comes_from_the_environment_a_passfile_or_the_url(
+    elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     file = tmp_path / "passfile"
     escaped = PASSWORD.replace(":", "\\:")
     file.write_text(f"# comment\nother:*:*:*:wrong\n*:{elsewhere.port}:*:tester:{escaped}\n")
@@ -101,7 +127,10 @@ def test_a_passfile_names_a_socket_by_its_directory_as_libpq_does(tmp_path: Path
     file = tmp_path / "passfile"
     file.write_text("localhost:*:*:*:of-tcp\n/srv/sockets:*:*:*:of-the-socket\n")
     file.chmod(0o600)
-    found = {folder: address_of(f"postgresql://me@/shop?host={folder}&passfile={file}").password for folder in ("/srv/sockets", "/srv/others")}
+    found = {
+        folder: address_of(f"postgresql://me@/shop?host={folder}&passfile={file}").password
+        for folder in ("/srv/sockets", "/srv/others")
+    }
     assert found == {"/srv/sockets": SecretStr("of-the-socket"), "/srv/others": None}
 
 
@@ -117,7 +146,9 @@ def test_looking_for_a_password_opens_no_connection(tmp_path: Path) -> None:
             server.accept()
 
 
-def test_a_wrong_password_is_told_without_being_shown(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_told_without_being_shown(
+    elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PGPASSWORD", "wrong-horse")
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     [finding] = [finding for finding in engine.findings() if finding.level == "error"]
@@ -128,7 +159,9 @@ def test_a_wrong_password_is_told_without_being_shown(elsewhere: Elsewhere, monk
     assert "wrong-horse" not in str(raised.value)
 
 
-def test_no_password_and_no_server_and_no_such_host_each_say_what_to_do(elsewhere: Elsewhere) -> None:
+def test_no_password_and_no_server_and_no_such_host_each_say_what_to_do(
+    elsewhere: Elsewhere,
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         nobody = free.getsockname()[1]
@@ -145,9 +178,14 @@ def test_no_password_and_no_server_and_no_such_host_each_say_what_to_do(elsewher
 
 
 @pytest.mark.usefixtures("password")
-def test_a_certificate_of_another_and_a_name_that_it_does_not_hold_are_refused(elsewhere: Elsewhere, tmp_path: Path) -> None:
+def test_a_certificate_of_another_and_a_name_that_it_does_not_hold_are_refused(
+    elsewhere: Elsewhere, tmp_path: Path
+) -> None:
     other, _, _ = certify(tmp_path)
-    for url in (elsewhere.url(sslrootcert=other), elsewhere.url().replace("@localhost", "@127.0.0.1")):
+    for url in (
+        elsewhere.url(sslrootcert=other),
+        elsewhere.url().replace("@localhost", "@127.0.0.1"),
+    ):
         with pytest.raises(PlanError) as raised:
             connect(address_of(url))
         assert "sslmode" in raised.value.do
@@ -166,10 +204,14 @@ def test_a_url_that_we_cannot_use_says_which_part() -> None:
         assert "hush" not in str(raised.value)
 
 
-def test_a_role_without_the_rights_is_told_which_it_needs(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_role_without_the_rights_is_told_which_it_needs(
+    elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     findings = open_engine(elsewhere.plan(elsewhere.url(user="poor")), elsewhere.journal).findings()
-    assert {(finding.level, finding.do.split()[1]) for finding in findings if finding.level != "ok"} == {("error", "CREATEDB,"), ("warning", "pg_monitor")}
+    assert {
+        (finding.level, finding.do.split()[1]) for finding in findings if finding.level != "ok"
+    } == {("error", "CREATEDB,"), ("warning", "pg_monitor")}
 
 
 def test_a_copy_of_files_cannot_be_asked_of_a_server_by_url(elsewhere: Elsewhere) -> None:
@@ -179,13 +221,18 @@ def test_a_copy_of_files_cannot_be_asked_of_a_server_by_url(elsewhere: Elsewhere
 
 
 @pytest.mark.usefixtures("password")
-def test_a_database_that_is_not_ours_is_never_dropped_whatever_its_name(elsewhere: Elsewhere) -> None:
+def test_a_database_that_is_not_ours_is_never_dropped_whatever_its_name(
+    elsewhere: Elsewhere,
+) -> None:
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
     with engine.restored(CELL, unwatched) as server:
         work = server.address.database
     elsewhere.execute(f"CREATE DATABASE {work}")
-    with pytest.raises(Refused, match="carries no kneebench mark"), engine.restored(CELL, unwatched):
+    with (
+        pytest.raises(Refused, match="carries no kneebench mark"),
+        engine.restored(CELL, unwatched),
+    ):
         pass
     assert work in databases(elsewhere)
     elsewhere.execute(f"DROP DATABASE {work}")
@@ -197,7 +244,10 @@ def test_a_work_database_that_a_killed_run_left_is_replaced(elsewhere: Elsewhere
     engine.prepare(unwatched)
     with engine.restored(CELL, unwatched) as server:
         work = server.address.database
-    elsewhere.execute(f"CREATE DATABASE {work} OWNER tester", f"COMMENT ON DATABASE {work} IS 'made by kneebench: a restored database'")
+    elsewhere.execute(
+        f"CREATE DATABASE {work} OWNER tester",
+        f"COMMENT ON DATABASE {work} IS 'made by kneebench: a restored database'",
+    )
     with engine.restored(CELL, unwatched) as server:
         assert server.address.database == work
         assert server.sum_next_order_ids() == 30_010
@@ -206,11 +256,17 @@ def test_a_work_database_that_a_killed_run_left_is_replaced(elsewhere: Elsewhere
 @pytest.mark.usefixtures("password")
 def test_a_work_database_that_another_run_uses_is_not_dropped(elsewhere: Elsewhere) -> None:
     elsewhere.execute("CREATE DATABASE beside OWNER tester")
-    first, second = (open_engine(elsewhere.plan(elsewhere.url(name)), elsewhere.journal) for name in ("postgres", "beside"))
+    first, second = (
+        open_engine(elsewhere.plan(elsewhere.url(name)), elsewhere.journal)
+        for name in ("postgres", "beside")
+    )
     first.prepare(unwatched)
     with first.restored(CELL, unwatched) as server:
         for engine in (first, second):
-            with pytest.raises(Refused, match="another kneebench"), engine.restored(CELL, unwatched):
+            with (
+                pytest.raises(Refused, match="another kneebench"),
+                engine.restored(CELL, unwatched),
+            ):
                 pass
             with pytest.raises(Refused, match="another kneebench"):
                 engine.prepare(unwatched)
@@ -222,8 +278,12 @@ def test_a_work_database_that_another_run_uses_is_not_dropped(elsewhere: Elsewhe
 
 @pytest.mark.usefixtures("password")
 def test_what_the_server_refuses_is_told_in_its_words(elsewhere: Elsewhere) -> None:
-    engine = open_engine(elsewhere.plan(elsewhere.url(user="poor"), restore="none"), elsewhere.journal)
-    assert ["GRANT CREATE" in finding.do for finding in engine.findings() if finding.level == "error"] == [True]
+    engine = open_engine(
+        elsewhere.plan(elsewhere.url(user="poor"), restore="none"), elsewhere.journal
+    )
+    assert [
+        "GRANT CREATE" in finding.do for finding in engine.findings() if finding.level == "error"
+    ] == [True]
     with pytest.raises(PlanError, match=r"permission denied.*grant the role"):
         engine.prepare(unwatched)
 
@@ -231,19 +291,32 @@ def test_what_the_server_refuses_is_told_in_its_words(elsewhere: Elsewhere) -> N
 def users(plan: Plan, given: int | tuple[int, int], **workload: int) -> Plan:
     """The plan with other users in its ladder."""
     changed = plan.model_dump(exclude_unset=True)
-    return Plan.model_validate(changed | {"ladder": {"users": given}, "workload": {**changed["workload"], **workload}})
+    return Plan.model_validate(
+        changed | {"ladder": {"users": given}, "workload": {**changed["workload"], **workload}}
+    )
 
 
 @pytest.mark.usefixtures("password")
-def test_fewer_connections_than_the_ladder_has_users_are_found_before_it_climbs(elsewhere: Elsewhere) -> None:
+def test_fewer_connections_than_the_ladder_has_users_are_found_before_it_climbs(
+    elsewhere: Elsewhere,
+) -> None:
     def found(given: int | tuple[int, int], **workload: int) -> list[tuple[str, str]]:
-        findings = open_engine(users(elsewhere.plan(elsewhere.url()), given, **workload), elsewhere.journal).findings()
-        return [(finding.level, f"{finding.seen}; {finding.do}") for finding in findings if finding.level != "ok"]
+        findings = open_engine(
+            users(elsewhere.plan(elsewhere.url()), given, **workload), elsewhere.journal
+        ).findings()
+        return [
+            (finding.level, f"{finding.seen}; {finding.do}")
+            for finding in findings
+            if finding.level != "ok"
+        ]
 
     assert found((0, 90)) == found((0, 512), connections=90) == []
     [(level, told)] = found((0, 512))
     assert level == "warning"
-    assert "max_connections is 100, 3 of them reserved, 0 in use: 93 users can connect, the plan needs up to 512" in told
+    assert (
+        "max_connections is 100, 3 of them reserved, 0 in use: 93 users can connect, the plan needs"
+        " up to 512" in told
+    )
     assert "the climb needs 516 free" in told
     assert "workload.connections to 93" in told
     assert [level for level, _ in found(601)] == ["error"]
@@ -266,7 +339,11 @@ def test_each_refusal_gets_the_advice_that_helps(elsewhere: Elsewhere) -> None:
         assert error_hint in raised.value.do, raised.value
     address = address_of(elsewhere.url())
     for statement, kind, error_hint in (
-        ("CREATE DATABASE postgres", KneebenchError, f'psql "postgresql://tester@localhost:{elsewhere.port}/postgres?sslmode=verify-full'),
+        (
+            "CREATE DATABASE postgres",
+            KneebenchError,
+            f'psql "postgresql://tester@localhost:{elsewhere.port}/postgres?sslmode=verify-full',
+        ),
         ("CREATE ROLE another", PlanError, "grant the role"),
         ("CREATE DATABASE theirs TEMPLATE absent", PlanError, "create the database"),
     ):
@@ -284,14 +361,18 @@ def test_each_refusal_gets_the_advice_that_helps(elsewhere: Elsewhere) -> None:
 
 @pytest.mark.usefixtures("password")
 def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) -> None:
-    timeouts = ("statement_timeout = '100ms'", "idle_session_timeout = '200ms'", "idle_in_transaction_session_timeout = '200ms'")
+    timeouts = (
+        "statement_timeout = '100ms'",
+        "idle_session_timeout = '200ms'",
+        "idle_in_transaction_session_timeout = '200ms'",
+    )
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
     elsewhere.execute(*(f"ALTER ROLE tester SET {limit}" for limit in timeouts))
     try:
         with engine.restored(CELL, unwatched) as server:
             time.sleep(0.6)
-            with server._session_for("sleeping") as session:  # type: ignore[attr-defined]
+            with server._session_for("sleeping") as session:
                 session.execute("SELECT pg_sleep(0.3)")
         assert server.address.database not in databases(elsewhere)
     finally:
@@ -299,7 +380,10 @@ def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) 
 
 
 def test_without_a_root_certificate_libpq_gets_the_systems_file() -> None:
-    roots = {mode: parameters(address_of(f"postgresql://a@b/c?sslmode={mode}")).get("sslrootcert") for mode in ("prefer", "require", "verify-full")}
+    roots = {
+        mode: parameters(address_of(f"postgresql://a@b/c?sslmode={mode}")).get("sslrootcert")
+        for mode in ("prefer", "require", "verify-full")
+    }
     assert roots == {"prefer": None, "require": None, "verify-full": system_roots()}
 
 
@@ -310,9 +394,22 @@ def test_without_a_root_certificate_both_clients_trust_the_systems(
     elsewhere: Elsewhere, sslmode: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     address = address_of(elsewhere.url(sslmode=sslmode, sslrootcert=named))
-    spec = GeneratorSpec(users=1, warehouses=1, profile="spec", home="all", retries=1, seed=1, stream=1, drain_s=1.0, workers=1)
+    spec = GeneratorSpec(
+        users=1,
+        warehouses=1,
+        profile="spec",
+        home="all",
+        retries=1,
+        seed=1,
+        stream=1,
+        drain_s=1.0,
+        workers=1,
+    )
     own, _, _ = certify(tmp_path)
-    for roots, refused in ((own, "certificate|CERTIFICATE"), (elsewhere.root, "statement|function|schema")):
+    for roots, refused in (
+        (own, "certificate|CERTIFICATE"),
+        (elsewhere.root, "statement|function|schema"),
+    ):
         monkeypatch.setenv("SSL_CERT_FILE", str(roots))
         with pytest.raises(ConnectError, match=refused):
             LoadGenerator(spec, core_address(address)).ready()
@@ -323,15 +420,22 @@ def test_without_a_root_certificate_both_clients_trust_the_systems(
 
 
 @pytest.mark.usefixtures("password")
-def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_of_the_plan_puts_the_database_back(
+    elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     elsewhere.execute("CREATE DATABASE theirs OWNER tester")
     url = elsewhere.url("theirs")
     passfile = tmp_path / "passfile"
     passfile.write_text(f"*:*:*:*:{PASSWORD.replace(':', chr(92) + ':')}\n")
     passfile.chmod(0o600)
     monkeypatch.setenv("PGPASSFILE", str(passfile))
-    back = f"psql -qc 'UPDATE district SET d_next_o_id = 3001' && test -z \"$PGPASSWORD\" && touch {tmp_path}/ran"
-    engine = open_engine(elsewhere.plan(url, restore="command", restore_command=back), elsewhere.journal)
+    back = (
+        "psql -qc 'UPDATE district SET d_next_o_id = 3001' && test -z \"$PGPASSWORD\" && touch"
+        f" {tmp_path}/ran"
+    )
+    engine = open_engine(
+        elsewhere.plan(url, restore="command", restore_command=back), elsewhere.journal
+    )
     engine.prepare(unwatched)
     with connect(address_of(url)) as session:
         session.execute("UPDATE district SET d_next_o_id = 5000")
@@ -340,7 +444,9 @@ def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_
         assert server.sum_next_order_ids() == 30_010
     assert (tmp_path / "ran").exists()
     with pytest.raises(Exception, match="exit code 3: no such snapshot"):
-        broken = elsewhere.plan(url, restore="command", restore_command="echo no such snapshot >&2; exit 3")
+        broken = elsewhere.plan(
+            url, restore="command", restore_command="echo no such snapshot >&2; exit 3"
+        )
         with open_engine(broken, elsewhere.journal).restored(CELL, unwatched):
             pass
     elsewhere.execute("DROP DATABASE theirs WITH (FORCE)")
@@ -371,7 +477,9 @@ ANALYZE order_line"""
 
 @pytest.mark.usefixtures("password")
 def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None:
-    """The tables of a load are HammerDB's; what marks them as ours is taken off, and the functions."""
+    """The tables of a load are HammerDB's; what marks them as ours is taken off, and the
+    functions.
+    """
     elsewhere.execute("CREATE DATABASE tpcc OWNER tester")
     url = elsewhere.url("tpcc")
     plan = elsewhere.plan(url, schema_from="hammerdb", restore="none")
@@ -381,7 +489,8 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
     with connect(address_of(url)) as session:
         session.execute("DROP SCHEMA kneebench CASCADE")
         session.execute(
-            "UPDATE customer SET c_balance = c_balance + 1 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1"
+            "UPDATE customer SET c_balance = c_balance + 1 WHERE c_w_id = 1 AND c_d_id = 1 AND"
+            " c_id = 1"
         )  # as HammerDB's, conditions 10 and 12 fail
         session.execute(PARTITIONED)
     engine = open_engine(plan, elsewhere.journal)
@@ -389,17 +498,28 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
     with engine.restored(CELL, unwatched) as server:
         assert server.address.database == "tpcc"
         assert any("not restored" in note for note in server.notes)
-        scanned = {key.partition("|")[2] for key in server.readings("tables") if key.startswith("tables.sequential_scans|")}
+        scanned = {
+            key.partition("|")[2]
+            for key in server.readings("tables")
+            if key.startswith("tables.sequential_scans|")
+        }
         assert "order_line" in scanned
         assert not {"ol_0", "ol_1"} & scanned
         assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
     with pytest.raises(PlanError, match="has 1 warehouses"):
-        open_engine(plan.model_copy(update={"workload": plan.workload.model_copy(update={"warehouses": 2})}), elsewhere.journal).prepare(unwatched)
+        open_engine(
+            plan.model_copy(
+                update={"workload": plan.workload.model_copy(update={"warehouses": 2})}
+            ),
+            elsewhere.journal,
+        ).prepare(unwatched)
     elsewhere.execute("DROP DATABASE tpcc WITH (FORCE)")
 
 
 @pytest.mark.usefixtures("password")
-def test_a_work_database_that_a_killed_run_left_is_told_with_the_command_that_drops_it(elsewhere: Elsewhere, tmp_path: Path) -> None:
+def test_a_work_database_that_a_killed_run_left_is_told_with_the_command_that_drops_it(
+    elsewhere: Elsewhere, tmp_path: Path
+) -> None:
     journal, told = Journal(tmp_path / "journal"), []
     plan = elsewhere.plan(elsewhere.url())
     open_engine(plan, journal).prepare(unwatched)
@@ -408,13 +528,17 @@ def test_a_work_database_that_a_killed_run_left_is_told_with_the_command_that_dr
     assert work in databases(elsewhere)
     [file] = journal.folder.glob("*.json")
     assert PASSWORD not in told[-1] + file.read_text()
-    subprocess.run(["sh", "-c", told[-1].partition("to remove it now: ")[2]], check=True, capture_output=True)
+    subprocess.run(
+        ["sh", "-c", told[-1].partition("to remove it now: ")[2]], check=True, capture_output=True
+    )
     assert work not in databases(elsewhere)
     assert journal.clean(unwatched) == journal.leftovers() == []
 
 
 @pytest.mark.usefixtures("password")
-def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(elsewhere: Elsewhere, tmp_path: Path) -> None:
+def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(
+    elsewhere: Elsewhere, tmp_path: Path
+) -> None:
     journal, plan = Journal(tmp_path / "journal"), elsewhere.plan(elsewhere.url())
     engine = open_engine(plan, journal)
     engine.prepare(unwatched)
@@ -429,7 +553,12 @@ def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(else
 def left_by_a_killed_run(plan: Plan, tmp_path: Path) -> str:
     """The work database of a process that ended in mid-climb without a word."""
     (tmp_path / "plan.json").write_text(plan.model_dump_json(exclude_unset=True))
-    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "plan.json", tmp_path / "journal"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, tmp_path / "plan.json", tmp_path / "journal"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 9, done.stderr
     return done.stdout.strip()
 

@@ -19,14 +19,26 @@ GIB = 2**30
 
 
 def plan(tmp_path: Path, **database: object) -> Plan:
-    return Plan.model_validate({"storages": {"disk": {"path": tmp_path}}, "database": database, "workload": {"warehouses": 400}})
+    return Plan.model_validate(
+        {
+            "storages": {"disk": {"path": tmp_path}},
+            "database": database,
+            "workload": {"warehouses": 400},
+        }
+    )
 
 
-def test_a_cell_without_a_constraint_has_the_plans_paths_and_the_whole_machine(tmp_path: Path) -> None:
+def test_a_cell_without_a_constraint_has_the_plans_paths_and_the_whole_machine(
+    tmp_path: Path,
+) -> None:
     one = plan(tmp_path)
     with Lab(one).prepared(cells(one)[0]) as prepared:
         assert prepared.storage.paths == (tmp_path,)
-        assert prepared.resources == (tuple(sorted(os.sched_getaffinity(0))), psutil.virtual_memory().total, False)
+        assert prepared.resources == (
+            tuple(sorted(os.sched_getaffinity(0))),
+            psutil.virtual_memory().total,
+            False,
+        )
         assert prepared.resources.pinned_cores == ()
 
 
@@ -35,12 +47,21 @@ def test_cores_that_the_plan_names_are_those_that_a_server_is_pinned_to(tmp_path
     assert Lab(plan(tmp_path, cores=[core])).resources.pinned_cores == (core,)
 
 
-def test_settings_cores_and_the_start_of_the_climb_follow_the_share_of_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shares = {"small": Resources((0,), 4 * GIB, pinned=True), "large": Resources(tuple(range(64)), 64 * GIB)}
+def test_settings_cores_and_the_start_of_the_climb_follow_the_share_of_the_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = {
+        "small": Resources((0,), 4 * GIB, pinned=True),
+        "large": Resources(tuple(range(64)), 64 * GIB),
+    }
     monkeypatch.setattr(Lab, "resources_of", lambda lab, cell: shares[cell.id])
-    engine = OwnPostgres(plan(tmp_path, base_image_path=tmp_path / "images"), Journal(tmp_path / "journal"))
+    engine = OwnPostgres(
+        plan(tmp_path, base_image_path=tmp_path / "images"), Journal(tmp_path / "journal")
+    )
     small, large = (Cell(id=name, storage="disk", constraint=name) for name in shares)
     assert (engine.where(small).cores, engine.where(large).cores) == ((0,), tuple(range(64)))
-    settings = {cell.id: engine.settings_for(engine.lab.resources_of(cell)) for cell in (small, large)}
+    settings = {
+        cell.id: engine.settings_for(engine.lab.resources_of(cell)) for cell in (small, large)
+    }
     assert settings["small"]["shared_buffers"] == "1024MB"
     assert settings["large"]["shared_buffers"] == "8192MB"

@@ -24,9 +24,14 @@ MANY = 6
 
 @contextlib.contextmanager
 def busy(folder: Path, name: str) -> Iterator[None]:
-    """Some processes of one name that do nothing but compute; in sessions of their own, among which the kernel divides the time."""
+    """Some processes of one name that do nothing but compute; in sessions of their own, among which
+    the kernel divides the time.
+    """
     program = shutil.copy("/bin/sh", folder / name)
-    processes = [subprocess.Popen([program, "-c", "while :; do :; done"], start_new_session=True) for _ in range(MANY)]
+    processes = [
+        subprocess.Popen([program, "-c", "while :; do :; done"], start_new_session=True)
+        for _ in range(MANY)
+    ]
     try:
         yield
     finally:
@@ -35,7 +40,9 @@ def busy(folder: Path, name: str) -> Iterator[None]:
             process.wait()
 
 
-def test_check_warns_of_what_keeps_the_machine_busy_now_and_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_warns_of_what_keeps_the_machine_busy_now_and_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with busy(tmp_path, "hungry"):
@@ -46,14 +53,18 @@ def test_check_warns_of_what_keeps_the_machine_busy_now_and_names_it(tmp_path: P
     assert "would measure them too" in load["do"]
 
 
-def test_a_simulated_plan_is_checked_without_a_look_at_this_machines_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_simulated_plan_is_checked_without_a_look_at_this_machines_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(CliRunner().invoke(app, ["plan", "preset", "simulated"]).stdout)
     found = json.loads(CliRunner().invoke(app, ["check", "plan.toml", "--json"]).stdout)
     assert not [one for one in found if one["subject"] == "load"]
 
 
-def test_stolen_time_is_told_apart_from_what_processes_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stolen_time_is_told_apart_from_what_processes_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stat = tmp_path / "stat"
     lines = ("cpu0 100 0 0 900 0 0 0 50 0 0\n", "cpu0 110 0 0 960 0 0 0 80 0 0\n")
     looks = iter(lines)
@@ -73,12 +84,22 @@ def test_stolen_time_is_told_apart_from_what_processes_use(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("seen", "level", "said"),
     [
-        (PresentLoad(0.03, 0.0, ()), "ok", "processes use 3% of 2 cores now; the hypervisor takes 0%"),
-        (PresentLoad(0.76, 0.0, (("rustc", 1.31), ("chromium", 0.2))), "warning", "processes use 76% of 2 cores now (rustc 131% of one, chromium 20% of one)"),
+        (
+            PresentLoad(0.03, 0.0, ()),
+            "ok",
+            "processes use 3% of 2 cores now; the hypervisor takes 0%",
+        ),
+        (
+            PresentLoad(0.76, 0.0, (("rustc", 1.31), ("chromium", 0.2))),
+            "warning",
+            "processes use 76% of 2 cores now (rustc 131% of one, chromium 20% of one)",
+        ),
         (PresentLoad(0.03, 0.12, ()), "warning", "the hypervisor takes 12% (limits 15% and 5%)"),
     ],
 )
-def test_the_present_load_is_a_warning_above_the_limits_of_a_rung(seen: PresentLoad, level: str, said: str) -> None:
+def test_the_present_load_is_a_warning_above_the_limits_of_a_rung(
+    seen: PresentLoad, level: str, said: str
+) -> None:
     found = preflight._load_finding(seen, 2)
     assert found.level == level
     assert said in found.seen
@@ -92,11 +113,18 @@ def test_a_process_that_calls_itself_an_escape_sequence_is_not_printed_raw(tmp_p
     assert any(name.startswith("red?") for name, _ in seen.largest)
 
 
-def test_a_process_that_changes_its_name_between_the_looks_is_charged_only_what_it_used_since(tmp_path: Path) -> None:
+def test_a_process_that_changes_its_name_between_the_looks_is_charged_only_what_it_used_since(
+    tmp_path: Path,
+) -> None:
     renaming = "import time\nend = time.process_time() + 1.5\nn = 0\nwhile True:\n"
-    renaming += "    n += 1\n    if time.process_time() > end:\n        print('ready', flush=True); end = 1e9\n"
+    renaming += (
+        "    n += 1\n    if time.process_time() > end:\n        print('ready', flush=True); end ="
+        " 1e9\n"
+    )
     renaming += "    open('/proc/self/comm', 'w').write(f'chameleon/{n}')\n"
-    with subprocess.Popen([sys.executable, "-c", renaming], stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", renaming], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
         try:
             assert process.stdout
             process.stdout.readline()

@@ -1,4 +1,6 @@
-"""The five functions on real servers: what they write, side by side and alone, and by which plans."""
+"""The five functions on real servers: what they write, side by side and alone, and by which
+plans.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def shared(there: Databases) -> Address:
 
 @pytest.fixture
 def user(shared: Address) -> Iterator[Connection]:
-    """A session on two warehouses that the module's tests share, each with customers and items of its own."""
+    """A session on two warehouses that the module's tests share, each with customers and items of
+    its own.
+    """
     with session(shared) as connection:
         yield connection
 
@@ -45,26 +49,54 @@ def row(connection: Connection, query: str, *given: object) -> tuple[Any, ...]:
 
 
 def stock(connection: Connection, item: int, supplier: int = 1) -> tuple[Any, ...]:
-    return row(connection, "SELECT s_quantity, s_ytd, s_order_cnt, s_remote_cnt FROM public.stock WHERE s_i_id = %s AND s_w_id = %s", item, supplier)
+    return row(
+        connection,
+        "SELECT s_quantity, s_ytd, s_order_cnt, s_remote_cnt FROM public.stock WHERE s_i_id = %s"
+        " AND s_w_id = %s",
+        item,
+        supplier,
+    )
 
 
 def after(before: tuple[Any, ...], quantity: int, remote: int = 0) -> tuple[Any, ...]:
     left = before[0] - quantity
-    return (left if left >= 10 else left + 91, before[1] + quantity, before[2] + 1, before[3] + remote)
+    return (
+        left if left >= 10 else left + 91,
+        before[1] + quantity,
+        before[2] + 1,
+        before[3] + remote,
+    )
 
 
 def test_an_order_writes_its_rows_and_takes_its_stock(user: Connection) -> None:
     before = [stock(user, 11), stock(user, 12), stock(user, 13, 2)]
     total = value(user, NEW_ORDER, 1, 3, 5, [11, 12, 13], [1, 1, 2], [1, 10, 5])
-    assert [stock(user, 11), stock(user, 12), stock(user, 13, 2)] == [after(before[0], 1), after(before[1], 10), after(before[2], 5, remote=1)]
+    assert [stock(user, 11), stock(user, 12), stock(user, 13, 2)] == [
+        after(before[0], 1),
+        after(before[1], 10),
+        after(before[2], 5, remote=1),
+    ]
     o = value(user, "SELECT d_next_o_id - 1 FROM public.district WHERE d_w_id = 1 AND d_id = 3")
-    assert row(user, "SELECT o_c_id, o_carrier_id, o_ol_cnt, o_all_local FROM public.orders WHERE o_w_id = 1 AND o_d_id = 3 AND o_id = %s", o) == (
+    assert row(
+        user,
+        "SELECT o_c_id, o_carrier_id, o_ol_cnt, o_all_local FROM public.orders WHERE o_w_id = 1 AND"
+        " o_d_id = 3 AND o_id = %s",
+        o,
+    ) == (
         5,
         None,
         3,
         0,
     )
-    assert value(user, "SELECT count(*) FROM public.new_order WHERE no_w_id = 1 AND no_d_id = 3 AND no_o_id = %s", o) == 1
+    assert (
+        value(
+            user,
+            "SELECT count(*) FROM public.new_order WHERE no_w_id = 1 AND no_d_id = 3 AND no_o_id"
+            " = %s",
+            o,
+        )
+        == 1
+    )
     lines = """SELECT array_agg((ol_number, ol_i_id, ol_supply_w_id, ol_quantity)::text ORDER BY ol_number),
                    bool_and(ol_amount = ol_quantity * i_price AND ol_dist_info = s_dist_03 AND ol_delivery_d IS NULL), sum(ol_amount)
                FROM public.order_line JOIN public.item ON i_id = ol_i_id JOIN public.stock ON s_i_id = ol_i_id AND s_w_id = ol_supply_w_id
@@ -80,7 +112,10 @@ def test_an_item_named_twice_is_taken_twice(user: Connection) -> None:
     before = stock(user, 21)
     value(user, NEW_ORDER, 1, 4, 6, [21, 22, 21, 21], [1, 1, 1, 1], [3, 1, 4, 2])
     assert stock(user, 21) == after(after(after(before, 3), 4), 2)
-    lines = "SELECT array_agg(ol_i_id ORDER BY ol_number) FROM public.order_line WHERE ol_w_id = 1 AND ol_d_id = 4 AND ol_o_id = 3001"
+    lines = (
+        "SELECT array_agg(ol_i_id ORDER BY ol_number) FROM public.order_line WHERE ol_w_id = 1 AND"
+        " ol_d_id = 4 AND ol_o_id = 3001"
+    )
     assert value(user, lines) == [21, 22, 21, 21]
 
 
@@ -99,12 +134,20 @@ def test_an_unused_item_is_met_only_after_all_that_can_be_written_was(user: Conn
         PERFORM set_config('test.wrote', (SELECT row(sum(n_tup_ins), sum(n_tup_upd))::text
             FROM pg_stat_xact_user_tables WHERE schemaname = 'public'), false); END $$"""
     user.execute(wrote.encode())
-    assert value(user, "SELECT current_setting('test.wrote')") == "(4,3)", "orders, new_order, two lines; district, two of stock"
+    assert value(user, "SELECT current_setting('test.wrote')") == "(4,3)", (
+        "orders, new_order, two lines; district, two of stock"
+    )
 
 
 def test_a_payment_by_number_moves_every_sum(user: Connection) -> None:
-    of = "SELECT c_balance, c_ytd_payment, c_payment_cnt FROM public.customer WHERE c_w_id = 2 AND c_d_id = 7 AND c_id = 9"
-    sums = "SELECT (SELECT w_ytd FROM public.warehouse WHERE w_id = 1), (SELECT d_ytd FROM public.district WHERE d_w_id = 1 AND d_id = 2)"
+    of = (
+        "SELECT c_balance, c_ytd_payment, c_payment_cnt FROM public.customer WHERE c_w_id = 2 AND"
+        " c_d_id = 7 AND c_id = 9"
+    )
+    sums = (
+        "SELECT (SELECT w_ytd FROM public.warehouse WHERE w_id = 1), (SELECT d_ytd FROM"
+        " public.district WHERE d_w_id = 1 AND d_id = 2)"
+    )
     before, there = row(user, of), row(user, sums)
     assert value(user, PAYMENT, 1, 2, 2, 7, 9, "", 123_45) == 9
     paid = Decimal("123.45")
@@ -117,13 +160,21 @@ def test_a_payment_by_number_moves_every_sum(user: Connection) -> None:
 
 @pytest.mark.parametrize("name", ["BARBARBAR", "PRIPRESESE", "EINGEINGEING"])
 def test_a_payment_by_name_takes_the_middle_one_by_first_name(user: Connection, name: str) -> None:
-    same = "SELECT array_agg(c_id ORDER BY c_first, c_id) FROM public.customer WHERE c_w_id = 1 AND c_d_id = 1 AND c_last = %s"
+    same = (
+        "SELECT array_agg(c_id ORDER BY c_first, c_id) FROM public.customer WHERE c_w_id = 1 AND"
+        " c_d_id = 1 AND c_last = %s"
+    )
     customers = value(user, same, name)
-    assert value(user, PAYMENT, 1, 1, 1, 1, 0, name, 100) == customers[(len(customers) + 1) // 2 - 1]
+    assert (
+        value(user, PAYMENT, 1, 1, 1, 1, 0, name, 100) == customers[(len(customers) + 1) // 2 - 1]
+    )
 
 
 def test_bad_credit_writes_down_the_payment_and_good_credit_does_not(user: Connection) -> None:
-    of = "SELECT c_id, c_data FROM public.customer WHERE c_w_id = 1 AND c_d_id = 6 AND c_credit = %s LIMIT 1"
+    of = (
+        "SELECT c_id, c_data FROM public.customer WHERE c_w_id = 1 AND c_d_id = 6 AND c_credit = %s"
+        " LIMIT 1"
+    )
     (bad, bad_data), (good, good_data) = row(user, of, "BC"), row(user, of, "GC")
     for customer in (bad, good):
         value(user, PAYMENT, 2, 8, 1, 6, customer, "", 500)
@@ -134,9 +185,21 @@ def test_bad_credit_writes_down_the_payment_and_good_credit_does_not(user: Conne
 
 def test_an_order_status_gives_the_lines_of_the_last_order(user: Connection) -> None:
     value(user, NEW_ORDER, 2, 9, 77, [41, 42, 43], [2, 2, 2], [1, 2, 3])
-    rows = user.execute("SELECT customer, o_id, carrier, item, quantity FROM kneebench.order_status(2, 9, 77, '')").fetchall()
-    assert sorted(rows) == [(77, 3001, None, 41, 1), (77, 3001, None, 42, 2), (77, 3001, None, 43, 3)]
-    assert value(user, "SELECT count(DISTINCT customer) FROM kneebench.order_status(2, 9, 0, 'BARBARBAR')") == 1
+    rows = user.execute(
+        "SELECT customer, o_id, carrier, item, quantity FROM kneebench.order_status(2, 9, 77, '')"
+    ).fetchall()
+    assert sorted(rows) == [
+        (77, 3001, None, 41, 1),
+        (77, 3001, None, 42, 2),
+        (77, 3001, None, 43, 3),
+    ]
+    assert (
+        value(
+            user,
+            "SELECT count(DISTINCT customer) FROM kneebench.order_status(2, 9, 0, 'BARBARBAR')",
+        )
+        == 1
+    )
 
 
 def test_a_delivery_takes_the_oldest_order_of_each_district(there: Databases) -> None:
@@ -147,8 +210,19 @@ def test_a_delivery_takes_the_oldest_order_of_each_district(there: Databases) ->
         assert value(user, "SELECT kneebench.delivery(1, 7)") == 10
         assert row(user, balance) == (before[0] + owed, before[1] + 10)
         assert row(user, "SELECT min(no_o_id), count(*) FROM public.new_order") == (2102, 8_990)
-        assert row(user, "SELECT count(*), min(o_carrier_id), max(o_carrier_id) FROM public.orders WHERE o_id = 2101") == (10, 7, 7)
-        assert value(user, "SELECT count(*) FROM public.order_line WHERE ol_o_id = 2101 AND ol_delivery_d IS NULL") == 0
+        assert row(
+            user,
+            "SELECT count(*), min(o_carrier_id), max(o_carrier_id) FROM public.orders WHERE o_id ="
+            " 2101",
+        ) == (10, 7, 7)
+        assert (
+            value(
+                user,
+                "SELECT count(*) FROM public.order_line WHERE ol_o_id = 2101 AND ol_delivery_d IS"
+                " NULL",
+            )
+            == 0
+        )
 
 
 def test_a_delivery_skips_districts_that_have_nothing_to_deliver(there: Databases) -> None:
@@ -163,18 +237,34 @@ def test_a_stock_level_counts_distinct_items_of_the_last_20_orders(user: Connect
     counted = """SELECT count(DISTINCT s_i_id) FROM public.order_line JOIN public.stock ON s_w_id = 2 AND s_i_id = ol_i_id, public.district
                  WHERE d_w_id = 2 AND d_id = 10 AND ol_w_id = 2 AND ol_d_id = 10 AND ol_o_id BETWEEN d_next_o_id - 20 AND d_next_o_id - 1 AND s_quantity < %s"""
     for threshold in (0, 15, 40, 101):
-        assert value(user, "SELECT kneebench.stock_level(2, 10, %s)", threshold) == value(user, counted, threshold)
+        assert value(user, "SELECT kneebench.stock_level(2, 10, %s)", threshold) == value(
+            user, counted, threshold
+        )
 
 
 def storm(address: Address, seed: int, failures: list[str], calls: int = 250) -> None:
-    """One user's transactions, unsorted items, duplicates and unused items among them, all in few districts."""
+    """One user's transactions, unsorted items, duplicates and unused items among them, all in few
+    districts.
+    """
     draw = random.Random(seed)
     with session(address) as user:
         for _ in range(calls):
             d, c = draw.randint(1, 2), draw.randint(1, 30)
-            items = [draw.randint(1, 40) for _ in range(8)] + ([100_001] if draw.random() < 0.05 else [])
-            order = (NEW_ORDER, 1, d, c, items, [1] * len(items), [draw.randint(1, 10) for _ in items])
-            call = draw.choice([order, (PAYMENT, 1, d, 1, d, c, "", 100), ("SELECT kneebench.delivery(1, %s)", 3)])
+            items = [draw.randint(1, 40) for _ in range(8)] + (
+                [100_001] if draw.random() < 0.05 else []
+            )
+            order = (
+                NEW_ORDER,
+                1,
+                d,
+                c,
+                items,
+                [1] * len(items),
+                [draw.randint(1, 10) for _ in items],
+            )
+            call = draw.choice(
+                [order, (PAYMENT, 1, d, 1, d, c, "", 100), ("SELECT kneebench.delivery(1, %s)", 3)]
+            )
             try:
                 user.execute(call[0].encode(), call[1:])
             except psycopg.Error as error:
@@ -193,7 +283,9 @@ def test_many_users_on_the_same_rows_neither_lose_updates_nor_deadlock(there: Da
     with session(address) as user:
         assert [check.sentence for check in conditions(user, 1) if not check.passed] == []
         taken = row(user, "SELECT sum(s_ytd), sum(s_order_cnt) FROM public.stock")
-        ordered = row(user, "SELECT sum(ol_quantity), count(*) FROM public.order_line WHERE ol_o_id > 3000")
+        ordered = row(
+            user, "SELECT sum(ol_quantity), count(*) FROM public.order_line WHERE ol_o_id > 3000"
+        )
         assert taken == ordered and ordered[1] > 1_000
 
 
@@ -208,19 +300,27 @@ CALLS = (
 
 
 def plans(address: Address) -> str:
-    """The plans of all statements within the functions, as auto_explain logs them to the session."""
+    """The plans of all statements within the functions, as auto_explain logs them to the
+    session.
+    """
     said: list[str] = []
     with session(address) as user:
         user.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
         user.execute("LOAD 'auto_explain'")
-        for setting in ("auto_explain.log_min_duration = 0", "auto_explain.log_nested_statements = on", "client_min_messages = log"):
+        for setting in (
+            "auto_explain.log_min_duration = 0",
+            "auto_explain.log_nested_statements = on",
+            "client_min_messages = log",
+        ):
             user.execute(f"SET {setting}".encode())
         for query, *given in CALLS:
             user.execute(query.encode(), given)
     return "\n".join(plan for plan in said if "plan:" in plan)
 
 
-@pytest.mark.parametrize("state", ["as loaded", "after many orders", "statistics lost and gathered again"])
+@pytest.mark.parametrize(
+    "state", ["as loaded", "after many orders", "statistics lost and gathered again"]
+)
 def test_plans_go_by_the_keys_in_every_state_of_the_tables(there: Databases, state: str) -> None:
     address = there.loaded()
     with session(address) as user:
@@ -233,10 +333,23 @@ def test_plans_go_by_the_keys_in_every_state_of_the_tables(there: Databases, sta
             user.execute("DELETE FROM pg_statistic WHERE starelid::regclass::text !~ '^pg_'")
             ensure_statistics(user)
     seen = plans(address)
-    for key in ("order_line_i1", "stock_i1", "customer_i1", "customer_i2", "orders_i1", "orders_i2", "new_order_i1", "item_i1", "district_i1", "warehouse_i1"):
+    for key in (
+        "order_line_i1",
+        "stock_i1",
+        "customer_i1",
+        "customer_i2",
+        "orders_i1",
+        "orders_i2",
+        "new_order_i1",
+        "item_i1",
+        "district_i1",
+        "warehouse_i1",
+    ):
         assert f"using {key}" in seen or f"on {key}" in seen, key
     assert "Seq Scan" not in seen and "Hash Join" not in seen and "Merge Join" not in seen
-    assert re.findall(r"Index (?:Only )?Scan[^\n]*\n(?! *Index Cond)", seen) == [], "a scan of a whole index"
+    assert re.findall(r"Index (?:Only )?Scan[^\n]*\n(?! *Index Cond)", seen) == [], (
+        "a scan of a whole index"
+    )
 
 
 def explains(user: Connection) -> bool:
@@ -250,7 +363,10 @@ def explains(user: Connection) -> bool:
 
 def test_no_call_scans_a_large_table_whichever_the_build(there: Databases) -> None:
     address = there.loaded()
-    scans = "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE schemaname = 'public' AND relname = ANY(%s)"
+    scans = (
+        "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE schemaname = 'public' AND relname ="
+        " ANY(%s)"
+    )
     with session(address) as user:
         before = value(user, scans, list(LARGE))
         for query, *given in CALLS:

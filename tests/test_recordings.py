@@ -1,4 +1,6 @@
-"""Recordings of real campaigns are read, upgraded and made into briefs: with noise, unlike the invented one."""
+"""Recordings of real campaigns are read, upgraded and made into briefs: with noise, unlike the
+invented one.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,22 @@ def results(name: str, tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_a_recording_is_read_and_ended_as_its_name_says(name: str, results: Results) -> None:
     assert results.finished == (not record.RECORDINGS[name])
     assert not results.campaign.simulated
-    assert all(rung.quantity("cores.busy") and rung.tally.window.completed for climb in results.climbs for rung in climb.rungs)
+    assert all(
+        rung.quantity("cores.busy") and rung.tally.window.completed
+        for climb in results.climbs
+        for rung in climb.rungs
+    )
 
 
 def test_the_counts_of_a_real_rung_agree_with_the_database(results: Results) -> None:
     """Those of the database and those of the users: on a busy machine too, other than times."""
-    failed = {check.name for climb in results.climbs for rung in climb.rungs for check in rung.checks if not check.passed}
+    failed = {
+        check.name
+        for climb in results.climbs
+        for rung in climb.rungs
+        for check in rung.checks
+        if not check.passed
+    }
     assert failed <= {"little"}
 
 

@@ -32,7 +32,9 @@ def unwatched(event: Event) -> None:
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    """Something that looks like a data directory: a large file, small ones, an empty one, leftovers of a server."""
+    """Something that looks like a data directory: a large file, small ones, an empty one, leftovers
+    of a server.
+    """
     image = tmp_path / "image"
     (image / "base" / "5").mkdir(parents=True)
     (image / "pg_wal" / "archive_status").mkdir(parents=True)
@@ -49,26 +51,40 @@ def image(tmp_path: Path) -> Path:
     return image
 
 
-def duplicated(source: Path, target: Path, how: Literal["copy", "clone"] = "copy", watch: Watch = unwatched) -> int:
+def duplicated(
+    source: Path, target: Path, how: Literal["copy", "clone"] = "copy", watch: Watch = unwatched
+) -> int:
     target.mkdir(mode=0o700)
     with Folder.at(source) as given, Folder.at(target) as made:
         return duplicate(given, made, how, watch, left_behind=LEFT_BEHIND)
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def cached_bytes(folder: Path) -> int:
     names = [str(path) for path in folder.rglob("*") if path.is_file() and path.stat().st_size]
-    seen = json.loads(subprocess.run(["fincore", "--json", "--bytes", *names], capture_output=True, text=True, check=True).stdout)
+    seen = json.loads(
+        subprocess.run(
+            ["fincore", "--json", "--bytes", *names], capture_output=True, text=True, check=True
+        ).stdout
+    )
     return sum(int(line["res"]) for line in seen["fincore"])
 
 
-def test_a_copy_has_every_byte_and_mode_and_nothing_that_a_server_left(image: Path, tmp_path: Path) -> None:
+def test_a_copy_has_every_byte_and_mode_and_nothing_that_a_server_left(
+    image: Path, tmp_path: Path
+) -> None:
     target = tmp_path / "copy"
     copied = duplicated(image, target)
-    expected = {name: data for name, data in files(image).items() if name not in (MARKER, *LEFT_BEHIND)}
+    expected = {
+        name: data for name, data in files(image).items() if name not in (MARKER, *LEFT_BEHIND)
+    }
     assert files(target) == expected
     assert copied == sum(map(len, expected.values()))
     assert stat.S_IMODE((target / "PG_VERSION").stat().st_mode) == 0o600
@@ -76,7 +92,9 @@ def test_a_copy_has_every_byte_and_mode_and_nothing_that_a_server_left(image: Pa
 
 
 @needs_root
-def test_a_copy_made_by_root_belongs_to_the_account_of_the_server_once_it_is_handed_over(image: Path, tmp_path: Path) -> None:
+def test_a_copy_made_by_root_belongs_to_the_account_of_the_server_once_it_is_handed_over(
+    image: Path, tmp_path: Path
+) -> None:
     account, copy = server_account(), tmp_path / "copy"
     assert account
     duplicated(image, copy)
@@ -96,7 +114,9 @@ def test_progress_is_told_up_to_its_end(image: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("fincore"), reason="fincore (util-linux) is missing")
-def test_after_cooling_nothing_of_image_and_copy_is_in_the_page_cache(image: Path, tmp_path: Path) -> None:
+def test_after_cooling_nothing_of_image_and_copy_is_in_the_page_cache(
+    image: Path, tmp_path: Path
+) -> None:
     target = tmp_path / "copy"
     duplicated(image, target)
     assert cached_bytes(target) > 0
@@ -106,7 +126,9 @@ def test_after_cooling_nothing_of_image_and_copy_is_in_the_page_cache(image: Pat
     assert cached_bytes(target) == 0
 
 
-def test_the_log_moves_to_a_place_of_its_own_and_a_link_leads_there(image: Path, tmp_path: Path) -> None:
+def test_the_log_moves_to_a_place_of_its_own_and_a_link_leads_there(
+    image: Path, tmp_path: Path
+) -> None:
     (tmp_path / "log").mkdir()
     before = files(image / "pg_wal")
     with Folder.at(image) as data, Folder.at(tmp_path / "log") as log, move_log(data, log):
@@ -141,7 +163,9 @@ def reflinking(tmp_path: Path) -> Iterator[Path]:
 
 def shared_bytes(file: Path) -> int:
     """Bytes that the file shares with another, as the file system tells: FIEMAP by filefrag."""
-    listed = subprocess.run(["filefrag", "-v", file], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["filefrag", "-v", file], capture_output=True, text=True, check=True
+    ).stdout
     return sum("shared" in line for line in listed.splitlines())
 
 

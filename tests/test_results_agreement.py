@@ -1,4 +1,6 @@
-"""A kept rung whose file contradicts itself is damaged: its numbers are worked out once more when it is read."""
+"""A kept rung whose file contradicts itself is damaged: its numbers are worked out once more when
+it is read.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,14 @@ PLAN: dict[str, Any] = {
     "database": {"engine": "simulated"},
     "workload": {"warehouses": 40},
     "storages": {"disk": {"simulated": {}}},
-    "ladder": {"users": 8, "warm_up": "2s", "window": "6s", "final_window": "6s", "checkpoints": 0, "repeats": 1},
+    "ladder": {
+        "users": 8,
+        "warm_up": "2s",
+        "window": "6s",
+        "final_window": "6s",
+        "checkpoints": 0,
+        "repeats": 1,
+    },
 }
 Spoil = Callable[[dict[str, Any]], object]
 
@@ -85,25 +94,50 @@ SPOILT: dict[str, tuple[Spoil, str]] = {
     "committed-and-started": (consistently_doubled, ""),
     "half-a-percent-more": (half_a_percent_more, ""),
     "tpm": (lambda rung: rung.update(tpm=1.1 * rung["tpm"]), "tpm is"),
-    "what-the-database-counted": (lambda rung: rung["counted"].update(next_order_ids=7), "new_orders"),
-    "mean-latency": (lambda rung: rung["tally"]["latency"].update(mean_s=2 * rung["tally"]["latency"]["mean_s"]), "mean_s"),
-    "p999": (lambda rung: rung["tally"]["latency"].update(p999_s=0.5), "p999_s is 0.5 where its histogram gives"),
+    "what-the-database-counted": (
+        lambda rung: rung["counted"].update(next_order_ids=7),
+        "new_orders",
+    ),
+    "mean-latency": (
+        lambda rung: rung["tally"]["latency"].update(mean_s=2 * rung["tally"]["latency"]["mean_s"]),
+        "mean_s",
+    ),
+    "p999": (
+        lambda rung: rung["tally"]["latency"].update(p999_s=0.5),
+        "p999_s is 0.5 where its histogram gives",
+    ),
     "number-of-latencies": (lambda rung: rung["tally"]["latency"].update(n=1), "by transaction"),
     "window": (lambda rung: rung["tally"].update(window_s=3.0), "tpm is"),
-    "users": (lambda rung: rung["tally"].update(users=9), "9 users are counted where 8 were ordered"),
+    "users": (
+        lambda rung: rung["tally"].update(users=9),
+        "9 users are counted where 8 were ordered",
+    ),
     "a-check": (other_check, "the check little passed with +9.00%"),
-    "a-check-removed": (lambda rung: rung.update(checks=rung["checks"][:1], counted=None, tpm=3 * rung["tpm"]), "the check tpm_nopm is missing"),
-    "no-base64": (lambda rung: rung["tally"]["latency"].update(histogram="!" * 40), "a histogram is not base64"),
-    "no-histogram": (lambda rung: rung["tally"]["latency"].update(histogram="AAAA" * 40), "a histogram is not HDR V2"),
+    "a-check-removed": (
+        lambda rung: rung.update(checks=rung["checks"][:1], counted=None, tpm=3 * rung["tpm"]),
+        "the check tpm_nopm is missing",
+    ),
+    "no-base64": (
+        lambda rung: rung["tally"]["latency"].update(histogram="!" * 40),
+        "a histogram is not base64",
+    ),
+    "no-histogram": (
+        lambda rung: rung["tally"]["latency"].update(histogram="AAAA" * 40),
+        "a histogram is not HDR V2",
+    ),
     "another-histogram": (
-        lambda rung: rung["tally"]["latency"].update(histogram=rung["tally"]["transactions"]["payment"]["latency"]["histogram"]),
+        lambda rung: rung["tally"]["latency"].update(
+            histogram=rung["tally"]["transactions"]["payment"]["latency"]["histogram"]
+        ),
         "a histogram holds",
     ),
 }
 
 
 @pytest.mark.parametrize(("change", "said"), SPOILT.values(), ids=SPOILT)
-def test_a_rung_that_disagrees_with_itself_is_told_as_damaged_with_its_file(change: Spoil, said: str, rung_file: Path) -> None:
+def test_a_rung_that_disagrees_with_itself_is_told_as_damaged_with_its_file(
+    change: Spoil, said: str, rung_file: Path
+) -> None:
     load(rung_file.parent.parent)
     spoil(rung_file, change)
     with pytest.raises(KneebenchError) as caught:
@@ -119,11 +153,15 @@ def test_a_damaged_rung_ends_a_command_with_a_message_and_1(command: str, rung_f
     spoil(rung_file, lambda rung: doubled(rung, "window"))
     answer = CliRunner().invoke(app, [command, str(rung_file.parent.parent)])
     assert answer.exit_code == 1
-    assert str(rung_file) in answer.stderr.replace("\n", "") and "internal error" not in answer.stderr
+    assert (
+        str(rung_file) in answer.stderr.replace("\n", "") and "internal error" not in answer.stderr
+    )
     assert "NOPM" not in answer.stdout
 
 
-def test_a_campaign_is_not_gone_on_with_on_a_rung_that_disagrees_with_itself(rung_file: Path) -> None:
+def test_a_campaign_is_not_gone_on_with_on_a_rung_that_disagrees_with_itself(
+    rung_file: Path,
+) -> None:
     store = Store.open(rung_file.parent.parent)
     order = Order.model_validate(json.loads(rung_file.read_text())["rung"]["order"])
     assert store.rung(order)
@@ -133,7 +171,9 @@ def test_a_campaign_is_not_gone_on_with_on_a_rung_that_disagrees_with_itself(run
     store.close()
 
 
-def test_files_of_before_the_database_s_counts_were_kept_are_judged_by_their_checks(rung_file: Path) -> None:
+def test_files_of_before_the_database_s_counts_were_kept_are_judged_by_their_checks(
+    rung_file: Path,
+) -> None:
     spoil(rung_file, lambda rung: rung.update(counted=None))
     assert load(rung_file.parent.parent).climbs[0].of("final_run")[0].counted is None
     spoil(rung_file, lambda rung: rung.update(tpm=1.01 * rung["tpm"]))
@@ -148,10 +188,17 @@ def test_a_check_that_failed_when_it_was_measured_is_no_damage(tmp_path: Path) -
     real = Simulated.sum_next_order_ids
     asked = iter(range(1000))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Simulated, "sum_next_order_ids", lambda server: real(server) + 3 * next(asked))
+        patch.setattr(
+            Simulated, "sum_next_order_ids", lambda server: real(server) + 3 * next(asked)
+        )
         folder = run(Plan.model_validate(PLAN), tmp_path).folder
     assert folder
-    failed = [check.name for rung in load(folder).climbs[0].rungs for check in rung.checks if not check.passed]
+    failed = [
+        check.name
+        for rung in load(folder).climbs[0].rungs
+        for check in rung.checks
+        if not check.passed
+    ]
     assert set(failed) == {"new_orders"}
 
 

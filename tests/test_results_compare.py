@@ -19,11 +19,15 @@ PLAN = Plan.model_validate(make.PLAN)
 
 
 def other(**tables: dict[str, Any]) -> Plan:
-    return Plan.model_validate({**make.PLAN, **{name: {**make.PLAN[name], **fields} for name, fields in tables.items()}})  # type: ignore[dict-item]
+    return Plan.model_validate(
+        {**make.PLAN, **{name: {**make.PLAN[name], **fields} for name, fields in tables.items()}}
+    )
 
 
 def renamed(results: Results, id_: str, **fields: object) -> Results:
-    return results.model_copy(update={"campaign": results.campaign.model_copy(update={"id": id_, **fields})})
+    return results.model_copy(
+        update={"campaign": results.campaign.model_copy(update={"id": id_, **fields})}
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,7 +38,10 @@ def renamed(results: Results, id_: str, **fields: object) -> Results:
         ({"database": {"settings": {"shared_buffers": "2GB"}}}, "database.settings.shared_buffers"),
         ({"database": {"restore": "clone"}}, "database.restore"),
         ({"ladder": {"final_window": "61s"}}, "ladder.final_window"),
-        ({"ladder": {"stops": {"log_latency": {"limit": "6ms"}}}}, "ladder.stops.log_latency.limit"),
+        (
+            {"ladder": {"stops": {"log_latency": {"limit": "6ms"}}}},
+            "ladder.stops.log_latency.limit",
+        ),
     ],
 )
 def test_a_field_that_matters_is_named(changed: dict[str, dict[str, Any]], field: str) -> None:
@@ -42,18 +49,25 @@ def test_a_field_that_matters_is_named(changed: dict[str, dict[str, Any]], field
 
 
 def test_storages_question_seed_budget_and_repeats_do_not_matter() -> None:
-    plan = other(ladder={"budget": "1h", "repeats": 5}, storages={"ssd": {"simulated": {"cores": 8}}})
+    plan = other(
+        ladder={"budget": "1h", "repeats": 5}, storages={"ssd": {"simulated": {"cores": 8}}}
+    )
     assert compare_plans(PLAN, plan.model_copy(update={"question": "Else?", "seed": 1})) == []
 
 
 def test_fields_are_named_in_the_order_of_what_tells_most() -> None:
-    assert compare_plans(PLAN, other(ladder={"window": "11s"}, workload={"warehouses": 61})) == ["workload.warehouses", "ladder.window"]
+    assert compare_plans(PLAN, other(ladder={"window": "11s"}, workload={"warehouses": 61})) == [
+        "workload.warehouses",
+        "ladder.window",
+    ]
 
 
 def test_comparing_what_is_not_comparable_names_the_first_field_and_both_values() -> None:
     one = load(make.HERE / make.NAME)
     two = renamed(one, "second", plan=other(workload={"warehouses": 61}).model_dump(mode="json"))
-    with pytest.raises(PlanError, match=r"workload\.warehouses is 60 in the first and 61 in the second") as caught:
+    with pytest.raises(
+        PlanError, match=r"workload\.warehouses is 60 in the first and 61 in the second"
+    ) as caught:
         comparable(one, two)
     assert caught.value.exit_code == 2
 
@@ -92,7 +106,9 @@ def test_servers_of_different_major_versions_are_not_compared() -> None:
     versions = ("17.6", "17.7 (Debian)", "18.1")
     first, second, third = (renamed(one, v, plan=plan, settings=server(v)) for v in versions)
     comparable(first, second)
-    with pytest.raises(PlanError, match="the server is version 17 in the first and 18 in the second"):
+    with pytest.raises(
+        PlanError, match="the server is version 17 in the first and 18 in the second"
+    ):
         comparable(first, third)
 
 
@@ -105,7 +121,15 @@ def at_another_rate(results: Results, rate_per_s: float) -> Results:
         climb.model_copy(
             update={
                 "rungs": tuple(
-                    rung.model_copy(update={"order": rung.order.model_copy(update={"rate_per_s": rate_per_s})}) if rung.order.phase == "fixed_rate" else rung
+                    (
+                        rung.model_copy(
+                            update={
+                                "order": rung.order.model_copy(update={"rate_per_s": rate_per_s})
+                            }
+                        )
+                        if rung.order.phase == "fixed_rate"
+                        else rung
+                    )
                     for rung in climb.rungs
                 )
             }
@@ -124,8 +148,13 @@ def test_the_latency_at_one_rate_stands_beside_every_relative_nopm() -> None:
     assert memory.latency_against.ratio.value == pytest.approx(0.24, abs=0.01)
     table = drawn(*printed(rows, []), width=200)
     assert "mean latency at 880/s" in table
-    assert table.count("latency at 880/s 0.24x (") == 2  # of the first campaign's memory, and of the second's
-    assert document(rows, [])["storages"][3]["latency_against"]["ratio"]["value"] == memory.latency_against.ratio.value
+    assert (
+        table.count("latency at 880/s 0.24x (") == 2
+    )  # of the first campaign's memory, and of the second's
+    assert (
+        document(rows, [])["storages"][3]["latency_against"]["ratio"]["value"]
+        == memory.latency_against.ratio.value
+    )
 
 
 def test_where_the_rates_differ_the_latency_is_that_at_the_knee_for_every_storage() -> None:
@@ -147,22 +176,41 @@ def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> 
     text, told = drawn(*printed(rows, []), width=200), document(rows, [])
     assert text.startswith("SIMULATED: second\n")
     assert text.rstrip().endswith("Derived from TPC-C, not comparable with TPC results.")
-    assert (told["simulated"], [row["simulated"] for row in told["storages"]]) == (True, [False, False, True, True])
+    assert (told["simulated"], [row["simulated"] for row in told["storages"]]) == (
+        True,
+        [False, False, True, True],
+    )
     assert told["derived"] == "Derived from TPC-C, not comparable with TPC results."
     rows = compare_campaigns([real])
     assert "SIMULATED" not in drawn(*printed(rows, []), width=200)
     assert document(rows, [])["simulated"] is False
 
 
-def test_a_comparison_of_two_campaigns_pairs_no_runs_and_says_that_drift_is_in_no_interval() -> None:
+def test_a_comparison_of_two_campaigns_pairs_no_runs_and_says_that_drift_is_in_no_interval() -> (
+    None
+):
     one = load(make.HERE / make.NAME)
     rows = compare_campaigns([one, renamed(one, "second")])
     assert [row.interleaved for row in rows] == [True, True, False, False]
-    assert [bool(row.against and "paired" in row.against.ratio.method) for row in rows] == [False, True, False, False]
-    assert all(("no interval covers drift between them" in row.sentence) == (not row.interleaved) for row in rows)
+    assert [bool(row.against and "paired" in row.against.ratio.method) for row in rows] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert all(
+        ("no interval covers drift between them" in row.sentence) == (not row.interleaved)
+        for row in rows
+    )
     text, told = drawn(*printed(rows, []), width=200), document(rows, [])
-    assert text.count("The campaigns were not interleaved, so no interval covers drift between them.") == 1
-    assert told["drift"] == "the campaigns were not interleaved, so no interval covers drift between them"
+    assert (
+        text.count("The campaigns were not interleaved, so no interval covers drift between them.")
+        == 1
+    )
+    assert (
+        told["drift"]
+        == "the campaigns were not interleaved, so no interval covers drift between them"
+    )
 
 
 def test_a_campaign_beside_nothing_but_itself_has_no_such_warning() -> None:

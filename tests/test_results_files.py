@@ -26,7 +26,13 @@ from kneebench.results import Store, load
 from kneebench.results.atomic_write import write_atomically
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import FORMAT, current
-from kneebench.results.parquet import connect, read_seconds, read_series, write_seconds, write_series
+from kneebench.results.parquet import (
+    connect,
+    read_seconds,
+    read_series,
+    write_seconds,
+    write_series,
+)
 
 INTERRUPTED_IN_THE_IMPORT = """
 import os, signal, sys
@@ -77,7 +83,10 @@ for repeat in range(1, 100_000):
 def test_a_writer_killed_halfway_leaves_the_old_file(tmp_path: Path) -> None:
     file = tmp_path / "rung.json"
     file.write_text("old")
-    assert subprocess.run([sys.executable, "-c", KILLED_HALFWAY, str(file)], check=False).returncode == -9
+    assert (
+        subprocess.run([sys.executable, "-c", KILLED_HALFWAY, str(file)], check=False).returncode
+        == -9
+    )
     assert file.read_text() == "old"
 
 
@@ -92,10 +101,15 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on(tmp_path: Path) -> None:
+def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on(
+    tmp_path: Path,
+) -> None:
     folder = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST).folder
     for pause_s in (0.05, 0.11, 0.17):
-        writer = subprocess.Popen([sys.executable, "-c", PUTS_FOR_EVER, str(folder), str(make.HERE.parent)], stdout=subprocess.PIPE)
+        writer = subprocess.Popen(
+            [sys.executable, "-c", PUTS_FOR_EVER, str(folder), str(make.HERE.parent)],
+            stdout=subprocess.PIPE,
+        )
         assert writer.stdout
         writer.stdout.readline()
         time.sleep(pause_s)
@@ -113,13 +127,22 @@ def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
     folder = make.copied(tmp_path)
     head = json.loads((folder / "campaign.json").read_text())
     (folder / "campaign.json").write_text(json.dumps({**head, "format": FORMAT + 1}))
-    with pytest.raises(KneebenchError, match=r"campaign\.json.*newer than.*install a newer kneebench"):
+    with pytest.raises(
+        KneebenchError, match=r"campaign\.json.*newer than.*install a newer kneebench"
+    ):
         load(folder)
 
 
 def test_an_older_format_is_upgraded_step_by_step() -> None:
-    steps = {FORMAT - 2: lambda old: {**old, "first": True}, FORMAT - 1: lambda old: {**old, "second": old["first"]}}
-    assert current({"format": FORMAT - 2}, Path("old.json"), steps) == {"format": FORMAT, "first": True, "second": True}
+    steps = {
+        FORMAT - 2: lambda old: {**old, "first": True},
+        FORMAT - 1: lambda old: {**old, "second": old["first"]},
+    }
+    assert current({"format": FORMAT - 2}, Path("old.json"), steps) == {
+        "format": FORMAT,
+        "first": True,
+        "second": True,
+    }
 
 
 def test_an_older_format_that_nothing_upgrades_is_refused() -> None:
@@ -128,7 +151,13 @@ def test_an_older_format_that_nothing_upgrades_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "pattern"), [("campaign", "campaign.json"), ("rung", "rungs/*.json"), ("climb", "climbs/*.json"), ("finished", "finished.json")]
+    ("kind", "pattern"),
+    [
+        ("campaign", "campaign.json"),
+        ("rung", "rungs/*.json"),
+        ("climb", "climbs/*.json"),
+        ("finished", "finished.json"),
+    ],
 )
 def test_every_document_of_a_campaign_fits_its_schema(kind: str, pattern: str) -> None:
     schema = schemas()[kind]
@@ -136,15 +165,33 @@ def test_every_document_of_a_campaign_fits_its_schema(kind: str, pattern: str) -
         jsonschema.validate(json.loads(file.read_text()), schema)
 
 
-def test_series_and_seconds_come_back_as_they_were_written_what_is_no_number_too(tmp_path: Path) -> None:
+def test_series_and_seconds_come_back_as_they_were_written_what_is_no_number_too(
+    tmp_path: Path,
+) -> None:
     series = (
-        Series(quantity="device.reads", source="sd\u00e4", unit="1/s", at_s=(1.0, 2.0), value=(0.1, math.inf)),
+        Series(
+            quantity="device.reads",
+            source="sd\u00e4",
+            unit="1/s",
+            at_s=(1.0, 2.0),
+            value=(0.1, math.inf),
+        ),
         Series(quantity="log.write_latency", source="", unit="s", at_s=(2.0,), value=(math.nan,)),
     )
     write_series(tmp_path / "series.parquet", series)
     assert repr(read_series(tmp_path / "series.parquet")) == repr(series)
     counts = {"committed": 2**40, "rolled_back": 0, "failed": 0, "unknown": 1}
-    second = Second(at_s=3, transaction="payment", **counts, mean_s=math.nan, p50_s=1e-6, p99_s=2.0, p999_s=3.0, max_s=4.0, histogram="HIST")
+    second = Second(
+        at_s=3,
+        transaction="payment",
+        **counts,
+        mean_s=math.nan,
+        p50_s=1e-6,
+        p99_s=2.0,
+        p999_s=3.0,
+        max_s=4.0,
+        histogram="HIST",
+    )
     write_seconds(tmp_path / "seconds.parquet", [second])
     assert repr(read_seconds(tmp_path / "seconds.parquet")) == repr((second,))
     write_series(tmp_path / "none.parquet", ())
@@ -153,7 +200,10 @@ def test_series_and_seconds_come_back_as_they_were_written_what_is_no_number_too
 
 def test_series_of_unequal_times_and_values_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="shorter"):
-        write_series(tmp_path / "series.parquet", [Series(quantity="q", source="", unit="s", at_s=(1.0, 2.0), value=(1.0,))])
+        write_series(
+            tmp_path / "series.parquet",
+            [Series(quantity="q", source="", unit="s", at_s=(1.0, 2.0), value=(1.0,))],
+        )
 
 
 def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:
@@ -173,14 +223,22 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_a_table_is_written_or_read_is_the_interrupt_that_it_is_elsewhere(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_while_a_table_is_written_or_read_is_the_interrupt_that_it_is_elsewhere(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     def interrupt(seen: int, frame: object) -> None:
         raise KeyboardInterrupt
 
     before = signal.signal(number, interrupt)
     try:
-        table = f"COPY (SELECT hash(range) AS b FROM range(1000000000) ORDER BY b) TO '{tmp_path / 'table.parquet'}' (FORMAT parquet)"
-        for slow in (table, "SELECT max(hash(a.range + b.range)) FROM range(1000000) a, range(1000000) b"):
+        table = (
+            "COPY (SELECT hash(range) AS b FROM range(1000000000) ORDER BY b) TO"
+            f" '{tmp_path / 'table.parquet'}' (FORMAT parquet)"
+        )
+        for slow in (
+            table,
+            "SELECT max(hash(a.range + b.range)) FROM range(1000000) a, range(1000000) b",
+        ):
             with pytest.raises(KeyboardInterrupt), connect() as database:
                 threading.Timer(0.2, os.kill, (os.getpid(), number)).start()
                 database.execute(slow).fetchall()
@@ -197,8 +255,15 @@ class Stopped:
 
 
 def test_a_signal_while_the_table_engine_is_imported_is_the_interrupt_too(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IN_THE_IMPORT, str(tmp_path / "series.parquet")], capture_output=True, text=True)
-    assert (done.returncode, done.stdout.splitlines()) == (0, ["in the import", "interrupted"]), done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IN_THE_IMPORT, str(tmp_path / "series.parquet")],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout.splitlines()) == (
+        0,
+        ["in the import", "interrupted"],
+    ), done.stderr
 
 
 def test_a_signal_while_values_are_read_out_of_python_is_the_interrupt_too() -> None:
@@ -215,19 +280,25 @@ def test_a_full_disk_while_a_table_is_written_is_told_like_any_full_disk(tmp_pat
     part = tmp_path / f".{file.name}.{os.getpid()}.part"
     part.symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left on device") as told:
-        write_series(file, [Series(quantity="cores.busy", source="", unit="", at_s=(1.0,), value=(0.5,))])
+        write_series(
+            file, [Series(quantity="cores.busy", source="", unit="", at_s=(1.0,), value=(0.5,))]
+        )
     assert (told.value.errno, told.value.filename) == (errno.ENOSPC, str(file))
     assert not part.is_symlink()
 
 
-def test_a_folder_that_is_removed_in_mid_campaign_is_not_made_anew(store: Store, tmp_path: Path) -> None:
+def test_a_folder_that_is_removed_in_mid_campaign_is_not_made_anew(
+    store: Store, tmp_path: Path
+) -> None:
     shutil.rmtree(store.folder)
     for write in (
         lambda: store.put(make.Bench().rung("disk", "search", 6)),
         lambda: store.put_note("still here"),
         store.finish,
     ):
-        with pytest.raises(KneebenchError, match=r"the folder was removed or replaced.*restore it from a copy"):
+        with pytest.raises(
+            KneebenchError, match=r"the folder was removed or replaced.*restore it from a copy"
+        ):
             write()
     assert not store.folder.exists()
 
@@ -240,8 +311,12 @@ def test_a_folder_that_is_replaced_in_mid_campaign_is_left_alone(store: Store) -
     assert not (store.folder / "rungs" / "disk.search-6.json").exists()
 
 
-@pytest.mark.parametrize("lost", ["rungs", "rungs/disk.search-4.json", "series/disk.search-4.parquet", "seconds"])
-def test_files_that_are_removed_in_mid_campaign_end_it_with_their_name(store: Store, lost: str) -> None:
+@pytest.mark.parametrize(
+    "lost", ["rungs", "rungs/disk.search-4.json", "series/disk.search-4.parquet", "seconds"]
+)
+def test_files_that_are_removed_in_mid_campaign_end_it_with_their_name(
+    store: Store, lost: str
+) -> None:
     path = store.folder / lost
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     missing = f"1 of the 3 files measured so far is missing: {lost.partition('/')[0]}/disk.search-4"

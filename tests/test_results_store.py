@@ -34,7 +34,11 @@ def test_a_rung_comes_back_with_its_series_and_seconds(store: Store) -> None:
     store.put(measured)
     assert store.rung(measured.rung.order) == measured.rung
     kept = series(load(store.folder), measured.rung, "cores.busy", "device.write_bytes")
-    assert kept == tuple(s for s in sorted(measured.series, key=lambda s: (s.quantity, s.source)) if s.quantity in ("cores.busy", "device.write_bytes"))
+    assert kept == tuple(
+        s
+        for s in sorted(measured.series, key=lambda s: (s.quantity, s.source))
+        if s.quantity in ("cores.busy", "device.write_bytes")
+    )
     assert read_seconds(store.folder / "seconds" / "disk.search-4.parquet") == measured.seconds
 
 
@@ -65,10 +69,15 @@ def test_a_kept_climb_has_its_own_rungs_and_not_those_of_the_report(tmp_path: Pa
 
 
 def test_cells_of_the_plan_without_rungs_are_there_empty(store: Store) -> None:
-    assert [(climb.cell.storage, climb.rungs) for climb in load(store.folder).climbs] == [("disk", ()), ("memory", ())]
+    assert [(climb.cell.storage, climb.rungs) for climb in load(store.folder).climbs] == [
+        ("disk", ()),
+        ("memory", ()),
+    ]
 
 
-def test_a_campaign_is_named_by_its_day_and_question_and_a_second_one_is_numbered(store: Store, tmp_path: Path) -> None:
+def test_a_campaign_is_named_by_its_day_and_question_and_a_second_one_is_numbered(
+    store: Store, tmp_path: Path
+) -> None:
     assert store.folder.name.endswith("-what-would-faster-storage-buy-this-database")
     assert Store.create(tmp_path, PLAN, make.HOST).folder.name == f"{store.folder.name}-2"
 
@@ -79,9 +88,13 @@ def test_a_named_folder_that_exists_is_refused(tmp_path: Path) -> None:
         Store.create(tmp_path, PLAN, make.HOST, name="mine")
 
 
-def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(store: Store, tmp_path: Path) -> None:
+def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(
+    store: Store, tmp_path: Path
+) -> None:
     store.close()
-    asked = PLAN.model_copy(update={"question": "Again?", "ladder": PLAN.ladder.model_copy(update={"budget": 60.0})})
+    asked = PLAN.model_copy(
+        update={"question": "Again?", "ladder": PLAN.ladder.model_copy(update={"budget": 60.0})}
+    )
     assert find_unfinished(tmp_path, asked, make.HOST) == store.folder
     assert Store.for_plan(tmp_path, asked, make.HOST).folder == store.folder
     assert Store.for_plan(tmp_path, asked, make.HOST, fresh=True).folder != store.folder
@@ -93,22 +106,32 @@ def test_another_directory_or_drive_under_the_same_name_is_not_gone_on_with(tmp_
     store.close()
     other = there.model_copy(update={"places": {".": "/mnt/a on /dev/sdb1 at /mnt/a (ext4)"}})
     assert find_unfinished(tmp_path, PLAN, there) == store.folder
-    assert find_unfinished(tmp_path, PLAN, make.HOST) == store.folder, "a campaign that does not tell its places"
+    assert find_unfinished(tmp_path, PLAN, make.HOST) == store.folder, (
+        "a campaign that does not tell its places"
+    )
     assert find_unfinished(tmp_path, PLAN, other) is None
 
 
-def test_a_place_is_told_with_its_directory_and_what_is_mounted_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_is_told_with_its_directory_and_what_is_mounted_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "below").mkdir()
     here = host([Path()]).places["."]
     assert here.startswith(f"{tmp_path.resolve()} on ")
     monkeypatch.chdir(tmp_path / "below")
-    assert host([Path()]).places["."] == here.replace(str(tmp_path.resolve()), str((tmp_path / "below").resolve()), 1)
+    assert host([Path()]).places["."] == here.replace(
+        str(tmp_path.resolve()), str((tmp_path / "below").resolve()), 1
+    )
 
 
-def test_another_plan_another_machine_and_a_finished_campaign_are_not_gone_on_with(store: Store, tmp_path: Path) -> None:
+def test_another_plan_another_machine_and_a_finished_campaign_are_not_gone_on_with(
+    store: Store, tmp_path: Path
+) -> None:
     store.close()
-    other = PLAN.model_copy(update={"workload": PLAN.workload.model_copy(update={"warehouses": 61})})
+    other = PLAN.model_copy(
+        update={"workload": PLAN.workload.model_copy(update={"warehouses": 61})}
+    )
     assert find_unfinished(tmp_path, other) is None
     assert find_unfinished(tmp_path, PLAN, make.HOST.model_copy(update={"cores": 8})) is None
     Store.open(store.folder).finish()
@@ -116,18 +139,32 @@ def test_another_plan_another_machine_and_a_finished_campaign_are_not_gone_on_wi
 
 
 def test_another_process_is_kept_out_and_told_why(store: Store, tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from kneebench.results import Store; Store.open(Path(sys.argv[1]))"
-    tried = subprocess.run([sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=False)
+    code = (
+        "import sys; from pathlib import Path; from kneebench.results import Store;"
+        " Store.open(Path(sys.argv[1]))"
+    )
+    tried = subprocess.run(
+        [sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=False
+    )
     assert "Refused" in tried.stderr
     assert "another kneebench run writes to it" in tried.stderr
     store.close()
-    assert subprocess.run([sys.executable, "-c", code, str(store.folder)], check=False).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", code, str(store.folder)], check=False).returncode == 0
+    )
 
 
-def test_looking_for_unfinished_campaigns_does_not_let_another_process_into_our_own(store: Store, tmp_path: Path) -> None:
+def test_looking_for_unfinished_campaigns_does_not_let_another_process_into_our_own(
+    store: Store, tmp_path: Path
+) -> None:
     found = find_unfinished(tmp_path, PLAN)
-    code = "import sys; from pathlib import Path; from kneebench.results import Store; Store.open(Path(sys.argv[1]))"
-    tried = subprocess.run([sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=False)
+    code = (
+        "import sys; from pathlib import Path; from kneebench.results import Store;"
+        " Store.open(Path(sys.argv[1]))"
+    )
+    tried = subprocess.run(
+        [sys.executable, "-c", code, str(store.folder)], capture_output=True, text=True, check=False
+    )
     assert "another kneebench run writes to it" in tried.stderr
     assert found is None, "it is being written"
 
@@ -137,21 +174,41 @@ def test_looking_whether_a_folder_is_being_written_writes_nothing(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_settings_image_and_notes_are_in_the_head_and_finish_says_the_exit_state(store: Store, tmp_path: Path) -> None:
-    store.put_settings(Cell(id="disk", storage="disk"), [Setting(name="io_method", value="worker", matters=True)])
+def test_settings_image_and_notes_are_in_the_head_and_finish_says_the_exit_state(
+    store: Store, tmp_path: Path
+) -> None:
+    store.put_settings(
+        Cell(id="disk", storage="disk"), [Setting(name="io_method", value="worker", matters=True)]
+    )
     store.put_base_image({"bytes": "7"})
     store.put_note("as it was")
     results = store.finish(lambda whole: 4)
     assert results.finished
     assert results.campaign.settings["disk"][0].value == "worker"
     assert (results.campaign.base_image, results.campaign.notes) == ({"bytes": "7"}, ("as it was",))
-    assert [(one.exit_code, one.finished, one.damaged) for one in campaigns(tmp_path)] == [(4, True, "")]
+    assert [(one.exit_code, one.finished, one.damaged) for one in campaigns(tmp_path)] == [
+        (4, True, "")
+    ]
 
 
 def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
-    plan = PLAN.model_copy(update={"database": PLAN.database.model_copy(update={"restore_command": "PGPASSWORD=hunter2 ./restore.sh"})})
-    store = Store.create(tmp_path, plan, make.HOST, command="kneebench run --url postgresql://bench:hunter2@db.example/kneebench")
-    store.put_settings(Cell(id="disk", storage="disk"), [Setting(name="primary_conninfo", value="host=a password=hunter2 user=b")])
+    plan = PLAN.model_copy(
+        update={
+            "database": PLAN.database.model_copy(
+                update={"restore_command": "PGPASSWORD=hunter2 ./restore.sh"}
+            )
+        }
+    )
+    store = Store.create(
+        tmp_path,
+        plan,
+        make.HOST,
+        command="kneebench run --url postgresql://bench:hunter2@db.example/kneebench",
+    )
+    store.put_settings(
+        Cell(id="disk", storage="disk"),
+        [Setting(name="primary_conninfo", value="host=a password=hunter2 user=b")],
+    )
     store.put_note("could not connect to postgresql://bench:hunter2@db.example")
     text = (store.folder / "campaign.json").read_text()
     assert "hunter2" not in text
@@ -162,7 +219,11 @@ def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
 
 def test_no_password_of_an_error_gets_into_a_rung(store: Store) -> None:
     measured = make.Bench().rung("disk", "search", 4)
-    store.put(measured._replace(rung=measured.rung.model_copy(update={"notes": ("lost postgresql://bench:hunter2@db",)})))
+    store.put(
+        measured._replace(
+            rung=measured.rung.model_copy(update={"notes": ("lost postgresql://bench:hunter2@db",)})
+        )
+    )
     assert "hunter2" not in (store.folder / "rungs" / "disk.search-4.json").read_text()
 
 
@@ -174,8 +235,13 @@ def test_a_damaged_file_gives_an_error_that_names_it(tmp_path: Path) -> None:
         load(folder)
 
 
-@pytest.mark.parametrize("histogram", ["AAAA", "no base64 at all", "HISTFAAAAAB42pNpmSzMwMBgyQABTBDKT4GBgdnNYMcCBvsPEBlGBgAwSgKC"])
-def test_a_damaged_histogram_gives_an_error_that_names_its_file(tmp_path: Path, histogram: str) -> None:
+@pytest.mark.parametrize(
+    "histogram",
+    ["AAAA", "no base64 at all", "HISTFAAAAAB42pNpmSzMwMBgyQABTBDKT4GBgdnNYMcCBvsPEBlGBgAwSgKC"],
+)
+def test_a_damaged_histogram_gives_an_error_that_names_its_file(
+    tmp_path: Path, histogram: str
+) -> None:
     folder = make.copied(tmp_path)
     file = folder / "rungs" / "disk.final_run-26-1.json"
     document = json.loads(file.read_text())
@@ -209,7 +275,9 @@ def test_a_damaged_campaign_is_listed_with_what_is_wrong(tmp_path: Path) -> None
     assert "host" in listed.damaged
 
 
-def test_a_damaged_campaign_does_not_keep_another_from_starting(store: Store, tmp_path: Path) -> None:
+def test_a_damaged_campaign_does_not_keep_another_from_starting(
+    store: Store, tmp_path: Path
+) -> None:
     (store.folder / "campaign.json").write_text("{")
     store.close()
     assert find_unfinished(tmp_path, PLAN) is None
@@ -225,34 +293,60 @@ def test_the_recorded_campaign_loads_and_says_that_it_is_simulated() -> None:
     results = load(RECORDED)
     assert results.finished
     assert results.campaign.simulated
-    assert [(climb.cell.id, climb.knee_users) for climb in results.climbs] == [("disk", 26), ("memory", 17)]
+    assert [(climb.cell.id, climb.knee_users) for climb in results.climbs] == [
+        ("disk", 26),
+        ("memory", 17),
+    ]
 
 
-def test_another_image_or_another_kneebench_is_told_and_a_campaign_without_an_image_yet_takes_any(store: Store) -> None:
+def test_another_image_or_another_kneebench_is_told_and_a_campaign_without_an_image_yet_takes_any(
+    store: Store,
+) -> None:
     assert store.differing({"key": "postgres-18.1-7w"}) == ""
     store.put_base_image({"key": "postgres-18.1-7w", "reused": "no"})
     assert store.differing({"key": "postgres-18.1-7w", "reused": "yes"}) == ""
-    assert store.differing({"key": "postgres-18.2-7w"}) == "base image changed: postgres-18.1-7w, now postgres-18.2-7w"
+    assert (
+        store.differing({"key": "postgres-18.2-7w"})
+        == "base image changed: postgres-18.1-7w, now postgres-18.2-7w"
+    )
     head = json.loads((store.folder / "campaign.json").read_text())
     (store.folder / "campaign.json").write_text(json.dumps({**head, "kneebench": "0.0.1"}))
     store.close()
-    assert Store.open(store.folder).differing({"key": "postgres-18.1-7w"}).startswith("kneebench changed: 0.0.1, now ")
+    assert (
+        Store.open(store.folder)
+        .differing({"key": "postgres-18.1-7w"})
+        .startswith("kneebench changed: 0.0.1, now ")
+    )
 
 
 def test_a_setting_that_changed_before_a_campaign_was_gone_on_with_is_noted(store: Store) -> None:
     cell = Cell(id="disk", storage="disk")
-    store.put_settings(cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="1GB")])
+    store.put_settings(
+        cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="1GB")]
+    )
     assert load(store.folder).campaign.notes == ()
-    store.put_settings(cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="2GB")])
-    assert load(store.folder).campaign.notes == ("max_wal_size changed on disk during the campaign: 1GB, then 2GB",)
+    store.put_settings(
+        cell, [Setting(name="jit", value="off"), Setting(name="max_wal_size", value="2GB")]
+    )
+    assert load(store.folder).campaign.notes == (
+        "max_wal_size changed on disk during the campaign: 1GB, then 2GB",
+    )
 
 
 def test_a_campaign_has_the_schema_of_its_own_documents(store: Store) -> None:
-    assert {file.stem for file in (store.folder / "schema").glob("*.json")} == {"campaign", "rung", "climb", "conditions", "finished"}
+    assert {file.stem for file in (store.folder / "schema").glob("*.json")} == {
+        "campaign",
+        "rung",
+        "climb",
+        "conditions",
+        "finished",
+    }
     assert "rung" in json.loads((store.folder / "schema" / "rung.json").read_text())["required"]
 
 
-def test_a_finished_campaign_that_lost_a_rung_or_has_one_twice_is_damaged(store: Store, tmp_path: Path) -> None:
+def test_a_finished_campaign_that_lost_a_rung_or_has_one_twice_is_damaged(
+    store: Store, tmp_path: Path
+) -> None:
     store.put(make.Bench().rung("disk", "search", 4))
     store.put(make.Bench().rung("disk", "search", 6))
     store.finish()

@@ -1,4 +1,6 @@
-"""A campaign folder of an old format gives the figures of the same campaign in the current format, to the digit."""
+"""A campaign folder of an old format gives the figures of the same campaign in the current format,
+to the digit.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from kneebench.results.upgrades import UPGRADES
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """The recorded campaign as format 1 stored it, without its seconds and with the series of one rung."""
+    """The recorded campaign as format 1 stored it, without its seconds and with the series of one
+    rung.
+    """
     with tarfile.open(make.HERE / "format-1.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
     return tmp_path / make.NAME
@@ -29,26 +33,46 @@ def test_a_folder_of_format_1_gives_the_same_figures_to_the_digit(old: Path) -> 
     assert upgraded.campaign == current.campaign
     assert upgraded.climbs == current.climbs
     assert configuration_summaries(upgraded) == configuration_summaries(current)
-    (rung, *_) = upgraded.climbs[0].of("fixed_rate")
+    rung, *_ = upgraded.climbs[0].of("fixed_rate")
     assert series(upgraded, rung) == series(current, rung) != ()
 
 
-def test_a_folder_of_format_1_that_is_opened_for_writing_gets_the_current_file_names(old: Path) -> None:
+def test_a_folder_of_format_1_that_is_opened_for_writing_gets_the_current_file_names(
+    old: Path,
+) -> None:
     before = load(old)
     with Store.open(old) as store:
         order = before.climbs[0].rungs[0].order
         assert store.rung(order) == before.climbs[0].rungs[0]
-    assert {file.name for file in (old / "rungs").iterdir()} == {file.name for file in (make.HERE / make.NAME / "rungs").iterdir()}
+    assert {file.name for file in (old / "rungs").iterdir()} == {
+        file.name for file in (make.HERE / make.NAME / "rungs").iterdir()
+    }
     assert load(old).climbs == before.climbs
 
 
 def test_the_waits_of_format_2_get_the_classes_of_their_engines() -> None:
-    sources = {"IO:WalSync": 2.0, "LWLock:WALWrite": 1.0, "IO:DataFileRead": 4.0, "Lock:tuple": 3.0, "CPU": 5.0, "running": 1.0, "Client:ClientRead": 7.0}
+    sources = {
+        "IO:WalSync": 2.0,
+        "LWLock:WALWrite": 1.0,
+        "IO:DataFileRead": 4.0,
+        "Lock:tuple": 3.0,
+        "CPU": 5.0,
+        "running": 1.0,
+        "Client:ClientRead": 7.0,
+    }
     whole = {"unit": "sessions", "value": 23.0, "high": 30.0, "sources": sources}
     rung = {"quantities": {"cores.busy": {}, "waits.sessions": whole}}
     quantities = UPGRADES[2]({"format": 2, "rung": rung})["rung"]["quantities"]
-    values = {name: found["value"] for name, found in quantities.items() if name.startswith("waits.")}
-    assert values == {"waits.log": 3, "waits.data_read": 4, "waits.lock": 3, "waits.cpu": 6, "waits.other": 7}
+    values = {
+        name: found["value"] for name, found in quantities.items() if name.startswith("waits.")
+    }
+    assert values == {
+        "waits.log": 3,
+        "waits.data_read": 4,
+        "waits.lock": 3,
+        "waits.cpu": 6,
+        "waits.other": 7,
+    }
     assert "cores.busy" in quantities and "waits.sessions" not in quantities
 
 

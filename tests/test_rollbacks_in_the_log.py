@@ -1,4 +1,6 @@
-"""Rollbacks by design and the log of a server that is somebody else's: kept out where the role may, told where it may not."""
+"""Rollbacks by design and the log of a server that is somebody else's: kept out where the role may,
+told where it may not.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ GRANT = "GRANT SET ON PARAMETER log_min_messages TO me"
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+def made(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Databases]:
     with databases(tmp_path_factory.mktemp("log"), request.param) as made:
         with (data_of(made.address) / "pg_hba.conf").open("a") as hba:
             hba.write("local all me trust\n")
@@ -35,12 +39,21 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def engine(made: Databases, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     database = {"url": url_of(made.address, "me")}
-    plan = Plan.model_validate({"database": database, "workload": {"warehouses": 1}, "ladder": {"users": (1, 8)}, "storages": {"there": {}}})
+    plan = Plan.model_validate(
+        {
+            "database": database,
+            "workload": {"warehouses": 1},
+            "ladder": {"users": (1, 8)},
+            "storages": {"there": {}},
+        }
+    )
     return open_engine(plan, Journal(tmp_path_factory.mktemp("journal")))
 
 
 def logged(made: Databases, engine: Engine) -> tuple[str, list[str]]:
-    """What the server's log gains by a rollback by design and another error, and the notes of what is measured there."""
+    """What the server's log gains by a rollback by design and another error, and the notes of what
+    is measured there.
+    """
     log = data_of(made.address).parent / "server.log"
     before = log.stat().st_size
     engine.prepare(unwatched)
@@ -53,7 +66,9 @@ def logged(made: Databases, engine: Engine) -> tuple[str, list[str]]:
         return log.read_text()[before:], list(server.notes)
 
 
-def test_a_role_that_may_keeps_them_out_of_the_log_and_no_other_error(made: Databases, engine: Engine) -> None:
+def test_a_role_that_may_keeps_them_out_of_the_log_and_no_other_error(
+    made: Databases, engine: Engine
+) -> None:
     with connect(made.address) as session:
         session.execute(GRANT)
     text, notes = logged(made, engine)
@@ -65,8 +80,14 @@ def test_a_role_that_may_keeps_them_out_of_the_log_and_no_other_error(made: Data
         session.execute(GRANT.replace("GRANT", "REVOKE").replace(" TO ", " FROM "))
 
 
-def test_where_the_role_may_not_check_and_notes_say_so_and_what_to_grant(made: Databases, engine: Engine) -> None:
+def test_where_the_role_may_not_check_and_notes_say_so_and_what_to_grant(
+    made: Databases, engine: Engine
+) -> None:
     text, notes = logged(made, engine)
     assert "item number is not valid" in text
     assert ["by design" in note for note in notes if "server's log" in note] == [True]
-    assert [(finding.level, finding.do) for finding in engine.findings() if "server's log" in finding.seen] == [("note", GRANT)]
+    assert [
+        (finding.level, finding.do)
+        for finding in engine.findings()
+        if "server's log" in finding.seen
+    ] == [("note", GRANT)]

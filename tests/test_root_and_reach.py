@@ -17,7 +17,9 @@ from kneebench.errors import Refused
 from kneebench.lab.folder import Folder
 from kneebench.lab.removal import MARKER, ours, remove
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="the server has an account of its own only under root")
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="the server has an account of its own only under root"
+)
 
 
 @pytest.fixture
@@ -38,7 +40,9 @@ def test_a_file_that_is_written_replaces_a_link_and_leaves_what_it_led_to(tmp_pa
     assert [path.name for path in (tmp_path / "ours").iterdir()] == ["postgresql.conf"]
 
 
-def test_a_directory_without_our_mark_or_behind_a_link_is_not_opened_as_ours(tmp_path: Path) -> None:
+def test_a_directory_without_our_mark_or_behind_a_link_is_not_opened_as_ours(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "theirs").mkdir()
     with pytest.raises(Refused, match="another directory took its place"):
         ours(tmp_path / "theirs")
@@ -54,7 +58,10 @@ def test_a_tree_deeper_than_a_stack_is_removed_whole(tmp_path: Path) -> None:
     top = tmp_path / "data"
     top.mkdir()
     (top / MARKER).touch()
-    code = "import os, sys; os.chdir(sys.argv[1])\nfor n in range(2500): os.mkdir('d'); os.chdir('d'); open('f', 'w').close()"
+    code = (
+        "import os, sys; os.chdir(sys.argv[1])\nfor n in range(2500): os.mkdir('d'); os.chdir('d');"
+        " open('f', 'w').close()"
+    )
     subprocess.run([sys.executable, "-c", code, top], check=True)
     assert remove(top)
     assert not top.exists()
@@ -67,7 +74,9 @@ def test_a_build_is_asked_its_version_with_the_accounts_rights(account: Account)
         Path(folder).chmod(0o755)
         os.chown(folder, *account.owner)
         for name in ("postgres", "initdb"):
-            Path(folder, name).write_text(f"#!/bin/sh\nid -u > {folder}/whose\necho 'postgres (PostgreSQL) 15.1'\n")
+            Path(folder, name).write_text(
+                f"#!/bin/sh\nid -u > {folder}/whose\necho 'postgres (PostgreSQL) 15.1'\n"
+            )
             Path(folder, name).chmod(0o755)
         assert find_build(Path(folder)).version == "15.1"
         assert Path(folder, "whose").read_text().strip() == str(account.uid)
@@ -75,10 +84,15 @@ def test_a_build_is_asked_its_version_with_the_accounts_rights(account: Account)
 
 @needs_root
 @pytest.mark.root
-def test_the_runtime_directory_is_never_where_the_account_could_replace_it(account: Account, tmp_path: Path) -> None:
+def test_the_runtime_directory_is_never_where_the_account_could_replace_it(
+    account: Account, tmp_path: Path
+) -> None:
     open_to_all, sticky, owned = (tmp_path / name for name in ("open", "sticky", "owned"))
     for place, mode in ((open_to_all, 0o777), (sticky, 0o1777), (owned, 0o755)):
         place.mkdir()
         place.chmod(mode)
     os.chown(owned, *account.owner)
-    assert [may_replace(account, place) for place in (open_to_all, sticky, owned, owned / "..", Path("/tmp"))] == [True, False, True, False, False]
+    assert [
+        may_replace(account, place)
+        for place in (open_to_all, sticky, owned, owned / "..", Path("/tmp"))
+    ] == [True, False, True, False, False]

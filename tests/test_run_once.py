@@ -1,4 +1,6 @@
-"""So many users for so long, once: `kneebench run --users 8 --for 5min`, and `repeats = 0` in a plan."""
+"""So many users for so long, once: `kneebench run --users 8 --for 5min`, and `repeats = 0` in a
+plan.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,14 @@ def test_users_for_a_time_measures_one_rung_on_each_storage_and_prints_it(place:
     answer = call("run", "plan.toml", "--users", "8", "--for", "20s", "--json")
     assert answer.exit_code == 0, answer.output
     told = json.loads(answer.stdout.splitlines()[-1])
-    assert [(row["storage"], row["phase"], row["users"]) for row in told["data"]["rungs"]] == [("slow drive", "fixed_load", 8), ("fast drive", "fixed_load", 8)]
-    assert [one["nopm"]["value"] == row["nopm"] for one, row in zip(told["data"]["configurations"], told["data"]["rungs"], strict=True)] == [True, True]
+    assert [(row["storage"], row["phase"], row["users"]) for row in told["data"]["rungs"]] == [
+        ("slow drive", "fixed_load", 8),
+        ("fast drive", "fixed_load", 8),
+    ]
+    assert [
+        one["nopm"]["value"] == row["nopm"]
+        for one, row in zip(told["data"]["configurations"], told["data"]["rungs"], strict=True)
+    ] == [True, True]
     assert Path(told["brief"]).exists()
     assert {climb.rungs[0].tally.window_s for climb in only(place).climbs} == {20.0}
 
@@ -81,7 +89,9 @@ def test_no_repeats_want_a_fixed_load() -> None:
         (["--users", "8", "--for", "0s"], "a time above 0"),
     ],
 )
-def test_half_an_order_is_refused_with_what_to_add(place: Path, words: list[str], said: str) -> None:
+def test_half_an_order_is_refused_with_what_to_add(
+    place: Path, words: list[str], said: str
+) -> None:
     answer = call("run", "plan.toml", *words)
     assert answer.exit_code == 2
     assert said in answer.stderr

@@ -1,4 +1,6 @@
-"""One rung from the first connection to the last check, on a server whose every count follows from a formula."""
+"""One rung from the first connection to the last check, on a server whose every count follows from
+a formula.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,20 @@ from kneebench.workload import generator_spec
 
 
 def plan(**ladder: object) -> Plan:
-    fields = {"window": "10s", "final_window": "20s", "warm_up_limit": "60s", "checkpoints": 0, **ladder}
+    fields = {
+        "window": "10s",
+        "final_window": "20s",
+        "warm_up_limit": "60s",
+        "checkpoints": 0,
+        **ladder,
+    }
     return Plan.model_validate(
-        {"meters": ["log_writes", "tables", "cores", "checkpoints"], "workload": {"warehouses": 40}, "ladder": fields, "storages": {"disk": {"path": "."}}}
+        {
+            "meters": ["log_writes", "tables", "cores", "checkpoints"],
+            "workload": {"warehouses": 40},
+            "ladder": fields,
+            "storages": {"disk": {"path": "."}},
+        }
     )
 
 
@@ -31,8 +44,13 @@ SEARCH = Order(cell="disk", phase="search", users=8)
 FINAL_RUN = Order(cell="disk", phase="final_run", users=8, repeat=1)
 
 
-def measured(server: Formula, order: Order = SEARCH, asked: Plan | None = None, watch: Watch = lambda event: None) -> MeasuredRung:
-    return measure(order, asked or plan(), server, [], watch)  # type: ignore[arg-type]
+def measured(
+    server: Formula,
+    order: Order = SEARCH,
+    asked: Plan | None = None,
+    watch: Watch = lambda event: None,
+) -> MeasuredRung:
+    return measure(order, asked or plan(), server, [], watch)
 
 
 def test_a_rung_holds_what_the_formula_says_and_passes_every_check() -> None:
@@ -52,7 +70,9 @@ def test_the_warm_up_of_a_flat_load_is_half_the_window_and_longer_while_caches_f
     assert measured(Formula()).rung.warm_up_s == 5
     filling = measured(Formula(filling_s=12)).rung
     assert filling.warm_up_s > 20
-    assert filling.tally.nopm == measured(Formula()).rung.tally.nopm, "nothing of the filling is in the window"
+    assert filling.tally.nopm == measured(Formula()).rung.tally.nopm, (
+        "nothing of the filling is in the window"
+    )
 
 
 def test_a_load_that_never_settles_is_marked_not_steady_at_the_limit() -> None:
@@ -92,14 +112,21 @@ def test_a_fixed_warm_up_is_followed_by_the_wait_for_a_checkpoint_too() -> None:
 def test_what_reads_the_meters_keeps_to_the_load_generators_cores_while_it_measures() -> None:
     before, seen = os.sched_getaffinity(0), []
     asked = plan()
-    asked = asked.model_copy(update={"workload": asked.workload.model_copy(update={"load_generator_cores": (min(before),)})})
+    asked = asked.model_copy(
+        update={
+            "workload": asked.workload.model_copy(update={"load_generator_cores": (min(before),)})
+        }
+    )
     measured(Formula(), asked=asked, watch=lambda event: seen.append(os.sched_getaffinity(0)))
     assert {frozenset(cores) for cores in seen} == {frozenset({min(before)})}
     assert os.sched_getaffinity(0) == before
 
 
 def test_a_scouting_rung_does_not_wait_for_checkpoints() -> None:
-    assert measured(Formula(checkpoint_every_s=30), SEARCH, plan(checkpoints=2)).rung.tally.window_s == 10
+    assert (
+        measured(Formula(checkpoint_every_s=30), SEARCH, plan(checkpoints=2)).rung.tally.window_s
+        == 10
+    )
 
 
 def test_checkpoints_that_never_come_end_the_wait_with_a_note() -> None:
@@ -109,7 +136,10 @@ def test_checkpoints_that_never_come_end_the_wait_with_a_note() -> None:
         "the window does not contain the required 1 whole checkpoint cycles",
     ]
     blind = Formula(measures=frozenset({"log_writes", "tables", "cores"}))
-    assert "does not report checkpoints" in measured(blind, FINAL_RUN, plan(checkpoints=1)).rung.notes[0]
+    assert (
+        "does not report checkpoints"
+        in measured(blind, FINAL_RUN, plan(checkpoints=1)).rung.notes[0]
+    )
 
 
 def test_one_order_too_many_in_the_database_fails_a_check() -> None:
@@ -119,21 +149,40 @@ def test_one_order_too_many_in_the_database_fails_a_check() -> None:
 
 def test_unexplained_rollbacks_and_scans_fail_their_checks() -> None:
     rung = measured(Formula(extra_rollbacks=2, scans=742)).rung
-    assert [check.name for check in rung.checks if not check.passed] == ["rollbacks", "sequential_scans"]
+    assert [check.name for check in rung.checks if not check.passed] == [
+        "rollbacks",
+        "sequential_scans",
+    ]
 
 
 def test_a_busy_client_makes_the_rung_invalid() -> None:
-    assert measured(Formula(load_generator_cpu_share=0.81)).rung.invalid == "the load generator was 81% busy (limit 80%) and limited the throughput"
+    assert (
+        measured(Formula(load_generator_cpu_share=0.81)).rung.invalid
+        == "the load generator was 81% busy (limit 80%) and limited the throughput"
+    )
     assert not measured(Formula(load_generator_cpu_share=0.79)).rung.invalid
 
 
-def test_a_delay_in_the_load_generator_is_a_quantity_printed_above_2_percent_and_invalid_above_half_of_the_latency() -> None:
+def test_a_delay_in_the_load_generator_is_a_quantity_printed_above_2_percent_and_invalid_above_half_of_the_latency() -> (
+    None
+):
     none, some, much = (measured(Formula(delay_share=share)).rung for share in (0.019, 0.08, 0.51))
     assert not none.notes and not none.invalid
     assert some.quantity("load_generator.delay") == pytest.approx(0.08 * 0.002 / 1.08)
-    assert some.notes == ("delay in the load generator 148 µs, 8% of the mean latency, which excludes it (receive stamps)",)
-    assert much.invalid == "the load generator delayed its transactions by 51% of their mean latency (limit 50%): it had too little CPU time"
-    assert [check.name for check in much.checks if not check.passed] == [], "users / throughput is latency and delay"
+    assert some.notes == (
+        (
+            "delay in the load generator 148 µs, 8% of the mean latency, which excludes it (receive"
+            " stamps)"
+        ),
+    )
+    assert (
+        much.invalid
+        == "the load generator delayed its transactions by 51% of their mean latency (limit 50%):"
+        " it had too little CPU time"
+    )
+    assert [check.name for check in much.checks if not check.passed] == [], (
+        "users / throughput is latency and delay"
+    )
 
 
 def test_a_rung_whose_delay_is_estimated_or_not_measured_says_so() -> None:
@@ -145,22 +194,37 @@ def test_a_rung_whose_delay_is_estimated_or_not_measured_says_so() -> None:
 
 
 def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
-    tally = measured(Formula(load_generator_cpu_share=0.9)).rung.tally.model_copy(update={"load_generator_threads": 4})
-    busy = [tally.model_copy(update={"load_generator_cores": cores}).load_generator_busy for cores in (None, 8, 4, 2, 1)]
+    tally = measured(Formula(load_generator_cpu_share=0.9)).rung.tally.model_copy(
+        update={"load_generator_threads": 4}
+    )
+    busy = [
+        tally.model_copy(update={"load_generator_cores": cores}).load_generator_busy
+        for cores in (None, 8, 4, 2, 1)
+    ]
     assert busy == pytest.approx([0.225, 0.225, 0.225, 0.45, 0.9], rel=0.01)
-    assert "busy" in invalid(Order(cell="disk", phase="final_run", users=8), tally.model_copy(update={"load_generator_cores": 1}), 0.01)
+    assert "busy" in invalid(
+        Order(cell="disk", phase="final_run", users=8),
+        tally.model_copy(update={"load_generator_cores": 1}),
+        0.01,
+    )
 
 
 @pytest.mark.parametrize("phase", ["final_run", "fixed_rate", "drift_check", "bisection"])
-def test_a_rung_to_be_relied_on_is_invalid_when_more_transactions_failed_than_the_errors_stop_allows(phase: Phase) -> None:
+def test_a_rung_to_be_relied_on_is_invalid_when_more_transactions_failed_than_the_errors_stop_allows(
+    phase: Phase,
+) -> None:
     order = SEARCH.model_copy(update={"phase": phase})
-    assert measured(Formula(failed=5000), order).rung.invalid.endswith("%, limit 1%); first error: the server's words")
+    assert measured(Formula(failed=5000), order).rung.invalid.endswith(
+        "%, limit 1%); first error: the server's words"
+    )
     assert not measured(Formula(failed=500), order).rung.invalid
 
 
 @pytest.mark.parametrize("phase", ["search", "fixed_load"])
 def test_the_errors_of_a_rung_that_the_stop_judges_leave_it_valid(phase: Phase) -> None:
-    assert not measured(Formula(failed=5000), SEARCH.model_copy(update={"phase": phase})).rung.invalid
+    assert not measured(
+        Formula(failed=5000), SEARCH.model_copy(update={"phase": phase})
+    ).rung.invalid
 
 
 def test_a_rung_that_only_warms_up_is_never_invalid() -> None:
@@ -169,14 +233,19 @@ def test_a_rung_that_only_warms_up_is_never_invalid() -> None:
 
 
 def test_a_few_failed_transactions_do_not_hide_a_database_that_counts_differently() -> None:
-    assert [check.name for check in measured(Formula(failed=10)).rung.checks if not check.passed] == []
+    assert [
+        check.name for check in measured(Formula(failed=10)).rung.checks if not check.passed
+    ] == []
     found = measured(Formula(failed=10, extra_rollbacks=20_000)).rung
     assert "tpm_nopm" in [check.name for check in found.checks if not check.passed]
 
 
 @pytest.mark.parametrize("code", ["53100", "53200", "53300", "57P01", "57P03", "58030", "58P01"])
 def test_a_server_that_runs_out_or_shuts_down_stops_the_campaign_with_its_words(code: str) -> None:
-    with pytest.raises(InvalidMeasurement, match=f"search on disk, 8 users: 3 transactions failed with {code}: the server's words; "):
+    with pytest.raises(
+        InvalidMeasurement,
+        match=f"search on disk, 8 users: 3 transactions failed with {code}: the server's words; ",
+    ):
         measured(Formula(failed=3, error=code))
 
 
@@ -198,7 +267,9 @@ def test_the_load_goes_on_for_a_second_after_the_window() -> None:
 
 
 def test_users_lost_under_a_living_server_make_the_rung_invalid() -> None:
-    assert measured(Formula(lose_users=2)).rung.invalid.startswith("2 of 8 users lost their connection")
+    assert measured(Formula(lose_users=2)).rung.invalid.startswith(
+        "2 of 8 users lost their connection"
+    )
 
 
 def test_a_database_lost_in_mid_rung_says_what_was_done_seen_and_what_to_do() -> None:
@@ -217,7 +288,9 @@ def test_all_connections_lost_is_a_lost_database_even_if_the_server_is_back() ->
 
 
 def test_a_server_that_lets_nobody_in_is_told_before_the_clock_starts() -> None:
-    with pytest.raises(InvalidMeasurement, match="cannot connect 8 users: too many clients") as told:
+    with pytest.raises(
+        InvalidMeasurement, match="cannot connect 8 users: too many clients"
+    ) as told:
         measured(Formula(refuses="too many clients"))
     assert told.value.do == "what helps against 'too many clients'; completed rungs are saved"
 
@@ -254,7 +327,10 @@ def test_progress_is_told_every_second_with_the_time_left() -> None:
     events: list[Event] = []
     measured(Formula(), watch=events.append)
     assert len(events) == 16
-    assert [event.doing for event in events[-2:]] == ["search on disk, 8 users: measuring", "search on disk, 8 users: cooling down"]
+    assert [event.doing for event in events[-2:]] == [
+        "search on disk, 8 users: measuring",
+        "search on disk, 8 users: cooling down",
+    ]
     lefts = [event.left_s for event in events if event.left_s is not None]
     assert lefts == sorted(lefts, reverse=True)
     assert all(event.share is not None and 0 <= event.share <= 1 for event in events)
@@ -262,8 +338,13 @@ def test_progress_is_told_every_second_with_the_time_left() -> None:
 
 
 def test_a_plan_may_have_users_share_connections() -> None:
-    shared = plan().model_copy(update={"workload": plan().workload.model_copy(update={"connections": 7})})
-    assert (generator_spec(plan(), SEARCH).connections, generator_spec(shared, SEARCH).connections) == (0, 7)
+    shared = plan().model_copy(
+        update={"workload": plan().workload.model_copy(update={"connections": 7})}
+    )
+    assert (
+        generator_spec(plan(), SEARCH).connections,
+        generator_spec(shared, SEARCH).connections,
+    ) == (0, 7)
     machine = Machine(cores=2, memory_bytes=8 * GIB, log_space_bytes=8 * GIB)
     assert rules(shared, machine)["max_connections"] == "31"
     assert int(rules(plan(), machine)["max_connections"]) > 31
@@ -273,18 +354,29 @@ def test_a_generator_spec_follows_from_the_plan_and_the_rungs_name() -> None:
     spec = generator_spec(plan(), SEARCH)
     assert (spec.users, spec.warehouses, spec.profile, spec.seed) == (8, 40, "spec", 9300)
     assert spec.workers >= 1
-    streams = {generator_spec(plan(), o).stream for o in (SEARCH, FINAL_RUN, FINAL_RUN.model_copy(update={"repeat": 2}))}
+    streams = {
+        generator_spec(plan(), o).stream
+        for o in (SEARCH, FINAL_RUN, FINAL_RUN.model_copy(update={"repeat": 2}))
+    }
     assert len(streams) == 3
     assert generator_spec(plan(), SEARCH) == spec
 
 
 def test_the_plans_own_client_threads_and_cores_win() -> None:
-    asked = Plan.model_validate({"workload": {"load_generator_threads": 3, "load_generator_cores": [0, 1]}, "storages": {"disk": {"path": "."}}})
-    assert (generator_spec(asked, SEARCH).workers, generator_spec(asked, SEARCH).cores) == (3, [0, 1])
+    asked = Plan.model_validate(
+        {
+            "workload": {"load_generator_threads": 3, "load_generator_cores": [0, 1]},
+            "storages": {"disk": {"path": "."}},
+        }
+    )
+    assert (generator_spec(asked, SEARCH).workers, generator_spec(asked, SEARCH).cores) == (
+        3,
+        [0, 1],
+    )
 
 
 def test_the_formula_is_a_storage_path_away_from_devices(tmp_path: Path) -> None:
     asked = plan().model_copy(update={"meters": ("devices", "log_writes")})
-    rung = measure(SEARCH, asked, Formula(), [Path("/dev/shm")], lambda event: None).rung  # type: ignore[arg-type]
+    rung = measure(SEARCH, asked, Formula(), [Path("/dev/shm")], lambda event: None).rung
     assert "memory-backed storage (tmpfs): no device under it" in rung.notes
     assert "device.reads" not in rung.quantities

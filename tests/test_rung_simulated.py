@@ -1,4 +1,6 @@
-"""Rungs on the simulated engine: the counts of client and server agree however the model misbehaves, and checkpoint cycles are whole."""
+"""Rungs on the simulated engine: the counts of client and server agree however the model
+misbehaves, and checkpoint cycles are whole.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,20 @@ def plan(profile: str = "spec", **drives: object) -> Plan:
         {
             "database": {"engine": "simulated"},
             "workload": {"warehouses": 400, "profile": profile},
-            "ladder": {"window": "10s", "final_window": "40s", "warm_up_limit": "60s", "checkpoints": 1},
+            "ladder": {
+                "window": "10s",
+                "final_window": "40s",
+                "warm_up_limit": "60s",
+                "checkpoints": 1,
+            },
             "storages": {"disk": {"simulated": drives}},
         }
     )
 
 
-def measured(asked: Plan, users: int = 16, phase: Phase = "search", rate_per_s: float | None = None) -> MeasuredRung:
+def measured(
+    asked: Plan, users: int = 16, phase: Phase = "search", rate_per_s: float | None = None
+) -> MeasuredRung:
     order = Order(cell="disk", phase=phase, users=users, rate_per_s=rate_per_s)
     with open_engine(asked, Journal()).restored(CELL, lambda event: None) as server:
         return measure(order, asked, server, [], lambda event: None)
@@ -42,38 +51,53 @@ def test_every_check_passes_in_both_profiles(profile: str, users: int) -> None:
     found = measured(plan(profile), users)
     assert failed(found) == []
     assert found.rung.steady
-    assert found.rung.tpm / found.rung.tally.nopm == pytest.approx({"spec": 2.2447, "hammerdb": 2.3232}[profile], rel=0.02)
+    assert found.rung.tpm / found.rung.tally.nopm == pytest.approx(
+        {"spec": 2.2447, "hammerdb": 2.3232}[profile], rel=0.02
+    )
 
 
 def test_counts_agree_while_deadlocks_are_retried() -> None:
     found = measured(plan(deadlocks=0.05))
     assert failed(found) == []
-    assert any(count for t in found.rung.tally.transactions.values() for count in t.retried.values())
+    assert any(
+        count for t in found.rung.tally.transactions.values() for count in t.retried.values()
+    )
 
 
 def test_a_server_that_has_no_room_for_all_users_stops_the_campaign_with_its_words() -> None:
-    with pytest.raises(InvalidMeasurement, match=r"search on disk, 16 users: [\d,]+ transactions failed with 53300: "):
+    with pytest.raises(
+        InvalidMeasurement,
+        match=r"search on disk, 16 users: [\d,]+ transactions failed with 53300: ",
+    ):
         measured(plan(full_after_users=8))
 
 
 def test_a_server_that_dies_is_lost_not_measured() -> None:
-    with pytest.raises(DatabaseLost, match=r"search on disk, 16 users, measuring \(\d+ s after the start\)"):
+    with pytest.raises(
+        DatabaseLost, match=r"search on disk, 16 users, measuring \(\d+ s after the start\)"
+    ):
         measured(plan(dies_after="10s"))
 
 
 def test_a_report_starts_at_a_checkpoint_and_ends_at_one() -> None:
     found = measured(plan(checkpoint_every="30s"), phase="final_run")
-    assert found.rung.tally.window_s == pytest.approx(60), "two cycles of 30 s, as 40 s are wanted at least"
+    assert found.rung.tally.window_s == pytest.approx(60), (
+        "two cycles of 30 s, as 40 s are wanted at least"
+    )
     assert found.rung.warm_up_s == pytest.approx(30)
     assert found.rung.quantities["checkpoints.timed"].value * 60 == pytest.approx(2)
-    share = next(series for series in found.series if series.quantity == "log.full_page_image_share")
+    share = next(
+        series for series in found.series if series.quantity == "log.full_page_image_share"
+    )
     storm = dict(zip(share.at_s, share.value, strict=True))
-    assert max(storm[31.0], storm[32.0]) > 3 * storm[29.0], "the window begins with the images that the checkpoint causes"
+    assert max(storm[31.0], storm[32.0]) > 3 * storm[29.0], (
+        "the window begins with the images that the checkpoint causes"
+    )
 
 
 def test_an_open_loop_below_the_bound_keeps_its_rate_and_one_above_it_says_that_it_cannot() -> None:
     asked = plan()
-    most_per_s = bound(asked.storages["disk"].simulated)  # type: ignore[arg-type]
+    most_per_s = bound(asked.storages["disk"].simulated)
     below = measured(asked, 64, "fixed_rate", 0.5 * most_per_s)
     assert failed(below) == []
     assert below.rung.tally.throughput_per_s == pytest.approx(0.5 * most_per_s, rel=0.02)

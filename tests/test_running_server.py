@@ -1,4 +1,6 @@
-"""docs/server.md and docs/hammerdb.md say what is so: their SQL, their plans and their keys, tried on a server that runs already."""
+"""docs/server.md and docs/hammerdb.md say what is so: their SQL, their plans and their keys, tried
+on a server that runs already.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from kneebench.databases.postgres.engine import open_engine
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan
-from tests.elsewhere import PASSWORD, Elsewhere, databases, elsewhere, no_password_around  # noqa: F401 (fixtures)
+from tests.elsewhere import (
+    PASSWORD,
+    Elsewhere,
+    databases,
+)
 from tests.loaded import WITHOUT_DEBIAN
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -34,9 +40,19 @@ def test_every_key_that_a_page_names_is_a_key_of_the_plan(page: str) -> None:
 
 
 def test_the_defaults_that_the_page_on_hammerdb_names_are_those_of_the_plan() -> None:
-    defaults = {".".join((*table.path, key.name)): key.default for table in tables() for key in table.keys}
-    rows = re.findall(r"^\|[^|]*\|[^|]*\| `([a-z_.]+)` \| ([^|]+) \|", (DOCS / "hammerdb.md").read_text(), re.MULTILINE)
-    told = {key: default.strip("`") for key, default in rows if key in defaults and key != "database.url"}
+    defaults = {
+        ".".join((*table.path, key.name)): key.default for table in tables() for key in table.keys
+    }
+    rows = re.findall(
+        r"^\|[^|]*\|[^|]*\| `([a-z_.]+)` \| ([^|]+) \|",
+        (DOCS / "hammerdb.md").read_text(),
+        re.MULTILINE,
+    )
+    told = {
+        key: default.strip("`")
+        for key, default in rows
+        if key in defaults and key != "database.url"
+    }
     assert len(told) > 8
     assert told == {key: defaults[key] for key in told}
 
@@ -48,26 +64,55 @@ def test_the_example_plans_measure_one_load_and_a_schema_of_hammerdb_from_a_copy
 
 
 @pytest.fixture
-def granted(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> Iterator[Elsewhere]:  # noqa: F811
+def granted(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> Iterator[Elsewhere]:
     """The server with the role and the database that docs/server.md makes, both called page."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     role, _ = blocks("server.md", "sql")
     before = databases(elsewhere)
-    elsewhere.execute(*(one for one in role.replace("choose one", PASSWORD).replace(" kneebench", " page").split(";") if one.strip()))
+    elsewhere.execute(
+        *(
+            one
+            for one in (
+                role.replace("choose one", PASSWORD).replace(" kneebench", " page").split(";")
+            )
+            if one.strip()
+        )
+    )
     yield elsewhere
-    elsewhere.execute(*(f"DROP DATABASE {name} WITH (FORCE)" for name in databases(elsewhere) - before), "DROP OWNED BY page", "DROP ROLE page")
+    elsewhere.execute(
+        *(f"DROP DATABASE {name} WITH (FORCE)" for name in databases(elsewhere) - before),
+        "DROP OWNED BY page",
+        "DROP ROLE page",
+    )
 
 
 def small(plan: Plan, url: str) -> Plan:
     """A plan of the docs at this server, with one warehouse and one short load."""
     said: dict[str, Any] = plan.model_dump(exclude_unset=True)
-    ladder = {"users": 2, "repeats": 0, "warm_up": 1.0, "window": 1.0, "final_window": 1.0, "checkpoints": 0}
-    return Plan.model_validate({**said, "database": {**said["database"], "url": url}, "workload": {"warehouses": 1}, "ladder": ladder, "meters": ["cores"]})
+    ladder = {
+        "users": 2,
+        "repeats": 0,
+        "warm_up": 1.0,
+        "window": 1.0,
+        "final_window": 1.0,
+        "checkpoints": 0,
+    }
+    return Plan.model_validate(
+        {
+            **said,
+            "database": {**said["database"], "url": url},
+            "workload": {"warehouses": 1},
+            "ladder": ladder,
+            "meters": ["cores"],
+        }
+    )
 
 
 @pytest.mark.postgres15
 @WITHOUT_DEBIAN
-def test_the_role_of_the_page_may_do_all_and_only_the_image_stays(granted: Elsewhere, tmp_path: Path) -> None:
+def test_the_role_of_the_page_may_do_all_and_only_the_image_stays(
+    granted: Elsewhere, tmp_path: Path
+) -> None:
     url = granted.url("page", user="page")
     plan = small(kneebench.preset("running"), url)
     before = databases(granted)
@@ -76,9 +121,16 @@ def test_the_role_of_the_page_may_do_all_and_only_the_image_stays(granted: Elsew
     results = kneebench.run(plan, folder=tmp_path)
     assert results.finished
     assert [climb.cell.storage for climb in results.climbs] == ["server"]
-    assert not any("CHECKPOINT" in note for climb in results.climbs for rung in climb.rungs for note in rung.notes)
+    assert not any(
+        "CHECKPOINT" in note
+        for climb in results.climbs
+        for rung in climb.rungs
+        for note in rung.notes
+    )
     (image,) = databases(granted) - before
     assert image.startswith("kneebench_image_")
     _, listing = blocks("server.md", "sql")
     assert image in {name for name, _ in granted.execute(listing)}
-    assert granted.execute("SELECT count(*) FROM pg_class WHERE relname = 'order_line'", database="page") == [(0,)]
+    assert granted.execute(
+        "SELECT count(*) FROM pg_class WHERE relname = 'order_line'", database="page"
+    ) == [(0,)]

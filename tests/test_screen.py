@@ -1,4 +1,6 @@
-"""What people see while they wait, and at the end: the time left goes by the work done; the terminal says what the brief says."""
+"""What people see while they wait, and at the end: the time left goes by the work done; the
+terminal says what the brief says.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def results() -> Results:
     return load(make.HERE / make.NAME)
 
 
-def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(results: Results) -> None:
+def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(
+    results: Results,
+) -> None:
     progress = Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock())
     assert progress.left_s == EXPECTED.total_s
     for climb in results.climbs:
@@ -54,7 +58,11 @@ def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(resu
         for result in climb.stop_results:
             progress.receive(Event(kind="stop", doing=climb.cell.storage, data=result.model_dump()))
     assert progress.left_s == pytest.approx(EXPECTED.final_runs_s)
-    progress.receive(Event(kind="rung", doing="", data={"rung": results.climbs[0].of("final_run")[0], "kept": True}))
+    progress.receive(
+        Event(
+            kind="rung", doing="", data={"rung": results.climbs[0].of("final_run")[0], "kept": True}
+        )
+    )
     assert progress.left_s == pytest.approx(EXPECTED.final_runs_s * (1 - 1 / (2 * 3 * 2)))
 
 
@@ -65,9 +73,13 @@ def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -
     for number, rung in enumerate(reported[:3]):
         clock.now_s = 10.0 + 100.0 * number  # each was expected to take 50 s
         progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": False}))
-    assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50))
+    assert progress.left_s == pytest.approx(
+        2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50)
+    )
     clock.now_s += 20
-    assert progress.left_s == pytest.approx(2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50) - 20)
+    assert progress.left_s == pytest.approx(
+        2 * (EXPECTED.climbs_s + EXPECTED.final_runs_s - 3 * 50) - 20
+    )
 
 
 def test_the_terminal_has_the_percentile_of_the_brief(results: Results) -> None:
@@ -77,19 +89,40 @@ def test_the_terminal_has_the_percentile_of_the_brief(results: Results) -> None:
         assert answer.fixed_rate.mean_s == rate.mean_s
 
 
-def test_the_interval_of_a_percentile_at_one_rate_holds_what_the_repeats_differ_by(results: Results) -> None:
+def test_the_interval_of_a_percentile_at_one_rate_holds_what_the_repeats_differ_by(
+    results: Results,
+) -> None:
     climb = results.climbs[0]
     repeats = [rung.tally.latency for rung in climb.of("fixed_rate") if rung.tally.latency]
-    apart = [one.model_copy(update={"p999_s": factor * one.p999_s, "histogram": ""}) for one, factor in zip(repeats, (0.5, 1.0, 2.0), strict=True)]
-    rungs = [r.model_copy(update={"tally": r.tally.model_copy(update={"latency": one})}) for r, one in zip(climb.of("fixed_rate"), apart, strict=True)]
+    apart = [
+        one.model_copy(update={"p999_s": factor * one.p999_s, "histogram": ""})
+        for one, factor in zip(repeats, (0.5, 1.0, 2.0), strict=True)
+    ]
+    rungs = [
+        r.model_copy(update={"tally": r.tally.model_copy(update={"latency": one})})
+        for r, one in zip(climb.of("fixed_rate"), apart, strict=True)
+    ]
     rate = fixed_rate_latency(climb.model_copy(update={"rungs": tuple(rungs)}))
-    assert rate and rate.p999_s.low < min(one.p999_s for one in apart) < max(one.p999_s for one in apart) < rate.p999_s.high
+    assert (
+        rate
+        and rate.p999_s.low
+        < min(one.p999_s for one in apart)
+        < max(one.p999_s for one in apart)
+        < rate.p999_s.high
+    )
 
 
 def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> None:
     (table,) = tables(configuration_summaries(results))
     assert "knee, users" in str(list(table.columns[0].cells))
-    ladder = {"users": 24, "window": "10s", "final_window": "10s", "warm_up": "5s", "checkpoints": 0, "repeats": 1}
+    ladder = {
+        "users": 24,
+        "window": "10s",
+        "final_window": "10s",
+        "warm_up": "5s",
+        "checkpoints": 0,
+        "repeats": 1,
+    }
     fixed = run(Plan.model_validate({**make.PLAN, "ladder": ladder}), tmp_path)
     (table,) = tables(configuration_summaries(fixed))
     assert "fixed load, users" in str(list(table.columns[0].cells))
@@ -97,7 +130,10 @@ def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> 
     words = [sentence for said in told(fixed) for sentence in said]
     assert [one for one in words if "knee" in one.replace("not a knee", "").lower()] == []
     assert any("NOPM at 24 users" in one for one in words)
-    assert any("Fixed load of 24 users, not a knee; the least busy database core was" in one for one in words)
+    assert any(
+        "Fixed load of 24 users, not a knee; the least busy database core was" in one
+        for one in words
+    )
     assert headline(fixed).startswith("Simulated: ")
 
 
@@ -115,10 +151,15 @@ def test_sentences_of_a_climb_speak_of_its_knee(results: Results) -> None:
 
 
 def test_one_user_is_a_user(results: Results) -> None:
-    assert plain(RungLine("disk", "search", 1, 810.0, None, None, None, "")) == "disk: search, 1 user: 810 NOPM"
+    assert (
+        plain(RungLine("disk", "search", 1, 810.0, None, None, None, ""))
+        == "disk: search, 1 user: 810 NOPM"
+    )
 
 
-def test_a_percentile_with_too_few_samples_says_so_where_it_stands_and_what_that_means_is_told_once(results: Results) -> None:
+def test_a_percentile_with_too_few_samples_says_so_where_it_stands_and_what_that_means_is_told_once(
+    results: Results,
+) -> None:
     certain = RungLine("disk", "final_run", 8, 810.0, 0.001, 0.0123, None, "")
     doubtful = certain._replace(p999_certain=False)
     marked = drawn(rungs([certain, doubtful, doubtful]))
@@ -126,9 +167,14 @@ def test_a_percentile_with_too_few_samples_says_so_where_it_stands_and_what_that
     assert marked.count(FEW_MEANS) == 1
     assert "?" not in marked
     assert "n too small" not in drawn(rungs([certain]))
-    answered = [answer.model_copy(update={"p999_certain": False}) for answer in configuration_summaries(results)]
+    answered = [
+        answer.model_copy(update={"p999_certain": False})
+        for answer in configuration_summaries(results)
+    ]
     found = drawn(*tables(answered))
-    assert re.search(r"P99\.9 latency +[\d.]+ ms \([\d.]+ ms to [\d.]+ ms, n too small\)", found), found
+    assert re.search(r"P99\.9 latency +[\d.]+ ms \([\d.]+ ms to [\d.]+ ms, n too small\)", found), (
+        found
+    )
     assert found.count(FEW_MEANS) == 1
     assert " ? " not in found
 
@@ -145,8 +191,16 @@ def test_plain_lines_explain_the_words_where_they_are_used_first(results: Result
     watch = PlainLines(Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock()), out)
     for rung in results.climbs[0].rungs[:4]:
         assert rung.tally.latency
-        few = rung.tally.model_copy(update={"latency": rung.tally.latency.model_copy(update={"n": 9})})
-        watch(Event(kind="rung", doing="", data={"rung": rung.model_copy(update={"tally": few}), "kept": False}))
+        few = rung.tally.model_copy(
+            update={"latency": rung.tally.latency.model_copy(update={"n": 9})}
+        )
+        watch(
+            Event(
+                kind="rung",
+                doing="",
+                data={"rung": rung.model_copy(update={"tally": few}), "kept": False},
+            )
+        )
     assert len(re.findall(r"P99.9 [\d.]+ [mµ]?s \(n too small\)", out.getvalue())) == 4
     assert out.getvalue().count(FEW_MEANS) == 1
 

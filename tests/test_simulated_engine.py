@@ -20,7 +20,13 @@ from kneebench.plan import Plan
 from kneebench.plan.plan import SimulatedStorage, Workload
 from kneebench.records import Cell, Event, Record, Tally, Tick
 
-CALM = {"cpu_per_transaction": "2ms", "cold_reads_per_transaction": 0.0, "noise": 0.0, "restore_noise": 0.0, "log_time_per_commit": "0ms"}
+CALM = {
+    "cpu_per_transaction": "2ms",
+    "cold_reads_per_transaction": 0.0,
+    "noise": 0.0,
+    "restore_noise": 0.0,
+    "log_time_per_commit": "0ms",
+}
 """Four cores, 2,000 transactions a second at most, no noise, a warm cache."""
 CELL = Cell(id="drive", storage="drive")
 
@@ -43,15 +49,33 @@ def ignored(event: Event) -> None:
 
 def plan(seed: int = 1, **changes: Any) -> Plan:
     table = {"simulated": storage(**changes).model_dump()}
-    return Plan.model_validate({"seed": seed, "database": {"engine": "simulated"}, "workload": {"warehouses": 50}, "storages": {"drive": table}})
+    return Plan.model_validate(
+        {
+            "seed": seed,
+            "database": {"engine": "simulated"},
+            "workload": {"warehouses": 50},
+            "storages": {"drive": table},
+        }
+    )
 
 
 def spec(users: int, **changes: Any) -> GeneratorSpec:
-    asked = {"users": users, "warehouses": 50, "profile": "spec", "home": "all", "seed": 1, "stream": users, "retries": 10, "workers": 1}
+    asked = {
+        "users": users,
+        "warehouses": 50,
+        "profile": "spec",
+        "home": "all",
+        "seed": 1,
+        "stream": users,
+        "retries": 10,
+        "workers": 1,
+    }
     return GeneratorSpec(**{**asked, **changes})
 
 
-def rung(server: Simulated, users: int, window_s: int = 20, warm_up_s: int = 2, **changes: Any) -> Seen:
+def rung(
+    server: Simulated, users: int, window_s: int = 20, warm_up_s: int = 2, **changes: Any
+) -> Seen:
     generator = server.load_generator(spec(users, **changes))
     generator.ready()
     generator.go()
@@ -62,7 +86,9 @@ def rung(server: Simulated, users: int, window_s: int = 20, warm_up_s: int = 2, 
     after = readings(server)
     tally = Tally.model_validate_json(generator.stop())
     counted = {name: after[name] - before.get(name, 0.0) for name in after}
-    return Seen(tally=tally, counted=counted, ticks=tuple(Tick.model_validate_json(tick) for tick in ticks))
+    return Seen(
+        tally=tally, counted=counted, ticks=tuple(Tick.model_validate_json(tick) for tick in ticks)
+    )
 
 
 def readings(server: Simulated) -> dict[str, float]:
@@ -70,8 +96,12 @@ def readings(server: Simulated) -> dict[str, float]:
 
 
 def measured(users: int, seed: int = 1, repeat: int = 0, **changes: Any) -> Seen:
-    """A rung on the restore for a climb, or for a repeat; `changes` that are no figure of the storage go to the load generator."""
-    ours = {name: changes.pop(name) for name in list(changes) if name in SimulatedStorage.model_fields}
+    """A rung on the restore for a climb, or for a repeat; `changes` that are no figure of the
+    storage go to the load generator.
+    """
+    ours = {
+        name: changes.pop(name) for name in list(changes) if name in SimulatedStorage.model_fields
+    }
     opened = engine(plan(seed, **ours), Journal())
     with opened.restored(CELL, ignored, repeat) as server:
         assert isinstance(server, Simulated)
@@ -92,31 +122,48 @@ def commits_per_flush(seen: Seen) -> float:
     return seen.counted["database.commits|database"] / seen.counted["log.flushes|database"]
 
 
-# --- the model against theory ----------------------------------------------------------------------
+# --- the model against theory ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("users", [1, 4, 16, 64])
 def test_throughput_never_exceeds_the_bound(users: int) -> None:
-    assert climbed(users).tally.throughput_per_s < 1.01 * min(truth.bound(storage()), users / truth.alone_s(storage()))
+    assert climbed(users).tally.throughput_per_s < 1.01 * min(
+        truth.bound(storage()), users / truth.alone_s(storage())
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "scarce"),
-    [({}, "cores"), ({"read_latency": "10ms"}, "data device"), ({"log_time_per_commit": "2ms"}, "log")],
+    [
+        ({}, "cores"),
+        ({"read_latency": "10ms"}, "data device"),
+        ({"log_time_per_commit": "2ms"}, "log"),
+    ],
 )
-def test_enough_users_reach_the_bound_of_the_scarcest_resource(changes: dict[str, Any], scarce: str) -> None:
+def test_enough_users_reach_the_bound_of_the_scarcest_resource(
+    changes: dict[str, Any], scarce: str
+) -> None:
     assert truth.scarcest(storage(**changes)) == scarce
-    assert measured(64, **changes).tally.throughput_per_s == pytest.approx(truth.bound(storage(**changes)), rel=0.02)
+    assert measured(64, **changes).tally.throughput_per_s == pytest.approx(
+        truth.bound(storage(**changes)), rel=0.02
+    )
 
 
-@pytest.mark.parametrize("changes", [{}, {"log_latency": "5ms"}, {"reads_per_transaction": 8.0}, {"log_time_per_commit": "1ms"}])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"log_latency": "5ms"}, {"reads_per_transaction": 8.0}, {"log_time_per_commit": "1ms"}],
+)
 def test_one_users_latency_equals_the_sum_of_its_stages(changes: dict[str, Any]) -> None:
-    assert mean_s(measured(1, window_s=60, **changes)) == pytest.approx(truth.alone_s(storage(**changes)), rel=0.02)
+    assert mean_s(measured(1, window_s=60, **changes)) == pytest.approx(
+        truth.alone_s(storage(**changes)), rel=0.02
+    )
 
 
 @pytest.mark.parametrize("users", [2, 4, 6, 16])
 @pytest.mark.parametrize("drive", [{}, {"read_latency": "2ms", "read_channels": 2}])
-def test_without_a_log_throughput_is_what_mean_value_analysis_says(users: int, drive: dict[str, Any]) -> None:
+def test_without_a_log_throughput_is_what_mean_value_analysis_says(
+    users: int, drive: dict[str, Any]
+) -> None:
     no_log = storage(log_latency="0ms", **drive)
     assert truth.throughput(no_log, users) == pytest.approx(truth.mva(no_log, users), rel=0.01)
 
@@ -130,7 +177,9 @@ def test_littles_law_holds_within_two_per_cent(users: int) -> None:
 def test_commits_per_flush_rise_with_users() -> None:
     shared = [commits_per_flush(measured(users, log_latency="5ms")) for users in (1, 4, 16)]
     assert shared == sorted(shared)
-    assert shared[0] < 1.15 < 2 < shared[-1]  # above 1: transactions that only read commit without a flush
+    assert (
+        shared[0] < 1.15 < 2 < shared[-1]
+    )  # above 1: transactions that only read commit without a flush
 
 
 def test_a_slower_log_lowers_throughput_and_lets_more_commits_share_a_flush() -> None:
@@ -147,7 +196,9 @@ def test_the_time_of_a_flush_is_the_plans_plus_what_its_commits_add() -> None:
 
 
 def test_with_contention_throughput_peaks_and_falls() -> None:
-    rising, top, falling = (measured(users, contention=0.01).tally.throughput_per_s for users in (2, 8, 64))
+    rising, top, falling = (
+        measured(users, contention=0.01).tally.throughput_per_s for users in (2, 8, 64)
+    )
     assert rising < top > 1.3 * falling
     users, _ = truth.peak(storage(contention=0.01), last=64)
     assert 4 <= users <= 12
@@ -162,7 +213,7 @@ def test_an_open_loop_at_70_per_cent_has_shorter_latency_than_at_95() -> None:
         assert seen.tally.unstarted == 0
 
 
-# --- chance ------------------------------------------------------------------------------------------
+# --- chance ---------------------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_tally_and_another_seed_another() -> None:
@@ -178,12 +229,15 @@ def test_every_restore_has_chances_of_its_own_and_the_same_ones_in_the_next_camp
 
 
 def test_noise_scatters_the_repeats_but_not_their_mean() -> None:
-    found = [measured(16, repeat=n, restore_noise=0.03, window_s=5).tally.throughput_per_s for n in range(1, 13)]
+    found = [
+        measured(16, repeat=n, restore_noise=0.03, window_s=5).tally.throughput_per_s
+        for n in range(1, 13)
+    ]
     assert max(found) / min(found) > 1.03
     assert sum(found) / len(found) == pytest.approx(truth.bound(storage()), rel=0.03)
 
 
-# --- the server ----------------------------------------------------------------------------------------
+# --- the server -----------------------------------------------------------------------------------
 
 
 def test_the_simulated_clock_jumps() -> None:
@@ -197,14 +251,21 @@ def test_load_generators_follow_one_another_on_one_clock_and_one_database() -> N
     with engine(plan(), Journal()).restored(CELL, ignored) as server:
         assert server.now_s() == 0
         start = server.sum_next_order_ids()
-        tallies = [rung(server, users, window_s=3).tally for users in (2, 4)]  # type: ignore[arg-type]
+        tallies = [rung(server, users, window_s=3).tally for users in (2, 4)]
         assert server.now_s() == pytest.approx(10, abs=0.1)
-        assert server.sum_next_order_ids() - start == sum(t.transactions["new_order"].whole.committed for t in tallies)
+        assert server.sum_next_order_ids() - start == sum(
+            t.transactions["new_order"].whole.committed for t in tallies
+        )
         committed, rolled_back = server.transaction_counts()
-        assert (committed, rolled_back) == (sum(t.whole.committed for t in tallies), sum(t.whole.rolled_back for t in tallies))
+        assert (committed, rolled_back) == (
+            sum(t.whole.committed for t in tallies),
+            sum(t.whole.rolled_back for t in tallies),
+        )
 
 
-def test_a_load_generator_reports_what_it_cannot_do_and_one_that_is_dropped_leaves_the_server_in_order() -> None:
+def test_a_load_generator_reports_what_it_cannot_do_and_one_that_is_dropped_leaves_the_server_in_order() -> (
+    None
+):
     with engine(plan(), Journal()).restored(CELL, ignored) as server:
         generator, other = server.load_generator(spec(4)), server.load_generator(spec(4))
         with pytest.raises(RuntimeError, match="go"):
@@ -219,13 +280,15 @@ def test_a_load_generator_reports_what_it_cannot_do_and_one_that_is_dropped_leav
             server.load_generator(spec(0))
         del generator
         assert sum(server.readings("waits").values()) == 0
-        assert rung(server, 4, window_s=3).tally.throughput_per_s > 1000  # type: ignore[arg-type]
+        assert rung(server, 4, window_s=3).tally.throughput_per_s > 1000
 
 
 def test_a_server_answers_from_any_thread() -> None:
     with engine(plan(), Journal()).restored(CELL, ignored) as server:
         found: list[float] = []
-        asking = threading.Thread(target=lambda: found.append(rung(server, 4, window_s=2).tally.window_s))  # type: ignore[arg-type]
+        asking = threading.Thread(
+            target=lambda: found.append(rung(server, 4, window_s=2).tally.window_s)
+        )
         asking.start()
         asking.join()
         assert found == [2.0]
@@ -234,20 +297,23 @@ def test_a_server_answers_from_any_thread() -> None:
 def test_a_tick_is_a_whole_second_with_all_five_transactions() -> None:
     ticks = climbed(4).ticks
     assert [tick.now_s for tick in ticks] == [float(n) for n in range(1, 23)]
-    assert all(len(tick.seconds) == 5 and {s.at_s for s in tick.seconds} == {n} for n, tick in enumerate(ticks))
+    assert all(
+        len(tick.seconds) == 5 and {s.at_s for s in tick.seconds} == {n}
+        for n, tick in enumerate(ticks)
+    )
     assert {tick.alive for tick in ticks} == {4}
 
 
 def test_the_conditions_that_a_model_can_answer_hold_after_a_load() -> None:
     with engine(plan(deadlocks=0.02), Journal()).restored(CELL, ignored) as server:
-        rung(server, 16, window_s=10)  # type: ignore[arg-type]
+        rung(server, 16, window_s=10)
         checks = server.conditions(ignored)
     assert [check.sentence for check in checks if not check.passed] == []
     assert len(checks) == 5
     assert all("simulated" in check.sentence for check in checks)
 
 
-# --- its meters ----------------------------------------------------------------------------------------
+# --- its meters -----------------------------------------------------------------------------------
 
 
 def test_the_server_answers_all_meters_of_the_plan_with_quantities_that_there_are() -> None:
@@ -268,12 +334,16 @@ def test_what_the_meters_count_is_what_was_done() -> None:
     assert sum(busy) == pytest.approx(0.002 * per_s, rel=0.03)
     assert max(busy) - min(busy) < 0.02
     assert counted["processes.cpu|server"] == pytest.approx(60 * sum(busy))
-    assert counted["device.queue_depth|sim0"] / 60 == pytest.approx(counted["device.reads|sim0"] / 60 * 0.0001, rel=0.05)
+    assert counted["device.queue_depth|sim0"] / 60 == pytest.approx(
+        counted["device.reads|sim0"] / 60 * 0.0001, rel=0.05
+    )
     assert counted["checkpoints.timed|database"] == 2
 
 
 def test_every_counter_only_ever_rises() -> None:
-    with engine(plan(checkpoint_every="3s", full_after_users=6, deadlocks=0.1), Journal()).restored(CELL, ignored) as server:
+    with engine(plan(checkpoint_every="3s", full_after_users=6, deadlocks=0.1), Journal()).restored(
+        CELL, ignored
+    ) as server:
         assert isinstance(server, Simulated)
         generator = server.load_generator(spec(8))
         generator.go()
@@ -281,7 +351,11 @@ def test_every_counter_only_ever_rises() -> None:
         for _ in range(10):
             generator.tick()
             after = readings(server)
-            assert [name for name in before if READ[name.partition("|")[0]].kind == "counter" and after[name] < before[name]] == []
+            assert [
+                name
+                for name in before
+                if READ[name.partition("|")[0]].kind == "counter" and after[name] < before[name]
+            ] == []
             before = after
 
 
@@ -293,7 +367,7 @@ def test_the_cache_is_cold_after_a_restore_and_warms_with_the_transactions_done(
     assert reads[1] == pytest.approx(2.0, rel=0.05)
 
 
-# --- trouble -------------------------------------------------------------------------------------------
+# --- trouble --------------------------------------------------------------------------------------
 
 
 def test_deadlocks_are_retried_and_counted_by_class() -> None:
@@ -312,7 +386,7 @@ def test_a_full_server_refuses_and_the_clock_goes_on() -> None:
 def test_a_server_that_dies_loses_its_users_and_lets_nobody_in() -> None:
     with engine(plan(dies_after="5s"), Journal()).restored(CELL, ignored) as server:
         assert server.alive() == ""
-        seen = rung(server, 8, window_s=8)  # type: ignore[arg-type]
+        seen = rung(server, 8, window_s=8)
         assert seen.ticks[-1].alive == 0
         assert seen.tally.lost_users == seen.tally.whole.unknown == 8
         assert "ended at 5 s" in server.alive()
@@ -328,7 +402,7 @@ def test_a_storage_without_a_model_is_an_error_of_the_plan() -> None:
         pass
 
 
-# --- what is true of it ----------------------------------------------------------------------------------
+# --- what is true of it ---------------------------------------------------------------------------
 
 
 def test_the_true_knee_lies_where_the_cores_are_used_up() -> None:
@@ -338,5 +412,7 @@ def test_the_true_knee_lies_where_the_cores_are_used_up() -> None:
 
 
 def test_a_long_run_agrees_with_another_of_other_chances() -> None:
-    one, other = (truth.long_run(storage(), 8, 100, Workload(), seed).throughput_per_s for seed in (1, 2))
+    one, other = (
+        truth.long_run(storage(), 8, 100, Workload(), seed).throughput_per_s for seed in (1, 2)
+    )
     assert one == pytest.approx(other, rel=0.01)

@@ -1,4 +1,6 @@
-"""A meter may be slow, may fail and may be closed: the tick never waits for it, and its rates are over its own times."""
+"""A meter may be slow, may fail and may be closed: the tick never waits for it, and its rates are
+over its own times.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ READING_S = 1.5
 
 
 class Slow:
-    """A counter that rises evenly; a reading of it takes 1.5 s and gives the count in the middle of that time."""
+    """A counter that rises evenly; a reading of it takes 1.5 s and gives the count in the middle of
+    that time.
+    """
 
     name, quantities, notes, every_s = "devices", ("device.reads",), (), 0.5
 
@@ -49,12 +53,21 @@ def test_a_meter_that_takes_longer_than_a_second_delays_no_tick_and_has_the_righ
         took_s.append(time.monotonic() - began_s)
     sampler.close()
     assert max(took_s) < READING_S / 3
-    assert between(sampler.raw_series, 0, 5)["device.reads"]["sda"] == pytest.approx(RATE_PER_S, rel=0.05)
-    seconds = [between(sampler.raw_series, at, at + 1).get("device.reads", {}).get("sda") for at in range(5)]
+    assert between(sampler.raw_series, 0, 5)["device.reads"]["sda"] == pytest.approx(
+        RATE_PER_S, rel=0.05
+    )
+    seconds = [
+        between(sampler.raw_series, at, at + 1).get("device.reads", {}).get("sda")
+        for at in range(5)
+    ]
     assert None in seconds, "a second without a new reading has no rate, not one of 0"
     assert all(rate == pytest.approx(RATE_PER_S, rel=0.1) for rate in seconds if rate is not None)
-    assert summaries(window(sampler.raw_series, 0, 5))["device.reads"].high == pytest.approx(RATE_PER_S, rel=0.1)
-    assert between(sampler.raw_series, 0, 5)["meters.read_time"]["devices"] == pytest.approx(READING_S, rel=0.2)
+    assert summaries(window(sampler.raw_series, 0, 5))["device.reads"].high == pytest.approx(
+        RATE_PER_S, rel=0.1
+    )
+    assert between(sampler.raw_series, 0, 5)["meters.read_time"]["devices"] == pytest.approx(
+        READING_S, rel=0.2
+    )
 
 
 def test_a_slow_meter_is_read_in_a_thread_of_its_own_and_closed_after_its_last_reading() -> None:

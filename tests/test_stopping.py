@@ -1,4 +1,6 @@
-"""A run that is stopped says how it is resumed, and what it says is so; a finished campaign is not measured again for its brief."""
+"""A run that is stopped says how it is resumed, and what it says is so; a finished campaign is not
+measured again for its brief.
+"""
 
 from __future__ import annotations
 
@@ -64,19 +66,33 @@ def test_a_fresh_run_that_is_stopped_prints_the_command_that_resumes_it(place: P
     given = ["run", "long plan.toml", "--out", "my results", "--fresh", "--no-brief"]
     errors = stopped([*KNEEBENCH, *given], rungs=1)
     (folder,) = folders()
-    found = re.search(r"kneebench: Interrupted\. (\d+) rungs? saved in (.+)\. Resume with: (.*)\n", errors)
+    found = re.search(
+        r"kneebench: Interrupted\. (\d+) rungs? saved in (.+)\. Resume with: (.*)\n", errors
+    )
     assert found, errors
     assert (int(found[1]), found[2]) == (len(list(folder.glob("rungs/*.json"))), str(folder))
     command = shlex.split(found[3])
-    assert command[1:] == ["-m", "kneebench", "run", "long plan.toml", "--out", "my results", "--no-brief"]
+    assert command[1:] == [
+        "-m",
+        "kneebench",
+        "run",
+        "long plan.toml",
+        "--out",
+        "my results",
+        "--no-brief",
+    ]
     again = stopped([sys.executable, *command[1:]], rungs=int(found[1]) + 1, number=signal.SIGTERM)
     assert folders() == [folder], "the printed command resumes and does not start over"
     assert "Resume with:" in again
 
 
-def test_a_lost_database_says_how_the_campaign_is_resumed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_database_says_how_the_campaign_is_resumed(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def lose(*words: Any, **more: Any) -> None:
-        raise DatabaseLost("search on disk, 8 users", seen="the server is gone", do="see the server's log")
+        raise DatabaseLost(
+            "search on disk, 8 users", seen="the server is gone", do="see the server's log"
+        )
 
     monkeypatch.setattr(campaign, "measure", lose)
     answer = call("run", "plan.toml")
@@ -86,7 +102,9 @@ def test_a_lost_database_says_how_the_campaign_is_resumed(place: Path, monkeypat
     assert "same command" not in answer.stderr
 
 
-def test_what_ends_before_a_campaign_has_a_folder_promises_no_resuming(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_ends_before_a_campaign_has_a_folder_promises_no_resuming(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(*words: Any) -> None:
         raise KeyboardInterrupt
 
@@ -97,7 +115,9 @@ def test_what_ends_before_a_campaign_has_a_folder_promises_no_resuming(place: Pa
     assert "Resume" not in answer.stderr
 
 
-def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def killed(*words: Any) -> None:
         raise KeyboardInterrupt
 
@@ -106,7 +126,11 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
         first = call("run", "plan.toml")
     assert first.exit_code == 130
     (folder,) = folders()
-    assert re.search(rf"rungs saved in {folder}\. The campaign is finished\. Write its brief with: .* brief {folder}\n", first.stderr), first.stderr
+    assert re.search(
+        rf"rungs saved in {folder}\. The campaign is finished\. Write its brief with: .* brief"
+        rf" {folder}\n",
+        first.stderr,
+    ), first.stderr
     (folder / ".brief.html.77.part").write_text("what a kill left")
     rungs = {file: file.read_bytes() for file in folder.glob("rungs/*")}
 
@@ -123,7 +147,9 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
     assert {file: file.read_bytes() for file in folder.glob("rungs/*")} == rungs
     assert not list(folder.glob(".*.part"))
     assert call("run", "plan.toml").exit_code == 0
-    assert len(folders()) == 2, "with its brief the campaign is done, and the same command measures again"
+    assert len(folders()) == 2, (
+        "with its brief the campaign is done, and the same command measures again"
+    )
 
 
 def test_a_campaign_that_was_to_have_no_brief_is_measured_again(place: Path) -> None:
@@ -140,16 +166,24 @@ def test_a_fresh_run_leaves_a_campaign_without_its_brief_alone(place: Path) -> N
     assert answer.exit_code == 0
     assert len(folders()) == 2
     assert not (folder / "brief.html").exists()
-    opened = next(event for event in map(json.loads, answer.stdout.splitlines()) if "folder" in event.get("data", {}))
+    opened = next(
+        event
+        for event in map(json.loads, answer.stdout.splitlines())
+        if "folder" in event.get("data", {})
+    )
     assert (opened["kind"], Path(opened["data"]["folder"])) == ("start", folders()[-1])
 
 
-def test_a_campaign_that_another_stopped_after_it_is_not_taken_for_the_one_without_a_brief(place: Path) -> None:
+def test_a_campaign_that_another_stopped_after_it_is_not_taken_for_the_one_without_a_brief(
+    place: Path,
+) -> None:
     assert call("run", "plan.toml").exit_code == 0
     (folder,) = folders()
     (folder / "brief.html").unlink()
     head = json.loads((folder / "campaign.json").read_text())
-    (folder / "campaign.json").write_text(json.dumps({**head, "started_at": "2001-01-01T00:00:00+00:00"}))
+    (folder / "campaign.json").write_text(
+        json.dumps({**head, "started_at": "2001-01-01T00:00:00+00:00"})
+    )
 
     class Stopped(BaseException):
         pass
@@ -170,8 +204,16 @@ def test_a_campaign_that_another_stopped_after_it_is_not_taken_for_the_one_witho
 
 
 def test_a_signal_that_was_ignored_from_outside_stays_ignored(place: Path) -> None:
-    ignoring = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
-    process = subprocess.Popen([sys.executable, "-c", ignoring, *KNEEBENCH, "run", "plan.toml"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ignoring = (
+        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+        " os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", ignoring, *KNEEBENCH, "run", "plan.toml"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while not list(Path().glob("*/*/rungs/*.json")) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGHUP)

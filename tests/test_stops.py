@@ -1,4 +1,6 @@
-"""Every stop fires when it should, and not when it should not; a contract that each file on the shelf keeps."""
+"""Every stop fires when it should, and not when it should not; a contract that each file on the
+shelf keeps.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +26,28 @@ def rungs(*points: tuple[int, float], **quantities: float) -> list[Rung]:
 
 
 def judge(name: str, seen: list[Rung], limits: object = None) -> StopResult:
-    return stops.find(name).judge(seen, limits or stops.limits(name, Ladder()))  # type: ignore[arg-type]
+    return stops.find(name).judge(seen, limits or stops.limits(name, Ladder()))
 
 
 RISING = [(2, 200.0), (3, 290.0), (4, 380.0), (5, 470.0), (7, 640.0)]
 FLAT = [*RISING, (9, 648.0), (12, 652.0)]
 
 
-# --- the contract ----------------------------------------------------------------------------------
+# --- the contract ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", STOPS.names())
-@pytest.mark.parametrize("points", [RISING[:1], RISING, FLAT, [(2, 0.0), (3, 0.0), (4, 0.0)]], ids=["one rung", "rising", "flat", "dead"])
-@pytest.mark.parametrize("busy", [{}, {"database__busy": 0.99, LOG: 0.02}], ids=["unmeasured", "everything exceeded"])
-def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(name: str, points: list[tuple[int, float]], busy: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "points",
+    [RISING[:1], RISING, FLAT, [(2, 0.0), (3, 0.0), (4, 0.0)]],
+    ids=["one rung", "rising", "flat", "dead"],
+)
+@pytest.mark.parametrize(
+    "busy", [{}, {"database__busy": 0.99, LOG: 0.02}], ids=["unmeasured", "everything exceeded"]
+)
+def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(
+    name: str, points: list[tuple[int, float]], busy: dict[str, float]
+) -> None:
     seen = rungs(*points, **busy)
     found = judge(name, seen)
     assert found.stop == name
@@ -53,7 +63,9 @@ def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(name: str, p
 
 @pytest.mark.parametrize("name", [n for n in STOPS.names() if n != "budget"])
 @pytest.mark.parametrize("seed", range(20))
-def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(name: str, seed: int) -> None:
+def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(
+    name: str, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     measure = answer(Usl(100.0, 0.001, 0.0), lambda: 0.01 * rng.normal())
     users = [2, 3, 4, 5, 7, 9, 12, 16, 21, 28]
@@ -64,15 +76,27 @@ def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(name: 
 
 
 @pytest.mark.parametrize(
-    "recorded", [p for p in (Path(__file__).parent / "recorded").iterdir() if p.is_dir() and (p / "campaign.json").exists()], ids=lambda p: p.name
+    "recorded",
+    [
+        p
+        for p in (Path(__file__).parent / "recorded").iterdir()
+        if p.is_dir() and (p / "campaign.json").exists()
+    ],
+    ids=lambda p: p.name,
 )
 @pytest.mark.parametrize("name", STOPS.names())
 def test_a_stop_judges_recorded_climbs_rung_by_rung(name: str, recorded: Path) -> None:
-    """On a recorded climb a stop other than its own fires nowhere before the end, and each word on it is a whole sentence."""
+    """On a recorded climb a stop other than its own fires nowhere before the end, and each word on
+    it is a whole sentence.
+    """
     for climb in load(recorded).climbs:
         search_rungs = [r for r in climb.of("search") if not r.invalid]
         for k in range(1, len(search_rungs)):
-            found = judge(name, search_rungs[:k], Ladder(users=(1, 100_000), budget=2e6) if name == "budget" else None)
+            found = judge(
+                name,
+                search_rungs[:k],
+                Ladder(users=(1, 100_000), budget=2e6) if name == "budget" else None,
+            )
             assert not found.fired, found.sentence
             assert found.sentence.strip() == found.sentence
 
@@ -82,7 +106,7 @@ def test_an_unknown_stop_lists_the_names_there_are() -> None:
         stops.find("platau")
 
 
-# --- plateau ---------------------------------------------------------------------------------------
+# --- plateau --------------------------------------------------------------------------------------
 
 
 def test_two_flat_steps_running_are_a_plateau_and_one_is_not() -> None:
@@ -95,17 +119,36 @@ def test_the_first_flat_step_of_a_climb_is_not_a_plateau_yet() -> None:
     assert not judge("plateau", rungs((8, 1000.0), (12, 1000.0))).fired
 
 
-def test_three_rungs_that_do_not_exceed_an_earlier_one_are_a_plateau_though_they_grow_among_themselves() -> None:
+def test_three_rungs_that_do_not_exceed_an_earlier_one_are_a_plateau_though_they_grow_among_themselves() -> (
+    None
+):
     """As it was seen on a shared machine."""
-    seen = rungs((2, 448.0), (3, 559.0), (5, 496.0), (8, 644.0), (12, 830.0), (18, 605.0), (27, 648.0), (41, 737.0))
+    seen = rungs(
+        (2, 448.0),
+        (3, 559.0),
+        (5, 496.0),
+        (8, 644.0),
+        (12, 830.0),
+        (18, 605.0),
+        (27, 648.0),
+        (41, 737.0),
+    )
     assert not judge("plateau", seen[:-1]).fired
     found = judge("plateau", seen)
     assert found.fired
-    assert found.sentence.startswith("Plateau at 12 users: the best of the next 3 rungs, up to 41 users, was -11.2% (rule: 3 consecutive rungs")
+    assert found.sentence.startswith(
+        "Plateau at 12 users: the best of the next 3 rungs, up to 41 users, was -11.2% (rule: 3"
+        " consecutive rungs"
+    )
     assert stops.find("plateau").beyond(seen, Plateau()) == 3
     assert not judge("plateau", [*seen[:-1], *rungs((41, 840.0))]).fired
-    assert "The climb started at 4 users" in judge("plateau", rungs((4, 900.0), (6, 700.0), (9, 760.0), (14, 850.0))).sentence
-    assert judge("plateau", rungs(*((n, 0.0) for n in (1, 2, 3, 4)))).fired, "nothing at all is no growth"
+    assert (
+        "The climb started at 4 users"
+        in judge("plateau", rungs((4, 900.0), (6, 700.0), (9, 760.0), (14, 850.0))).sentence
+    )
+    assert judge("plateau", rungs(*((n, 0.0) for n in (1, 2, 3, 4)))).fired, (
+        "nothing at all is no growth"
+    )
 
 
 def test_a_flat_step_between_rising_ones_is_no_plateau() -> None:
@@ -130,15 +173,21 @@ def test_the_plateau_just_above_its_limit_does_not_fire_and_just_below_does() ->
 
 
 def test_a_plateau_from_the_first_rung_says_that_the_knee_may_lie_lower() -> None:
-    assert "the true knee may be lower" in judge("plateau", rungs((2, 100.0), (3, 101.0), (5, 101.0))).sentence
+    assert (
+        "the true knee may be lower"
+        in judge("plateau", rungs((2, 100.0), (3, 101.0), (5, 101.0))).sentence
+    )
     assert "the true knee may be lower" not in judge("plateau", rungs(*FLAT)).sentence
 
 
-# --- log latency -----------------------------------------------------------------------------------
+# --- log latency ----------------------------------------------------------------------------------
 
 
 def latencies(*seconds: float) -> list[Rung]:
-    return [rung(Order(cell="a", phase="search", users=2 * (i + 1)), 100.0 * (i + 1), **{LOG: s}) for i, s in enumerate(seconds)]
+    return [
+        rung(Order(cell="a", phase="search", users=2 * (i + 1)), 100.0 * (i + 1), **{LOG: s})
+        for i, s in enumerate(seconds)
+    ]
 
 
 def test_a_log_that_becomes_too_slow_stops_the_climb() -> None:
@@ -164,13 +213,23 @@ def test_a_log_that_was_not_measured_is_not_judged() -> None:
 
 @pytest.mark.parametrize(
     ("window_s", "windows", "said"),
-    [(30.0, 3, "mean over 10 s in two of three windows"), (21.0, 3, "mean over 7 s in two of three windows"), (6.0, 1, "mean over the 6 s window")],
+    [
+        (30.0, 3, "mean over 10 s in two of three windows"),
+        (21.0, 3, "mean over 7 s in two of three windows"),
+        (6.0, 1, "mean over the 6 s window"),
+    ],
 )
-def test_the_log_s_limit_says_how_long_its_means_were(window_s: float, windows: int, said: str) -> None:
+def test_the_log_s_limit_says_how_long_its_means_were(
+    window_s: float, windows: int, said: str
+) -> None:
     order = Order(cell="a", phase="search", users=2)
     sources = {str(n): 0.002 for n in range(1, windows + 1)}
     one = rung(order, 100.0, window_s=window_s).model_copy(
-        update={"quantities": {LOG.replace("__", "."): Summary(unit="s", value=0.002, high=0.002, sources=sources)}}
+        update={
+            "quantities": {
+                LOG.replace("__", "."): Summary(unit="s", value=0.002, high=0.002, sources=sources)
+            }
+        }
     )
     found = judge("log_latency", [one])
     assert found.limit == f"5 ms, {said}"
@@ -183,7 +242,7 @@ def test_the_limit_of_the_plan_is_the_one_that_counts() -> None:
     assert judge("log_latency", latencies(0.0005, 0.0015), LogLatency(limit=0.001)).fired
 
 
-# --- saturation ------------------------------------------------------------------------------------
+# --- saturation -----------------------------------------------------------------------------------
 
 
 def test_busy_cores_without_growth_are_saturated() -> None:
@@ -224,7 +283,7 @@ def test_cores_that_are_not_busy_are_judged_whatever_other_programs_use() -> Non
     assert "Not saturated" in found.sentence
 
 
-# --- errors ----------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def test_more_than_one_percent_of_errors_stop_the_climb_and_one_percent_do_not() -> None:
@@ -248,7 +307,7 @@ def test_no_errors_at_all_pass_even_a_limit_of_none() -> None:
     assert not judge("errors", rungs((4, 1000.0)), Errors(share=0.0)).fired
 
 
-# --- budget ----------------------------------------------------------------------------------------
+# --- budget ---------------------------------------------------------------------------------------
 
 
 def test_the_last_number_of_users_ends_the_climb() -> None:

@@ -29,7 +29,9 @@ ODD = "\x1b]0;owned\x07\x1b[31m\x9b2J\u202edisk"
 
 
 def odd_campaign(folder: Path) -> Path:
-    """The recorded campaign, its question, storage, notes and settings full of what a terminal obeys."""
+    """The recorded campaign, its question, storage, notes and settings full of what a terminal
+    obeys.
+    """
     shutil.copytree(make.HERE / make.NAME, folder)
     for file in folder.rglob("*.json"):
         if "schema" not in file.parts:
@@ -41,17 +43,28 @@ def odd_campaign(folder: Path) -> Path:
 def _odd(document: object) -> object:
     if isinstance(document, dict):
         return {
-            key: f"{ODD}{value}" if key in ("question", "storage", "cpu", "kernel", "sentence", "first") else _odd(value) for key, value in document.items()
+            key: (
+                f"{ODD}{value}"
+                if key in ("question", "storage", "cpu", "kernel", "sentence", "first")
+                else _odd(value)
+            )
+            for key, value in document.items()
         }
     return [_odd(value) for value in document] if isinstance(document, list) else document
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_list_show_and_compare_send_no_control_character_of_a_results_folder(tmp_path: Path, as_json: bool) -> None:
+def test_list_show_and_compare_send_no_control_character_of_a_results_folder(
+    tmp_path: Path, as_json: bool
+) -> None:
     for name in ("one", "two"):
         odd_campaign(tmp_path / name)
     runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
-    for words in (["list", "--in", str(tmp_path)], ["show", str(tmp_path / "one")], ["compare", str(tmp_path / "one"), str(tmp_path / "two")]):
+    for words in (
+        ["list", "--in", str(tmp_path)],
+        ["show", str(tmp_path / "one")],
+        ["compare", str(tmp_path / "one"), str(tmp_path / "two")],
+    ):
         answer = runner.invoke(app, [*words, *(["--json"] if as_json else [])])
         assert answer.exit_code == 0, answer.output
         assert "\\u001b" in answer.output
@@ -77,10 +90,15 @@ def test_a_brief_of_names_that_no_chart_can_draw_is_refused_with_words(tmp_path:
 
 
 def test_what_is_drawn_keeps_its_own_colours_and_nothing_else() -> None:
-    assert drawn(Filtered(Text(f"{ODD}\nnext"))) == "\\u001b]0;owned\\u001b[31m\\u009b2J\\u202edisk\nnext\n"
+    assert (
+        drawn(Filtered(Text(f"{ODD}\nnext")))
+        == "\\u001b]0;owned\\u001b[31m\\u009b2J\\u202edisk\nnext\n"
+    )
 
 
-def test_what_a_server_says_is_told_in_plain_lines_without_control_characters(tmp_path: Path) -> None:
+def test_what_a_server_says_is_told_in_plain_lines_without_control_characters(
+    tmp_path: Path,
+) -> None:
     class Kept:
         text = ""
 
@@ -92,12 +110,16 @@ def test_what_a_server_says_is_told_in_plain_lines_without_control_characters(tm
             pass
 
     plan, kept = sized_plan(tmp_path, 4, memory=tmp_path), Kept()
-    PlainLines(Progress(plan, Expected(1.0, 1.0, 1.0)), kept)(Event(kind="warning", doing=f"FATAL: {ODD}"))  # type: ignore[arg-type]
+    PlainLines(Progress(plan, Expected(1.0, 1.0, 1.0)), kept)(
+        Event(kind="warning", doing=f"FATAL: {ODD}")
+    )
     assert "FATAL: \\u001b]0;owned" in kept.text
     assert not CONTROL.search(kept.text)
 
 
-def test_the_default_plan_of_a_directory_with_an_odd_name_is_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_plan_of_a_directory_with_an_odd_name_is_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("od\x1b[31md\n", *(200 * "x" for _ in range(3))):
         (tmp_path / name).mkdir(exist_ok=True)
         monkeypatch.chdir(tmp_path / name)

@@ -1,4 +1,6 @@
-"""Where a server by URL runs: metered as our own where it is on this machine, whatever its URL says."""
+"""Where a server by URL runs: metered as our own where it is on this machine, whatever its URL
+says.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from kneebench.measurement.rung import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order
 
-NEEDS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="a server in namespaces of its own is made by root")
+NEEDS_ROOT = pytest.mark.skipif(
+    os.getuid() != 0, reason="a server in namespaces of its own is made by root"
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +38,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
 def plan(url: str) -> Plan:
     ladder = {"users": (1, 8), "window": "2s", "warm_up": "1s", "checkpoints": 0}
     return Plan.model_validate(
-        {"database": {"url": url}, "workload": {"warehouses": 1, "load_generator_threads": 1}, "ladder": ladder, "storages": {"there": {}}}
+        {
+            "database": {"url": url},
+            "workload": {"warehouses": 1, "load_generator_threads": 1},
+            "ladder": ladder,
+            "storages": {"there": {}},
+        }
     )
 
 
@@ -43,7 +52,9 @@ def engine(made: Databases, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     return open_engine(plan(url_of(made.address)), Journal(tmp_path_factory.mktemp("journal")))
 
 
-def test_a_server_on_this_machine_is_known_by_its_process_and_its_directory(made: Databases) -> None:
+def test_a_server_on_this_machine_is_known_by_its_process_and_its_directory(
+    made: Databases,
+) -> None:
     with connect(made.address) as session:
         found = whereabouts(session)
         assert found.process == psutil.Process(session.info.backend_pid).ppid()
@@ -53,27 +64,57 @@ def test_a_server_on_this_machine_is_known_by_its_process_and_its_directory(made
 
 
 def test_such_a_server_is_metered_as_our_own(made: Databases, engine: Engine) -> None:
-    assert any("on this machine" in finding.seen for finding in engine.findings() if finding.level == "ok")
-    assert len(engine.where(Cell(id="there", storage="there")).cores) == len(os.sched_getaffinity(0))
+    assert any(
+        "on this machine" in finding.seen for finding in engine.findings() if finding.level == "ok"
+    )
+    assert len(engine.where(Cell(id="there", storage="there")).cores) == len(
+        os.sched_getaffinity(0)
+    )
     engine.prepare(unwatched)
     with engine.restored(Cell(id="there", storage="there"), unwatched) as server:
-        rung = measure(Order(cell="there", phase="search", users=2), plan(url_of(made.address)), server, server.paths, unwatched).rung
+        rung = measure(
+            Order(cell="there", phase="search", users=2),
+            plan(url_of(made.address)),
+            server,
+            server.paths,
+            unwatched,
+        ).rung
     assert rung.quantities["processes.cpu"].sources["server"] > 0
-    assert {"server.cpu_per_transaction", "database.busy", "database.others"} <= rung.quantities.keys()
-    assert [note for note in rung.notes if "elsewhere" in note or "not on this machine" in note] == []
-    assert "device.writes" in rung.quantities or any("no block device is known" in note or "memory-backed" in note for note in rung.notes)
+    assert {
+        "server.cpu_per_transaction",
+        "database.busy",
+        "database.others",
+    } <= rung.quantities.keys()
+    assert [
+        note for note in rung.notes if "elsewhere" in note or "not on this machine" in note
+    ] == []
+    assert "device.writes" in rung.quantities or any(
+        "no block device is known" in note or "memory-backed" in note for note in rung.notes
+    )
 
 
 @pytest.fixture
 def contained(tmp_path: Path) -> Iterator[int]:
-    """A server with processes and mounts of its own, as in a container whose port is forwarded to localhost: the port."""
+    """A server with processes and mounts of its own, as in a container whose port is forwarded to
+    localhost: the port.
+    """
     tmp_path.chmod(0o755)
     hidden, port = Path("/mnt"), 5997
     start = f"""
         mount -t tmpfs tmpfs {hidden} && mkdir {hidden}/data && chown postgres {hidden}/data
         runuser -u postgres -- {DEBIAN}/initdb -D {hidden}/data -U boss -A trust >{tmp_path}/initdb
         exec runuser -u postgres -- {DEBIAN}/postgres -D {hidden}/data -p {port} -k {hidden}/data -c listen_addresses=localhost"""
-    command = ["unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "sh", "-ec", start]
+    command = [
+        "unshare",
+        "--pid",
+        "--mount",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-ec",
+        start,
+    ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             yield port
@@ -86,7 +127,10 @@ def contained(tmp_path: Path) -> Iterator[int]:
 @pytest.mark.root
 @pytest.mark.postgres15
 def test_a_localhost_that_leads_to_a_container_is_taken_for_elsewhere(contained: int) -> None:
-    address, until = address_of(f"postgresql://boss@localhost:{contained}/postgres?sslmode=disable"), time.monotonic() + 60
+    address, until = (
+        address_of(f"postgresql://boss@localhost:{contained}/postgres?sslmode=disable"),
+        time.monotonic() + 60,
+    )
     while True:
         try:
             with psycopg.connect(f"host=localhost port={contained} user=boss dbname=postgres"):

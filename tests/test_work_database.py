@@ -1,4 +1,6 @@
-"""The work database on a server by URL, when that server or one of its sessions is killed: dropped, or told with what removes it."""
+"""The work database on a server by URL, when that server or one of its sessions is killed: dropped,
+or told with what removes it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,12 @@ class There(NamedTuple):
 
     def databases(self) -> set[str]:
         with connect(self.made.address) as session:
-            return {name for (name,) in session.execute("SELECT datname FROM pg_database WHERE datname LIKE 'kneebench_work_%'")}
+            return {
+                name
+                for (name,) in session.execute(
+                    "SELECT datname FROM pg_database WHERE datname LIKE 'kneebench_work_%'"
+                )
+            }
 
     def postmaster(self) -> psutil.Process:
         with connect(self.made.address) as session:
@@ -46,7 +53,12 @@ class There(NamedTuple):
 def there(tmp_path: Path) -> Iterator[There]:
     with databases(tmp_path, None) as made:
         journal = Journal(tmp_path / "own-journal")
-        given = {"database": {"url": url_of(made.address)}, "workload": {"warehouses": 1}, "ladder": {"users": (1, 8)}, "storages": {"there": {}}}
+        given = {
+            "database": {"url": url_of(made.address)},
+            "workload": {"warehouses": 1},
+            "ladder": {"users": (1, 8)},
+            "storages": {"there": {}},
+        }
         engine = open_engine(Plan.model_validate(given), journal)
         engine.prepare(unwatched)
         yield There(made, engine, journal)
@@ -57,7 +69,9 @@ def asked_of(server: Server) -> None:
         server.sum_next_order_ids()
 
 
-def test_a_killed_session_leaves_no_work_database_once_the_server_has_recovered(there: There) -> None:
+def test_a_killed_session_leaves_no_work_database_once_the_server_has_recovered(
+    there: There,
+) -> None:
     with pytest.raises(DatabaseLost) as lost, there.engine.restored(CELL, unwatched) as server:
         with connect(server.address) as session:
             os.kill(session.info.backend_pid, signal.SIGKILL)
@@ -67,7 +81,9 @@ def test_a_killed_session_leaves_no_work_database_once_the_server_has_recovered(
     assert "removed" not in str(lost.value)
 
 
-def test_a_server_that_is_gone_is_told_with_the_work_database_that_stays_there_and_what_removes_it(there: There) -> None:
+def test_a_server_that_is_gone_is_told_with_the_work_database_that_stays_there_and_what_removes_it(
+    there: There,
+) -> None:
     with pytest.raises(DatabaseLost) as lost, there.engine.restored(CELL, unwatched) as server:
         name = server.address.database
         there.postmaster().kill()
@@ -83,4 +99,6 @@ def test_a_run_that_is_stopped_on_such_a_server_warns_of_it(there: There) -> Non
     with contextlib.suppress(KeyboardInterrupt), there.engine.restored(CELL, told.append):
         there.postmaster().kill()
         raise KeyboardInterrupt
-    assert ["could not be removed" in event.doing for event in told if event.kind == "warning"] == [True]
+    assert ["could not be removed" in event.doing for event in told if event.kind == "warning"] == [
+        True
+    ]

@@ -1,4 +1,7 @@
-"""A toy engine: TPROC-C in Python dictionaries, one warehouse, with a clock of its own. What an engine needs, and no more."""
+"""A toy engine: TPROC-C in Python dictionaries, one warehouse, with a clock of its own.
+
+What an engine needs, and no more.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,24 @@ from kneebench.engines import ErrorClass, Quantity, WaitClass
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.database import Database as TABLE  # noqa: F401
-from kneebench.records import TRANSACTIONS, Cell, Check, Counts, Event, Finding, Latency, Second, Setting, Tally, Tick, TransactionTally, Watch, Whereabouts
+from kneebench.records import (
+    TRANSACTIONS,
+    Cell,
+    Check,
+    Counts,
+    Event,
+    Finding,
+    Latency,
+    Second,
+    Setting,
+    Tally,
+    Tick,
+    TransactionTally,
+    Watch,
+    Whereabouts,
+)
 
-# --- its properties ---------------------------------------------------------------------------------
+# --- its properties -------------------------------------------------------------------------------
 
 label = "Toy"
 measures_real_hardware = False
@@ -39,7 +57,7 @@ def wait_class(event: str) -> WaitClass:
     return "cpu"
 
 
-# --- its database -----------------------------------------------------------------------------------
+# --- its database ---------------------------------------------------------------------------------
 
 KINDS = TRANSACTIONS
 DECK = dict(zip(KINDS, (45, 43, 4, 4, 4), strict=True))
@@ -130,7 +148,11 @@ def broken(tables: Tables) -> dict[int, bool]:
         found[4] += any(not order.amounts for order in one.orders.values())
         found[5] += undelivered != set(one.waiting)
         found[6] += any(not 5 <= len(order.amounts) <= 15 for order in one.orders.values())
-        found[7] += any(order.carrier is None for number, order in one.orders.items() if number not in undelivered)
+        found[7] += any(
+            order.carrier is None
+            for number, order in one.orders.items()
+            if number not in undelivered
+        )
         found[9] += one.ytd != sum(amount for _, amount in one.history)
         found[11] += len(one.orders) - len(one.waiting) != one.delivered
         bought, spent = Counter[int](), Counter[int]()
@@ -144,13 +166,15 @@ def broken(tables: Tables) -> dict[int, bool]:
     return {number: found[number] > 0 for number in range(1, 13)}
 
 
-# --- its load generator -----------------------------------------------------------------------------
+# --- its load generator ---------------------------------------------------------------------------
 
 PER_USER_S = 50
 
 
 class Load:
-    """Users of the toy: a tick passes one second of its clock, in which each runs as many transactions."""
+    """Users of the toy: a tick passes one second of its clock, in which each runs as many
+    transactions.
+    """
 
     def __init__(self, server: ToyServer, spec: GeneratorSpec) -> None:
         self.server, self.spec = server, spec
@@ -186,9 +210,13 @@ class Load:
         self.whole[kind] += Counter(["started", "committed" if committed else "rolled_back"])
 
     def _second(self, kind: str, counts: Counter[str]) -> Second:
-        zero = dict.fromkeys(("failed", "unknown", "mean_s", "p50_s", "p99_s", "p999_s", "max_s"), 0)
+        zero = dict.fromkeys(
+            ("failed", "unknown", "mean_s", "p50_s", "p99_s", "p999_s", "max_s"), 0
+        )
         done = {name: counts[name] for name in ("committed", "rolled_back")}
-        return Second.model_validate({"at_s": self.seconds - 1, "transaction": kind, **done, **zero})
+        return Second.model_validate(
+            {"at_s": self.seconds - 1, "transaction": kind, **done, **zero}
+        )
 
     def mark(self, phase: str) -> float:
         self.marks.append({kind: Counter(counts) for kind, counts in self.whole.items()})
@@ -212,7 +240,9 @@ class Load:
 
     def _tally(self, kind: str, window: Counter[str]) -> TransactionTally:
         whole = Counts(**self.whole[kind])
-        return TransactionTally(whole=whole, window=Counts(**window), retried=dict(self.retried[kind]))
+        return TransactionTally(
+            whole=whole, window=Counts(**window), retried=dict(self.retried[kind])
+        )
 
 
 def _alike(n: int, each_s: float) -> Latency:
@@ -220,7 +250,7 @@ def _alike(n: int, each_s: float) -> Latency:
     return Latency.model_validate({"n": n, "mean_s": each_s, **dict.fromkeys(names, each_s)})
 
 
-# --- its server and engine --------------------------------------------------------------------------
+# --- its server and engine ------------------------------------------------------------------------
 
 
 class ToyServer:
@@ -234,15 +264,22 @@ class ToyServer:
 
     def __init__(self, tables: Tables, settings: dict[str, Any]) -> None:
         self.tables, self.clock_s, self.dead = tables, 0.0, ""
-        self.settings = [Setting(name=name, value=str(value), source="plan") for name, value in settings.items()]
-        self.conflicts, self.most_users = float(settings.get("conflicts", 0)), int(settings.get("users", 1000))
+        self.settings = [
+            Setting(name=name, value=str(value), source="plan") for name, value in settings.items()
+        ]
+        self.conflicts, self.most_users = (
+            float(settings.get("conflicts", 0)),
+            int(settings.get("users", 1000)),
+        )
 
     def load_generator(self, spec: GeneratorSpec) -> Any:
         return Load(self, spec)
 
     def readings(self, meter: str) -> dict[str, float]:
         counts = self.tables.counts
-        found = {"log.bytes": counts["log bytes"]} | {f"database.{name}": counts[name] for name in ("commits", "rollbacks")}
+        found = {"log.bytes": counts["log bytes"]} | {
+            f"database.{name}": counts[name] for name in ("commits", "rollbacks")
+        }
         return {f"{name}|database": float(value) for name, value in found.items()}
 
     def sum_next_order_ids(self) -> int:
@@ -253,7 +290,12 @@ class ToyServer:
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
         found = broken(self.tables).items()
-        return [Check(name=f"condition {n}", passed=not off, seen="", limit="", sentence=f"Condition {n}.") for n, off in found]
+        return [
+            Check(
+                name=f"condition {n}", passed=not off, seen="", limit="", sentence=f"Condition {n}."
+            )
+            for n, off in found
+        ]
 
     def processes(self) -> Sequence[int]:
         return ()

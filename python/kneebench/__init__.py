@@ -1,6 +1,7 @@
 """What does this storage buy my database?
 
-The public names, and nothing else. Each is loaded when it is first used, so that the command line starts at once.
+The public names, and nothing else. Each is loaded when it is first used, so that the command line
+starts at once.
 
 >>> import kneebench
 >>> plan = kneebench.preset("simulated")
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
     from kneebench.analysis.knee import knee
     from kneebench.brief import Brief
     from kneebench.campaign import run
-    from kneebench.errors import CheckFailed, DatabaseLost, InvalidMeasurement, KneebenchError, PlanError, Refused, UnknownPart
+    from kneebench.errors import (
+        CheckFailed,
+        DatabaseLost,
+        InvalidMeasurement,
+        KneebenchError,
+        PlanError,
+        Refused,
+        UnknownPart,
+    )
     from kneebench.plan import Plan
     from kneebench.preflight import preset, read_plan
     from kneebench.records import Climb, Comparison, Estimate, Knee, Results, Rung
@@ -31,7 +40,15 @@ _HOMES = {
     "analysis.knee": ("knee",),
     "brief": ("Brief",),
     "campaign": ("run",),
-    "errors": ("CheckFailed", "DatabaseLost", "InvalidMeasurement", "KneebenchError", "PlanError", "Refused", "UnknownPart"),
+    "errors": (
+        "CheckFailed",
+        "DatabaseLost",
+        "InvalidMeasurement",
+        "KneebenchError",
+        "PlanError",
+        "Refused",
+        "UnknownPart",
+    ),
     "preflight": ("preset", "read_plan"),
     "plan": ("Plan",),
     "records": ("Climb", "Comparison", "Estimate", "Knee", "Results", "Rung"),

@@ -1,4 +1,6 @@
-"""The command `kneebench`, and `python -m kneebench`: Ctrl-C also ends it cleanly while it still imports."""
+"""The command `kneebench`, and `python -m kneebench`: Ctrl-C also ends it cleanly while it still
+imports.
+"""
 
 import sys
 

@@ -110,12 +110,16 @@ class LoadGenerator:
     def __init__(self, spec: GeneratorSpec, address: Address) -> None: ...
     def ready(self) -> None:
         """Open every connection and prepare every statement; raises ConnectError with the server's message."""
+
     def go(self) -> None:
         """Start the clock and the load, in the phase "warm_up"."""
+
     def tick(self) -> str:
         """Wait for the end of the current second; JSON of all seconds ended since the last call (records.Tick)."""
+
     def mark(self, phase: str) -> float:
         """Enter the phase "window" or "cool_down"; seconds since go."""
+
     def stop(self) -> str:
         """Let every transaction that began end, close the connections; JSON of the tally (records.Tally)."""
 
@@ -126,14 +130,19 @@ class SimulatedServer:
     def __init__(self, model: str) -> None: ...
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator on the simulated clock: tick() returns as soon as a second is simulated."""
+
     def readings(self) -> dict[str, float]:
         """Cumulative counters by "quantity|source", as of real meters."""
+
     def now_s(self) -> float:
         """The simulated clock."""
+
     def ledger(self) -> dict[str, int]:
         """Sums over the tables: next_order_ids, orders, new_orders, w_ytd_cents, committed, ..."""
+
     def checkpoint(self) -> None:
         """A requested checkpoint; it ends at once."""
+
     def ended(self) -> str:
         """The reason of the server's end; empty while it is alive."""
 
@@ -148,13 +157,22 @@ class Loading:
     """One load on its own threads; the tables start in the given order."""
 
     def __init__(
-        self, *, address: Address, warehouses: int, profile: Literal["spec", "hammerdb"], seed: int, streams: int, tables: Sequence[TableLoad]
+        self,
+        *,
+        address: Address,
+        warehouses: int,
+        profile: Literal["spec", "hammerdb"],
+        seed: int,
+        streams: int,
+        tables: Sequence[TableLoad],
     ) -> None: ...
     def start(self) -> None: ...
     def progress(self) -> dict[str, int]:
         """{"rows", "rows_total", "bytes"} so far."""
+
     def wait(self, timeout_s: float) -> bool:
         """True once all is loaded; raises LoadError with the server's message if a stream failed."""
+
     def cancel(self) -> None: ...
 
 def merge_histograms(histograms: list[str]) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """The main flow: for each cell prepare, restore, climb, keep; then the knees again, properly.
 
-Start reading here. Measuring never prints (`watch` receives the events), and everything measured is kept before the
-next thing begins, so that a campaign that was killed goes on at the next rung.
+Start reading here. Measuring never prints (`watch` receives the events), and everything measured is
+kept before the next thing begins, so that a campaign that was killed goes on at the next rung.
 """
 
 from __future__ import annotations
@@ -29,16 +29,26 @@ from kneebench.preflight import preflight_checks
 from kneebench.records import Cell, Climb, Event, Finding, Order, Results, Rung, Watch
 from kneebench.results.store import Store
 
-RESUMED = "{}: this climb was resumed on a freshly restored database; drift and consistency checks cover only what was measured after the resume"
+RESUMED = (
+    "{}: this climb was resumed on a freshly restored database; drift and consistency checks cover"
+    " only what was measured after the resume"
+)
 
 
-def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda event: None, fresh: bool = False, brief: bool = False) -> Results:
+def run(
+    plan: Plan,
+    folder: str | Path | None = None,
+    watch: Watch = lambda event: None,
+    fresh: bool = False,
+    brief: bool = False,
+) -> Results:
     """Measure a whole campaign and give its results.
 
-    `folder` holds campaigns, one folder each. An unfinished one of the same plan, image and kneebench is
-    continued unless `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is put back, what was measured stays.
-    `brief` says that one is to be written next: until it is there, `kneebench run` writes it and does not measure again.
-    Raises PlanError or Refused before anything is changed; InvalidMeasurement when the database is lost.
+    `folder` holds campaigns, one folder each. An unfinished one of the same plan, image and
+    kneebench is continued unless `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is
+    put back, what was measured stays. `brief` says that one is to be written next: until it is
+    there, `kneebench run` writes it and does not measure again. Raises PlanError or Refused before
+    anything is changed; InvalidMeasurement when the database is lost.
 
     >>> from kneebench import preset, run
     >>> results = run(preset("simulated"), folder="kneebench-results")
@@ -50,17 +60,33 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
     engine = catalogue.engine(plan, journal)
     _refuse(preflight_checks(plan, engine, journal))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
-    root, machine = Path(folder or CAMPAIGNS), host(dict.fromkeys(path for server in servers.values() for path in server.paths))
+    root, machine = (
+        Path(folder or CAMPAIGNS),
+        host(dict.fromkeys(path for server in servers.values() for path in server.paths)),
+    )
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
         watch(_opened(store))
         image = engine.prepare(watch)
         if differing := store.differing(image):
-            watch(Event(kind="warning", doing=f"cannot resume {store.folder} ({differing}); starting a new campaign"))
+            watch(
+                Event(
+                    kind="warning",
+                    doing=f"cannot resume {store.folder} ({differing}); starting a new campaign",
+                )
+            )
             store = stack.enter_context(Store.create(root, plan, machine))
             watch(_opened(store))
         if store.rungs:
-            watch(Event(kind="start", doing=f"resuming {store.folder.name} ({store.rungs} rung{'' if store.rungs == 1 else 's'} already measured)"))
+            watch(
+                Event(
+                    kind="start",
+                    doing=(
+                        f"resuming {store.folder.name} ({store.rungs}"
+                        f" rung{'' if store.rungs == 1 else 's'} already measured)"
+                    ),
+                )
+            )
         store.put_base_image(image)
         store.put_servers(servers)
         bench = Bench(plan, engine, store, watch)
@@ -71,7 +97,9 @@ def run(plan: Plan, folder: str | Path | None = None, watch: Watch = lambda even
 
 
 def _opened(store: Store) -> Event:
-    return Event(kind="start", doing=f"writing results to {store.folder}", data={"folder": str(store.folder)})
+    return Event(
+        kind="start", doing=f"writing results to {store.folder}", data={"folder": str(store.folder)}
+    )
 
 
 def _refuse(found: Sequence[Finding]) -> None:
@@ -83,13 +111,17 @@ def _refuse(found: Sequence[Finding]) -> None:
 
 
 class Bench:
-    """One campaign under way: what is measured is kept at once, what was kept is not measured again."""
+    """One campaign under way: what is measured is kept at once, what was kept is not measured
+    again.
+    """
 
     def __init__(self, plan: Plan, engine: Engine, store: Store, watch: Watch) -> None:
         self.plan, self.engine, self.store, self.watch = plan, engine, store, watch
 
     def climb(self, cell: Cell) -> Climb:
-        """Add users on one cell until something stops the climb; then the consistency conditions."""
+        """Add users on one cell until something stops the climb; then the consistency
+        conditions.
+        """
         kept = self.store.climb(cell)
         for rung in kept.rungs if kept else ():
             self.report_rung(rung, kept=True)
@@ -102,12 +134,16 @@ class Bench:
         with Restored(self, cell) as place:
             climbed = followed(climb(cell, self.plan.ladder, self._cores(cell)), place.rung)
             place.load_again()
-            climbed = climbed.model_copy(update={"checks": tuple(place.server.conditions(self.watch))})
+            climbed = climbed.model_copy(
+                update={"checks": tuple(place.server.conditions(self.watch))}
+            )
         self.store.put_climb(climbed)
         return climbed
 
     def repetition(self, repetition: Repetition) -> None:
-        """Measure the final runs of one configuration, on one restore; then ask the conditions of the data that its figures come from."""
+        """Measure the final runs of one configuration, on one restore; then ask the conditions of
+        the data that its figures come from.
+        """
         with Restored(self, repetition.cell, repetition.repeat, repetition.load) as place:
             followed(repetition.steps, place.rung)
             if place.last and not self.store.has_conditions(place.last):
@@ -116,23 +152,35 @@ class Bench:
 
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
         """Tell the watcher of a rung: measured now, or kept from before."""
-        self.watch(Event(kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept}))
+        self.watch(
+            Event(kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept})
+        )
 
     def _cores(self, cell: Cell) -> int:
-        """Number of the cell's database cores. Those of a server on another machine are unknown: its climb begins at 1 user."""
+        """Number of the cell's database cores.
+
+        Those of a server on another machine are unknown: its climb begins at 1 user.
+        """
         cores = self.engine.where(cell).cores
         if not cores and not self.plan.ladder.first:
-            self.store.put_note("the climb started at 1 user because the core count of an external server is unknown")
+            self.store.put_note(
+                "the climb started at 1 user because the core count of an external server is"
+                " unknown"
+            )
         return len(cores) or 1
 
 
 class Restored:
-    """One restored database: made when the first rung really has to be measured, removed at the end.
+    """One restored database: made when the first rung really has to be measured, removed at the
+    end.
 
-    `load` is measured on it first, for nothing; without one, the first rung that is kept of a database that was here before.
+    `load` is measured on it first, for nothing; without one, the first rung that is kept of a
+    database that was here before.
     """
 
-    def __init__(self, bench: Bench, cell: Cell, repeat: int = 0, load: Order | None = None) -> None:
+    def __init__(
+        self, bench: Bench, cell: Cell, repeat: int = 0, load: Order | None = None
+    ) -> None:
         self.bench, self.cell, self.repeat = bench, cell, repeat
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
@@ -150,7 +198,9 @@ class Restored:
     def server(self) -> Server:
         """The server, restored and started on first use."""
         if self._server is None:
-            self._server = self._stack.enter_context(self.bench.engine.restored(self.cell, self.bench.watch, self.repeat))
+            self._server = self._stack.enter_context(
+                self.bench.engine.restored(self.cell, self.bench.watch, self.repeat)
+            )
             self.bench.store.put_settings(self.cell, self._server.settings)
         return self._server
 
@@ -167,24 +217,40 @@ class Restored:
     def _measured(self, order: Order) -> Rung:
         first = self._server is None
         measured = self._undisturbed(order, cold=not self.load_again() and first)
-        rung = measured.rung.model_copy(update={"restore_s": self.server.restore_s}) if first else measured.rung
+        rung = (
+            measured.rung.model_copy(update={"restore_s": self.server.restore_s})
+            if first
+            else measured.rung
+        )
         self.bench.store.put(measured._replace(rung=rung))
         return rung
 
     def _undisturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
-        """The first try that nothing from outside made invalid, or the last one; it says what became of those before."""
+        """The first try that nothing from outside made invalid, or the last one; it says what
+        became of those before.
+        """
         tried: list[str] = []
         while True:
             measured = self._measure(order, cold=cold and not tried)
             if not measured.disturbed or len(tried) + 1 == TRIES:
                 return measured._replace(rung=_with_tries(measured.rung, tried))
             tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {measured.disturbed}")
-            self.bench.watch(Event(kind="warning", doing=f"{described(order)}: attempt {len(tried)} of {TRIES} is invalid: {measured.disturbed}"))
+            self.bench.watch(
+                Event(
+                    kind="warning",
+                    doing=(
+                        f"{described(order)}: attempt {len(tried)} of {TRIES} is invalid:"
+                        f" {measured.disturbed}"
+                    ),
+                )
+            )
 
     def load_again(self) -> bool:
-        """True if the database was restored and cold, and a load was put on it now: before the fixed rate of a final run, or after a resume.
+        """True if the database was restored and cold, and a load was put on it now: before the
+        fixed rate of a final run, or after a resume.
 
-        It fills the cache, as it did before, and leaves the consistency conditions something to find.
+        It fills the cache, as it did before, and leaves the consistency conditions something to
+        find.
         """
         if self._server is not None or self._load is None:
             return False
@@ -194,10 +260,15 @@ class Restored:
         return True
 
     def _measure(self, order: Order, *, cold: bool) -> MeasuredRung:
-        return measure(order, self.bench.plan, self.server, self.server.paths, self.bench.watch, cold=cold)
+        return measure(
+            order, self.bench.plan, self.server, self.server.paths, self.bench.watch, cold=cold
+        )
 
 
 def _with_tries(rung: Rung, tried: Sequence[str]) -> Rung:
     """The rung with a note for each try before it: that one was invalid and is not kept."""
-    notes = (f"attempt {number} of {len(tried) + 1} was invalid and was repeated: {seen}" for number, seen in enumerate(tried, start=1))
+    notes = (
+        f"attempt {number} of {len(tried) + 1} was invalid and was repeated: {seen}"
+        for number, seen in enumerate(tried, start=1)
+    )
     return rung.model_copy(update={"notes": (*rung.notes, *notes)})

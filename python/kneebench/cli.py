@@ -1,4 +1,6 @@
-"""The command line: the table of contents of `commands`. Nothing is measured, decided or drawn here.
+"""The command line: the table of contents of `commands`.
+
+Nothing is measured, decided or drawn here.
 
 Heavy things are imported where they are used: `kneebench --help` answers in a fraction of a second.
 """
@@ -14,8 +16,16 @@ from kneebench.exit_handling import Commands, end_at_once, print_anything, stop_
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-app = typer.Typer(cls=Commands, rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False, context_settings=_SETTINGS)
-printing_plans = typer.Typer(rich_markup_mode=None, help="Print a plan to start from, or the plan schema.")
+app = typer.Typer(
+    cls=Commands,
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings=_SETTINGS,
+)
+printing_plans = typer.Typer(
+    rich_markup_mode=None, help="Print a plan to start from, or the plan schema."
+)
 
 
 @app.callback(invoke_without_command=True)

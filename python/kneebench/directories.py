@@ -10,7 +10,8 @@ CAMPAIGNS = Path("kneebench-results")
 
 
 def state_directory() -> Path:
-    """Directory of the journal and of tracebacks: below XDG_STATE_HOME or ~/.local/state (XDG base directories).
+    """Directory of the journal and of tracebacks: below XDG_STATE_HOME or ~/.local/state (XDG base
+    directories).
 
     Raises RuntimeError for a user without a home.
     """

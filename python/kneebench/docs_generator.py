@@ -1,7 +1,8 @@
-"""Docs generator: the reference pages in docs/, generated from the plan's schema and the commands (`make docs`).
+"""Docs generator: the reference pages in docs/, generated from the plan's schema and the commands
+(`make docs`).
 
-docs/plan.md comes from the plan's JSON Schema, docs/cli.md from each command's own help, so neither can be
-out of date; a test compares the files with the generated text.
+docs/plan.md comes from the plan's JSON Schema, docs/cli.md from each command's own help, so neither
+can be out of date; a test compares the files with the generated text.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ Progress goes to stderr: a live table in a terminal, plain lines elsewhere. Resu
 
 def plan_reference() -> str:
     """docs/plan.md: each table of the plan with its keys."""
-    return "\n".join([_PLAN_HEAD, *(line for table in tables() for line in _section(table)), _GENERATED, ""])
+    return "\n".join(
+        [_PLAN_HEAD, *(line for table in tables() for line in _section(table)), _GENERATED, ""]
+    )
 
 
 def cli_reference() -> str:
@@ -65,7 +68,10 @@ def cli_reference() -> str:
     lines = [_CLI_HEAD]
     for words in _commands(get_command(app)):
         answer = runner.invoke(app, [*words, "--help"], prog_name="kneebench")
-        lines += [f"## `{' '.join(['kneebench', *words])}`\n", f"```text\n{answer.output.rstrip()}\n```\n"]
+        lines += [
+            f"## `{' '.join(['kneebench', *words])}`\n",
+            f"```text\n{answer.output.rstrip()}\n```\n",
+        ]
     return "\n".join([*lines, _GENERATED, ""])
 
 
@@ -90,7 +96,14 @@ def _section(table: PlanTable) -> Iterator[str]:
 def _row(key: PlanKey) -> str:
     default = "required" if key.default is None else f"`{key.default}`" if key.default else "none"
     allowed = key.allowed.replace(TIME_ALLOWED, "a time")
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{key.name}`", key.description, allowed, default)) + " |"
+    return (
+        "| "
+        + " | ".join(
+            cell.replace("|", "\\|")
+            for cell in (f"`{key.name}`", key.description, allowed, default)
+        )
+        + " |"
+    )
 
 
 def write(folder: Path) -> None:

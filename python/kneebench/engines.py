@@ -17,11 +17,9 @@ ErrorClass = Literal["retry", "full", "refused", "stopped", "broken", "other"]
 """What an error of the database means for a campaign.
 
 retry    the transaction may succeed when it is run again (serialization failure, deadlock)
-full     the server lacks disk space, memory or connections
-refused  the server does not let a session in
-stopped  the server was shut down, or somebody ended the session
-broken   a drive or a file of the server failed
-other    an error of one transaction
+full     the server lacks disk space, memory or connections refused  the server does not let a
+session in stopped  the server was shut down, or somebody ended the session broken   a drive or a
+file of the server failed other    an error of one transaction
 """
 WaitClass = Literal["log", "data_read", "lock", "cpu", "other"]
 """What a session waits for: a flush of the log, a read of data, another session, a core."""
@@ -30,7 +28,8 @@ WaitClass = Literal["log", "data_read", "lock", "cpu", "other"]
 class Quantity(NamedTuple):
     """A thing read: `over` says how the sources combine.
 
-    `event`: what a sentence says of a count above 0 where that is background work ("a checkpoint started").
+    `event`: what a sentence says of a count above 0 where that is background work ("a checkpoint
+    started").
     """
 
     unit: str
@@ -40,7 +39,9 @@ class Quantity(NamedTuple):
 
 
 class Footprint(Protocol):
-    """What a database of so many warehouses takes of a machine, in bytes, unless a name says else."""
+    """What a database of so many warehouses takes of a machine, in bytes, unless a name says
+    else.
+    """
 
     WAREHOUSE_BYTES: int
     """One warehouse with its keys, freshly loaded."""
@@ -62,7 +63,9 @@ class Footprint(Protocol):
         ...
 
     def log_bytes(self, cores: int, space_bytes: int, *, quick: bool) -> int:
-        """The limit of the log where it may take so much space; `quick` in plans without whole checkpoint cycles."""
+        """The limit of the log where it may take so much space; `quick` in plans without whole
+        checkpoint cycles.
+        """
         ...
 
 
@@ -72,7 +75,8 @@ class EngineProperties(Protocol):
     label: str
     """The engine's name for people."""
     measures_real_hardware: bool
-    """False for a model: its clock is its own, and this machine's drives, cores and load do not matter."""
+    """False for a model: its clock is its own, and this machine's drives, cores and load do not
+    matter."""
     footprint: Footprint
     own_quantities: Mapping[str, Quantity]
     """Quantities that its servers read beside those of every database, by name."""

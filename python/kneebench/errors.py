@@ -56,11 +56,15 @@ def _what_failed(doing: str) -> str:
     verb, _, rest = doing.partition(" ")
     if not verb.endswith("ing"):
         return doing
-    return f"cannot {_STEMS.get(verb, verb.removesuffix('ing'))} {rest.removeprefix('for ') if verb == 'looking' else rest}".rstrip()
+    return (
+        f"cannot {_STEMS.get(verb, verb.removesuffix('ing'))}"
+        f" {rest.removeprefix('for ') if verb == 'looking' else rest}".rstrip()
+    )
 
 
 class KneebenchError(Exception):
-    """A handled failure: what failed (an action, or an object such as a key), why, and what fixes it.
+    """A handled failure: what failed (an action, or an object such as a key), why, and what fixes
+    it.
 
     >>> print(KneebenchError("starting the server", seen="port 5432 is in use", do="stop the other server"))
     cannot start the server: port 5432 is in use; stop the other server
@@ -82,7 +86,9 @@ class KneebenchError(Exception):
         >>> print(error)
         cannot read: no answer; start the server; drop the copy
         """
-        KneebenchError.__init__(self, self.doing, seen=self.seen, do="; ".join(filter(None, (self.do, do))))
+        KneebenchError.__init__(
+            self, self.doing, seen=self.seen, do="; ".join(filter(None, (self.do, do)))
+        )
 
 
 class PlanError(KneebenchError):
@@ -95,7 +101,9 @@ class UnknownPart(PlanError):
     """The plan names a part that the catalogue does not have."""
 
     def __init__(self, shelf: str, name: str, known: Sequence[str]) -> None:
-        super().__init__(f"{shelf} {name!r}", seen="unknown name", do=f"available: {', '.join(known)}")
+        super().__init__(
+            f"{shelf} {name!r}", seen="unknown name", do=f"available: {', '.join(known)}"
+        )
 
 
 class InvalidMeasurement(KneebenchError):

@@ -1,4 +1,6 @@
-"""Exit handling: every handled error is a message on stderr with its own exit code, never a traceback."""
+"""Exit handling: every handled error is a message on stderr with its own exit code, never a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,17 @@ from kneebench.directories import state_directory
 from kneebench.errors import INTERRUPTED, STOPPING
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_FILES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.ENAMETOOLONG, errno.ELOOP)
+_FILES = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENOENT,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+)
 """Error numbers that concern a path from the user or the environment."""
 
 
@@ -60,12 +72,19 @@ def stop_at_sigterm() -> None:
 
 
 def end_at_once() -> None:
-    """Let a signal end the process at once: nothing is left to undo, and Python's shutdown would print the interrupt."""
+    """Let a signal end the process at once: nothing is left to undo, and Python's shutdown would
+    print the interrupt.
+    """
     _handle(STOPPING, signal.SIG_DFL)
 
 
-def _handle(numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    """Set a handler, except for signals that the parent process ignored: `nohup` does that to SIGHUP."""
+def _handle(
+    numbers: Iterable[signal.Signals],
+    handler: Callable[[int, FrameType | None], None] | signal.Handlers,
+) -> None:
+    """Set a handler, except for signals that the parent process ignored: `nohup` does that to
+    SIGHUP.
+    """
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
@@ -79,7 +98,9 @@ def print_anything() -> None:
 
 
 def _report(error: Exception) -> int | None:
-    """Print the error and return its exit code; None for errors that typer prints itself (wrong options, exits)."""
+    """Print the error and return its exit code; None for errors that typer prints itself (wrong
+    options, exits).
+    """
     from kneebench.errors import KneebenchError, PlanError
 
     if type(error).__module__.startswith(("typer", "click")):
@@ -88,12 +109,32 @@ def _report(error: Exception) -> int | None:
         _print_message("\n".join([str(error), *_notes(error)]))
         return error.exit_code
     if isinstance(error, OSError) and error.errno in _FULL:
-        _print_message("\n".join([f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space", *_notes(error)]))
+        _print_message(
+            "\n".join(
+                [
+                    f"cannot write {error.filename or 'a file'}: {error.strerror}; free some space",
+                    *_notes(error),
+                ]
+            )
+        )
         return PlanError.exit_code
     if isinstance(error, OSError) and error.errno in _FILES and error.filename:
-        _print_message("\n".join([f"cannot use {error.filename}: {error.strerror}; choose another path, or correct this one", *_notes(error)]))
+        _print_message(
+            "\n".join(
+                [
+                    (
+                        f"cannot use {error.filename}: {error.strerror}; choose another path, or"
+                        " correct this one"
+                    ),
+                    *_notes(error),
+                ]
+            )
+        )
         return PlanError.exit_code
-    unforeseen = f"internal error: {type(error).__name__}: {error}\nPlease report it with the traceback in {_save_traceback(error)}"
+    unforeseen = (
+        f"internal error: {type(error).__name__}: {error}\nPlease report it with the traceback in"
+        f" {_save_traceback(error)}"
+    )
     _print_message("\n".join([unforeseen, *_notes(error)]))
     return KneebenchError.exit_code
 
@@ -105,7 +146,9 @@ def _print_message(message: str) -> None:
 
 
 def _save_traceback(error: Exception) -> Path:
-    """Write the traceback to the user's state directory (XDG base directories), or else to a temporary file; return its path."""
+    """Write the traceback to the user's state directory (XDG base directories), or else to a
+    temporary file; return its path.
+    """
     text = "".join(traceback.format_exception(error))
     try:
         folder = state_directory() / "tracebacks"
@@ -113,7 +156,9 @@ def _save_traceback(error: Exception) -> Path:
         file = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.txt"
         file.write_text(text)
     except (OSError, RuntimeError):
-        with tempfile.NamedTemporaryFile("w", prefix="kneebench-", suffix=".txt", delete=False) as out:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="kneebench-", suffix=".txt", delete=False
+        ) as out:
             out.write(text)
         file = Path(out.name)
     return file

@@ -1,4 +1,6 @@
-"""Preflight checks of `check` and `run`: missing prerequisites, paths to be written, disk space, duration."""
+"""Preflight checks of `check` and `run`: missing prerequisites, paths to be written, disk space,
+duration.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,10 @@ def load_now(plan: Plan) -> Finding:
 
 def _load_finding(seen: PresentLoad, cores: int) -> Finding:
     names = ", ".join(f"{name} {100 * used:.0f}% of one" for name, used in seen.largest)
-    sentence = f"processes use {100 * seen.busy:.0f}% of {cores} core{'' if cores == 1 else 's'} now" + (f" ({names})" if names else "")
+    sentence = (
+        f"processes use {100 * seen.busy:.0f}% of {cores} core{'' if cores == 1 else 's'} now"
+        + (f" ({names})" if names else "")
+    )
     sentence += f"; the hypervisor takes {100 * seen.stolen:.0f}%"
     if seen.busy <= OTHERS_BUSY and seen.stolen <= STEAL:
         return Finding(level="ok", subject="load", seen=sentence)
@@ -63,12 +68,17 @@ def shelves() -> dict[str, list[str]]:
 
 
 def read_plan(path: str | Path) -> Plan:
-    """The plan in a TOML file. Raises PlanError with all errors: file, line, key, allowed values."""
+    """The plan in a TOML file.
+
+    Raises PlanError with all errors: file, line, key, allowed values.
+    """
     return reader.read_plan(path, shelves())
 
 
 def preset(name: str) -> Plan:
-    """A plan that comes with kneebench: quick, server, cloud or simulated. Raises UnknownPart with the names there are.
+    """A plan that comes with kneebench: quick, server, cloud or simulated.
+
+    Raises UnknownPart with the names there are.
 
     >>> preset("simulated").baseline
     'slow drive'
@@ -80,20 +90,43 @@ def _parts(plan: Plan) -> Iterator[Finding]:
     for key, known in shelves().items():
         for name in plan.meters if key == "meters" else [plan.database.engine]:
             if name not in known:
-                yield Finding(level="error", subject=key, seen=f"unknown component {name!r}", do=f"use one of: {', '.join(known)}")
+                yield Finding(
+                    level="error",
+                    subject=key,
+                    seen=f"unknown component {name!r}",
+                    do=f"use one of: {', '.join(known)}",
+                )
 
 
 def _cores(plan: Plan, machine: Host) -> Iterator[Finding]:
     database, generator = set(plan.database.cores), set(plan.workload.load_generator_cores)
     absent = sorted(core for core in database | generator if core not in _allowed_cores())
     if absent:
-        seen = f"not available to this process: core {', '.join(map(str, absent[:_CORES_SHOWN]))}{', ...' if absent[_CORES_SHOWN:] else ''}"
-        yield Finding(level="error", subject="database.cores, workload.load_generator_cores", seen=seen, do=f"use cores from {sorted(_allowed_cores())}")
+        seen = (
+            "not available to this process: core"
+            f" {', '.join(map(str, absent[:_CORES_SHOWN]))}{', ...' if absent[_CORES_SHOWN:] else ''}"
+        )
+        yield Finding(
+            level="error",
+            subject="database.cores, workload.load_generator_cores",
+            seen=seen,
+            do=f"use cores from {sorted(_allowed_cores())}",
+        )
     if database and generator and database & generator:
         yield Finding(
-            level="warning", subject="cores", seen=f"database and load generator share {sorted(database & generator)}", do="assign separate cores to each"
+            level="warning",
+            subject="cores",
+            seen=f"database and load generator share {sorted(database & generator)}",
+            do="assign separate cores to each",
         )
-    yield Finding(level="ok", subject="machine", seen=f"{machine.cores} cores, {units.size(machine.memory_bytes)} of memory, Linux {machine.kernel}")
+    yield Finding(
+        level="ok",
+        subject="machine",
+        seen=(
+            f"{machine.cores} cores, {units.size(machine.memory_bytes)} of memory, Linux"
+            f" {machine.kernel}"
+        ),
+    )
 
 
 def _allowed_cores() -> set[int]:
@@ -103,39 +136,70 @@ def _allowed_cores() -> set[int]:
 def _data(plan: Plan, machine: Host) -> Iterator[Finding]:
     warehouse_bytes = plan.engine.footprint.WAREHOUSE_BYTES
     data_bytes = plan.workload.warehouses * warehouse_bytes
-    seen = f"{plan.workload.warehouses} warehouses, about {units.size(data_bytes)}, in {units.size(machine.memory_bytes)} of memory"
+    seen = (
+        f"{plan.workload.warehouses} warehouses, about {units.size(data_bytes)}, in"
+        f" {units.size(machine.memory_bytes)} of memory"
+    )
     if data_bytes < machine.memory_bytes and not plan.database.url:
-        do = f"to test reads, exceed RAM: at least {machine.memory_bytes // warehouse_bytes + 1} warehouses here"
-        yield Finding(level="note", subject="data", seen=f"{seen}: the drive will see writes and hardly any reads", do=do)
+        do = (
+            f"to test reads, exceed RAM: at least {machine.memory_bytes // warehouse_bytes + 1}"
+            " warehouses here"
+        )
+        yield Finding(
+            level="note",
+            subject="data",
+            seen=f"{seen}: the drive will see writes and hardly any reads",
+            do=do,
+        )
     else:
         yield Finding(level="ok", subject="data", seen=seen)
 
 
 def _drives(plan: Plan) -> Iterator[Finding]:
-    """Warnings for storages on the same drive: they compare nothing, unless that is intended (a setting, a file system)."""
+    """Warnings for storages on the same drive: they compare nothing, unless that is intended (a
+    setting, a file system).
+    """
     on: dict[str, list[str]] = {}
     for name, storage in plan.storages.items():
         if storage.path:
             on.setdefault(_place(storage.path), []).append(name)
     for place, names in on.items():
         if len(names) > 1:
-            yield Finding(level="warning", subject=", ".join(names), seen=f"they share one {place}", do="use paths on the drives to be compared")
+            yield Finding(
+                level="warning",
+                subject=", ".join(names),
+                seen=f"they share one {place}",
+                do="use paths on the drives to be compared",
+            )
 
 
 def _place(path: Path) -> str:
-    """Name of the drive of a path; without a drive (tmpfs, a network file system) the file system."""
+    """Name of the drive of a path; without a drive (tmpfs, a network file system) the file
+    system.
+    """
     drive = drive_of(path)
-    return f"drive, {', '.join(drive.real) or drive.name}" if drive else f"file system, {mount_of(path).point}"
+    return (
+        f"drive, {', '.join(drive.real) or drive.name}"
+        if drive
+        else f"file system, {mount_of(path).point}"
+    )
 
 
 def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
     ladder = plan.ladder
     enough = plan.workload.warehouses // WAREHOUSES_PER_USER
-    climb = f"{ladder.last} users" if ladder.fixed else f"up to {ladder.last} users, about {rungs(ladder, machine.cores)} rungs per climb"
+    climb = (
+        f"{ladder.last} users"
+        if ladder.fixed
+        else f"up to {ladder.last} users, about {rungs(ladder, machine.cores)} rungs per climb"
+    )
     if ladder.last > enough:
         enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
         seen = f"{climb}; {plan.workload.warehouses} warehouses are {enough_for}"
-        do = f"the brief warns if a knee exceeds that; {WAREHOUSES_PER_USER} warehouses per user avoid it"
+        do = (
+            f"the brief warns if a knee exceeds that; {WAREHOUSES_PER_USER} warehouses per user"
+            " avoid it"
+        )
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)
@@ -146,7 +210,12 @@ def _others(journal: Journal) -> Iterator[Finding]:
     if others := journal.others():
         pids = ", ".join(map(str, sorted({entry.owner for entry in others})))
         seen = f"another kneebench run is active (PID {pids}); the two would disturb each other"
-        yield Finding(level="refused", subject="machine", seen=seen, do="wait for it to finish, or stop it; `kneebench list` shows its campaign")
+        yield Finding(
+            level="refused",
+            subject="machine",
+            seen=seen,
+            do="wait for it to finish, or stop it; `kneebench list` shows its campaign",
+        )
 
 
 def _left(journal: Journal) -> Iterator[Finding]:
@@ -156,13 +225,32 @@ def _left(journal: Journal) -> Iterator[Finding]:
     if left:
         seen = f"an earlier run left {', '.join(entry.what for entry in left)}"
         yield Finding(
-            level="note", subject="left over", seen=seen, do="no action needed: the next run removes it; `kneebench clean` removes it now or prints how"
+            level="note",
+            subject="left over",
+            seen=seen,
+            do=(
+                "no action needed: the next run removes it; `kneebench clean` removes it now or"
+                " prints how"
+            ),
         )
 
 
 def _duration(plan: Plan, machine: Host) -> Finding:
     parts = expected(plan, machine)
     if not plan.engine.measures_real_hardware:
-        return Finding(level="ok", subject="duration", seen="a few seconds: the clock is simulated", takes_s=parts.total_s)
-    breakdown = f"loading {units.rough_time(parts.load_s)} (once), climbs {units.rough_time(parts.climbs_s)}, final runs {units.rough_time(parts.final_runs_s)}"
-    return Finding(level="ok", subject="duration", seen=f"about {units.rough_time(parts.total_s)}: {breakdown}", takes_s=parts.total_s)
+        return Finding(
+            level="ok",
+            subject="duration",
+            seen="a few seconds: the clock is simulated",
+            takes_s=parts.total_s,
+        )
+    breakdown = (
+        f"loading {units.rough_time(parts.load_s)} (once), climbs"
+        f" {units.rough_time(parts.climbs_s)}, final runs {units.rough_time(parts.final_runs_s)}"
+    )
+    return Finding(
+        level="ok",
+        subject="duration",
+        seen=f"about {units.rough_time(parts.total_s)}: {breakdown}",
+        takes_s=parts.total_s,
+    )

@@ -12,7 +12,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
-Phase = Literal["warm_up", "search", "bisection", "drift_check", "fixed_load", "final_run", "fixed_rate"]
+Phase = Literal[
+    "warm_up", "search", "bisection", "drift_check", "fixed_load", "final_run", "fixed_rate"
+]
 
 
 class Record(BaseModel):
@@ -21,17 +23,21 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def __dir__(self) -> list[str]:
-        """Names for tab completion: the record's fields and the two ways to JSON, without those of pydantic."""
+        """Names for tab completion: the record's fields and the two ways to JSON, without those of
+        pydantic.
+        """
         own = {*super().__dir__()} - {*dir(BaseModel)} | {"model_dump", "model_dump_json"}
         return sorted(name for name in own if not name.startswith("_"))
 
 
-# --- the machine and the server ------------------------------------------------------------------
+# --- the machine and the server -------------------------------------------------------------------
 
 
 class Drive(Record):
-    """The block device of a path. `name`: the device of the file system; `stack`: the devices below it, downwards;
-    `real`: the whole devices at the bottom, which meters count (once, never with the device above)."""
+    """The block device of a path. `name`: the device of the file system; `stack`: the devices below
+    it, downwards; `real`: the whole devices at the bottom, which meters count (once, never with the
+    device above).
+    """
 
     name: str
     stack: tuple[str, ...] = ()
@@ -43,7 +49,11 @@ class Drive(Record):
 
 
 class Host(Record):
-    """The measured machine. `places`: the mount and directory behind each path of the plan, to detect that a path names another one."""
+    """The measured machine.
+
+    `places`: the mount and directory behind each path of the plan, to detect that a path names
+    another one.
+    """
 
     cpu: str
     cores: int
@@ -58,7 +68,9 @@ class Host(Record):
 
 
 class Cell(Record):
-    """One storage under one constraint, called configuration in user-facing text: the subject of a climb. `id` is a valid file name."""
+    """One storage under one constraint, called configuration in user-facing text: the subject of a
+    climb. `id` is a valid file name.
+    """
 
     id: str
     storage: str
@@ -68,8 +80,9 @@ class Cell(Record):
 class Finding(Record):
     """One line of `kneebench check`: the subject, the value seen, and the fix.
 
-    `writes_bytes`: the most that the campaign writes to a disk (or to memory) and removes again; `keeps_bytes`: the part that
-    stays; `takes_s`: the duration of the campaign, for the finding on the duration.
+    `writes_bytes`: the most that the campaign writes to a disk (or to memory) and removes again;
+    `keeps_bytes`: the part that stays; `takes_s`: the duration of the campaign, for the finding on
+    the duration.
     """
 
     level: Literal["ok", "note", "warning", "error", "refused"]
@@ -94,8 +107,10 @@ class Address(Record):
 
 
 class Whereabouts(Record):
-    """Location of a server. `cores`: cores that it may use; `paths`: its directories (data, log); both empty if unknown.
-    `seen`: the location in words; `notes`: what is unknown; `process`: the PID of its first process on this machine."""
+    """Location of a server. `cores`: cores that it may use; `paths`: its directories (data, log);
+    both empty if unknown. `seen`: the location in words; `notes`: what is unknown; `process`: the
+    PID of its first process on this machine.
+    """
 
     here: bool = False
     seen: str = ""
@@ -127,11 +142,14 @@ class Event(Record):
 Watch = Callable[[Event], None]
 
 
-# --- one rung --------------------------------------------------------------------------------------
+# --- one rung -------------------------------------------------------------------------------------
 
 
 class Order(Record):
-    """The order of one rung. `rate_per_s` is None for a closed loop, else the open loop's total rate."""
+    """The order of one rung.
+
+    `rate_per_s` is None for a closed loop, else the open loop's total rate.
+    """
 
     cell: str
     phase: Phase
@@ -146,7 +164,9 @@ class Order(Record):
 
 
 class Counts(Record):
-    """Counts of transactions: started = committed + rolled_back + failed + unknown, once none is in flight."""
+    """Counts of transactions: started = committed + rolled_back + failed + unknown, once none is in
+    flight.
+    """
 
     started: int = 0
     committed: int = 0
@@ -160,7 +180,9 @@ class Counts(Record):
         return self.committed + self.rolled_back
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields})
+        return Counts(
+            **{name: getattr(self, name) + getattr(other, name) for name in type(self).model_fields}
+        )
 
 
 class Latency(Record):
@@ -187,7 +209,9 @@ class Latency(Record):
 
 class TransactionTally(Record):
     """One transaction type: `whole` is idle to idle; `window` counts completions in the window;
-    `latency` (from the intended start) and `wait` (queue wait: open loop, shared connections) are of those that began in it."""
+    `latency` (from the intended start) and `wait` (queue wait: open loop, shared connections) are
+    of those that began in it.
+    """
 
     whole: Counts
     window: Counts
@@ -214,9 +238,11 @@ class Tally(Record):
     latency: Latency | None
     wait: Latency | None = None
     delay: Latency | None = None
-    """The load generator's own delay per transaction, which is in no latency. None: not measured."""
+    """The load generator's own delay per transaction, which is in no latency. None: not measured.
+    """
     delay_stamped: int = 0
-    """Number of these delays from the kernel's receive time stamps; the others come from its scheduler's counts."""
+    """Number of these delays from the kernel's receive time stamps; the others come from its
+    scheduler's counts."""
     errors: tuple[SeenError, ...] = ()
     unstarted: int = 0
     lost_users: int = 0
@@ -227,7 +253,9 @@ class Tally(Record):
 
     def _sum(self, scope: Literal["whole", "window"]) -> Counts:
         counts = [getattr(one, scope) for one in self.transactions.values()]
-        return Counts(**{name: sum(getattr(one, name) for one in counts) for name in Counts.model_fields})
+        return Counts(
+            **{name: sum(getattr(one, name) for one in counts) for name in Counts.model_fields}
+        )
 
     @property
     def whole(self) -> Counts:
@@ -251,8 +279,12 @@ class Tally(Record):
 
     @property
     def load_generator_busy(self) -> float:
-        """Utilization of the load generator's cores; workers that share a core cannot use more than one. 0 without a window."""
-        cores = min(self.load_generator_threads, self.load_generator_cores or self.load_generator_threads)
+        """Utilization of the load generator's cores; workers that share a core cannot use more than
+        one. 0 without a window.
+        """
+        cores = min(
+            self.load_generator_threads, self.load_generator_cores or self.load_generator_threads
+        )
         return self.load_generator_cpu_s / (cores * self.window_s) if self.window_s > 0 else 0.0
 
 
@@ -276,7 +308,9 @@ class Check(Record):
 
 
 class Counted(Record):
-    """The database's own counts over a rung, from idle to idle: the rise of sum D_NEXT_O_ID, commits and rollbacks."""
+    """The database's own counts over a rung, from idle to idle: the rise of sum D_NEXT_O_ID,
+    commits and rollbacks.
+    """
 
     next_order_ids: int
     commits: int
@@ -286,9 +320,10 @@ class Counted(Record):
 class Rung(Record):
     """One number of users (or one rate), measured.
 
-    `quantities`: summaries over the window by quantity name; `tpm`: from the database's counts over the window;
-    `notes`: remarks for the reader ("not steady"); `invalid`: why the rung must not be used, such as a saturated load
-    generator; `counted` is None in files from before it was saved.
+    `quantities`: summaries over the window by quantity name; `tpm`: from the database's counts over
+    the window;
+    `notes`: remarks for the reader ("not steady"); `invalid`: why the rung must not be used, such
+    as a saturated load generator; `counted` is None in files from before it was saved.
     """
 
     order: Order
@@ -333,7 +368,10 @@ class Series(Record):
 
 
 class Second(Record):
-    """One second of one transaction type: completions in it, and their latency. `at_s` counts from go."""
+    """One second of one transaction type: completions in it, and their latency.
+
+    `at_s` counts from go.
+    """
 
     at_s: int
     transaction: str
@@ -350,7 +388,10 @@ class Second(Record):
 
 
 class Tick(Record):
-    """The load generator's report of one second. `late_s`: the longest delay of its threads since the last report."""
+    """The load generator's report of one second.
+
+    `late_s`: the longest delay of its threads since the last report.
+    """
 
     now_s: float
     alive: int
@@ -362,7 +403,10 @@ class Tick(Record):
 
 
 class StopResult(Record):
-    """The result of a stop condition on a climb. `flag` is True if the limit was exceeded without ending the climb."""
+    """The result of a stop condition on a climb.
+
+    `flag` is True if the limit was exceeded without ending the climb.
+    """
 
     stop: str
     fired: bool
@@ -373,10 +417,11 @@ class StopResult(Record):
 
 
 class Limits(Record):
-    """Limits of the plan's stop conditions, which the analysis uses too; the defaults are those of the plan.
+    """Limits of the plan's stop conditions, which the analysis uses too; the defaults are those of
+    the plan.
 
-    `elasticity`: of throughput to users, on a plateau; `log_write_s`: the longest mean log write; `cores_busy`: the share from which
-    the database's cores are busy.
+    `elasticity`: of throughput to users, on a plateau; `log_write_s`: the longest mean log write;
+    `cores_busy`: the share from which the database's cores are busy.
     """
 
     elasticity: float = 0.07
@@ -385,10 +430,13 @@ class Limits(Record):
 
 
 class Climb(Record):
-    """Rungs of one cell in the order measured, and the stop reason. `bracket`: the numbers of users between which the knee is.
+    """Rungs of one cell in the order measured, and the stop reason.
 
-    `checks`: the consistency conditions after the climb; `final_checks`: those after each final run, by the key of its last
-    rung. `limits` come from the plan when a campaign is read and are not stored here.
+    `bracket`: the numbers of users between which the knee is.
+
+    `checks`: the consistency conditions after the climb; `final_checks`: those after each final
+    run, by the key of its last rung. `limits` come from the plan when a campaign is read and are
+    not stored here.
     """
 
     cell: Cell
@@ -443,7 +491,10 @@ class Knee(Record):
 
 
 class Comparison(Record):
-    """`cell` against `baseline`: ratio > 1 is more of the quantity. `differs` only beyond the noise floor and interval."""
+    """`cell` against `baseline`: ratio > 1 is more of the quantity.
+
+    `differs` only beyond the noise floor and interval.
+    """
 
     quantity: str
     baseline: str
@@ -464,7 +515,10 @@ class Bottleneck(Record):
 
 
 class Campaign(Record):
-    """Head of a results folder: everything except the rungs. `plan` is the plan's JSON with all defaults filled in."""
+    """Head of a results folder: everything except the rungs.
+
+    `plan` is the plan's JSON with all defaults filled in.
+    """
 
     format: int = 2
     id: str
@@ -482,7 +536,9 @@ class Campaign(Record):
 
 
 class Results(Record):
-    """A whole campaign as the store gives it back: the only thing that analysis, brief and compare read."""
+    """A whole campaign as the store gives it back: the only thing that analysis, brief and compare
+    read.
+    """
 
     campaign: Campaign
     climbs: tuple[Climb, ...]

@@ -1,4 +1,7 @@
-"""Passwords never get into results: every document passes here on its way to the disk. Of a shell command only a hash does."""
+"""Passwords never get into results: every document passes here on its way to the disk.
+
+Of a shell command only a hash does.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,16 @@ _IN_COMMANDS = (
 )
 """Where a command may hold a password besides: in a URL, glued to -p, in a header."""
 _SHELL = ("_command", "_conninfo")
-"""How the names of the plan's keys and of the server's settings end whose values may hold a secret in any form."""
+"""How the names of the plan's keys and of the server's settings end whose values may hold a secret
+in any form."""
 _KEPT = re.compile(r"(?:[\w./+-]{1,80} )?\[not kept, hash [0-9a-f]{16}\]")
 
 
 def _user_only(found: re.Match[str]) -> str:
-    """A URL's part after ://. A password is all from the first colon to the last @: it may hold /, ? and #, which servers' libraries take as they come.
+    """A URL's part after ://.
+
+    A password is all from the first colon to the last @: it may hold /, ? and #, which servers'
+    libraries take as they come.
 
     A port that is no number is taken for a password whose @ was forgotten.
     """
@@ -43,8 +50,8 @@ def _user_only(found: re.Match[str]) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """The text with the passwords taken out of its URLs (which stay valid), and replaced by three stars in key=value pairs, query strings
-    and options.
+    """The text with the passwords taken out of its URLs (which stay valid), and replaced by three
+    stars in key=value pairs, query strings and options.
 
     >>> without_passwords("psql postgresql://me:s3c@ret@db/x?sslmode=require host=db password='a b' user=me")
     'psql postgresql://me@db/x?sslmode=require host=db password=*** user=me'
@@ -59,7 +66,8 @@ def without_passwords(text: str) -> str:
 
 
 def kept_command(command: str) -> str:
-    """What results keep of a shell command: its first word, and a hash that tells it from another; what was kept already stays.
+    """What results keep of a shell command: its first word, and a hash that tells it from another;
+    what was kept already stays.
 
     >>> kept_command("PGPASSWORD=hush pgbackrest restore --token hush")
     'pgbackrest [not kept, hash 5e24b0a29da5d65e]'
@@ -78,8 +86,12 @@ def is_kept_command(text: str) -> bool:
 
 @cache
 def _hash(command: str) -> str:
-    """Slow on purpose (about 50 ms): a weak password in a command shall not be guessed from a published page."""
-    return hashlib.scrypt(command.encode("utf-8", "surrogatepass"), salt=b"kneebench", n=2**14, r=8, p=1, dklen=8).hex()
+    """Slow on purpose (about 50 ms): a weak password in a command shall not be guessed from a
+    published page.
+    """
+    return hashlib.scrypt(
+        command.encode("utf-8", "surrogatepass"), salt=b"kneebench", n=2**14, r=8, p=1, dklen=8
+    ).hex()
 
 
 def _first_word(command: str) -> str:
@@ -111,7 +123,8 @@ def _secrets(command: str) -> Iterator[str]:
 
 
 def clean(document: Any) -> Any:
-    """A JSON document of which every string went through `without_passwords`, and every command through `kept_command`.
+    """A JSON document of which every string went through `without_passwords`, and every command
+    through `kept_command`.
 
     >>> clean({"database": {"url": "postgresql://me:secret@db/x"}, "n": [1, None]})
     {'database': {'url': 'postgresql://me@db/x'}, 'n': [1, None]}
@@ -119,7 +132,10 @@ def clean(document: Any) -> Any:
     if isinstance(document, str):
         return without_passwords(document)
     if isinstance(document, dict):
-        return {key: kept_command(value) if _is_shell(key, value) else clean(value) for key, value in document.items()}
+        return {
+            key: kept_command(value) if _is_shell(key, value) else clean(value)
+            for key, value in document.items()
+        }
     if isinstance(document, list | tuple):
         return [clean(value) for value in document]
     return document

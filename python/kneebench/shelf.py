@@ -1,6 +1,8 @@
-"""Look-up of components: a component is a module in the package of its kind, found by the name that the plan gives it.
+"""Look-up of components: a component is a module in the package of its kind, found by the name that
+the plan gives it.
 
-There is no list to keep. An unknown name is an error that lists the names there are; nothing falls back silently.
+There is no list to keep. An unknown name is an error that lists the names there are; nothing falls
+back silently.
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ from kneebench.errors import UnknownPart
 
 
 class Shelf(NamedTuple):
-    """The package of one kind of component. `no_components` are modules in it that say what a component is, or that several share."""
+    """The package of one kind of component.
+
+    `no_components` are modules in it that say what a component is, or that several share.
+    """
 
     kind: str
     package: str

@@ -1,4 +1,6 @@
-"""Numbers with their units as people write them, in and out: "32GiB", "5ms", "19.8 MB/s"; at most three digits."""
+"""Numbers with their units as people write them, in and out: "32GiB", "5ms", "19.8 MB/s"; at most
+three digits.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,17 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-SIZE = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+SIZE = {
+    "B": 1,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+}
 TIME = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 NOTHING = "–"
 """Text for a value that was not measured: never 0."""
@@ -19,7 +31,10 @@ _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
 def _parse(text: Any, units: dict[str, Any], kind: str) -> float:
     found = _NUMBER.fullmatch(text) if isinstance(text, str) else None
     if not found or found[2] not in units:
-        raise ValueError(f'a {kind} is a number and a unit in quotes, one of {", ".join(units)} (as in "10{list(units)[2]}")')
+        raise ValueError(
+            f"a {kind} is a number and a unit in quotes, one of {', '.join(units)} (as in"
+            f' "10{list(units)[2]}")'
+        )
     return float(Decimal(found[1]) * Decimal(str(units[found[2]])))
 
 
@@ -29,7 +44,11 @@ def parse_size(text: Any) -> int:
     >>> parse_size("32GiB")
     34359738368
     """
-    return text if isinstance(text, int) and not isinstance(text, bool) else round(_parse(text, SIZE, "size"))
+    return (
+        text
+        if isinstance(text, int) and not isinstance(text, bool)
+        else round(_parse(text, SIZE, "size"))
+    )
 
 
 def parse_time(text: Any) -> float:
@@ -54,7 +73,11 @@ def size(value_bytes: float | None) -> str:
     >>> size(34359738368), size(1_500_000), size(0), size(None)
     ('32 GiB', '1.43 MiB', '0 B', '–')
     """
-    return NOTHING if value_bytes is None else _scaled(value_bytes, [(u, SIZE[u]) for u in ("TiB", "GiB", "MiB", "KiB", "B")])
+    return (
+        NOTHING
+        if value_bytes is None
+        else _scaled(value_bytes, [(u, SIZE[u]) for u in ("TiB", "GiB", "MiB", "KiB", "B")])
+    )
 
 
 def time(value_s: float | None) -> str:
@@ -63,7 +86,13 @@ def time(value_s: float | None) -> str:
     >>> time(0.00487), time(90), time(0.00021), time(0), time(None)
     ('4.87 ms', '1.5 min', '210 µs', '0 ns', '–')
     """
-    return NOTHING if value_s is None else _scaled(value_s, [(u.replace("us", "µs"), TIME[u]) for u in ("h", "min", "s", "ms", "us", "ns")])
+    return (
+        NOTHING
+        if value_s is None
+        else _scaled(
+            value_s, [(u.replace("us", "µs"), TIME[u]) for u in ("h", "min", "s", "ms", "us", "ns")]
+        )
+    )
 
 
 def rough_time(duration_s: float) -> str:
@@ -109,5 +138,13 @@ def rate(value_bytes: float) -> str:
     return f"{significant(value_bytes / 1e6)} MB/s"
 
 
-Bytes = Annotated[int, BeforeValidator(parse_size), WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(B|[KMGT]iB|[kMGT]B)$"})]
-Seconds = Annotated[float, BeforeValidator(parse_time), WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(ns|us|ms|s|min|h)$"})]
+Bytes = Annotated[
+    int,
+    BeforeValidator(parse_size),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(B|[KMGT]iB|[kMGT]B)$"}),
+]
+Seconds = Annotated[
+    float,
+    BeforeValidator(parse_time),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(ns|us|ms|s|min|h)$"}),
+]

@@ -1,11 +1,15 @@
-"""Text from outside (a plan, a results folder, a server), fit for a terminal: control characters are shown, never sent."""
+"""Text from outside (a plan, a results folder, a server), fit for a terminal: control characters
+are shown, never sent.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 
-_NO_CHARACTERS = "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
+_NO_CHARACTERS = "".join(
+    f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
+)
 _UNSEEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f"  # control characters, but not the line feed
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they turn the direction of writing
@@ -17,7 +21,8 @@ _UNSEEN = re.compile(
 def visible(text: str) -> str:
     r"""The text with its control characters written as JSON writes them; line feeds stay.
 
-    A terminal obeys control characters: they colour it, name it, overwrite lines. Others reverse what is read.
+    A terminal obeys control characters: they colour it, name it, overwrite lines. Others reverse
+    what is read.
 
     >>> visible("a\x1b[31mb\u202e"), visible("Größe \U0001f418\nb")
     ('a\\u001b[31mb\\u202e', 'Größe 🐘\nb')

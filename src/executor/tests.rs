@@ -72,7 +72,8 @@ fn a_dropped_sleep_only_costs_an_idle_poll() {
     let (polls, clock) = (Rc::new(Cell::new(0)), clock(&executor));
     let counted = polls.clone();
     executor.spawn(async move {
-        let (mut short, mut long) = (Box::pin(clock.sleep_until(1)), Box::pin(clock.sleep_until(2)));
+        let (mut short, mut long) =
+            (Box::pin(clock.sleep_until(1)), Box::pin(clock.sleep_until(2)));
         std::future::poll_fn(|context| {
             counted.set(counted.get() + 1);
             let _ = long.as_mut().poll(context);

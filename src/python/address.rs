@@ -27,7 +27,15 @@ impl Address {
         sslrootcert: String,
     ) -> PyResult<Self> {
         let tls = sslmode.parse().map_err(PyValueError::new_err::<String>)?;
-        let server = ServerAddress { host, port, user, password: password.map(Secret), database, tls, root_certificate: sslrootcert };
+        let server = ServerAddress {
+            host,
+            port,
+            user,
+            password: password.map(Secret),
+            database,
+            tls,
+            root_certificate: sslrootcert,
+        };
         protocols::Address::new(protocol, server).map(Self).map_err(PyValueError::new_err)
     }
 

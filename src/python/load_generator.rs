@@ -18,17 +18,25 @@ impl LoadGenerator {
         Self(load_generator)
     }
 
-    /// Call without the interpreter lock; a Python signal (Ctrl-C) ends the wait with its exception.
+    /// Call without the interpreter lock; a Python signal (Ctrl-C) ends the wait with its
+    /// exception.
     fn wait<T: Send>(
         &self,
         py: Python<'_>,
-        call: impl Fn(&dyn load_generator::LoadGenerator, KeepWaiting) -> Result<T, GeneratorError> + Send + Sync,
+        call: impl Fn(&dyn load_generator::LoadGenerator, KeepWaiting) -> Result<T, GeneratorError>
+        + Send
+        + Sync,
     ) -> PyResult<T> {
         let load_generator = &*self.0;
         py.detach(|| {
             let signal = RefCell::new(None);
-            let keep_waiting = || Python::attach(|py| py.check_signals().map_err(|exception| signal.replace(Some(exception))).is_ok());
-            call(load_generator, &keep_waiting).map_err(|error| signal.take().unwrap_or_else(|| generator_error(error)))
+            let keep_waiting = || {
+                Python::attach(|py| {
+                    py.check_signals().map_err(|exception| signal.replace(Some(exception))).is_ok()
+                })
+            };
+            call(load_generator, &keep_waiting)
+                .map_err(|error| signal.take().unwrap_or_else(|| generator_error(error)))
         })
     }
 }

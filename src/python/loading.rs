@@ -57,7 +57,8 @@ impl Loading {
     }
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let timeout = Duration::try_from_secs_f64(timeout_s).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
         py.detach(|| self.0.wait(timeout)).map_err(load_error)
     }
 

@@ -20,12 +20,17 @@ use crate::simulation::world::World;
 #[pyclass(frozen, module = "kneebench._core")]
 pub struct SimulatedServer {
     simulation: Simulation,
-    /// The last readings and the number of changes at that time: every meter reads them in the same second.
+    /// The last readings and the number of changes at that time: every meter reads them in the same
+    /// second.
     cached: Mutex<Option<(u64, Py<PyDict>)>>,
 }
 
 impl SimulatedServer {
-    fn read<T: Send + 'static>(&self, py: Python<'_>, query: impl FnOnce(&mut World) -> T + Send + 'static) -> PyResult<T> {
+    fn read<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        query: impl FnOnce(&mut World) -> T + Send + 'static,
+    ) -> PyResult<T> {
         py.detach(|| self.simulation.read(query)).map_err(PyRuntimeError::new_err)
     }
 }
@@ -34,13 +39,16 @@ impl SimulatedServer {
 impl SimulatedServer {
     #[new]
     fn new(model: &str) -> PyResult<Self> {
-        let model: Model = serde_json::from_str(model).map_err(|error| PyValueError::new_err(format!("cannot read the model: {error}")))?;
+        let model: Model = serde_json::from_str(model)
+            .map_err(|error| PyValueError::new_err(format!("cannot read the model: {error}")))?;
         Ok(Self { simulation: Simulation::start(model)?, cached: Mutex::default() })
     }
 
     /// A load generator on the simulated clock: tick() returns as soon as a second is simulated.
     fn load_generator(&self, py: Python<'_>, spec: &GeneratorSpec) -> PyResult<LoadGenerator> {
-        let created = py.detach(|| SimulatedLoadGenerator::new(&self.simulation, spec.clone())).map_err(generator_error)?;
+        let created = py
+            .detach(|| SimulatedLoadGenerator::new(&self.simulation, spec.clone()))
+            .map_err(generator_error)?;
         Ok(LoadGenerator::wrap(Box::new(created)))
     }
 
@@ -51,7 +59,10 @@ impl SimulatedServer {
         if let Some((_, readings)) = cached().as_ref().filter(|(before, _)| *before == changes) {
             return Ok(readings.clone_ref(py));
         }
-        let readings = self.read(py, |world| world.database.borrow_mut().readings(world.now_ns()))?.into_py_dict(py)?.unbind();
+        let readings = self
+            .read(py, |world| world.database.borrow_mut().readings(world.now_ns()))?
+            .into_py_dict(py)?
+            .unbind();
         *cached() = Some((changes, readings.clone_ref(py)));
         Ok(readings)
     }
@@ -68,8 +79,11 @@ impl SimulatedServer {
 
     /// A requested checkpoint; it ends at once.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.simulation.change(|world| world.database.borrow_mut().checkpoint(world.now_ns(), false)))
-            .map_err(PyRuntimeError::new_err)
+        py.detach(|| {
+            self.simulation
+                .change(|world| world.database.borrow_mut().checkpoint(world.now_ns(), false))
+        })
+        .map_err(PyRuntimeError::new_err)
     }
 
     /// The reason of the server's end; empty while it is alive.

@@ -18,7 +18,8 @@ pub fn original(page: &mut impl RowWriter, length: usize, random: &mut Stream) {
     });
 }
 
-/// Eight letters per draw: each byte of 0..256 is scaled to 0..62 (8 of the 62 come up 5 times in 256, the others 4).
+/// Eight letters per draw: each byte of 0..256 is scaled to 0..62 (8 of the 62 come up 5 times in
+/// 256, the others 4).
 fn fill(place: &mut [u8], random: &mut Stream) {
     for eight in place.chunks_mut(8) {
         let drawn = random.bits().to_le_bytes().map(letter);

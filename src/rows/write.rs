@@ -5,20 +5,25 @@ use crate::row_sink::RowWriter;
 use crate::rows::random_text::{letters, original};
 use crate::rows::{FIRST_UNDELIVERED, ORDERS, Rows, Table};
 
-/// 2026-01-01 00:00 UTC in microseconds since 2000: a fixed date, so that the same seed gives the same bytes.
+/// 2026-01-01 00:00 UTC in microseconds since 2000: a fixed date, so that the same seed gives the
+/// same bytes.
 const LOADED_AT: i64 = 9_497 * 86_400_000_000;
 
 impl Rows {
-    /// Write the next row (for order_line: the lines of the next order); returns the number of rows.
+    /// Write the next row (for order_line: the lines of the next order); returns the number of
+    /// rows.
     pub(super) fn write(&mut self, page: &mut impl RowWriter) -> u64 {
-        let (warehouse, district, number) = (self.part / DISTRICTS + 1, (self.part % DISTRICTS + 1) as i16, self.row + 1);
+        let (warehouse, district, number) =
+            (self.part / DISTRICTS + 1, (self.part % DISTRICTS + 1) as i16, self.row + 1);
         match self.table {
             Table::Warehouse => self.warehouse(page, self.part + 1),
             Table::District => self.district(page, warehouse, district),
             Table::Customer => self.customer(page, warehouse, district, number),
             Table::History => self.history(page, warehouse, district, number),
             Table::Item => self.item(page, self.part * self.table.rows() + number),
-            Table::Stock => self.stock(page, warehouse, (self.part % DISTRICTS) * self.table.rows() + number),
+            Table::Stock => {
+                self.stock(page, warehouse, (self.part % DISTRICTS) * self.table.rows() + number)
+            }
             Table::NewOrder => new_order(page, warehouse, district, number + FIRST_UNDELIVERED - 1),
             Table::Orders => self.order(page, warehouse, district, number),
             Table::OrderLine => return self.order_lines(page, warehouse, district, number),
@@ -48,8 +53,15 @@ impl Rows {
         self.address(page);
     }
 
-    fn customer(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16, customer: i32) {
-        let name = if customer <= 1_000 { customer - 1 } else { self.nurand.last_name(&mut self.random) };
+    fn customer(
+        &mut self,
+        page: &mut impl RowWriter,
+        warehouse: i32,
+        district: i16,
+        customer: i32,
+    ) {
+        let name =
+            if customer <= 1_000 { customer - 1 } else { self.nurand.last_name(&mut self.random) };
         let bad_percent = if self.profile == Profile::Spec { 10 } else { 50 };
         page.columns(21);
         page.time(LOADED_AT);
@@ -122,7 +134,13 @@ impl Rows {
         page.int2(1);
     }
 
-    fn order_lines(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16, order: i32) -> u64 {
+    fn order_lines(
+        &mut self,
+        page: &mut impl RowWriter,
+        warehouse: i32,
+        district: i16,
+        order: i32,
+    ) -> u64 {
         let lines = self.lines.between(5, 15) as i16;
         for line in 1..=lines {
             page.columns(10);

@@ -1,11 +1,18 @@
-//! The session contract: what every connector and session must do, whatever the protocol. Each protocol runs all clauses that its
-//! server can cause.
+//! The session contract: what every connector and session must do, whatever the protocol. Each
+//! protocol runs all clauses that its server can cause.
 
 use super::{Connector, ErrorClass, Outcome, Session};
 use crate::inputs::{Customer, ITEMS, NewOrder, Payment, Transaction};
 
 fn order(last_item: i32) -> Transaction {
-    let mut order = NewOrder { warehouse: 1, district: 2, customer: 3, lines: 5, items: [7; 15], ..NewOrder::default() };
+    let mut order = NewOrder {
+        warehouse: 1,
+        district: 2,
+        customer: 3,
+        lines: 5,
+        items: [7; 15],
+        ..NewOrder::default()
+    };
     (order.suppliers, order.quantities, order.items[4]) = ([1; 15], [3; 15], last_item);
     Transaction::NewOrder(order)
 }
@@ -44,19 +51,30 @@ pub async fn a_missing_item_is_a_rollback_by_design(connector: &impl Connector) 
 }
 
 /// The transaction fails with this class, and the session still executes what comes next.
-pub async fn fails_and_continues(connector: &impl Connector, failing: &Transaction, class: ErrorClass) -> Outcome {
+pub async fn fails_and_continues(
+    connector: &impl Connector,
+    failing: &Transaction,
+    class: ErrorClass,
+) -> Outcome {
     let mut session = connector.open().await.unwrap();
     let outcome = session.execute(failing).await;
     assert_eq!(outcome.class(), Some(class), "{outcome:?}");
     for transaction in &five_transactions() {
-        assert_ne!(session.execute(transaction).await.class(), Some(ErrorClass::Lost), "after {outcome:?}");
+        assert_ne!(
+            session.execute(transaction).await.class(),
+            Some(ErrorClass::Lost),
+            "after {outcome:?}"
+        );
     }
     outcome
 }
 
 /// An error of the database has its code, and a message for people.
 pub fn has_code_and_message(outcome: &Outcome) {
-    assert!(matches!(outcome, Outcome::Failed(error) if !error.code.is_empty() && !error.message.is_empty()), "{outcome:?}");
+    assert!(
+        matches!(outcome, Outcome::Failed(error) if !error.code.is_empty() && !error.message.is_empty()),
+        "{outcome:?}"
+    );
 }
 
 /// A lost connection is the class `Lost`, at once and for ever.

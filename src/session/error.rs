@@ -13,7 +13,8 @@ pub struct Error {
 /// The meaning of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// Rolled back in favour of another transaction (serialization failure, deadlock): worth a retry.
+    /// Rolled back in favour of another transaction (serialization failure, deadlock): worth a
+    /// retry.
     Retry,
     /// Rolled back by design: an order for an item that does not exist (TPC-C 2.4.1.4).
     RolledBack,
@@ -21,7 +22,8 @@ pub enum ErrorClass {
     Full,
     /// The server does not admit the user, or does not admit connections now.
     Refused,
-    /// No connection, or the connection was lost: it is unknown whether a running transaction committed.
+    /// No connection, or the connection was lost: it is unknown whether a running transaction
+    /// committed.
     Lost,
     Other,
 }

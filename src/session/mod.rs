@@ -1,4 +1,5 @@
-//! The seam between the load generator and a database: connector, session, outcome. One folder per wire protocol implements it.
+//! The seam between the load generator and a database: connector, session, outcome. One folder per
+//! wire protocol implements it.
 
 pub mod error;
 pub mod postgres;
@@ -38,7 +39,8 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// No delay exceeds its call. A timestamp that does is of a clock that was set meanwhile; an estimate is replaced by half the call.
+    /// No delay exceeds its call. A timestamp that does is of a clock that was set meanwhile; an
+    /// estimate is replaced by half the call.
     pub fn within(self, call_ns: u64) -> Option<Self> {
         match self.ns <= call_ns {
             true => Some(self),

@@ -1,13 +1,17 @@
-//! A database and its drives as a discrete-event model: cores, buffer misses on a data device, a log with group commit.
+//! A database and its drives as a discrete-event model: cores, buffer misses on a data device, a
+//! log with group commit.
 //!
-//! A transaction computes, misses a block, computes again, and so on; a writing transaction then waits for its log flush:
+//! A transaction computes, misses a block, computes again, and so on; a writing transaction then
+//! waits for its log flush:
 //!
 //! ```text
-//!   execute -> cores (k, one queue) <-> data device (c channels, one queue) -> log (group commit) -> response
+//!   execute -> cores (k, one queue) <-> data device (c channels, one queue) -> log (group commit)
+//!   -> response
 //! ```
 //!
-//! Service times are exponential, from a seeded stream; their means vary a little from second to second (`noise`) and from
-//! restore to restore (`restore_noise`). The cache is cold after a restore and warms with the transactions done.
+//! Service times are exponential, from a seeded stream; their means vary a little from second to
+//! second (`noise`) and from restore to restore (`restore_noise`). The cache is cold after a
+//! restore and warms with the transactions done.
 
 pub mod ledger;
 pub mod log;
@@ -26,7 +30,8 @@ use log::Log;
 use model::{Model, Rng, SECOND_NS, Storage};
 use station::QueueingStation;
 
-/// Code of a transaction that was refused because the server is full (SQLSTATE too_many_connections).
+/// Code of a transaction that was refused because the server is full (SQLSTATE
+/// too_many_connections).
 const FULL: &str = "53300";
 const DEADLOCK: &str = "40P01";
 /// CPU time of a refusal, so that a client that retries at once cannot stop the clock.
@@ -129,10 +134,15 @@ impl Database {
     /// Buffer misses of a transaction of mean weight, by the warmth of the cache.
     fn misses(&self) -> f64 {
         let warmth = self.done as f64 / self.storage.warm_after.max(1) as f64;
-        self.storage.reads_per_transaction + self.storage.cold_reads_per_transaction * (-warmth).exp()
+        self.storage.reads_per_transaction
+            + self.storage.cold_reads_per_transaction * (-warmth).exp()
     }
 
-    fn begin(&mut self, transaction: &Transaction, now_ns: u64) -> Result<TransactionPlan, Outcome> {
+    fn begin(
+        &mut self,
+        transaction: &Transaction,
+        now_ns: u64,
+    ) -> Result<TransactionPlan, Outcome> {
         if let Some(message) = self.dead(now_ns) {
             return Err(Outcome::Failed(Error::lost(message)));
         }
@@ -142,7 +152,11 @@ impl Database {
         if full > 0 && self.active >= full {
             self.ledger.refuse();
             let message = format!("the simulated server is full: {full} transactions are running");
-            return Err(Outcome::Failed(Error { class: ErrorClass::Full, code: FULL.into(), message }));
+            return Err(Outcome::Failed(Error {
+                class: ErrorClass::Full,
+                code: FULL.into(),
+                message,
+            }));
         }
         self.active += 1;
         Ok(self.plan(transaction))
@@ -152,7 +166,10 @@ impl Database {
         let weight = self.weights[transaction.kind() as usize];
         let misses = self.rng.rounded(weight * self.misses());
         let crowd = self.active.saturating_sub(self.storage.cores) as f64;
-        let cpu_ns = weight * self.storage.cpu_per_transaction_s * SECOND_NS as f64 * (1.0 + self.storage.contention * crowd);
+        let cpu_ns = weight
+            * self.storage.cpu_per_transaction_s
+            * SECOND_NS as f64
+            * (1.0 + self.storage.contention * crowd);
         let rolls_back = matches!(transaction, Transaction::NewOrder(order) if order.rolls_back());
         let outcome = match rolls_back {
             _ if self.rng.chance(self.storage.deadlocks) => PlannedOutcome::Deadlock,
@@ -170,14 +187,20 @@ impl Database {
         self.done += 1;
         match plan.outcome {
             PlannedOutcome::Commit => self.ledger.commit(transaction),
-            PlannedOutcome::RollBack | PlannedOutcome::Deadlock => self.ledger.roll_back(transaction),
+            PlannedOutcome::RollBack | PlannedOutcome::Deadlock => {
+                self.ledger.roll_back(transaction)
+            }
         }
         match plan.outcome {
             PlannedOutcome::Commit => Outcome::Committed,
-            PlannedOutcome::RollBack => Outcome::Failed(Error::new(ErrorClass::RolledBack, "no such item")),
-            PlannedOutcome::Deadlock => {
-                Outcome::Failed(Error { class: ErrorClass::Retry, code: DEADLOCK.into(), message: "simulated deadlock".into() })
+            PlannedOutcome::RollBack => {
+                Outcome::Failed(Error::new(ErrorClass::RolledBack, "no such item"))
             }
+            PlannedOutcome::Deadlock => Outcome::Failed(Error {
+                class: ErrorClass::Retry,
+                code: DEADLOCK.into(),
+                message: "simulated deadlock".into(),
+            }),
         }
     }
 }
@@ -196,7 +219,10 @@ impl SimulatedConnector {
 
     /// Fails if the server has ended.
     pub fn reach(&self) -> Result<(), Error> {
-        self.database.borrow().dead(self.timeline.now_ns()).map_or(Ok(()), |message| Err(Error::lost(message)))
+        self.database
+            .borrow()
+            .dead(self.timeline.now_ns())
+            .map_or(Ok(()), |message| Err(Error::lost(message)))
     }
 
     /// A session; no time passes.
@@ -238,13 +264,17 @@ impl SimulatedSession {
         let end_ns = {
             let Database { rng, device, storage, .. } = &mut *self.database.borrow_mut();
             let factor = rng.factors(arrived_ns).device;
-            device.enter(arrived_ns, rng.exponential_ns(storage.read_latency_s * SECOND_NS as f64 * factor))
+            device.enter(
+                arrived_ns,
+                rng.exponential_ns(storage.read_latency_s * SECOND_NS as f64 * factor),
+            )
         };
         self.timeline.sleep_until(end_ns).await;
         self.database.borrow_mut().device.leave(arrived_ns, end_ns);
     }
 
-    /// Wait for the flush that contains this commit. It may grow until it begins: check again at its first end.
+    /// Wait for the flush that contains this commit. It may grow until it begins: check again at
+    /// its first end.
     async fn flush(&self) {
         let ticket = self.join_flush(self.timeline.now_ns());
         let mut end_ns = ticket.end_ns;
@@ -258,7 +288,9 @@ impl SimulatedSession {
     fn join_flush(&self, now_ns: u64) -> log::FlushTicket {
         let Database { rng, log, storage, .. } = &mut *self.database.borrow_mut();
         let factor = rng.factors(now_ns).log * SECOND_NS as f64;
-        log.join(now_ns, (storage.log_time_per_commit_s * factor) as u64, || rng.flush_ns(storage.log_latency_s * factor))
+        log.join(now_ns, (storage.log_time_per_commit_s * factor) as u64, || {
+            rng.flush_ns(storage.log_latency_s * factor)
+        })
     }
 }
 

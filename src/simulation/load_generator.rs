@@ -1,4 +1,5 @@
-//! The load generator in the simulated world: the same terminals, worker state and tally as on real threads, on the simulated clock.
+//! The load generator in the simulated world: the same terminals, worker state and tally as on real
+//! threads, on the simulated clock.
 
 use super::Simulation;
 use super::world::World;
@@ -14,7 +15,8 @@ pub struct SimulatedLoadGenerator {
 impl SimulatedLoadGenerator {
     /// A load generator that has not started.
     pub fn new(simulation: &Simulation, spec: GeneratorSpec) -> Result<Self, GeneratorError> {
-        let number = simulation.change(|world| world.create(spec)).map_err(GeneratorError::Broken)?;
+        let number =
+            simulation.change(|world| world.create(spec)).map_err(GeneratorError::Broken)?;
         Ok(Self { simulation: simulation.clone(), number })
     }
 
@@ -23,7 +25,9 @@ impl SimulatedLoadGenerator {
         action: impl FnOnce(&mut World, u64) -> Result<T, GeneratorError> + Send + 'static,
     ) -> Result<T, GeneratorError> {
         let number = self.number;
-        self.simulation.change(move |world| action(world, number)).unwrap_or_else(|error| Err(GeneratorError::Broken(error)))
+        self.simulation
+            .change(move |world| action(world, number))
+            .unwrap_or_else(|error| Err(GeneratorError::Broken(error)))
     }
 }
 

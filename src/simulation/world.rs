@@ -1,4 +1,5 @@
-//! The simulated world: the executor, the database, and the load generator that runs on them. Everything on one thread, without locks.
+//! The simulated world: the executor, the database, and the load generator that runs on them.
+//! Everything on one thread, without locks.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -34,7 +35,8 @@ pub struct World {
 
 impl World {
     pub fn new(model: &Model) -> Self {
-        let (executor, database) = (Executor::default(), Rc::new(RefCell::new(Database::new(model))));
+        let (executor, database) =
+            (Executor::default(), Rc::new(RefCell::new(Database::new(model))));
         Self { executor, database, created: 0, ready: BTreeMap::new(), load_generator: None }
     }
 
@@ -69,7 +71,11 @@ impl ActiveGenerator {
         let window = self.shared.window_ns();
         Rung {
             users: self.spec.users,
-            window_s: if window.start == u64::MAX { 0.0 } else { (window.end - window.start) as f64 / SECOND_NS as f64 },
+            window_s: if window.start == u64::MAX {
+                0.0
+            } else {
+                (window.end - window.start) as f64 / SECOND_NS as f64
+            },
             whole_s: self.now_s(),
             load_generator_cpu_s: self.cpu_s[1] - self.cpu_s[0],
             load_generator_threads: self.spec.workers as usize,
@@ -94,17 +100,34 @@ impl World {
     /// Start the load; the load generator's clock reads 0 now.
     pub fn go(&mut self, number: u64) -> Result<(), GeneratorError> {
         if self.load_generator.is_some() {
-            return Err(GeneratorError::Broken("another load generator runs on this simulated server: stop it first".into()));
+            return Err(GeneratorError::Broken(
+                "another load generator runs on this simulated server: stop it first".into(),
+            ));
         }
-        let spec = self.ready.remove(&number).ok_or_else(|| GeneratorError::Broken("go comes once, after ready".into()))?;
-        let (shared, clock) = (Arc::new(SharedState::new(1)), SimulatedClock::starting_now(self.executor.timeline()));
-        let state = WorkerState::new(Arc::clone(&shared), 0, spec.terminal_options(), arrivals(&spec));
+        let spec = self
+            .ready
+            .remove(&number)
+            .ok_or_else(|| GeneratorError::Broken("go comes once, after ready".into()))?;
+        let (shared, clock) =
+            (Arc::new(SharedState::new(1)), SimulatedClock::starting_now(self.executor.timeline()));
+        let state =
+            WorkerState::new(Arc::clone(&shared), 0, spec.terminal_options(), arrivals(&spec));
         let sessions = (0..spec.connections).map(|_| self.connector().session()).collect();
-        for (inputs, source) in inputs(&spec).zip(ConnectionSource::for_users(spec.users as usize, sessions)) {
+        for (inputs, source) in
+            inputs(&spec).zip(ConnectionSource::for_users(spec.users as usize, sessions))
+        {
             self.executor.spawn(terminal(inputs, source, clock.clone(), Rc::clone(&state)));
         }
         self.executor.start();
-        self.load_generator = Some(ActiveGenerator { number, spec, shared, state, clock, reported_s: 0, cpu_s: [0.0; 2] });
+        self.load_generator = Some(ActiveGenerator {
+            number,
+            spec,
+            shared,
+            state,
+            clock,
+            reported_s: 0,
+            cpu_s: [0.0; 2],
+        });
         Ok(())
     }
 
@@ -139,7 +162,9 @@ impl World {
             self.mark(number, "cool_down")?;
         }
         let generator = self.end(number)?;
-        let tally = generator.state.end(&format!("no response in {} s after the end", RESPONSE_LIMIT.as_secs()));
+        let tally = generator
+            .state
+            .end(&format!("no response in {} s after the end", RESPONSE_LIMIT.as_secs()));
         tally.identity().map_err(GeneratorError::Broken)?;
         json(&tally.report(generator.rung()))
     }
@@ -163,16 +188,22 @@ impl World {
     }
 
     fn generator(&mut self, number: u64) -> Result<&mut ActiveGenerator, GeneratorError> {
-        self.load_generator.as_mut().filter(|generator| generator.number == number).ok_or_else(not_running)
+        self.load_generator
+            .as_mut()
+            .filter(|generator| generator.number == number)
+            .ok_or_else(not_running)
     }
 }
 
 fn not_running() -> GeneratorError {
-    GeneratorError::Broken("the load generator does not run: it begins with go and ends with stop".into())
+    GeneratorError::Broken(
+        "the load generator does not run: it begins with go and ends with stop".into(),
+    )
 }
 
 fn arrivals(spec: &GeneratorSpec) -> Option<Arrivals> {
-    let stream = Stream::new(spec.seed, spec.stream).aside().jumps().nth(spec.first_user as usize)?;
+    let stream =
+        Stream::new(spec.seed, spec.stream).aside().jumps().nth(spec.first_user as usize)?;
     spec.rate_per_s.map(|rate_per_s| Arrivals::new(rate_per_s, stream))
 }
 

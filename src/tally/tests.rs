@@ -7,21 +7,28 @@ fn outcome(random: &mut Stream) -> Outcome {
     match random.below(5) {
         0 => Outcome::Committed,
         1 => Outcome::Failed(Error::new(ErrorClass::RolledBack, "by design")),
-        2 => Outcome::Failed(Error { code: "40001".into(), ..Error::new(ErrorClass::Retry, "deadlock") }),
+        2 => Outcome::Failed(Error {
+            code: "40001".into(),
+            ..Error::new(ErrorClass::Retry, "deadlock")
+        }),
         3 => Outcome::Failed(Error { code: text(random), ..Error::other("same") }),
         _ => Outcome::Failed(Error::lost("connection closed")),
     }
 }
 
 fn tally(random: &mut Stream) -> Tally {
-    let mut tally = Tally { unstarted: random.below(9), lost_users: random.below(9), ..Tally::default() };
+    let mut tally =
+        Tally { unstarted: random.below(9), lost_users: random.below(9), ..Tally::default() };
     for _ in 0..random.below(60) {
         let kind = Kind::ALL[random.below(5) as usize];
         let intended_ns = random.below(10_000);
         let started_ns = intended_ns + random.below(1_000);
         let start = Start { intended_ns, late_ns: 0 };
-        let delay = random.percent(50).then(|| Delay { ns: random.below(9_000), stamped: random.percent(50) });
-        let call = Call { kind, start, started_ns, ended_ns: started_ns + random.below(9_000_000), delay };
+        let delay = random
+            .percent(50)
+            .then(|| Delay { ns: random.below(9_000), stamped: random.percent(50) });
+        let call =
+            Call { kind, start, started_ns, ended_ns: started_ns + random.below(9_000_000), delay };
         tally.started(kind);
         if random.percent(10) {
             tally.retried(kind, "40P01");
@@ -46,7 +53,8 @@ fn merging_gives_the_same_in_any_order_and_grouping_and_keeps_the_identity() {
         assert_eq!(whole, merged(&[&c, &a, &b]));
         assert_eq!(whole, merged(&[&a, &merged(&[&b, &c])]));
         assert_eq!(whole.identity(), Ok(()));
-        let started = |tally: &Tally| tally.types.iter().map(|tally| tally.whole.started).sum::<u64>();
+        let started =
+            |tally: &Tally| tally.types.iter().map(|tally| tally.whole.started).sum::<u64>();
         assert_eq!(started(&whole), started(&a) + started(&b) + started(&c));
     }
 }
@@ -57,7 +65,11 @@ fn throughput_is_by_the_end_and_latency_by_the_beginning() {
     for (intended_ns, ended_ns) in [(50, 150), (150, 180), (150, 250), (250, 260)] {
         tally.started(Kind::Payment);
         let start = Start { intended_ns, late_ns: 0 };
-        tally.ended(&Call { kind: Kind::Payment, start, started_ns: intended_ns, ended_ns, delay: None }, &Outcome::Committed, &(100..200));
+        tally.ended(
+            &Call { kind: Kind::Payment, start, started_ns: intended_ns, ended_ns, delay: None },
+            &Outcome::Committed,
+            &(100..200),
+        );
     }
     let tally = &tally.types[Kind::Payment as usize];
     assert_eq!((tally.whole.committed, tally.window.committed, tally.latency.n()), (4, 2, 2));

@@ -1,4 +1,5 @@
-//! Terminals on a simulated clock, with a session that returns scripted outcomes after a service time.
+//! Terminals on a simulated clock, with a session that returns scripted outcomes after a service
+//! time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -51,7 +52,13 @@ struct Scenario {
 }
 
 impl Scenario {
-    fn new(users: i32, options: TerminalOptions, rate_per_s: Option<f64>, service_ns: u64, outcomes: &[Outcome]) -> Self {
+    fn new(
+        users: i32,
+        options: TerminalOptions,
+        rate_per_s: Option<f64>,
+        service_ns: u64,
+        outcomes: &[Outcome],
+    ) -> Self {
         Self::sharing(users as usize, users, options, rate_per_s, service_ns, outcomes)
     }
 
@@ -70,9 +77,20 @@ impl Scenario {
         let state = WorkerState::new(Arc::clone(&shared), 0, options, arrivals);
         let (executed, delay) = (Rc::default(), Rc::default());
         let outcomes = Rc::new(RefCell::new(outcomes.iter().cloned().collect()));
-        let session =
-            ScriptedSession { clock: clock.clone(), service_ns, outcomes, executed: Rc::clone(&executed), delay: Rc::clone(&delay) };
-        let workload = Workload { warehouses: 4, users, profile: Profile::Spec, home: Home::All, nurand: constants(1, Profile::Spec).run };
+        let session = ScriptedSession {
+            clock: clock.clone(),
+            service_ns,
+            outcomes,
+            executed: Rc::clone(&executed),
+            delay: Rc::clone(&delay),
+        };
+        let workload = Workload {
+            warehouses: 4,
+            users,
+            profile: Profile::Spec,
+            home: Home::All,
+            nurand: constants(1, Profile::Spec).run,
+        };
         let sources = ConnectionSource::for_users(users as usize, vec![session; connections]);
         for (number, source) in (0..users).zip(sources) {
             let inputs = InputGenerator::new(workload, number, Stream::new(1, number as u64));
@@ -110,7 +128,12 @@ fn options(think_times: bool, retries: u32) -> TerminalOptions {
 }
 
 fn sum(tally: &serde_json::Value, scope: &str, field: &str) -> u64 {
-    tally["transactions"].as_object().unwrap().values().map(|line| line[scope][field].as_u64().unwrap()).sum()
+    tally["transactions"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|line| line[scope][field].as_u64().unwrap())
+        .sum()
 }
 
 #[test]
@@ -119,14 +142,21 @@ fn a_closed_loop_starts_the_next_as_soon_as_the_last_has_ended() {
     scenario.mark("window", S);
     scenario.mark("cool_down", 3 * S);
     let tally = scenario.close(0);
-    assert!(sum(&tally, "window", "committed").abs_diff(600) <= 3, "{}", sum(&tally, "window", "committed"));
+    assert!(
+        sum(&tally, "window", "committed").abs_diff(600) <= 3,
+        "{}",
+        sum(&tally, "window", "committed")
+    );
     assert!((tally["latency"]["mean_s"].as_f64().unwrap() / 0.01 - 1.0).abs() < 0.001);
 }
 
 #[test]
 fn a_retry_repeats_its_inputs_and_the_latency_is_of_all_tries() {
-    let retry = |code: &str| Outcome::Failed(Error { code: code.into(), ..Error::new(ErrorClass::Retry, "deadlock") });
-    let mut scenario = Scenario::new(1, options(false, 10), None, 10 * MS, &[retry("40001"), retry("40P01")]);
+    let retry = |code: &str| {
+        Outcome::Failed(Error { code: code.into(), ..Error::new(ErrorClass::Retry, "deadlock") })
+    };
+    let mut scenario =
+        Scenario::new(1, options(false, 10), None, 10 * MS, &[retry("40001"), retry("40P01")]);
     scenario.mark("window", 0);
     scenario.executor.run_until(35 * MS);
     let tally = scenario.close(0);
@@ -141,8 +171,13 @@ fn a_retry_repeats_its_inputs_and_the_latency_is_of_all_tries() {
 
 #[test]
 fn a_lost_connection_ends_its_terminal_and_leaves_one_unknown() {
-    let mut scenario =
-        Scenario::new(2, options(false, 0), None, MS, &[Outcome::Committed, Outcome::Failed(Error::lost("connection closed"))]);
+    let mut scenario = Scenario::new(
+        2,
+        options(false, 0),
+        None,
+        MS,
+        &[Outcome::Committed, Outcome::Failed(Error::lost("connection closed"))],
+    );
     scenario.executor.run_until(S);
     assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 1);
     let tally = scenario.close(0);
@@ -167,7 +202,10 @@ fn an_open_loop_at_half_its_capacity_waits_as_long_as_queueing_theory_predicts()
     scenario.mark("cool_down", 2_000 * S);
     let tally = scenario.close(S);
     let wait_s = tally["wait"]["mean_s"].as_f64().unwrap();
-    assert!((wait_s / 0.005 - 1.0).abs() < 0.05, "M/D/1 at 50 %: rho s / (2 (1 - rho)) = 5 ms, seen {wait_s}");
+    assert!(
+        (wait_s / 0.005 - 1.0).abs() < 0.05,
+        "M/D/1 at 50 %: rho s / (2 (1 - rho)) = 5 ms, seen {wait_s}"
+    );
     assert!((tally["latency"]["mean_s"].as_f64().unwrap() - wait_s - 0.01).abs() < 0.0001);
 }
 
@@ -178,7 +216,10 @@ fn a_stall_is_charged_to_everything_that_was_due_while_it_lasted() {
     scenario.mark("cool_down", 2 * S);
     let tally = scenario.close(1_000 * S);
     let n = tally["latency"]["n"].as_u64().unwrap();
-    assert!(n.abs_diff(200) < 45 && tally["unstarted"] == 0, "every arrival of the window ran in the end: {n}");
+    assert!(
+        n.abs_diff(200) < 45 && tally["unstarted"] == 0,
+        "every arrival of the window ran in the end: {n}"
+    );
     assert!(tally["wait"]["max_s"].as_f64().unwrap() > 0.9 * n as f64 - 5.0);
 }
 
@@ -188,7 +229,8 @@ fn a_start_that_the_drain_does_not_reach_is_unstarted() {
     scenario.mark("window", 0);
     scenario.mark("cool_down", 10 * S);
     let tally = scenario.close(5 * S);
-    let (n, unstarted) = (tally["latency"]["n"].as_u64().unwrap(), tally["unstarted"].as_u64().unwrap());
+    let (n, unstarted) =
+        (tally["latency"]["n"].as_u64().unwrap(), tally["unstarted"].as_u64().unwrap());
     assert!((14..=16).contains(&n), "{n}");
     assert!((n + unstarted).abs_diff(1_000) < 100, "{unstarted}");
 }
@@ -201,7 +243,11 @@ fn think_and_keying_times_have_the_means_of_the_standard() {
     let cycle_s = 200.0 * 10_000.0 / sum(&tally, "whole", "started") as f64;
     let keying = 0.45 * 18.0 + 0.43 * 3.0 + 3.0 * 0.04 * 2.0;
     let thinking = 0.88 * 12.0 + 0.04 * (10.0 + 5.0 + 5.0);
-    assert!((cycle_s / (keying + thinking) - 1.0).abs() < 0.01, "{cycle_s} vs. {}", keying + thinking);
+    assert!(
+        (cycle_s / (keying + thinking) - 1.0).abs() < 0.01,
+        "{cycle_s} vs. {}",
+        keying + thinking
+    );
 }
 
 #[test]
@@ -233,11 +279,23 @@ fn seconds_are_submitted_exactly_once_and_dropped_when_nobody_takes_them() {
     let seconds = serde_json::to_value(scenario.shared.take(0..400)).unwrap();
     let per_second = |at_s: u64| -> u64 {
         let of = |second: &&serde_json::Value| second["at_s"] == at_s;
-        seconds.as_array().unwrap().iter().filter(of).map(|second| second["committed"].as_u64().unwrap()).sum()
+        seconds
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(of)
+            .map(|second| second["committed"].as_u64().unwrap())
+            .sum()
     };
     assert_eq!(seconds.as_array().unwrap().len(), 120 * 5);
     assert!((281..399).all(|at_s| per_second(at_s).abs_diff(10) <= 1));
-    assert!(scenario.shared.take(0..400).iter().all(|second| serde_json::to_value(second).unwrap()["committed"] == 0));
+    assert!(
+        scenario
+            .shared
+            .take(0..400)
+            .iter()
+            .all(|second| serde_json::to_value(second).unwrap()["committed"] == 0)
+    );
 }
 
 #[test]
@@ -249,7 +307,11 @@ fn the_wait_for_a_connection_counts_in_the_latency_and_is_reported_as_wait() {
     assert!(sum(&tally, "window", "committed").abs_diff(400) <= 3, "two connections, 10 ms each");
     let mean_ms = |what: &str| 1e3 * tally[what]["mean_s"].as_f64().unwrap();
     assert!((mean_ms("wait") - 20.0).abs() < 0.1, "{}", mean_ms("wait"));
-    assert!((mean_ms("latency") - 30.0).abs() < 0.1, "six users, 200 a second: {}", mean_ms("latency"));
+    assert!(
+        (mean_ms("latency") - 30.0).abs() < 0.1,
+        "six users, 200 a second: {}",
+        mean_ms("latency")
+    );
     assert_eq!(tally["unstarted"], 0, "users waiting at the end were served");
 }
 
@@ -276,24 +338,37 @@ fn what_waits_for_a_connection_beyond_the_drain_is_unstarted() {
 #[test]
 fn a_user_whose_shared_connection_is_lost_ends_and_with_the_last_one_all_end() {
     let lost = || Outcome::Failed(Error::lost("connection closed"));
-    let mut scenario = Scenario::sharing(2, 5, options(false, 0), None, MS, &[Outcome::Committed, lost()]);
+    let mut scenario =
+        Scenario::sharing(2, 5, options(false, 0), None, MS, &[Outcome::Committed, lost()]);
     scenario.executor.run_until(S);
     assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 4);
     assert_eq!(scenario.close(0)["lost_users"], 1);
     for (rate_per_s, unstarted) in [(None, 3), (Some(100.0), 100)] {
-        let mut scenario = Scenario::sharing(2, 5, options(false, 0), rate_per_s, MS, &[lost(), lost()]);
+        let mut scenario =
+            Scenario::sharing(2, 5, options(false, 0), rate_per_s, MS, &[lost(), lost()]);
         scenario.mark("window", 0);
         scenario.mark("cool_down", S);
         assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
         let tally = scenario.close(0);
         assert_eq!((sum(&tally, "whole", "unknown"), tally["lost_users"].as_u64()), (2, Some(5)));
-        assert!(tally["unstarted"].as_u64().unwrap().abs_diff(unstarted) < 30, "{}", tally["unstarted"]);
+        assert!(
+            tally["unstarted"].as_u64().unwrap().abs_diff(unstarted) < 30,
+            "{}",
+            tally["unstarted"]
+        );
     }
 }
 
 #[test]
 fn with_the_last_connection_thinking_users_end_at_once() {
-    let mut scenario = Scenario::sharing(1, 5, options(true, 0), None, MS, &[Outcome::Failed(Error::lost("connection closed"))]);
+    let mut scenario = Scenario::sharing(
+        1,
+        5,
+        options(true, 0),
+        None,
+        MS,
+        &[Outcome::Failed(Error::lost("connection closed"))],
+    );
     scenario.executor.run_until(25 * S);
     assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
     assert_eq!(scenario.close(0)["lost_users"], 5);
@@ -301,7 +376,8 @@ fn with_the_last_connection_thinking_users_end_at_once() {
 
 #[test]
 fn time_that_a_response_waits_for_the_load_generator_is_no_latency_and_no_delay_exceeds_its_call() {
-    let (stamped, estimated) = (|ns| Some(Delay { ns, stamped: true }), |ns| Some(Delay { ns, stamped: false }));
+    let (stamped, estimated) =
+        (|ns| Some(Delay { ns, stamped: true }), |ns| Some(Delay { ns, stamped: false }));
     for (delay, latency_s, delay_s) in [
         (None, 0.010, None),
         (stamped(4 * MS), 0.006, Some(0.004)),
@@ -314,9 +390,18 @@ fn time_that_a_response_waits_for_the_load_generator_is_no_latency_and_no_delay_
         scenario.mark("window", 0);
         scenario.executor.run_until(S);
         let tally = scenario.close(0);
-        let near = |value: &serde_json::Value, expected: f64| (value["mean_s"].as_f64().unwrap() / expected - 1.0).abs() < 0.001;
+        let near = |value: &serde_json::Value, expected: f64| {
+            (value["mean_s"].as_f64().unwrap() / expected - 1.0).abs() < 0.001
+        };
         assert!(near(&tally["latency"], latency_s), "{delay:?}: {}", tally["latency"]);
-        assert!(delay_s.map_or(tally["delay"].is_null(), |expected| near(&tally["delay"], expected)), "{delay:?}: {}", tally["delay"]);
-        assert_eq!(tally["delay_stamped"].as_u64() > Some(0), delay_s.is_some() && delay.is_some_and(|delay| delay.stamped));
+        assert!(
+            delay_s.map_or(tally["delay"].is_null(), |expected| near(&tally["delay"], expected)),
+            "{delay:?}: {}",
+            tally["delay"]
+        );
+        assert_eq!(
+            tally["delay_stamped"].as_u64() > Some(0),
+            delay_s.is_some() && delay.is_some_and(|delay| delay.stamped)
+        );
     }
 }

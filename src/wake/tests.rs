@@ -20,7 +20,8 @@ fn pin(core: i32) {
     }
 }
 
-/// Time in ms that responses waited for a worker whose core two other threads use: by the sender's clock, and by the scheduler.
+/// Time in ms that responses waited for a worker whose core two other threads use: by the sender's
+/// clock, and by the scheduler.
 fn waits() -> Vec<(f64, f64)> {
     // SAFETY: it takes no arguments.
     let core = unsafe { libc::sched_getcpu() };
@@ -43,7 +44,11 @@ fn waits() -> Vec<(f64, f64)> {
             sender.write_all(b"answer").unwrap();
         }
     });
-    let runtime = Builder::new_current_thread().enable_all().on_thread_unpark(woke).build_local(LocalOptions::default()).unwrap();
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .on_thread_unpark(woke)
+        .build_local(LocalOptions::default())
+        .unwrap();
     let waits = runtime.block_on(async {
         pin(core);
         watch();

@@ -1,6 +1,9 @@
-"""Makes the recorded campaign beside it from a formula: `python tests/recorded/make.py`. Labelled simulated, as it is.
+"""Makes the recorded campaign beside it from a formula: `python tests/recorded/make.py`.
 
-Two storages whose throughput flattens at different users; everything else (latency, bytes, CPU) follows from it.
+Labelled simulated, as it is.
+
+Two storages whose throughput flattens at different users; everything else (latency, bytes, CPU)
+follows from it.
 """
 
 from __future__ import annotations
@@ -46,16 +49,31 @@ PLAN = {
     "baseline": "disk",
     "database": {"engine": "simulated", "settings": {"shared_buffers": "1GB"}},
     "workload": {"warehouses": 60},
-    "ladder": {"users": [4, 128], "step": 1.5, "window": "10s", "final_window": "60s", "checkpoints": 0},
+    "ladder": {
+        "users": [4, 128],
+        "step": 1.5,
+        "window": "10s",
+        "final_window": "60s",
+        "checkpoints": 0,
+    },
     "storages": {
-        "disk": {"simulated": {"cores": 4, "reads_per_transaction": 2.0, "read_latency": "400us", "log_latency": "1900us"}},
+        "disk": {
+            "simulated": {
+                "cores": 4,
+                "reads_per_transaction": 2.0,
+                "read_latency": "400us",
+                "log_latency": "1900us",
+            }
+        },
         "memory": {"simulated": {"cores": 4, "reads_per_transaction": 0.0, "log_latency": "40us"}},
     },
 }
 
 
 class Model(NamedTuple):
-    """A storage as a curve: transactions per second with one user, and at most; what one transaction costs."""
+    """A storage as a curve: transactions per second with one user, and at most; what one
+    transaction costs.
+    """
 
     one_per_s: float
     most_per_s: float
@@ -65,7 +83,10 @@ class Model(NamedTuple):
     scatter: float
 
 
-MODELS = {"disk": Model(118, 1480, 0.0016, 16384, 11800, 0.010), "memory": Model(410, 3370, 0.00005, 0, 11650, 0.008)}
+MODELS = {
+    "disk": Model(118, 1480, 0.0016, 16384, 11800, 0.010),
+    "memory": Model(410, 3370, 0.00005, 0, 11650, 0.008),
+}
 
 
 class Measured(NamedTuple):
@@ -81,11 +102,30 @@ class Bench:
         self.random = np.random.default_rng(9300)
         self.now = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
-    def rung(self, cell: str, phase: Phase, users: int, repeat: int = 0, rate: float | None = None, **marks: object) -> Measured:
-        model, window = MODELS[cell], 10.0 if phase in ("search", "bisection", "drift_check") else 60.0
+    def rung(
+        self,
+        cell: str,
+        phase: Phase,
+        users: int,
+        repeat: int = 0,
+        rate: float | None = None,
+        **marks: object,
+    ) -> Measured:
+        model, window = (
+            MODELS[cell],
+            10.0 if phase in ("search", "bisection", "drift_check") else 60.0,
+        )
         bend = 1 - np.exp(-users * model.one_per_s / model.most_per_s)
-        per_s = rate or model.most_per_s * bend / (1 + 0.00002 * users * users) * self.random.normal(1, model.scatter)
-        mean_s = users / per_s if rate is None else (1 / model.one_per_s) * (1 + 0.9 * (rate / model.most_per_s) ** 3) * self.random.normal(1, 0.02)
+        per_s = rate or model.most_per_s * bend / (
+            1 + 0.00002 * users * users
+        ) * self.random.normal(1, model.scatter)
+        mean_s = (
+            users / per_s
+            if rate is None
+            else (1 / model.one_per_s)
+            * (1 + 0.9 * (rate / model.most_per_s) ** 3)
+            * self.random.normal(1, 0.02)
+        )
         tally = self._tally(users, window, per_s, mean_s, rate)
         order = Order(cell=cell, phase=phase, users=users, repeat=repeat, rate_per_s=rate)
         self.now += timedelta(seconds=window + 30)
@@ -101,16 +141,24 @@ class Bench:
             restore_s=3.4 + self.random.random() if phase == "final_run" or users == 4 else None,
             **marks,
         )
-        return Measured(rung, self._series(model, per_s, 12 + window), self._seconds(per_s, mean_s, int(12 + window)))
+        return Measured(
+            rung,
+            self._series(model, per_s, 12 + window),
+            self._seconds(per_s, mean_s, int(12 + window)),
+        )
 
-    def _tally(self, users: int, window: float, per_s: float, mean_s: float, rate: float | None) -> Tally:
+    def _tally(
+        self, users: int, window: float, per_s: float, mean_s: float, rate: float | None
+    ) -> Tally:
         transactions = {}
         for name, share in DECK.items():
             done = round(per_s * window * share)
             back = round(done * 0.01) if name == "new_order" else 0
             inside = Counts(started=done, committed=done - back, rolled_back=back)
             whole = Counts(started=done * 2, committed=(done - back) * 2, rolled_back=back * 2)
-            transactions[name] = TransactionTally(whole=whole, window=inside, latency=self._latency(done, mean_s))
+            transactions[name] = TransactionTally(
+                whole=whole, window=inside, latency=self._latency(done, mean_s)
+            )
         latency = self._latency(round(per_s * window), mean_s, whole=True)
         wait = self._latency(round(per_s * window), mean_s * 0.05) if rate else None
         return Tally(
@@ -174,13 +222,31 @@ class Bench:
             "server.cpu_per_transaction": ("s", 0.00047 * self.random.normal(1, 0.02)),
             "load_generator.cpu_per_transaction": ("s", 0.00002),
         }
-        sources = {"device.read_bytes": {"sim0": values["device.read_bytes"][1]}, "device.write_bytes": {"sim0": values["device.write_bytes"][1]}}
-        return {name: Summary(unit=unit, value=value, high=value * 1.3, sources=sources.get(name, {})) for name, (unit, value) in values.items()}
+        sources = {
+            "device.read_bytes": {"sim0": values["device.read_bytes"][1]},
+            "device.write_bytes": {"sim0": values["device.write_bytes"][1]},
+        }
+        return {
+            name: Summary(unit=unit, value=value, high=value * 1.3, sources=sources.get(name, {}))
+            for name, (unit, value) in values.items()
+        }
 
     def _checks(self, tally: Tally, mean_s: float, rate: float | None) -> tuple[Check, ...]:
-        identity = Check(name="identity", passed=True, seen="0", limit="0", sentence="Every transaction that was started has an outcome.")
+        identity = Check(
+            name="identity",
+            passed=True,
+            seen="0",
+            limit="0",
+            sentence="Every transaction that was started has an outcome.",
+        )
         ratio = tally.throughput_per_s * 60 / tally.nopm
-        mix = Check(name="mix", passed=True, seen=f"{ratio:.4f}", limit="2.2447 +- 2%", sentence=f"TPM/NOPM is {ratio:.4f}; the deck makes it 2.2447.")
+        mix = Check(
+            name="mix",
+            passed=True,
+            seen=f"{ratio:.4f}",
+            limit="2.2447 +- 2%",
+            sentence=f"TPM/NOPM is {ratio:.4f}; the deck makes it 2.2447.",
+        )
         return (
             (identity, mix)
             if rate
@@ -192,7 +258,10 @@ class Bench:
                     passed=True,
                     seen="0.0%",
                     limit="2%",
-                    sentence=f"Users / throughput is {mean_s * 1000:.2f} ms, the mean latency is within 2% of it.",
+                    sentence=(
+                        f"Users / throughput is {mean_s * 1000:.2f} ms, the mean latency is within"
+                        " 2% of it."
+                    ),
                 ),
             )
         )
@@ -206,16 +275,45 @@ class Bench:
             ("device.write_bytes", "B/s", per_s * model.write_bytes * wave),
             ("log.bytes", "B/s", per_s * 6900),
         ):
-            made.append(Series(quantity=quantity, source="sim0", unit=unit, at_s=at, value=self._noisy(level, len(at), 0.06)))
+            made.append(
+                Series(
+                    quantity=quantity,
+                    source="sim0",
+                    unit=unit,
+                    at_s=at,
+                    value=self._noisy(level, len(at), 0.06),
+                )
+            )
         for core in range(4):
             level = min(0.97, per_s / 3400)
-            made.append(Series(quantity="cores.busy", source=f"core{core}", unit="share", at_s=at, value=self._noisy(level, len(at), 0.02, most=1.0)))
+            made.append(
+                Series(
+                    quantity="cores.busy",
+                    source=f"core{core}",
+                    unit="share",
+                    at_s=at,
+                    value=self._noisy(level, len(at), 0.02, most=1.0),
+                )
+            )
         begins = tuple(1.0 if int(s) % 60 == 20 else 0.0 for s in at)
-        made.append(Series(quantity="checkpoints.requested", source="server", unit="1/s", at_s=at, value=begins))
+        made.append(
+            Series(
+                quantity="checkpoints.requested", source="server", unit="1/s", at_s=at, value=begins
+            )
+        )
         return tuple(made)
 
-    def _noisy(self, level: object, n: int, scatter: float, most: float = np.inf) -> tuple[float, ...]:
-        return tuple(np.round(np.minimum(np.broadcast_to(np.asarray(level), n) * self.random.normal(1, scatter, n), most), 4).tolist())
+    def _noisy(
+        self, level: object, n: int, scatter: float, most: float = np.inf
+    ) -> tuple[float, ...]:
+        return tuple(
+            np.round(
+                np.minimum(
+                    np.broadcast_to(np.asarray(level), n) * self.random.normal(1, scatter, n), most
+                ),
+                4,
+            ).tolist()
+        )
 
     def _seconds(self, per_s: float, mean_s: float, length: int) -> tuple[Second, ...]:
         return tuple(
@@ -238,7 +336,9 @@ class Bench:
 
 
 def histogram(values_s: np.ndarray) -> str:
-    """An HDR histogram V2 (nanoseconds, 3 digits, 1 us to 1 h) in base64: header, then counts as zig-zag LEB128, a run of zeroes as its negative length."""
+    """An HDR histogram V2 (nanoseconds, 3 digits, 1 us to 1 h) in base64: header, then counts as
+    zig-zag LEB128, a run of zeroes as its negative length.
+    """
     value = np.maximum(values_s * 1e9, 1000).astype(np.int64) >> 9
     bucket = np.maximum(np.frexp(value | 2047)[1] - 11, 0)
     index = (bucket << 10) + (value >> bucket)
@@ -252,7 +352,10 @@ def histogram(values_s: np.ndarray) -> str:
             payload += _leb(-zeroes)
             zeroes = 0
         payload += _leb(count)
-    return base64.b64encode(struct.pack(">IIIIQQd", 0x1C849313, len(payload), 0, 3, 1000, 3_600_000_000_000, 1.0) + payload).decode()
+    return base64.b64encode(
+        struct.pack(">IIIIQQd", 0x1C849313, len(payload), 0, 3, 1000, 3_600_000_000_000, 1.0)
+        + payload
+    ).decode()
 
 
 def _leb(number: int) -> bytes:
@@ -271,15 +374,25 @@ def stop_results(cell: str, users: int) -> tuple[StopResult, ...]:
             fired=True,
             seen=f"{first}, 0.022",
             limit="0.07",
-            sentence=f"Throughput stopped growing: elasticity {first} and 0.022 on two steps running beyond {users} users (limit 0.07).",
+            sentence=(
+                f"Throughput stopped growing: elasticity {first} and 0.022 on two steps running"
+                f" beyond {users} users (limit 0.07)."
+            ),
         ),
         StopResult(
-            stop="log_latency", fired=False, seen="1.9 ms" if cell == "disk" else "60 us", limit="5 ms", sentence="Log writes stayed within the limit of 5 ms."
+            stop="log_latency",
+            fired=False,
+            seen="1.9 ms" if cell == "disk" else "60 us",
+            limit="5 ms",
+            sentence="Log writes stayed within the limit of 5 ms.",
         ),
     )
 
 
-CLIMBS = {"disk": ((4, 6, 9, 14, 21, 32, 48, 72), 26, (21, 32)), "memory": ((4, 6, 9, 14, 21, 32, 48), 17, (14, 21))}
+CLIMBS = {
+    "disk": ((4, 6, 9, 14, 21, 32, 48, 72), 26, (21, 32)),
+    "memory": ((4, 6, 9, 14, 21, 32, 48), 17, (14, 21)),
+}
 HOST = Host(
     cpu="Simulated CPU",
     cores=4,
@@ -304,15 +417,28 @@ def make(root: Path = HERE, name: str = NAME) -> Path:
     """Record the campaign into <root>/<name>, in place of what was there."""
     shutil.rmtree(root / name, ignore_errors=True)
     bench = Bench()
-    with Store.create(root, Plan.model_validate(PLAN), HOST, name=name, command="kneebench run tests/recorded/plan.toml") as store:
+    with Store.create(
+        root,
+        Plan.model_validate(PLAN),
+        HOST,
+        name=name,
+        command="kneebench run tests/recorded/plan.toml",
+    ) as store:
         store.put_base_image({"key": "recorded", "bytes": str(6 * 10**9), "seconds": "61.0"})
         for cell, (users, knee, bracket) in CLIMBS.items():
             store.put_settings(Cell(id=cell, storage=cell), SETTINGS)
-            kept = [bench.rung(cell, "search", n) for n in users] + [bench.rung(cell, "bisection", knee), bench.rung(cell, "drift_check", users[0], repeat=1)]
+            kept = [bench.rung(cell, "search", n) for n in users] + [
+                bench.rung(cell, "bisection", knee),
+                bench.rung(cell, "drift_check", users[0], repeat=1),
+            ]
             for measured in kept:
                 store.put(measured)
             conditions = Check(
-                name="conditions", passed=True, seen="12 of 12", limit="12", sentence="All twelve consistency conditions hold on all warehouses."
+                name="conditions",
+                passed=True,
+                seen="12 of 12",
+                limit="12",
+                sentence="All twelve consistency conditions hold on all warehouses.",
             )
             store.put_climb(
                 Climb(
@@ -328,7 +454,9 @@ def make(root: Path = HERE, name: str = NAME) -> Path:
         for repeat in (1, 2, 3):
             for cell in ("disk", "memory") if repeat % 2 else ("memory", "disk"):
                 store.put(bench.rung(cell, "final_run", CLIMBS[cell][1], repeat=repeat))
-                store.put(bench.rung(cell, "fixed_rate", CLIMBS[cell][1], repeat=repeat, rate=880.0))
+                store.put(
+                    bench.rung(cell, "fixed_rate", CLIMBS[cell][1], repeat=repeat, rate=880.0)
+                )
         store.finish()
     (root / name / "lock").unlink()
     return root / name

@@ -1,7 +1,9 @@
-"""Records small campaigns on the embedded PostgreSQL, as archives beside it: `python tests/recorded/record.py [NAME ...]`.
+"""Records small campaigns on the embedded PostgreSQL, as archives beside it: `python
+tests/recorded/record.py [NAME ...]`.
 
-Real ones, unlike that of make.py: with noise, and figures that no formula gave. The tests read them and expect of them what
-must hold on a busy machine too, not figures. Each takes a minute or two, with one warehouse and windows of 3 s.
+Real ones, unlike that of make.py: with noise, and figures that no formula gave. The tests read them
+and expect of them what must hold on a busy machine too, not figures. Each takes a minute or two,
+with one warehouse and windows of 3 s.
 """
 
 from __future__ import annotations
@@ -42,7 +44,10 @@ RECORDINGS = {"interrupted": 4}
 
 
 def record(name: str) -> Path:
-    """Run a campaign and pack its folder; the archive. Raises SystemExit where it did not end as it should, or is too large."""
+    """Run a campaign and pack its folder; the archive.
+
+    Raises SystemExit where it did not end as it should, or is too large.
+    """
     rungs = RECORDINGS[name]
     with _directories() as place, contextlib.chdir(place):
         with contextlib.suppress(KeyboardInterrupt):
@@ -68,8 +73,13 @@ def recorded(name: str, root: Path) -> Results:
 
 @contextlib.contextmanager
 def _directories() -> Iterator[Path]:
-    """A directory with a storage on the disk and one in memory, that a server's account may enter."""
-    with tempfile.TemporaryDirectory(prefix="kneebench-") as place, tempfile.TemporaryDirectory(prefix="kneebench-", dir="/dev/shm") as memory:
+    """A directory with a storage on the disk and one in memory, that a server's account may
+    enter.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="kneebench-") as place,
+        tempfile.TemporaryDirectory(prefix="kneebench-", dir="/dev/shm") as memory,
+    ):
         for folder in (place, memory):
             Path(folder).chmod(0o755)
         (Path(place) / "disk").mkdir()
@@ -92,9 +102,13 @@ def _interrupting(rungs: int) -> Callable[[Event], None]:
 
 
 def _kept(file: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Without the owner, and without what the tests do not read: seconds, schemas, and the series of all but the final runs."""
+    """Without the owner, and without what the tests do not read: seconds, schemas, and the series
+    of all but the final runs.
+    """
     path = Path(file.name)
-    if {"seconds", "schema", "lock"} & {*path.parts} or (path.parent.name == "series" and ".final_run-" not in path.name):
+    if {"seconds", "schema", "lock"} & {*path.parts} or (
+        path.parent.name == "series" and ".final_run-" not in path.name
+    ):
         return None
     file.uid = file.gid = 0
     file.uname = file.gname = ""

@@ -1,8 +1,9 @@
 """Cells against the baseline: at their knees, and at one rate.
 
-The unit is one restored run. Runs are paired by repeat, as the final runs interleaved them (A B B A), so that what drifts with time
-cancels out; runs of two campaigns are not interleaved and not paired. A difference is claimed only when the interval of the ratio
-excludes 1 *and* the ratio is beyond the noise floor.
+The unit is one restored run. Runs are paired by repeat, as the final runs interleaved them (A B B
+A), so that what drifts with time cancels out; runs of two campaigns are not interleaved and not
+paired. A difference is claimed only when the interval of the ratio excludes 1 *and* the ratio is
+beyond the noise floor.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import paired_ratio, scatter, unpaired_ratio
 from kneebench.analysis.fixed_rate import together
 from kneebench.analysis.knee import place, quoted_rungs
-from kneebench.analysis.wording import FEW, NO_DIFFERENCE, capital, percent, possessive, times, times_with_interval
+from kneebench.analysis.wording import (
+    FEW,
+    NO_DIFFERENCE,
+    capital,
+    percent,
+    possessive,
+    times,
+    times_with_interval,
+)
 from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung
 from kneebench.units import count
 
@@ -23,7 +32,9 @@ Pick = Callable[[Rung], float]
 
 
 class ComparedQuantity(NamedTuple):
-    """What is compared: in which phase's rungs, and how a sentence calls it; {} is where: the knee, or a fixed number of users."""
+    """What is compared: in which phase's rungs, and how a sentence calls it; {} is where: the knee,
+    or a fixed number of users.
+    """
 
     name: str
     phase: Phase
@@ -46,15 +57,24 @@ P999 = ComparedQuantity("latency.p999", "fixed_rate", _p999_s, "P99.9 latency at
 
 
 def compare(results: Results) -> tuple[Comparison, ...]:
-    """Every cell against the baseline's cell of the same constraint: "nopm", then "latency.mean" and "latency.p999" at one rate.
+    """Every cell against the baseline's cell of the same constraint: "nopm", then "latency.mean"
+    and "latency.p999" at one rate.
 
-    Pairs of which one is missing, invalid or did nothing are left out; a quantity without any pair has no comparison. One pair
-    alone has an interval that excludes nothing (estimate.ALONE), so it never differs.
+    Pairs of which one is missing, invalid or did nothing are left out; a quantity without any pair
+    has no comparison. One pair alone has an interval that excludes nothing (estimate.ALONE), so it
+    never differs.
     """
     base = baseline(results)
     found: list[Comparison] = []
     for climb in results.climbs:
-        against = next((c for c in results.climbs if c.cell.storage == base and c.cell.constraint == climb.cell.constraint), None)
+        against = next(
+            (
+                c
+                for c in results.climbs
+                if c.cell.storage == base and c.cell.constraint == climb.cell.constraint
+            ),
+            None,
+        )
         if against is not None and climb.cell.storage != base:
             found += _of_cell(climb, against)
     return tuple(found)
@@ -65,7 +85,9 @@ def baseline(results: Results) -> str:
     plan = results.campaign.plan
     storages = plan.get("storages")
     first = next(iter(storages), "") if isinstance(storages, dict) else ""
-    return str(plan.get("baseline") or first or (results.climbs[0].cell.storage if results.climbs else ""))
+    return str(
+        plan.get("baseline") or first or (results.climbs[0].cell.storage if results.climbs else "")
+    )
 
 
 def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
@@ -74,22 +96,36 @@ def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
     return max(FLOOR, scatter(groups))
 
 
-def ratio_of(climb: Climb, against: Climb, quantity: ComparedQuantity, *, interleaved: bool = True) -> Comparison | None:
-    """The ratio of one quantity from the pairs of repeats, or from all runs of either where they were not `interleaved`; the sentence is without
-    what stands beside it."""
-    ratio = _paired(climb, against, quantity) if interleaved else _unpaired(climb, against, quantity)
+def ratio_of(
+    climb: Climb, against: Climb, quantity: ComparedQuantity, *, interleaved: bool = True
+) -> Comparison | None:
+    """The ratio of one quantity from the pairs of repeats, or from all runs of either where they
+    were not `interleaved`; the sentence is without what stands beside it."""
+    ratio = (
+        _paired(climb, against, quantity) if interleaved else _unpaired(climb, against, quantity)
+    )
     if ratio is None:
         return None
     what = quantity.called.format(place(climb))
     floor = noise_floor((climb, against), quantity)
     beyond = abs(log(ratio.value)) > log(1 + floor)
     differs = beyond and not ratio.low <= 1 <= ratio.high
-    sentence = f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))} {what}"
+    sentence = (
+        f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))}"
+        f" {what}"
+    )
     if not differs:
-        scattered = f"within the noise floor of {percent(floor)}" if floor < 1 else "repeats of one storage differ by more than 2x"
+        scattered = (
+            f"within the noise floor of {percent(floor)}"
+            if floor < 1
+            else "repeats of one storage differ by more than 2x"
+        )
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
         why = unsure if beyond else scattered
-        sentence = f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {called(against)} {times_with_interval(ratio)}, {why}"
+        sentence = (
+            f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {called(against)}"
+            f" {times_with_interval(ratio)}, {why}"
+        )
     return Comparison(
         quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=sentence
     )  # fmt: skip
@@ -97,13 +133,19 @@ def ratio_of(climb: Climb, against: Climb, quantity: ComparedQuantity, *, interl
 
 def called(climb: Climb) -> str:
     """A cell as people call it."""
-    return f"{climb.cell.storage} ({climb.cell.constraint})" if climb.cell.constraint else climb.cell.storage
+    return (
+        f"{climb.cell.storage} ({climb.cell.constraint})"
+        if climb.cell.constraint
+        else climb.cell.storage
+    )
 
 
 def _of_cell(climb: Climb, against: Climb) -> Iterator[Comparison]:
     nopm, mean, p999 = (ratio_of(climb, against, quantity) for quantity in (NOPM, MEAN, P999))
     if nopm:
-        yield nopm.model_copy(update={"sentence": nopm.sentence + _latency_beside(climb, against, mean)})
+        yield nopm.model_copy(
+            update={"sentence": nopm.sentence + _latency_beside(climb, against, mean)}
+        )
     for one in (mean, p999):
         if one:
             doubt = _doubt(climb, against) if one is p999 else ""
@@ -111,43 +153,74 @@ def _of_cell(climb: Climb, against: Climb) -> Iterator[Comparison]:
 
 
 def _latency_beside(climb: Climb, against: Climb, mean: Comparison | None) -> str:
-    """A relative NOPM is bought with users: the latency that it cost, and the latency at one rate."""
+    """A relative NOPM is bought with users: the latency that it cost, and the latency at one
+    rate.
+    """
     at_knee = ratio_of(climb, against, KNEE_LATENCY)
-    users = "" if climb.of("fixed_load") else f" ({climb.knee_users} vs. {against.knee_users} users)"
+    users = (
+        "" if climb.of("fixed_load") else f" ({climb.knee_users} vs. {against.knee_users} users)"
+    )
     latency = [f"{times(at_knee.ratio.value)} at {place(climb)}"] if at_knee else []
     latency += [f"{times(mean.ratio.value)} at the fixed rate"] if mean else []
     return users + (f"; mean latency {', '.join(latency)}" if latency else "")
 
 
 def _rate(climb: Climb) -> str:
-    rate_per_s = next((r.order.rate_per_s for r in climb.of("fixed_rate") if r.order.rate_per_s), None)
+    rate_per_s = next(
+        (r.order.rate_per_s for r in climb.of("fixed_rate") if r.order.rate_per_s), None
+    )
     return f" ({count(rate_per_s)} transactions/s on both)" if rate_per_s else ""
 
 
 def _doubt(*climbs: Climb) -> str:
-    n = [sum(r.tally.latency.n for r in c.of("fixed_rate") if r.tally.latency and not r.invalid) for c in climbs]
-    return f"; {FEW}: of {min(n):,} transactions, fewer than 100 exceed P99.9" if min(n) < 100_000 else ""
+    n = [
+        sum(r.tally.latency.n for r in c.of("fixed_rate") if r.tally.latency and not r.invalid)
+        for c in climbs
+    ]
+    return (
+        f"; {FEW}: of {min(n):,} transactions, fewer than 100 exceed P99.9"
+        if min(n) < 100_000
+        else ""
+    )
 
 
 def _rungs(climb: Climb, quantity: ComparedQuantity) -> tuple[Rung, ...]:
-    return quoted_rungs(climb) if quantity.phase == "final_run" else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
+    return (
+        quoted_rungs(climb)
+        if quantity.phase == "final_run"
+        else tuple(r for r in climb.of(quantity.phase) if not r.invalid)
+    )
 
 
 def _paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
     other = {rung.order.repeat: rung for rung in _counted(against, quantity)}
-    pairs = [(rung, other[rung.order.repeat]) for rung in _counted(climb, quantity) if rung.order.repeat in other]
+    pairs = [
+        (rung, other[rung.order.repeat])
+        for rung in _counted(climb, quantity)
+        if rung.order.repeat in other
+    ]
     if not pairs:
         return None
-    ratio = paired_ratio(*([quantity.pick(rung) for rung in side] for side in zip(*pairs, strict=True)))
+    ratio = paired_ratio(
+        *([quantity.pick(rung) for rung in side] for side in zip(*pairs, strict=True))
+    )
     return _of_merged(ratio, pairs) if quantity is P999 else ratio
 
 
 def _of_merged(between: Estimate, pairs: Sequence[tuple[Rung, Rung]]) -> Estimate:
-    """The ratio of the merged histograms' percentiles, as a brief draws them; the interval holds the repeats' scatter and the percentiles' own."""
-    a, b = (together([rung.tally.latency for rung in side if rung.tally.latency]) for side in zip(*pairs, strict=True))
+    """The ratio of the merged histograms' percentiles, as a brief draws them; the interval holds
+    the repeats' scatter and the percentiles' own.
+    """
+    a, b = (
+        together([rung.tally.latency for rung in side if rung.tally.latency])
+        for side in zip(*pairs, strict=True)
+    )
     value = a.p999_s / b.p999_s
     low, high = (value / between.value * end for end in (between.low, between.high))
-    method = f"merged histograms; {between.method}, at least as wide as the percentiles' order statistics"
+    method = (
+        f"merged histograms; {between.method}, at least as wide as the percentiles' order"
+        " statistics"
+    )
     low, high = min(low, a.p999_low_s / b.p999_high_s), max(high, a.p999_high_s / b.p999_low_s)
     return Estimate(value=value, low=low, high=high, n=between.n, method=method)
 

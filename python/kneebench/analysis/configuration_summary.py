@@ -1,4 +1,6 @@
-"""Configuration summary: the figures of one storage, as a column of the summary table in a terminal, a notebook or --json."""
+"""Configuration summary: the figures of one storage, as a column of the summary table in a
+terminal, a notebook or --json.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ from kneebench.records import Campaign, Climb, Estimate, Record, Results
 
 
 class FixedRate(Record):
-    """Latency of a storage in open loop at the fixed rate of all storages. `share`: that rate as a fraction of the storage's own knee.
-    Percentiles are from the merged histogram; `p999_certain`: at least 100 samples exceed it."""
+    """Latency of a storage in open loop at the fixed rate of all storages. `share`: that rate as a
+    fraction of the storage's own knee. Percentiles are from the merged histogram; `p999_certain`:
+    at least 100 samples exceed it."""
 
     rate_per_s: float
     share: float | None
@@ -25,9 +28,11 @@ class FixedRate(Record):
 
 
 class ConfigurationSummary(Record):
-    """Knee of a storage (or its fixed load: `point`), its stop reason and its latency at the fixed rate; None if not measured.
+    """Knee of a storage (or its fixed load: `point`), its stop reason and its latency at the fixed
+    rate; None if not measured.
 
-    `mean_s`, `p999_s` and `log_write_s` belong to `nopm`: they are of the same rungs, in closed loop.
+    `mean_s`, `p999_s` and `log_write_s` belong to `nopm`: they are of the same rungs, in closed
+    loop.
     """
 
     storage: str
@@ -64,7 +69,11 @@ def _summary(climb: Climb, at: str) -> ConfigurationSummary:
         log_write_s=metered(final_rungs(climb), "log.write_latency"),
         stopped_by=climb.stopped_by or "not stopped yet",
         bottleneck=bottleneck(climb).resource if climb.rungs else "",
-        fixed_rate=FixedRate.model_validate({name: getattr(rate, name) for name in FixedRate.model_fields}) if rate else None,
+        fixed_rate=(
+            FixedRate.model_validate({name: getattr(rate, name) for name in FixedRate.model_fields})
+            if rate
+            else None
+        ),
     )
 
 
@@ -81,53 +90,92 @@ def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]
     yield from _at_the_fixed_rate(found[0].point, [summary.fixed_rate for summary in found])
 
 
-def _at_the_fixed_rate(point: str, found: Sequence[FixedRate | None]) -> Iterator[tuple[str, list[str]]]:
+def _at_the_fixed_rate(
+    point: str, found: Sequence[FixedRate | None]
+) -> Iterator[tuple[str, list[str]]]:
     """A separate block: these latencies belong to no NOPM above."""
     rate = next((one.rate_per_s for one in found if one), None)
     if rate is None:
         return
     at = f"{units.count(rate)}/s"
     yield "", [""] * len(found)
-    yield f"fixed rate, {at}", [f"{percent(round(one.share, 2))} of its {point}" if one and one.share else "" for one in found]
+    yield (
+        f"fixed rate, {at}",
+        [
+            f"{percent(round(one.share, 2))} of its {point}" if one and one.share else ""
+            for one in found
+        ],
+    )
     yield f"mean latency at {at}", [shown_time(one.mean_s if one else None) for one in found]
-    yield f"P99.9 latency at {at}", [shown_time(one.p999_s if one else None, one is None or one.p999_certain) for one in found]
+    yield (
+        f"P99.9 latency at {at}",
+        [shown_time(one.p999_s if one else None, one is None or one.p999_certain) for one in found],
+    )
 
 
 def shown_time(value: Estimate | None, certain: bool = True) -> str:
     """A time with its interval; `certain` is False for a percentile with too few samples."""
-    return "not measured" if value is None else f"{units.time(value.value)} ({_range(value, units.time)}{'' if certain else f', {FEW}'})"
+    return (
+        "not measured"
+        if value is None
+        else (
+            f"{units.time(value.value)}"
+            f" ({_range(value, units.time)}{'' if certain else f', {FEW}'})"
+        )
+    )
 
 
 def shown_users(users: Estimate | None) -> str:
     """The knee's users with their interval, where there is one."""
     if users is None:
         return "none"
-    return f"{users.value:g}" + (f" ({users.low:g} to {users.high:g})" if users.low < users.high else "")
+    return f"{users.value:g}" + (
+        f" ({users.low:g} to {users.high:g})" if users.low < users.high else ""
+    )
 
 
 def _range(value: Estimate, written: Callable[[float], str]) -> str:
     """The interval in words; one or two runs that scatter allow none."""
-    return f"{written(value.low)} to {written(value.high)}" if known(value) else "one run, no interval" if value.n == 1 else "interval unknown"
+    return (
+        f"{written(value.low)} to {written(value.high)}"
+        if known(value)
+        else "one run, no interval"
+        if value.n == 1
+        else "interval unknown"
+    )
 
 
 def shown_count(value: Estimate | None) -> str:
     """A throughput with its interval and the number of runs."""
     if value is None:
         return "none"
-    return f"{units.count(value.value)} ({_range(value, units.count)}{f', n={value.n}' if value.n > 1 else ''})"
+    return (
+        f"{units.count(value.value)}"
+        f" ({_range(value, units.count)}{f', n={value.n}' if value.n > 1 else ''})"
+    )
 
 
 def point(campaign: Campaign) -> str:
-    """The name of what the final runs measure: "knee", or "fixed load" if the plan sets the number of users."""
+    """The name of what the final runs measure: "knee", or "fixed load" if the plan sets the number
+    of users.
+    """
     ladder = campaign.plan.get("ladder")
-    return "fixed load" if isinstance(ladder, dict) and isinstance(ladder.get("users"), int) else "knee"
+    return (
+        "fixed load"
+        if isinstance(ladder, dict) and isinstance(ladder.get("users"), int)
+        else "knee"
+    )
 
 
 def as_html(results: Results) -> str:
     """The summary table for a notebook, with the campaign's question as its caption."""
     found = configuration_summaries(results)
     head = "".join(f"<th>{escape(one.storage)}</th>" for one in found)
-    body = "".join(f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for name, cells in rows(found) if name)
+    body = "".join(
+        f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for name, cells in rows(found)
+        if name
+    )
     simulated = "SIMULATED: " if results.campaign.simulated else ""
     caption = escape(f"{simulated}{results.campaign.plan.get('question', '')}")
     return f"<table><caption>{caption}</caption><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table><p>{DERIVED}</p>"

@@ -1,7 +1,9 @@
-"""What disturbs a measurement from outside: other processes, a hypervisor that takes CPU time, a load generator that stood still.
+"""What disturbs a measurement from outside: other processes, a hypervisor that takes CPU time, a
+load generator that stood still.
 
-Every limit is here with its reason. A rung beyond one of the first group is invalid and measured again; one beyond the second group
-keeps its figures, and a sentence stands beside the headline that rests on them.
+Every limit is here with its reason. A rung beyond one of the first group is invalid and measured
+again; one beyond the second group keeps its figures, and a sentence stands beside the headline that
+rests on them.
 """
 
 from __future__ import annotations
@@ -19,20 +21,22 @@ QUOTED: tuple[Phase, ...] = ("final_run", "fixed_rate", "fixed_load")
 TRIES = 3
 """How often one rung is measured at most: what disturbs three times running is likely to stay."""
 LATE_S = 1.0
-"""The load generator reads its clock ten times per second. A reading that comes later than this was no busy core: the process or the
-machine stood still, and every user's latency includes it."""
+"""The load generator reads its clock ten times per second. A reading that comes later than this was
+no busy core: the process or the machine stood still, and every user's latency includes it."""
 LONGER, LONGER_S = 0.25, 2.0
-"""A window may last so much longer than ordered, and so many seconds. A slow look at the meters lengthens a short window by a second
-or two and does no harm, since throughput is divided by the time that passed."""
+"""A window may last so much longer than ordered, and so many seconds. A slow look at the meters
+lengthens a short window by a second or two and does no harm, since throughput is divided by the
+time that passed."""
 STEAL_MOST = 0.20
-"""Share of the database's CPU time that the hypervisor may take: beyond it the figure says more about the neighbours than the storage.
-Busy shared machines stay below it most of the time, so that they still get an answer."""
+"""Share of the database's CPU time that the hypervisor may take: beyond it the figure says more
+about the neighbours than the storage. Busy shared machines stay below it most of the time, so that
+they still get an answer."""
 
 STEAL = 0.05
 """Stolen time that is worth a caveat: well beyond the noise floor of 2%."""
 OTHERS_BUSY = 0.15
-"""Of the database's cores, used by other processes: above it busy cores say nothing about the database. The kernel's own threads, which
-work for it too, take a few per cent."""
+"""Of the database's cores, used by other processes: above it busy cores say nothing about the
+database. The kernel's own threads, which work for it too, take a few per cent."""
 
 
 class Disturbance(NamedTuple):
@@ -51,9 +55,14 @@ class Disturbance(NamedTuple):
         return None
 
 
-OTHERS = Disturbance(("database.others",), OTHERS_BUSY, "other processes used", ("the database's CPU cores",))
+OTHERS = Disturbance(
+    ("database.others",), OTHERS_BUSY, "other processes used", ("the database's CPU cores",)
+)
 STOLEN = Disturbance(
-    ("database.steal", "cores.steal"), STEAL, "the hypervisor took", ("the database's CPU time", "the CPU time of the load generator's machine")
+    ("database.steal", "cores.steal"),
+    STEAL,
+    "the hypervisor took",
+    ("the database's CPU time", "the CPU time of the load generator's machine"),
 )
 """Of a server that is elsewhere only the load generator's own machine tells."""
 
@@ -61,24 +70,44 @@ STOLEN = Disturbance(
 def notes(rung: Rung) -> tuple[str, ...]:
     """What disturbed one rung beyond a limit and left it valid."""
     seen = [(one, found) for one in (OTHERS, STOLEN) if (found := one.of(rung))]
-    return tuple(f"{one.who} {100 * share:.0f}% of {what} (limit {100 * one.limit:.0f}%)" for one, (share, what) in seen if share > one.limit)
+    return tuple(
+        f"{one.who} {100 * share:.0f}% of {what} (limit {100 * one.limit:.0f}%)"
+        for one, (share, what) in seen
+        if share > one.limit
+    )
 
 
 def disturbances(results: Results) -> tuple[str, ...]:
-    """What disturbed the runs that are quoted: a sentence for each kind, to stand beside the finding."""
-    quoted = {called(climb): [rung for rung in climb.of(*QUOTED) if not rung.invalid] for climb in results.climbs}
+    """What disturbed the runs that are quoted: a sentence for each kind, to stand beside the
+    finding.
+    """
+    quoted = {
+        called(climb): [rung for rung in climb.of(*QUOTED) if not rung.invalid]
+        for climb in results.climbs
+    }
     return tuple(sentence for one in (OTHERS, STOLEN) for sentence in _sentence(one, quoted))
 
 
 def _sentence(one: Disturbance, quoted: dict[str, list[Rung]]) -> Iterator[str]:
-    beyond = {cell: [share for share, _ in _seen(one, rungs) if share > one.limit] for cell, rungs in quoted.items()}
+    beyond = {
+        cell: [share for share, _ in _seen(one, rungs) if share > one.limit]
+        for cell, rungs in quoted.items()
+    }
     shares = [share for some in beyond.values() for share in some]
     if not shares:
         return
-    what = next(what for rungs in quoted.values() for share, what in _seen(one, rungs) if share > one.limit)
-    each = "; " + ", ".join(f"{cell} {len(some)}" for cell, some in beyond.items()) if len(beyond) > 1 else ""
+    what = next(
+        what for rungs in quoted.values() for share, what in _seen(one, rungs) if share > one.limit
+    )
+    each = (
+        "; " + ", ".join(f"{cell} {len(some)}" for cell, some in beyond.items())
+        if len(beyond) > 1
+        else ""
+    )
     runs = sum(len(rungs) for rungs in quoted.values())
-    sentence = f"{one.who} up to {100 * max(shares):.0f}% of {what} in {len(shares)} of {runs} quoted runs"
+    sentence = (
+        f"{one.who} up to {100 * max(shares):.0f}% of {what} in {len(shares)} of {runs} quoted runs"
+    )
     yield f"{sentence[0].upper()}{sentence[1:]} (limit {100 * one.limit:.0f}%{each})."
 
 
@@ -87,9 +116,17 @@ def _seen(one: Disturbance, rungs: Sequence[Rung]) -> list[tuple[float, str]]:
 
 
 def taken(rungs: Sequence[Rung]) -> tuple[float, str]:
-    """The mean share of the database's cores that neither the database nor the load generator had, and who had it."""
-    others, stolen = (fmean(seen) if (seen := _measured(rungs, name)) else 0.0 for name in ("database.others", "database.steal"))
-    return others + stolen, "other processes and the hypervisor" if stolen > STEAL else "other processes"
+    """The mean share of the database's cores that neither the database nor the load generator had,
+    and who had it.
+    """
+    others, stolen = (
+        fmean(seen) if (seen := _measured(rungs, name)) else 0.0
+        for name in ("database.others", "database.steal")
+    )
+    return (
+        others + stolen,
+        "other processes and the hypervisor" if stolen > STEAL else "other processes",
+    )
 
 
 def _measured(rungs: Sequence[Rung], quantity: str) -> list[float]:

@@ -8,11 +8,13 @@ from kneebench.records import Rung
 
 
 def elasticity(a: Rung, b: Rung) -> float:
-    """e = ln(X2/X1) / ln(N2/N1) from rung `a` to rung `b`, X being all transactions a second, N the users.
+    """e = ln(X2/X1) / ln(N2/N1) from rung `a` to rung `b`, X being all transactions a second, N the
+    users.
 
-    1: twice the users do twice the work; 0: a plateau; below 0: past the peak. The gain in throughput for the gain in latency
-    is e / (1 - e) (methods: stop conditions). All transactions are counted because they scatter less than New-Orders alone.
-    Infinite from a rung that did nothing, minus infinite to one. Raises ValueError when both have the same number of users.
+    1: twice the users do twice the work; 0: a plateau; below 0: past the peak. The gain in
+    throughput for the gain in latency is e / (1 - e) (methods: stop conditions). All transactions
+    are counted because they scatter less than New-Orders alone. Infinite from a rung that did
+    nothing, minus infinite to one. Raises ValueError when both have the same number of users.
     """
     if a.users == b.users:
         raise ValueError(f"no elasticity between two rungs of {a.users} users")

@@ -1,7 +1,8 @@
 """Estimates: a value that runs gave, with the 95% interval that so many runs allow.
 
-The unit is one restored run, never one second of it. Throughputs and latencies are positive and scatter by factors, so all
-is done on logarithms: the value is the geometric mean, and the interval of a ratio is that of its inverse turned round.
+The unit is one restored run, never one second of it. Throughputs and latencies are positive and
+scatter by factors, so all is done on logarithms: the value is the geometric mean, and the interval
+of a ratio is that of its inverse turned round.
 """
 
 from __future__ import annotations
@@ -13,24 +14,29 @@ from statistics import fmean, stdev
 from kneebench.records import Estimate
 
 FEW = 6
-"""Below so many runs a bootstrap has too little to draw from: a t interval instead (methods: comparing)."""
+"""Below so many runs a bootstrap has too little to draw from: a t interval instead (methods:
+comparing)."""
 T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
-"""Student's t, 97.5%, by degrees of freedom: as far as FEW needs it (importing scipy takes two seconds)."""
+"""Student's t, 97.5%, by degrees of freedom: as far as FEW needs it (importing scipy takes two
+seconds)."""
 ALONE = 9.68
-"""x -+ 9.68 |x| covers the mean of any normal distribution at least 95 times in 100 from a single x, whatever its mean and scatter
-(Wall, Boen and Tweedie, "An effective confidence interval for the mean with samples of size one and two", Am. Stat. 55, 2001)."""
+"""x -+ 9.68 |x| covers the mean of any normal distribution at least 95 times in 100 from a single
+x, whatever its mean and scatter (Wall, Boen and Tweedie, "An effective confidence interval for the
+mean with samples of size one and two", Am. Stat. 55, 2001)."""
 RESAMPLES = 9_999
 SEED = 9300
 """Of the bootstrap: the same runs always give the same interval."""
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The geometric mean of positive values, one of each run, and its 95% interval; `method` says which.
+    """The geometric mean of positive values, one of each run, and its 95% interval; `method` says
+    which.
 
-    From 2 to 5 values: t interval on logarithms. From 6: BCa bootstrap (Efron, "Better bootstrap confidence intervals", JASA 82,
-    1987). One value alone has the interval that a single value honestly allows, 0 to 10.68 times: it says "unknown" in a
-    number that JSON can hold, and it covers the truth as often as it claims. Values of which one is 0 or less have no
-    logarithm: the mean, and a t interval not below 0. Raises ValueError for no values.
+    From 2 to 5 values: t interval on logarithms. From 6: BCa bootstrap (Efron, "Better bootstrap
+    confidence intervals", JASA 82, 1987). One value alone has the interval that a single value
+    honestly allows, 0 to 10.68 times: it says "unknown" in a number that JSON can hold, and it
+    covers the truth as often as it claims. Values of which one is 0 or less have no logarithm: the
+    mean, and a t interval not below 0. Raises ValueError for no values.
 
     >>> print(estimate([100.0, 104.0, 102.0]))
     102 (97.14 to 107.1, n=3)
@@ -43,23 +49,50 @@ def estimate(values: Sequence[float]) -> Estimate:
         raise ValueError("an estimate needs at least one value")
     n = len(values)
     if n == 1:
-        return Estimate(value=values[0], low=0.0, high=(1 + ALONE) * max(0.0, values[0]), n=1, method="one run: all that a single value allows")
+        return Estimate(
+            value=values[0],
+            low=0.0,
+            high=(1 + ALONE) * max(0.0, values[0]),
+            n=1,
+            method="one run: all that a single value allows",
+        )
     if min(values) <= 0:
         middle, half = fmean(values), _t(n) * stdev(values) / sqrt(n)
-        return Estimate(value=middle, low=max(0.0, middle - half), high=middle + half, n=n, method="t interval (a value of 0 has no logarithm)")
+        return Estimate(
+            value=middle,
+            low=max(0.0, middle - half),
+            high=middle + half,
+            n=n,
+            method="t interval (a value of 0 has no logarithm)",
+        )
     if max(values) == min(values):
-        return Estimate(value=values[0], low=values[0], high=values[0], n=n, method="all runs gave the same")
+        return Estimate(
+            value=values[0], low=values[0], high=values[0], n=n, method="all runs gave the same"
+        )
     logs = [log(v) for v in values]
     centre = fmean(logs)
     if n < FEW:
         half = _t(n) * stdev(logs) / sqrt(n)
-        return Estimate(value=exp(centre), low=exp(centre - half), high=exp(centre + half), n=n, method="t interval on logarithms")
+        return Estimate(
+            value=exp(centre),
+            low=exp(centre - half),
+            high=exp(centre + half),
+            n=n,
+            method="t interval on logarithms",
+        )
     low, high = _bca(logs)
-    return Estimate(value=exp(centre), low=exp(low), high=exp(high), n=n, method="BCa bootstrap of the geometric mean")
+    return Estimate(
+        value=exp(centre),
+        low=exp(low),
+        high=exp(high),
+        n=n,
+        method="BCa bootstrap of the geometric mean",
+    )
 
 
 def paired_ratio(of: Sequence[float], to: Sequence[float]) -> Estimate:
-    """The geometric mean of of[i] / to[i], and its interval: what drifts from pair to pair cancels out.
+    """The geometric mean of of[i] / to[i], and its interval: what drifts from pair to pair cancels
+    out.
 
     Raises ValueError unless there are as many of the one as of the other, and all are above 0.
 
@@ -73,10 +106,12 @@ def paired_ratio(of: Sequence[float], to: Sequence[float]) -> Estimate:
 
 
 def unpaired_ratio(of: Sequence[float], to: Sequence[float]) -> Estimate:
-    """The ratio of the geometric means of runs that were not measured in turn, and its interval; `n` is that of the fewer runs.
+    """The ratio of the geometric means of runs that were not measured in turn, and its interval;
+    `n` is that of the fewer runs.
 
-    Both scatters count, with the degrees of freedom of the fewer runs: Welch's interval on logarithms, on the safe side. What drifted
-    between the two is in the ratio and in no interval. Raises ValueError unless all values are above 0 and there are some of each.
+    Both scatters count, with the degrees of freedom of the fewer runs: Welch's interval on
+    logarithms, on the safe side. What drifted between the two is in the ratio and in no interval.
+    Raises ValueError unless all values are above 0 and there are some of each.
 
     >>> print(unpaired_ratio([250.0, 262.0, 247.0], [100.0, 104.0, 99.0]))
     2.505 (2.264 to 2.77, n=3)
@@ -88,18 +123,31 @@ def unpaired_ratio(of: Sequence[float], to: Sequence[float]) -> Estimate:
     if n == 1:
         return estimate([value])
     half = _t(n) * sqrt(sum(stdev(some) ** 2 / len(some) for some in logs))
-    return Estimate(value=value, low=value * exp(-half), high=value * exp(half), n=n, method="t interval on logarithms, of runs not interleaved")
+    return Estimate(
+        value=value,
+        low=value * exp(-half),
+        high=value * exp(half),
+        n=n,
+        method="t interval on logarithms, of runs not interleaved",
+    )
 
 
 def scatter(groups: Sequence[Sequence[float]]) -> float:
-    """How far two runs of the same thing differ (A/A): the 95th percentile of |ratio| - 1 over all pairs within a group.
+    """How far two runs of the same thing differ (A/A): the 95th percentile of |ratio| - 1 over all
+    pairs within a group.
 
     With a handful of pairs that is nearly the largest. 0 where no group has two runs.
 
     >>> round(scatter([[100.0, 103.0], [250.0, 252.0, 251.0]]), 3)
     0.027
     """
-    pairs = sorted(abs(log(b / a)) for g in groups for i, a in enumerate(g) for b in g[i + 1 :] if a > 0 and b > 0)
+    pairs = sorted(
+        abs(log(b / a))
+        for g in groups
+        for i, a in enumerate(g)
+        for b in g[i + 1 :]
+        if a > 0 and b > 0
+    )
     if not pairs:
         return 0.0
     at = 0.95 * (len(pairs) - 1)
@@ -109,15 +157,19 @@ def scatter(groups: Sequence[Sequence[float]]) -> float:
 
 
 def _t(n: int) -> float:
-    """Student's t for the interval of n values; 2.571 (5 degrees of freedom) is a little wide for more than six."""
+    """Student's t for the interval of n values; 2.571 (5 degrees of freedom) is a little wide for
+    more than six.
+    """
     return T_975.get(n - 1, 2.571)
 
 
 def _bca(logs: Sequence[float]) -> tuple[float, float]:
-    """BCa of the mean at the level that makes it cover: the bootstrap knows neither n / (n - 1) nor Student's t.
+    """BCa of the mean at the level that makes it cover: the bootstrap knows neither n / (n - 1) nor
+    Student's t.
 
-    The tails are those of a normal at -t sqrt(n / (n - 1)) (Hesterberg, "What Teachers Should Know About the Bootstrap", Am. Stat.
-    69, 2015, for percentile intervals). At the plain 95% BCa covers 85 times in 100 with 6 runs and 92 with 12; so 93 and 95.
+    The tails are those of a normal at -t sqrt(n / (n - 1)) (Hesterberg, "What Teachers Should Know
+    About the Bootstrap", Am. Stat. 69, 2015, for percentile intervals). At the plain 95% BCa covers
+    85 times in 100 with 6 runs and 92 with 12; so 93 and 95.
     """
     import numpy as np
     from scipy.special import ndtr, stdtrit
@@ -126,5 +178,12 @@ def _bca(logs: Sequence[float]) -> tuple[float, float]:
     n = len(logs)
     tail = float(ndtr(-float(stdtrit(n - 1, 0.975)) * sqrt(n / (n - 1))))
     rng = np.random.default_rng(SEED)
-    found = bootstrap((np.asarray(logs),), np.mean, n_resamples=RESAMPLES, method="BCa", confidence_level=1 - 2 * tail, rng=rng)
+    found = bootstrap(
+        (np.asarray(logs),),
+        np.mean,
+        n_resamples=RESAMPLES,
+        method="BCa",
+        confidence_level=1 - 2 * tail,
+        rng=rng,
+    )
     return float(found.confidence_interval.low), float(found.confidence_interval.high)

@@ -11,8 +11,8 @@ from kneebench.records import Climb, Estimate, Latency
 
 
 class FixedRateLatency(NamedTuple):
-    """`rate_per_s` was asked of every cell, `share` of its own knee's throughput as it is quoted (None: no knee is); `p999_certain`: at least 100
-    samples lie beyond it, over all repeats."""
+    """`rate_per_s` was asked of every cell, `share` of its own knee's throughput as it is quoted
+    (None: no knee is); `p999_certain`: at least 100 samples lie beyond it, over all repeats."""
 
     rate_per_s: float
     share: float | None
@@ -24,8 +24,14 @@ class FixedRateLatency(NamedTuple):
 
 
 def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
-    """The repeats of a cell's open-loop rung together: means by repeat, percentiles from the merged histogram."""
-    rungs = [rung for rung in climb.of("fixed_rate") if rung.tally.latency and rung.order.rate_per_s and not rung.invalid]
+    """The repeats of a cell's open-loop rung together: means by repeat, percentiles from the merged
+    histogram.
+    """
+    rungs = [
+        rung
+        for rung in climb.of("fixed_rate")
+        if rung.tally.latency and rung.order.rate_per_s and not rung.invalid
+    ]
     latencies = [rung.tally.latency for rung in rungs if rung.tally.latency]
     if not rungs or not rungs[0].order.rate_per_s:
         return None
@@ -44,5 +50,10 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
 
 
 def together(latencies: Sequence[Latency]) -> Latency:
-    """The latency of several repeats: of their merged histograms, or of the middle one where they cannot be merged."""
-    return merged_latency(latencies) or sorted(latencies, key=lambda one: one.p999_s)[len(latencies) // 2]
+    """The latency of several repeats: of their merged histograms, or of the middle one where they
+    cannot be merged.
+    """
+    return (
+        merged_latency(latencies)
+        or sorted(latencies, key=lambda one: one.p999_s)[len(latencies) // 2]
+    )

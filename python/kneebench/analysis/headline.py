@@ -8,12 +8,21 @@ from typing import NamedTuple
 
 from kneebench.analysis.comparison import NOPM, called, compare
 from kneebench.analysis.knee import final_rungs, knee, place
-from kneebench.analysis.wording import NO_DIFFERENCE, capital, known, number_of_users, possessive, times, times_and_interval
+from kneebench.analysis.wording import (
+    NO_DIFFERENCE,
+    capital,
+    known,
+    number_of_users,
+    possessive,
+    times,
+    times_and_interval,
+)
 from kneebench.records import Climb, Comparison, Knee, Results
 from kneebench.units import count
 
 HARDLY_ANY_READS = 0.1
-"""Device reads per transaction below which the storage's reads were not tested: a log and write-back test (methods: distrust)."""
+"""Device reads per transaction below which the storage's reads were not tested: a log and
+write-back test (methods: distrust)."""
 LONGEST = 90
 """Characters of a title: it stands on one line of a page and in the subject of a mail."""
 CI = "95% CI"
@@ -22,37 +31,53 @@ _SIMULATED = "Simulated: "
 
 
 def headline(results: Results) -> str:
-    """The title: the significant finding first, in at most `LONGEST` characters where the storages' names allow it.
+    """The title: the significant finding first, in at most `LONGEST` characters where the storages'
+    names allow it.
 
-    Of compared cells it is the ratio of NOPM at the knee that is farthest from 1 (a third as much is farther than twice as much);
-    where no NOPM differs, a mean latency at the fixed rate that does. One cell alone gives its knee; a campaign without final runs
-    says so. What limits the finding stands in the title too ("simulated", "data cached").
+    Of compared cells it is the ratio of NOPM at the knee that is farthest from 1 (a third as much
+    is farther than twice as much); where no NOPM differs, a mean latency at the fixed rate that
+    does. One cell alone gives its knee; a campaign without final runs says so. What limits the
+    finding stands in the title too ("simulated", "data cached").
     """
     sentence = _fitting(results, LONGEST - len(_SIMULATED) * results.campaign.simulated)
     return f"{_SIMULATED}{sentence}" if results.campaign.simulated else sentence
 
 
 def subtitle(results: Results) -> str:
-    """Intervals of the title's figures, and the other comparisons; empty if nothing was measured."""
+    """Intervals of the title's figures, and the other comparisons; empty if nothing was
+    measured.
+    """
     if main := _main(results):
         sentence = _behind(main)
     else:
         knees = [found for climb in results.climbs if (found := knee(climb))]
         sentence = f"NOPM: {CI} {_counts(knees[0])}" if knees else ""
-    cached = "Data cached: this tests the log and write-back, not reads" if data_cached(results.climbs) else ""
+    cached = (
+        "Data cached: this tests the log and write-back, not reads"
+        if data_cached(results.climbs)
+        else ""
+    )
     return ". ".join(filter(None, (sentence, cached)))
 
 
 def data_cached(climbs: Sequence[Climb]) -> bool:
     """True if device reads at the knee were measured and were nowhere above 0.1 per transaction."""
-    seen = [r.quantity("device.reads_per_transaction") for climb in climbs for r in final_rungs(climb)]
+    seen = [
+        r.quantity("device.reads_per_transaction") for climb in climbs for r in final_rungs(climb)
+    ]
     measured = [reads for reads in seen if reads is not None]
     return bool(measured) and max(measured) < HARDLY_ANY_READS
 
 
 def foremost(compared: Sequence[Comparison]) -> Comparison | None:
-    """The main comparison of NOPM: among those that differ, the one farthest from 1; None without comparisons."""
-    return max((c for c in compared if c.quantity == "nopm"), key=lambda c: (c.differs, abs(log(c.ratio.value))), default=None)
+    """The main comparison of NOPM: among those that differ, the one farthest from 1; None without
+    comparisons.
+    """
+    return max(
+        (c for c in compared if c.quantity == "nopm"),
+        key=lambda c: (c.differs, abs(log(c.ratio.value))),
+        default=None,
+    )
 
 
 class _Main(NamedTuple):
@@ -70,12 +95,16 @@ def _main(results: Results) -> _Main | None:
     if best is None:
         return None
     climbs = {climb.cell.id: climb for climb in results.climbs}
-    latency = next((c for c in compared if c.quantity == "latency.mean" and c.cell == best.cell), None)
+    latency = next(
+        (c for c in compared if c.quantity == "latency.mean" and c.cell == best.cell), None
+    )
     return _Main(best, latency, climbs[best.cell], climbs[best.baseline])
 
 
 def _fitting(results: Results, longest: int) -> str:
-    """The first wording that is short enough, else the shortest: each contains less than the one before."""
+    """The first wording that is short enough, else the shortest: each contains less than the one
+    before.
+    """
     cached = f" ({CACHED})" if data_cached(results.climbs) else ""
     wordings = [f"{title}{cached}" for title in _titles(results)]
     return next((one for one in wordings if len(one) <= longest), min(wordings, key=len))
@@ -90,14 +119,26 @@ def _titles(results: Results) -> Iterator[str]:
     cell, base = capital(called(main.cell)), called(main.base)
     latency = main.latency if main.latency and main.latency.differs else None
     if main.best.differs:
-        nopm = f"{cell}: {times(main.best.ratio.value)} {possessive(base)} {NOPM.called.format(place(main.cell))}"
+        nopm = (
+            f"{cell}: {times(main.best.ratio.value)} {possessive(base)}"
+            f" {NOPM.called.format(place(main.cell))}"
+        )
         if latency:
             yield f"{nopm}, {times(latency.ratio.value)} its mean latency at a fixed rate"
-            yield f"{cell}: {times(main.best.ratio.value)} {possessive(base)} NOPM, {times(latency.ratio.value)} its mean latency at a fixed rate"
+            yield (
+                f"{cell}: {times(main.best.ratio.value)} {possessive(base)} NOPM,"
+                f" {times(latency.ratio.value)} its mean latency at a fixed rate"
+            )
         yield nopm
     elif latency:
-        yield f"{cell} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to {times(latency.ratio.value)} of {possessive(base)}"
-        yield f"{cell} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to {times(latency.ratio.value)}"
+        yield (
+            f"{cell} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
+            f" {times(latency.ratio.value)} of {possessive(base)}"
+        )
+        yield (
+            f"{cell} {'cuts' if latency.ratio.value < 1 else 'raises'} mean latency to"
+            f" {times(latency.ratio.value)}"
+        )
     else:
         yield f"{NO_DIFFERENCE} between {called(main.cell)} and {base}"
 
@@ -115,7 +156,11 @@ def _behind(main: _Main) -> str:
 def _part(one: Comparison, what: str, at: str) -> str:
     value, sure = times_and_interval(one.ratio)
     interval = sure if not known(one.ratio) else f"{CI} {sure}"
-    return f"{what} {value}{at} ({interval})" if one.differs else f"{NO_DIFFERENCE.lower()} in {what}{at} ({value}, {interval})"
+    return (
+        f"{what} {value}{at} ({interval})"
+        if one.differs
+        else f"{NO_DIFFERENCE.lower()} in {what}{at} ({value}, {interval})"
+    )
 
 
 def _rate_per_s(climb: Climb) -> float | None:
@@ -123,7 +168,10 @@ def _rate_per_s(climb: Climb) -> float | None:
 
 
 def _alone(climb: Climb, found: Knee) -> str:
-    return f"{capital(called(climb))}: {count(found.nopm.value)} NOPM at {number_of_users(found.users.value)}"
+    return (
+        f"{capital(called(climb))}: {count(found.nopm.value)} NOPM at"
+        f" {number_of_users(found.users.value)}"
+    )
 
 
 def _counts(found: Knee) -> str:

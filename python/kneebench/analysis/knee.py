@@ -1,4 +1,6 @@
-"""The knee: what a cell does at the last rung before its climb stopped, as the final runs measured it again."""
+"""The knee: what a cell does at the last rung before its climb stopped, as the final runs measured
+it again.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,18 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.records import Climb, Estimate, Knee, Latency, Rung
 
 PAST_PEAK = 0.02
-"""So far below the highest throughput the last rung must be before a peak is claimed: else it is a plateau."""
+"""So far below the highest throughput the last rung must be before a peak is claimed: else it is a
+plateau."""
 
 
 def knee(climb: Climb) -> Knee | None:
     """The knee (or fixed load) from the climb's quoted rungs; None where there are none.
 
-    `users` has its interval from the climb (bracket.users_interval). "The interval of N is carried into the latency at the knee": on a plateau latency
-    is users / throughput, so its interval is that of the repeats, widened on either side by users / bracket. `peak` is True
-    where throughput was seen to fall beyond the knee; otherwise the knee is the start of a plateau and more may be possible.
+    `users` has its interval from the climb (bracket.users_interval). "The interval of N is carried
+    into the latency at the knee": on a plateau latency is users / throughput, so its interval is
+    that of the repeats, widened on either side by users / bracket. `peak` is True where throughput
+    was seen to fall beyond the knee; otherwise the knee is the start of a plateau and more may be
+    possible.
     """
     rungs = [r for r in quoted_rungs(climb) if r.tally.latency is not None]
     users = users_interval(climb)
@@ -39,18 +44,31 @@ def knee(climb: Climb) -> Knee | None:
 
 
 def knee_rung(climb: Climb) -> Rung | None:
-    """The rung that the climb itself measured at its knee: to plan the final runs by, never quoted as a result."""
-    return next((r for r in climb.of("search", "bisection", "fixed_load") if r.users == climb.knee_users and not r.invalid), None)
+    """The rung that the climb itself measured at its knee: to plan the final runs by, never quoted
+    as a result.
+    """
+    return next(
+        (
+            r
+            for r in climb.of("search", "bisection", "fixed_load")
+            if r.users == climb.knee_users and not r.invalid
+        ),
+        None,
+    )
 
 
 def place(climb: Climb) -> str:
-    """Where a climb's report was measured, for sentences: at a load that the plan fixed nothing is a knee."""
+    """Where a climb's report was measured, for sentences: at a load that the plan fixed nothing is
+    a knee.
+    """
     fixed = climb.of("fixed_load")
     return number_of_users(fixed[0].users) if fixed else "the knee"
 
 
 def quoted_rungs(climb: Climb) -> tuple[Rung, ...]:
-    """The valid final runs; where a fixed load has none, its one rung, which is measured as they are."""
+    """The valid final runs; where a fixed load has none, its one rung, which is measured as they
+    are.
+    """
     return tuple(r for r in climb.of("final_run") or climb.of("fixed_load") if not r.invalid)
 
 
@@ -62,7 +80,9 @@ def final_rungs(climb: Climb) -> tuple[Rung, ...]:
 
 
 def metered(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
-    """A metered quantity over the knee's runs (`final_rungs`), as throughput is told; None where none of them measured it."""
+    """A metered quantity over the knee's runs (`final_rungs`), as throughput is told; None where
+    none of them measured it.
+    """
     values = [value for rung in rungs if (value := rung.quantity(quantity)) is not None]
     return estimate(values) if values else None
 
@@ -82,17 +102,24 @@ def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
     except ImportError:
         return None
     found: dict[str, float] = merge_histograms(histograms)
-    return Latency.model_validate({**found, "n": int(found["n"]), "overflow": int(found.get("overflow", 0))})
+    return Latency.model_validate(
+        {**found, "n": int(found["n"]), "overflow": int(found.get("overflow", 0))}
+    )
 
 
 def repeated_p999(latencies: Sequence[Latency], merged: Latency | None) -> Estimate:
-    """P99.9 of repeats, of the merged histogram (unmerged: of the middle run); the interval of the repeats and of the order statistics together."""
+    """P99.9 of repeats, of the merged histogram (unmerged: of the middle run); the interval of the
+    repeats and of the order statistics together.
+    """
     between = estimate([one.p999_s for one in latencies])
     middle = sorted(latencies, key=lambda one: one.p999_s)[len(latencies) // 2]
     one = merged or middle
     ratio = one.p999_s / between.value if between.value else 1.0
     low, high = min(ratio * between.low, one.p999_low_s), max(ratio * between.high, one.p999_high_s)
-    method = f"{'merged histograms' if merged else 'the middle run'}; {between.method}, at least as wide as the percentile's order statistics"
+    method = (
+        f"{'merged histograms' if merged else 'the middle run'}; {between.method}, at least as wide"
+        " as the percentile's order statistics"
+    )
     return Estimate(value=one.p999_s, low=low, high=high, n=len(latencies), method=method)
 
 
@@ -100,7 +127,13 @@ def _widened(latency: Estimate, users: Estimate) -> Estimate:
     if users.low <= 0 or users.value <= 0:
         return latency
     low, high = latency.low * users.low / users.value, latency.high * users.high / users.value
-    return latency.model_copy(update={"low": low, "high": high, "method": f"{latency.method}, widened by the interval of users"})
+    return latency.model_copy(
+        update={
+            "low": low,
+            "high": high,
+            "method": f"{latency.method}, widened by the interval of users",
+        }
+    )
 
 
 def _peaked(climb: Climb) -> bool:

@@ -1,4 +1,6 @@
-"""Outcome of a campaign: failed checks, rungs that may not be used, missing figures, and the exit code that follows."""
+"""Outcome of a campaign: failed checks, rungs that may not be used, missing figures, and the exit
+code that follows.
+"""
 
 from __future__ import annotations
 
@@ -19,28 +21,47 @@ class MissingFigure(NamedTuple):
 
 
 def exit_code(results: Results) -> int:
-    """0, or that of CheckFailed, or that of InvalidMeasurement: a failed check weighs more, for it puts every figure in doubt."""
+    """0, or that of CheckFailed, or that of InvalidMeasurement: a failed check weighs more, for it
+    puts every figure in doubt.
+    """
     if any(failed_checks(results)):
         return CheckFailed.exit_code
-    return InvalidMeasurement.exit_code if any(invalid_rungs(results)) or any(without_figure(results)) else 0
+    return (
+        InvalidMeasurement.exit_code
+        if any(invalid_rungs(results)) or any(without_figure(results))
+        else 0
+    )
 
 
 def conditions(climb: Climb) -> Iterator[tuple[str, tuple[Check, ...]]]:
-    """(when, checks): the consistency conditions (TPC-C 3.3.2) after the climb, and after each final run, whose figures are quoted."""
+    """(when, checks): the consistency conditions (TPC-C 3.3.2) after the climb, and after each
+    final run, whose figures are quoted.
+    """
     yield "after the climb", climb.checks
     orders = {rung.order.key: rung.order for rung in climb.rungs}
     for key, checks in climb.final_checks.items():
         order = orders.get(key)
-        yield f"after final run {order.repeat} at {order.users} users" if order else f"after {key}", checks
+        yield (
+            f"after final run {order.repeat} at {order.users} users" if order else f"after {key}",
+            checks,
+        )
 
 
 def failed_checks(results: Results) -> Iterator[str]:
-    """A sentence for each self-check that failed, of a rung or of the data after a climb or a final run, with where it was seen."""
+    """A sentence for each self-check that failed, of a rung or of the data after a climb or a final
+    run, with where it was seen.
+    """
     for climb in results.climbs:
         for when, checks in conditions(climb):
-            yield from (f"{climb.cell.storage}, {when}: {check.sentence}" for check in checks if not check.passed)
+            yield from (
+                f"{climb.cell.storage}, {when}: {check.sentence}"
+                for check in checks
+                if not check.passed
+            )
         for rung in climb.rungs:
-            place = f"{climb.cell.storage}, {named(rung.order.phase)} at {number_of_users(rung.users)}"
+            place = (
+                f"{climb.cell.storage}, {named(rung.order.phase)} at {number_of_users(rung.users)}"
+            )
             yield from (f"{place}: {check.sentence}" for check in rung.checks if not check.passed)
 
 
@@ -49,7 +70,10 @@ def invalid_rungs(results: Results) -> Iterator[str]:
     for climb in results.climbs:
         for rung in climb.rungs:
             if rung.invalid:
-                yield f"{climb.cell.storage}, {named(rung.order.phase)} at {number_of_users(rung.users)}: {rung.invalid}"
+                yield (
+                    f"{climb.cell.storage}, {named(rung.order.phase)} at"
+                    f" {number_of_users(rung.users)}: {rung.invalid}"
+                )
 
 
 def without_figure(results: Results) -> Iterator[str]:
@@ -58,14 +82,31 @@ def without_figure(results: Results) -> Iterator[str]:
 
 
 def missing_figures(results: Results) -> tuple[MissingFigure, ...]:
-    """The cells whose final runs gave no figure, in running order; none while a campaign is unfinished, for its figures are still to come."""
+    """The cells whose final runs gave no figure, in running order; none while a campaign is
+    unfinished, for its figures are still to come.
+    """
     if not results.finished:
         return ()
-    return tuple(MissingFigure(climb.cell, f"no usable figure: {_why(climb)}") for climb in results.climbs if knee(climb) is None)
+    return tuple(
+        MissingFigure(climb.cell, f"no usable figure: {_why(climb)}")
+        for climb in results.climbs
+        if knee(climb) is None
+    )
 
 
 def _why(climb: Climb) -> str:
     if found := climb.of("final_run"):
-        return f"none of the {len(found)} final runs is valid (first: {found[0].invalid})" if found[0].invalid else "no final run has a latency"
-    fired = next((result.sentence for result in climb.stop_results if result.fired and result.stop == climb.stopped_by), "")
+        return (
+            f"none of the {len(found)} final runs is valid (first: {found[0].invalid})"
+            if found[0].invalid
+            else "no final run has a latency"
+        )
+    fired = next(
+        (
+            result.sentence
+            for result in climb.stop_results
+            if result.fired and result.stop == climb.stopped_by
+        ),
+        "",
+    )
     return fired or "no load could be chosen for the final runs"

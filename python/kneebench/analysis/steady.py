@@ -1,13 +1,16 @@
-"""When a warm-up has done its work: MSER-5 on the New-Orders and on the device reads of each second.
+"""When a warm-up has done its work: MSER-5 on the New-Orders and on the device reads of each
+second.
 
-MSER cuts a series where the standard error of the mean of what remains is least: a start that differs from the rest widens
-it, and so does throwing good data away. It is applied to means of (at most) five values, which tames autocorrelation
-(White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69, 1997; White, Cobb and
-Spratt, "A comparison of five steady-state truncation heuristics for simulation", WSC 2000).
+MSER cuts a series where the standard error of the mean of what remains is least: a start that
+differs from the rest widens it, and so does throwing good data away. It is applied to means of (at
+most) five values, which tames autocorrelation (White, "An effective truncation heuristic for bias
+reduction in simulation output", Simulation 69, 1997; White, Cobb and Spratt, "A comparison of five
+steady-state truncation heuristics for simulation", WSC 2000).
 
-Two series, because throughput may look flat while a cache is still filling. Two conditions, because MSER alone is content
-with a straight slope: the cut lies before the last stretch, and the last stretch does not drift. The stretch is as long as the window
-that follows, but no longer than half of what there is.
+Two series, because throughput may look flat while a cache is still filling. Two conditions, because
+MSER alone is content with a straight slope: the cut lies before the last stretch, and the last
+stretch does not drift. The stretch is as long as the window that follows, but no longer than half
+of what there is.
 """
 
 from __future__ import annotations
@@ -21,12 +24,15 @@ from typing import NamedTuple
 NOPM_DRIFT = 0.02
 """Of the mean, over the last stretch."""
 READ_DRIFT = 0.10
-"""Device reads scatter more than the orders that cause them: the slope that SNIA's storage test calls steady (PTS 2.0)."""
+"""Device reads scatter more than the orders that cause them: the slope that SNIA's storage test
+calls steady (PTS 2.0)."""
 READ_TIME = 0.02
-"""Of the users' time, spent in device reads: below it, their going away altogether moves the throughput by less than its own limit."""
+"""Of the users' time, spent in device reads: below it, their going away altogether moves the
+throughput by less than its own limit."""
 
 SHORTEST = 10
-"""Values over which a drift can be seen at all beside a scatter of some per cent: a shorter last stretch is judged with more."""
+"""Values over which a drift can be seen at all beside a scatter of some per cent: a shorter last
+stretch is judged with more."""
 
 
 MOST_ALIKE = 0.6
@@ -34,7 +40,9 @@ MOST_ALIKE = 0.6
 
 
 class Settled(NamedTuple):
-    """Whether load has become steady: `cut_s` is where the steady part begins, `why` the reason in words."""
+    """Whether load has become steady: `cut_s` is where the steady part begins, `why` the reason in
+    words.
+    """
 
     cut_s: float
     steady: bool
@@ -42,19 +50,30 @@ class Settled(NamedTuple):
 
 
 class Trend(NamedTuple):
-    """How far a straight line moves across a series, as a share of its mean, and the standard error of that."""
+    """How far a straight line moves across a series, as a share of its mean, and the standard error
+    of that.
+    """
 
     share: float
     error: float
 
 
-def settled(nopm: Sequence[float], reads: Sequence[float], read_time: Sequence[float] = (), *, minimum_s: float = 10.0, stretch_s: float = inf) -> Settled:
-    """Judge a warm-up so far by its per-second New-Orders (per minute) and device reads (per second).
+def settled(
+    nopm: Sequence[float],
+    reads: Sequence[float],
+    read_time: Sequence[float] = (),
+    *,
+    minimum_s: float = 10.0,
+    stretch_s: float = inf,
+) -> Settled:
+    """Judge a warm-up so far by its per-second New-Orders (per minute) and device reads (per
+    second).
 
-    `read_time` is the share of the users' time that those reads took: where it is hardly any over the last stretch (READ_TIME), their course
-    does not matter. Call it again whenever more seconds are there; a window that starts after `steady` starts in the steady part. Too short
-    a series, one without New-Orders and one whose series differ in length by more than a second's jitter are "not
-    steady" or cut to the shorter. An empty `reads` means that no device was measured.
+    `read_time` is the share of the users' time that those reads took: where it is hardly any over
+    the last stretch (READ_TIME), their course does not matter. Call it again whenever more seconds
+    are there; a window that starts after `steady` starts in the steady part. Too short a series,
+    one without New-Orders and one whose series differ in length by more than a second's jitter are
+    "not steady" or cut to the shorter. An empty `reads` means that no device was measured.
 
     >>> settled([200, 700, 950, 1010, 990, 1000, 1005, 995, 1001, 989, 1004, 1000, 990, 1010], []).cut_s
     4.0
@@ -73,33 +92,49 @@ def settled(nopm: Sequence[float], reads: Sequence[float], read_time: Sequence[f
     if reads and not (read_time and fmean(read_time[:seconds][-last:]) <= READ_TIME):
         read_cut, read_why = _judged(list(reads[:seconds]), last, "device reads", READ_DRIFT)
         cut, why = max(cut, read_cut), why or read_why
-    return Settled(float(cut), not why, why or ("New-Orders and device reads are flat" if reads else "New-Orders are flat"))
+    return Settled(
+        float(cut),
+        not why,
+        why or ("New-Orders and device reads are flat" if reads else "New-Orders are flat"),
+    )
 
 
 def _judged(series: Sequence[float], last: int, name: str, limit: float) -> tuple[int, str]:
-    """(the cut, what speaks against steadiness or nothing) of one series; its last values so many are the stretch."""
+    """(the cut, what speaks against steadiness or nothing) of one series; its last values so many
+    are the stretch.
+    """
     before, cut = len(series) - last, mser(series)
     if cut > before and _differ(series[cut:], series[before:], limit / 2):
         return cut, f"{name} became steady only after {cut} of {len(series)} s"
     seen = series[-max(last, SHORTEST) :]
     cut, moved = min(cut, before), trend(seen)
     if abs(moved.share) > limit and abs(moved.share) > 2 * moved.error:
-        return cut, f"{name} drift by {100 * moved.share:+.1f}% over the last {len(seen)} s (limit {100 * limit:.0f}%)"
+        return (
+            cut,
+            (
+                f"{name} drift by {100 * moved.share:+.1f}% over the last {len(seen)} s (limit"
+                f" {100 * limit:.0f}%)"
+            ),
+        )
     return cut, ""
 
 
 def _differ(steady: Sequence[float], stretch: Sequence[float], limit: float) -> bool:
-    """Two means lie further apart than the limit and than chance: MSER also cuts the last per mille of a warm-up, and a run of low seconds."""
+    """Two means lie further apart than the limit and than chance: MSER also cuts the last per mille
+    of a warm-up, and a run of low seconds.
+    """
     apart = abs(fmean(steady) - fmean(stretch))
     chance = 2 * stdev(steady) / sqrt(len(steady)) if len(steady) > 1 else 0.0
     return apart > limit * abs(fmean(stretch)) and apart > chance
 
 
 def mser(series: Sequence[float], batch: int | None = None) -> int:
-    """How many leading values to cut: the MSER statistic sum (Y - mean)^2 / k^2 of the k batches kept is least.
+    """How many leading values to cut: the MSER statistic sum (Y - mean)^2 / k^2 of the k batches
+    kept is least.
 
-    Batches are of five values; of fewer where there are less than sixty values, so that there are at least twelve. The last
-    quarter (and at least five batches) is always kept: of a handful of batches the statistic is small by chance.
+    Batches are of five values; of fewer where there are less than sixty values, so that there are
+    at least twelve. The last quarter (and at least five batches) is always kept: of a handful of
+    batches the statistic is small by chance.
 
     >>> mser([0.0] * 10 + [1.0, 1.1] * 25)
     10
@@ -119,7 +154,9 @@ def mser(series: Sequence[float], batch: int | None = None) -> int:
 
 
 def _widened(residuals: Sequence[float], squares: float) -> float:
-    """What the likeness of neighbours (lag 1) does to a standard error: seconds of one load are fewer values than they seem."""
+    """What the likeness of neighbours (lag 1) does to a standard error: seconds of one load are
+    fewer values than they seem.
+    """
     alike = sum(a * b for a, b in pairwise(residuals)) / squares if squares else 0.0
     alike = min(max(alike, 0.0), MOST_ALIKE)
     return sqrt((1 + alike) / (1 - alike))
@@ -131,14 +168,18 @@ def _mser_statistics(means: Sequence[float]) -> list[float]:
     tail = [m - centre for m in reversed(means)]
     sums = list(accumulate(tail))
     squares = list(accumulate(t * t for t in tail))
-    return [max(0.0, q - s * s / k) / k**2 for k, (s, q) in enumerate(zip(sums, squares, strict=True), start=1)][::-1]
+    return [
+        max(0.0, q - s * s / k) / k**2
+        for k, (s, q) in enumerate(zip(sums, squares, strict=True), start=1)
+    ][::-1]
 
 
 def trend(series: Sequence[float]) -> Trend:
-    """The move of a least-squares line from the first value to the last, over the mean; none for fewer than 3 values.
+    """The move of a least-squares line from the first value to the last, over the mean; none for
+    fewer than 3 values.
 
-    Compare it with a limit only beyond twice its own standard error: of ten seconds that scatter by 5% the line moves by
-    5% for no reason at all.
+    Compare it with a limit only beyond twice its own standard error: of ten seconds that scatter by
+    5% the line moves by 5% for no reason at all.
 
     >>> trend([100.0, 101.0, 102.0, 103.0, 104.0])
     Trend(share=0.0392156862745098, error=0.0)
@@ -149,6 +190,7 @@ def trend(series: Sequence[float]) -> Trend:
     line = linear_regression(range(n), series)
     residuals = [y - line.intercept - line.slope * x for x, y in enumerate(series)]
     squares = sum(r * r for r in residuals)
-    # variance of the slope: residual variance / sum (x - mean x)^2, and the latter is n (n^2 - 1) / 12 for x = 0, 1 ... n - 1
+    # variance of the slope: residual variance / sum (x - mean x)^2, and the latter is n (n^2 - 1) /
+    # 12 for x = 0, 1 ... n - 1
     error = sqrt(squares / (n - 2) / (n * (n * n - 1) / 12)) * _widened(residuals, squares)
     return Trend(line.slope * (n - 1) / centre, error * (n - 1) / abs(centre))

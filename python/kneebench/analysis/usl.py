@@ -1,7 +1,10 @@
-"""The Universal Scalability Law: a curve through rungs, to predict with. Never printed as a measurement.
+"""The Universal Scalability Law: a curve through rungs, to predict with.
 
-X(N) = l N / (1 + a (N - 1) + b N (N - 1)): l is one user's throughput, a the contention, b the coherency. Its peak is at
-sqrt((1 - a) / b) (Gunther, "Guerrilla Capacity Planning", 2007). Fitted on log X, as throughput scatters by factors.
+Never printed as a measurement.
+
+X(N) = l N / (1 + a (N - 1) + b N (N - 1)): l is one user's throughput, a the contention, b the
+coherency. Its peak is at sqrt((1 - a) / b) (Gunther, "Guerrilla Capacity Planning", 2007). Fitted
+on log X, as throughput scatters by factors.
 """
 
 from __future__ import annotations
@@ -25,7 +28,11 @@ class Usl(NamedTuple):
         >>> round(Usl(100.0, 0.02, 0.0001).throughput_per_s(50))
         2247
         """
-        return self.lone_per_s * users / (1 + self.contention * (users - 1) + self.coherency * users * (users - 1))
+        return (
+            self.lone_per_s
+            * users
+            / (1 + self.contention * (users - 1) + self.coherency * users * (users - 1))
+        )
 
     @property
     def peak_users(self) -> float:
@@ -38,7 +45,8 @@ class Usl(NamedTuple):
 
 
 def fit(users: Sequence[float], throughput_per_s: Sequence[float]) -> Usl | None:
-    """The curve through rungs, by least squares on ln X; None for fewer than four different numbers of users.
+    """The curve through rungs, by least squares on ln X; None for fewer than four different numbers
+    of users.
 
     >>> known = Usl(100.0, 0.02, 0.0001)
     >>> found = fit([1, 4, 16, 64, 128], [known.throughput_per_s(n) for n in (1, 4, 16, 64, 128)])
@@ -59,5 +67,12 @@ def fit(users: Sequence[float], throughput_per_s: Sequence[float]) -> Usl | None
         return left
 
     start = [float(max(logs - np.log(n))), 0.05, 1e-4]
-    found = least_squares(residuals, start, bounds=([-np.inf, 0.0, 0.0], [np.inf, 1.0, 1.0]), x_scale=[1.0, 0.1, 1e-3])
-    return Usl(float(np.exp(found.x[0])), float(found.x[1]), float(found.x[2]), float(np.sqrt(np.mean(found.fun**2))))
+    found = least_squares(
+        residuals, start, bounds=([-np.inf, 0.0, 0.0], [np.inf, 1.0, 1.0]), x_scale=[1.0, 0.1, 1e-3]
+    )
+    return Usl(
+        float(np.exp(found.x[0])),
+        float(found.x[1]),
+        float(found.x[2]),
+        float(np.sqrt(np.mean(found.fun**2))),
+    )

@@ -15,9 +15,11 @@ FEW_MEANS = f'"{FEW}": fewer than 100 samples exceed the percentile.'
 NO_DIFFERENCE = "No difference shown"
 """Text before any ratio that is within its noise."""
 STOPS = {"invalid": "invalid rung"}
-"""Names of stop reasons for people, where they are not the name in the plan and in files with spaces."""
+"""Names of stop reasons for people, where they are not the name in the plan and in files with
+spaces."""
 WIDEST = 10
-"""An interval from one or two runs is not printed if it reaches beyond this many times the value."""
+"""An interval from one or two runs is not printed if it reaches beyond this many times the value.
+"""
 
 
 def known(of: Estimate) -> bool:
@@ -31,11 +33,16 @@ def times(ratio: float, digits: int | None = None) -> str:
     >>> times(0.7684), times(1.349), times(2.5), times(14.2), times(2.5, 2)
     ('0.77x', '1.35x', '2.5x', '14x', '2.50x')
     """
-    return f"{ratio:.{_digits(ratio) if digits is None else digits}f}x" if isfinite(ratio) else "unknown"
+    return (
+        f"{ratio:.{_digits(ratio) if digits is None else digits}f}x"
+        if isfinite(ratio)
+        else "unknown"
+    )
 
 
 def times_with_interval(ratio: Estimate) -> str:
-    """A ratio, its interval and how many pairs of runs it rests on, with a digit more where the interval would vanish.
+    """A ratio, its interval and how many pairs of runs it rests on, with a digit more where the
+    interval would vanish.
 
     >>> times_with_interval(Estimate(value=2.5, low=2.31, high=2.7, n=3))
     '2.5x (2.3x to 2.7x, n=3)'
@@ -57,9 +64,14 @@ def times_and_interval(ratio: Estimate) -> tuple[str, str]:
     if not known(ratio):
         return times(ratio.value), f"interval unknown: n={ratio.n} is too few"
     digits = _digits(ratio.value)
-    if times(ratio.low, digits) == times(ratio.value, digits) or times(ratio.high, digits) == times(ratio.value, digits):
+    if times(ratio.low, digits) == times(ratio.value, digits) or times(ratio.high, digits) == times(
+        ratio.value, digits
+    ):
         digits += 1
-    return times(ratio.value, digits), f"{times(ratio.low, digits)} to {times(ratio.high, digits)}, n={ratio.n}"
+    return (
+        times(ratio.value, digits),
+        f"{times(ratio.low, digits)} to {times(ratio.high, digits)}, n={ratio.n}",
+    )
 
 
 def named(phase: Phase) -> str:
@@ -129,7 +141,11 @@ def interval(of: Estimate, digits: int = 3) -> str:
     >>> interval(Estimate(value=33908, low=33104, high=34733, n=3))
     '33,100 to 34,700'
     """
-    return f"{significant(of.low, digits)} to {significant(of.high, digits)}" if of.n > 1 else "one run, no interval"
+    return (
+        f"{significant(of.low, digits)} to {significant(of.high, digits)}"
+        if of.n > 1
+        else "one run, no interval"
+    )
 
 
 def time_interval(of: Estimate) -> str:

@@ -15,7 +15,10 @@ NAMES = 170
 
 
 class Bar(NamedTuple):
-    """`low` and `high` are None where no interval is known: no whisker is drawn. `label` stands beside the bar."""
+    """`low` and `high` are None where no interval is known: no whisker is drawn.
+
+    `label` stands beside the bar.
+    """
 
     name: str
     value: float
@@ -25,7 +28,9 @@ class Bar(NamedTuple):
 
 
 class Whisker(NamedTuple):
-    """An interval as it is drawn: `end` of its line; `tip` where it ends within the frame, `beyond` where an arrow says that it goes on."""
+    """An interval as it is drawn: `end` of its line; `tip` where it ends within the frame, `beyond`
+    where an arrow says that it goes on.
+    """
 
     end: float
     tip: float | None
@@ -37,7 +42,8 @@ BEYOND = " Arrow: the interval extends beyond the axis."
 
 
 def frame(bars: Iterable[tuple[float, float | None]], most: float) -> float:
-    """How far whiskers reach, of (value, high): as far as the highest, but none further than `most` times its own bar.
+    """How far whiskers reach, of (value, high): as far as the highest, but none further than `most`
+    times its own bar.
 
     >>> frame([(4.2, 34.0), (0.9, 4.5)], most=2)
     8.4
@@ -56,8 +62,12 @@ def whisker(value: float, high: float | None, frame: float) -> Whisker:
     return Whisker(high, high, None) if high <= frame else Whisker(frame, None, frame)
 
 
-def whisker_marks(rows: Any, channel: Literal["x", "y"], scale: Any, length: float) -> tuple[Any, ...]:
-    """The whiskers of rows that have `low`, `high` and a Whisker's fields: line, lower end, upper end or arrow."""
+def whisker_marks(
+    rows: Any, channel: Literal["x", "y"], scale: Any, length: float
+) -> tuple[Any, ...]:
+    """The whiskers of rows that have `low`, `high` and a Whisker's fields: line, lower end, upper
+    end or arrow.
+    """
     import altair as alt
 
     def at(field: str) -> dict[str, Any]:
@@ -67,34 +77,56 @@ def whisker_marks(rows: Any, channel: Literal["x", "y"], scale: Any, length: flo
     arrow = "triangle-right" if channel == "x" else "triangle-up"
     known = rows.transform_filter("isValid(datum.high)")
     return (
-        known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(**at("low"), **{f"{channel}2": "end:Q"}),
+        known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(
+            **at("low"), **{f"{channel}2": "end:Q"}
+        ),
         known.mark_tick(**tick).encode(**at("low")),
         rows.transform_filter("isValid(datum.tip)").mark_tick(**tick).encode(**at("tip")),
-        rows.transform_filter("isValid(datum.beyond)").mark_point(**chart_theme.ARROW, shape=arrow).encode(**at("beyond")),
+        rows.transform_filter("isValid(datum.beyond)")
+        .mark_point(**chart_theme.ARROW, shape=arrow)
+        .encode(**at("beyond")),
     )
 
 
 def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
-    """The chart. A whisker that would reach beyond twice the longest bar's own is cut off at the frame, with an arrow."""
+    """The chart.
+
+    A whisker that would reach beyond twice the longest bar's own is cut off at the frame, with an
+    arrow.
+    """
     import altair as alt
 
     longest = max(len(row.label) for row in rows)
     reach = _reach(rows)
     top = reach * (1 + 0.025 * longest)
     scale = alt.Scale(domain=[0, top or 1], nice=False)
-    x = alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(grid=True, tickCount=7, format=",.6~r"))
+    x = alt.X(
+        "value:Q", title=title, scale=scale, axis=alt.Axis(grid=True, tickCount=7, format=",.6~r")
+    )
     names = {row.name: broken(row.name, NAMES) for row in rows}
     room = CHARACTER * max(len(line) for lines in names.values() for line in lines)
-    axis = alt.Axis(labelExpr=f"{json.dumps(names)}[datum.label]", labelLimit=0, labelFontSize=13, labelPadding=8, minExtent=room)
+    axis = alt.Axis(
+        labelExpr=f"{json.dumps(names)}[datum.label]",
+        labelLimit=0,
+        labelFontSize=13,
+        labelPadding=8,
+        minExtent=room,
+    )
     y = alt.Y("name:N", sort=[row.name for row in rows], title=None, axis=axis)
-    shared = chart_theme.chart([{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]).encode(y=y)
+    shared = chart_theme.chart(
+        [{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]
+    ).encode(y=y)
     drawn = alt.layer(
-        shared.mark_bar(height=26, cornerRadiusEnd=2).encode(x=x, color=chart_theme.colour_by_name(view.names, view.colours)),
+        shared.mark_bar(height=26, cornerRadiusEnd=2).encode(
+            x=x, color=chart_theme.colour_by_name(view.names, view.colours)
+        ),
         *whisker_marks(shared, "x", scale, length=9),
         shared.mark_text(align="left", dx=9, fontSize=13).encode(x="end:Q", text="label:N"),
     )
     step = max(54 if len(rows) < 5 else 38, LINE * max(map(len, names.values())))
-    return chart_theme.specification(drawn.properties(width=chart_theme.WIDTH - 60, height={"step": step}))
+    return chart_theme.specification(
+        drawn.properties(width=chart_theme.WIDTH - 60, height={"step": step})
+    )
 
 
 def cut_off(rows: list[Bar]) -> bool:

@@ -1,4 +1,6 @@
-"""Chart theme: one font stack, one palette, dark text, light grid; a cell has the same colour and shape in every figure."""
+"""Chart theme: one font stack, one palette, dark text, light grid; a cell has the same colour and
+shape in every figure.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from typing import Any, ClassVar
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 """Fonts of the reader's system: a page that is read offline, years later, can load none."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#E69F00", "#4D4D4D", "#882255")
-"""Okabe and Ito's palette ("Color Universal Design", 2008), two of them darkened for lines on white: told apart by colour-blind readers."""
+"""Okabe and Ito's palette ("Color Universal Design", 2008), two of them darkened for lines on
+white: told apart by colour-blind readers."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge")
 READ, WRITTEN, LOG = "#E69F00", "#0072B2", "#4D4D4D"
 INK, FAINT, LINE, ALARM = "#1f2933", "#52606d", "#e4e7eb", "#b42318"
@@ -18,22 +21,39 @@ ARROW: dict[str, Any] = {"filled": True, "color": INK, "size": 60, "opacity": 1}
 DIRECT = 4
 """Up to so many lines are named where they end,"""
 SHORT, LONG = 16, 22
-"""and only where no name has more than so many characters; with more than so many, names in a legend stand below each other."""
+"""and only where no name has more than so many characters; with more than so many, names in a
+legend stand below each other."""
 WIDTH, HEIGHT = 440, 260
 """Size of a plot in pixels: half a page, and still legible on a phone."""
 PADDING = {"left": 14, "right": 24, "top": 4, "bottom": 4}
-"""Room for a reader's font that is wider than the one that a chart was measured with (DejaVu Sans takes 15% more than Arial)."""
+"""Room for a reader's font that is wider than the one that a chart was measured with (DejaVu Sans
+takes 15% more than Arial)."""
 
 
 def colour(place: int) -> str:
-    """The colour of a campaign's cell by its place; after the last the palette begins again, with another shape."""
+    """The colour of a campaign's cell by its place; after the last the palette begins again, with
+    another shape.
+    """
     return COLOURS[place % len(COLOURS)]
 
 
 def config() -> dict[str, Any]:
     """Vega-Lite's configuration for every chart."""
-    axis = {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8}
-    lines = {"gridColor": LINE, "domainColor": "#9aa5b1", "tickColor": "#9aa5b1", "tickSize": 4, "labelPadding": 4}
+    axis = {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+    }
+    lines = {
+        "gridColor": LINE,
+        "domainColor": "#9aa5b1",
+        "tickColor": "#9aa5b1",
+        "tickSize": 4,
+        "labelPadding": 4,
+    }
     return {
         "font": FONT,
         "background": "white",
@@ -42,9 +62,28 @@ def config() -> dict[str, Any]:
         "axis": {**axis, **lines},
         "axisX": {"grid": False},
         "axisY": {"domain": False, "ticks": False},
-        "header": {"labelColor": INK, "titleColor": INK, "labelFontSize": 13, "labelFontWeight": "bold"},
-        "legend": {"labelColor": INK, "titleColor": INK, "labelFontSize": 12, "orient": "top", "title": None, "symbolStrokeWidth": 2.5, "labelLimit": 260},
-        "title": {"color": INK, "fontSize": 13, "fontWeight": "bold", "anchor": "start", "offset": 8},
+        "header": {
+            "labelColor": INK,
+            "titleColor": INK,
+            "labelFontSize": 13,
+            "labelFontWeight": "bold",
+        },
+        "legend": {
+            "labelColor": INK,
+            "titleColor": INK,
+            "labelFontSize": 12,
+            "orient": "top",
+            "title": None,
+            "symbolStrokeWidth": 2.5,
+            "labelLimit": 260,
+        },
+        "title": {
+            "color": INK,
+            "fontSize": 13,
+            "fontWeight": "bold",
+            "anchor": "start",
+            "offset": 8,
+        },
         "text": {"color": INK, "fontSize": 12},
     }
 
@@ -54,19 +93,29 @@ def legend(names: Sequence[str], symbol: str = "stroke") -> Any:
     import altair
 
     columns = 2 if max(map(len, names)) <= LONG else 1
-    return altair.Legend(columns=columns, columnPadding=30, labelLimit=WIDTH, symbolType=symbol, symbolStrokeWidth=3, symbolOpacity=1)
+    return altair.Legend(
+        columns=columns,
+        columnPadding=30,
+        labelLimit=WIDTH,
+        symbolType=symbol,
+        symbolStrokeWidth=3,
+        symbolOpacity=1,
+    )
 
 
 def colour_by_name(names: Sequence[str], colours: Sequence[str], legend: Any = None) -> Any:
     """Colour of a row by its `name`: the same in every figure."""
     import altair
 
-    return altair.Color("name:N", scale=altair.Scale(domain=list(names), range=list(colours)), legend=legend)
+    return altair.Color(
+        "name:N", scale=altair.Scale(domain=list(names), range=list(colours)), legend=legend
+    )
 
 
 @contextlib.contextmanager
 def without_validation() -> Iterator[None]:
-    """Charts made within are not validated against Vega-Lite's schema at every step, which took half of a brief's time.
+    """Charts made within are not validated against Vega-Lite's schema at every step, which took
+    half of a brief's time.
 
     The tests validate every finished specification.
     """
@@ -83,7 +132,9 @@ def specification(drawn: Any) -> dict[str, Any]:
 
 
 class _Rows:
-    """Rows as a part of a chart: Altair copies a chart with every step that makes it, and would copy bare rows one by one."""
+    """Rows as a part of a chart: Altair copies a chart with every step that makes it, and would
+    copy bare rows one by one.
+    """
 
     _schema: ClassVar[dict[str, Any]] = {"type": "array"}
 

@@ -13,21 +13,38 @@ _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG to stand within a page: it scales, names its own parts by its own name, and says what it shows."""
+    """The figure as SVG to stand within a page: it scales, names its own parts by its own name, and
+    says what it shows.
+    """
     import vl_convert
 
     drawn = vl_convert.vegalite_to_svg(_complete(figure.spec))
     drawn = drawn[drawn.index("<svg") :]
     drawn = _ID.sub(rf"\g<1>{figure.name}-", drawn)
-    return _SIZE.sub(lambda found: f'<svg {found[1]}role="img" aria-label="{_attribute(figure.alt)}" style="--width: {found[2]}px"', drawn, count=1)
+    return _SIZE.sub(
+        lambda found: (
+            f'<svg {found[1]}role="img" aria-label="{_attribute(figure.alt)}" style="--width:'
+            f' {found[2]}px"'
+        ),
+        drawn,
+        count=1,
+    )
 
 
 def png(figure: Figure, says: str, scale: float = 2) -> bytes:
     """The figure with its title, for a slide or a mail; `says` goes wherever the picture goes."""
     import vl_convert
 
-    title = {"text": _lines(f"{figure.number}  {figure.title}"), "anchor": "start", "fontSize": 14, "subtitle": says, "subtitleColor": chart_theme.FAINT}
-    drawn: bytes = vl_convert.vegalite_to_png(_complete({**figure.spec, "title": title}), scale=scale)
+    title = {
+        "text": _lines(f"{figure.number}  {figure.title}"),
+        "anchor": "start",
+        "fontSize": 14,
+        "subtitle": says,
+        "subtitleColor": chart_theme.FAINT,
+    }
+    drawn: bytes = vl_convert.vegalite_to_png(
+        _complete({**figure.spec, "title": title}), scale=scale
+    )
     return drawn
 
 

@@ -1,4 +1,6 @@
-"""Names within a chart: where each stands so that it covers no other, and how a long one is broken into lines."""
+"""Names within a chart: where each stands so that it covers no other, and how a long one is broken
+into lines.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,12 @@ class Box(NamedTuple):
 
     def meets(self, other: Box) -> bool:
         """True where the two cover each other."""
-        return self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
 
     def holds(self, point: Point) -> bool:
         """True for a point within."""
@@ -48,8 +55,14 @@ class Label(NamedTuple):
     dy: float
 
 
-def placed(texts: Sequence[tuple[str, Point]], lines: Sequence[Sequence[Point]], width: float, height: float) -> list[Label]:
-    """A label for each text, one after the other: within the chart, on no other label, on as few lines and points as can be, and near its point.
+def placed(
+    texts: Sequence[tuple[str, Point]],
+    lines: Sequence[Sequence[Point]],
+    width: float,
+    height: float,
+) -> list[Label]:
+    """A label for each text, one after the other: within the chart, on no other label, on as few
+    lines and points as can be, and near its point.
 
     >>> [label.align for label in placed([("a", Point(5, 50)), ("b", Point(95, 50))], [], 100, 100)]
     ['left', 'right']
@@ -58,7 +71,10 @@ def placed(texts: Sequence[tuple[str, Point]], lines: Sequence[Sequence[Point]],
     drawn = [point for line in lines for point in _along(line)]
     found = []
     for text, at in texts:
-        label = min(_candidates(text), key=lambda one: _cost(one, at, taken, drawn, Box(0, 0, width, height)))
+        label = min(
+            _candidates(text),
+            key=lambda one: _cost(one, at, taken, drawn, Box(0, 0, width, height)),
+        )
         taken.append(_box(label, at))
         found.append(label)
     return found
@@ -75,7 +91,13 @@ def broken(text: str, width: float) -> list[str]:
 
 def marks(chart: Any, label: Label, **colour: str) -> Any:
     """The label as a text of the chart, with a white rim that parts it from lines behind it."""
-    text = {"fontWeight": "bold", "fontSize": 13, "align": label.align, "dx": label.dx, "dy": label.dy}
+    text = {
+        "fontWeight": "bold",
+        "fontSize": 13,
+        "align": label.align,
+        "dx": label.dx,
+        "dy": label.dy,
+    }
     rim = chart.mark_text(**text, stroke="white", strokeWidth=4, strokeJoin="round")
     return rim + chart.mark_text(**text, **({"color": chart_theme.INK} | colour))
 
@@ -90,9 +112,16 @@ def _candidates(text: str) -> Iterator[Label]:
         yield Label(text, "center", 0, NEAR + far)
 
 
-def _cost(label: Label, at: Point, taken: Sequence[Box], drawn: Sequence[Point], frame: Box) -> float:
+def _cost(
+    label: Label, at: Point, taken: Sequence[Box], drawn: Sequence[Point], frame: Box
+) -> float:
     box = _box(label, at)
-    outside = max(0.0, frame.left - box.left) + max(0.0, box.right - frame.right) + max(0.0, frame.top - box.top) + max(0.0, box.bottom - frame.bottom)
+    outside = (
+        max(0.0, frame.left - box.left)
+        + max(0.0, box.right - frame.right)
+        + max(0.0, frame.top - box.top)
+        + max(0.0, box.bottom - frame.bottom)
+    )
     covered = sum(map(box.meets, taken))
     return 1000 * outside + 10_000 * covered + 10 * sum(map(box.holds, drawn)) + abs(label.dy)
 
@@ -107,4 +136,7 @@ def _along(line: Sequence[Point], parts: int = 12) -> Iterator[Point]:
     """Points close beside each other on a line."""
     yield from line
     for a, b in pairwise(line):
-        yield from (Point(a.x + (b.x - a.x) * n / parts, a.y + (b.y - a.y) * n / parts) for n in range(1, parts))
+        yield from (
+            Point(a.x + (b.x - a.x) * n / parts, a.y + (b.y - a.y) * n / parts)
+            for n in range(1, parts)
+        )

@@ -1,4 +1,6 @@
-"""Lines in a plane, one per storage, with texts beside some of their points: what the figures of a climb share."""
+"""Lines in a plane, one per storage, with texts beside some of their points: what the figures of a
+climb share.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +26,34 @@ class Plane(NamedTuple):
 
     def at(self, row: Row) -> Point:
         """Where a row is drawn."""
-        return Point(chart_theme.WIDTH * self.across.share(row[self.x]), HEIGHT * (1 - self.up.share(row[self.y])))
+        return Point(
+            chart_theme.WIDTH * self.across.share(row[self.x]),
+            HEIGHT * (1 - self.up.share(row[self.y])),
+        )
 
     def labels(self, rows: Sequence[Row], behind: Sequence[Sequence[Row]]) -> Iterator[Any]:
-        """The `label` of each row as a text beside its point, clear of each other and of the lines behind them; in the row's `ink` if it has one."""
-        found = placed([(row["label"], self.at(row)) for row in rows], [[self.at(row) for row in line] for line in behind], chart_theme.WIDTH, HEIGHT)
+        """The `label` of each row as a text beside its point, clear of each other and of the lines
+        behind them; in the row's `ink` if it has one.
+        """
+        found = placed(
+            [(row["label"], self.at(row)) for row in rows],
+            [[self.at(row) for row in line] for line in behind],
+            chart_theme.WIDTH,
+            HEIGHT,
+        )
         for row, label in zip(rows, found, strict=True):
-            chart = chart_theme.chart([row]).encode(x=f"{self.x}:Q", y=f"{self.y}:Q", text="label:N")
+            chart = chart_theme.chart([row]).encode(
+                x=f"{self.x}:Q", y=f"{self.y}:Q", text="label:N"
+            )
             yield marks(chart, label, **({"color": row["ink"]} if "ink" in row else {}))
 
     def specification(self, *layers: Any) -> dict[str, Any]:
         """The layers over each other, as a Vega-Lite specification."""
         import altair as alt
 
-        return chart_theme.specification(alt.layer(*layers).properties(width=chart_theme.WIDTH, height=HEIGHT))
+        return chart_theme.specification(
+            alt.layer(*layers).properties(width=chart_theme.WIDTH, height=HEIGHT)
+        )
 
 
 def by_storage(view: ViewModel, points: Sequence[Row]) -> list[list[Row]]:
@@ -47,4 +63,6 @@ def by_storage(view: ViewModel, points: Sequence[Row]) -> list[list[Row]]:
 
 def line_colour(view: ViewModel) -> Any:
     """Each storage's colour, with a legend unless the names are beside the lines."""
-    return chart_theme.colour_by_name(view.names, view.colours, None if view.named_at_lines else chart_theme.legend(view.names))
+    return chart_theme.colour_by_name(
+        view.names, view.colours, None if view.named_at_lines else chart_theme.legend(view.names)
+    )

@@ -1,4 +1,6 @@
-"""The brief of a campaign: one self-contained page that reads offline, prints well, and says first what went wrong."""
+"""The brief of a campaign: one self-contained page that reads offline, prints well, and says first
+what went wrong.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ FORMAT = 2
 
 
 class Brief:
-    """A campaign's brief, from its results alone; unfinished campaigns have one too, which says what is missing."""
+    """A campaign's brief, from its results alone; unfinished campaigns have one too, which says
+    what is missing.
+    """
 
     def __init__(self, results: Results) -> None:
         self.view = ViewModel(results)
@@ -42,7 +46,9 @@ class Brief:
 
     @property
     def exit_code(self) -> int:
-        """4 when a self-check failed, 3 when a rung is invalid or a storage has no usable figure, else 0 (errors.py)."""
+        """4 when a self-check failed, 3 when a rung is invalid or a storage has no usable figure,
+        else 0 (errors.py).
+        """
         return exit_code(self.view.results)
 
     @cached_property
@@ -50,14 +56,19 @@ class Brief:
         """What the shelf has to say, in the order of the page."""
         parts = [SECTIONS.module(name) for name in SECTIONS.names()]
         with chart_theme.without_validation():
-            made = [part.section(self.view) for part in sorted(parts, key=lambda part: int(part.PLACE))]
+            made = [
+                part.section(self.view) for part in sorted(parts, key=lambda part: int(part.PLACE))
+            ]
         return tuple(section for section in made if section)
 
     @property
     def blocks(self) -> list[tuple[bool, list[Section]]]:
         """Neighbouring sections of figures together, to be set in two columns."""
         calm = (section for section in self.sections if section.tone != "alarm")
-        return [(figured, list(some)) for figured, some in groupby(calm, key=lambda section: bool(section.figures))]
+        return [
+            (figured, list(some))
+            for figured, some in groupby(calm, key=lambda section: bool(section.figures))
+        ]
 
     @property
     def alarms(self) -> list[Section]:
@@ -75,18 +86,28 @@ class Brief:
         """The page: no script, no font, nothing from elsewhere."""
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
-        shelf = Environment(loader=PackageLoader("kneebench.brief", "."), autoescape=True, undefined=StrictUndefined)
+        shelf = Environment(
+            loader=PackageLoader("kneebench.brief", "."), autoescape=True, undefined=StrictUndefined
+        )
         shelf.trim_blocks = shelf.lstrip_blocks = shelf.keep_trailing_newline = True
         style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
-        return shelf.get_template("page.html.j2").render(brief=self, view=self.view, style=style, derived=DERIVED, svg=drawing.svg)
+        return shelf.get_template("page.html.j2").render(
+            brief=self, view=self.view, style=style, derived=DERIVED, svg=drawing.svg
+        )
 
     def figures(self, folder: Path) -> list[Path]:
         """Write every figure as PNG, its title within; their paths."""
         folder.mkdir(parents=True, exist_ok=True)
-        return [self._figure(figure, folder / f"{figure.name}.png") for section in self.sections for figure in section.figures]
+        return [
+            self._figure(figure, folder / f"{figure.name}.png")
+            for section in self.sections
+            for figure in section.figures
+        ]
 
     def _figure(self, figure: Figure, path: Path) -> Path:
-        drawn = drawing.png(figure, f"Simulated. {DERIVED}" if self.view.campaign.simulated else DERIVED)
+        drawn = drawing.png(
+            figure, f"Simulated. {DERIVED}" if self.view.campaign.simulated else DERIVED
+        )
         write_atomically(path, lambda part: _keep(part, drawn))
         return path
 
@@ -102,14 +123,24 @@ class Brief:
             "exit_code": self.exit_code,
             "finished": view.results.finished,
             "campaign": clean(view.campaign.model_dump(mode="json")),
-            "failed_checks": [{"where": one.where, **one.check.model_dump(mode="json")} for one in view.failed],
+            "failed_checks": [
+                {"where": one.where, **one.check.model_dump(mode="json")} for one in view.failed
+            ],
             "invalid_rungs": [rung.order.key for rung in view.invalid],
             "without_figure": {one.cell.id: one.sentence for one in view.missing_figures},
-            "knees": {cell: knee.model_dump(mode="json", exclude={"latency"}) for cell, knee in view.knees.items()},
+            "knees": {
+                cell: knee.model_dump(mode="json", exclude={"latency"})
+                for cell, knee in view.knees.items()
+            },
             "fixed_rate": {cell: _fixed_rate(one) for cell, one in view.fixed_rate_latency.items()},
             "comparisons": [one.model_dump(mode="json") for one in view.comparisons],
-            "bottlenecks": {cell: one.model_dump(mode="json") for cell, one in view.bottlenecks.items()},
-            "stop_results": {climb.cell.id: [v.model_dump(mode="json") for v in climb.stop_results] for climb in view.climbs},
+            "bottlenecks": {
+                cell: one.model_dump(mode="json") for cell, one in view.bottlenecks.items()
+            },
+            "stop_results": {
+                climb.cell.id: [v.model_dump(mode="json") for v in climb.stop_results]
+                for climb in view.climbs
+            },
             "rungs": [_rung(rung) for climb in view.climbs for rung in climb.rungs],
             "sections": [section.model_dump(mode="json") for section in self.sections],
         }
@@ -125,7 +156,11 @@ def _keep(part: Path, drawn: bytes) -> None:
 
 def _fixed_rate(one: Any) -> dict[str, Any]:
     plain = one._asdict()
-    return {**plain, "mean_s": one.mean_s.model_dump(mode="json"), "p999_s": one.p999_s.model_dump(mode="json")}
+    return {
+        **plain,
+        "mean_s": one.mean_s.model_dump(mode="json"),
+        "p999_s": one.p999_s.model_dump(mode="json"),
+    }
 
 
 def _rung(rung: Any) -> dict[str, Any]:
@@ -135,4 +170,9 @@ def _rung(rung: Any) -> dict[str, Any]:
         "transactions": {"__all__": {"latency": {"histogram"}, "wait": {"histogram"}}},
     }
     plain: dict[str, Any] = rung.model_dump(mode="json", exclude={"tally": histograms})
-    return {**plain, "key": rung.order.key, "nopm": rung.tally.nopm, "throughput_per_s": rung.tally.throughput_per_s}
+    return {
+        **plain,
+        "key": rung.order.key,
+        "nopm": rung.tally.nopm,
+        "throughput_per_s": rung.tally.throughput_per_s,
+    }

@@ -10,14 +10,20 @@ SPREAD = 12
 
 
 def round_numbers(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten between two values; over more than three decades the powers alone.
+    """1, 2 and 5 times powers of ten between two values; over more than three decades the powers
+    alone.
 
     >>> round_numbers(0.8, 30)
     [1.0, 2.0, 5.0, 10.0, 20.0]
     """
     steps = (1, 2, 5) if high / low < 2000 else (1,)
     decades = range(floor(log10(low)), floor(log10(high)) + 1)
-    return [float(f"{step}e{decade}") for decade in decades for step in steps if low <= step * 10.0**decade <= high]
+    return [
+        float(f"{step}e{decade}")
+        for decade in decades
+        for step in steps
+        if low <= step * 10.0**decade <= high
+    ]
 
 
 class Domain(NamedTuple):
@@ -33,26 +39,40 @@ class Domain(NamedTuple):
         >>> Domain(0, 8).share(2), round(Domain(1, 100, logarithmic=True).share(10), 3)
         (0.25, 0.5)
         """
-        return log(value / self.low) / log(self.high / self.low) if self.logarithmic else (value - self.low) / (self.high - self.low)
+        return (
+            log(value / self.low) / log(self.high / self.low)
+            if self.logarithmic
+            else (value - self.low) / (self.high - self.low)
+        )
 
     @property
     def scale(self) -> Any:
         """The same for Altair."""
         import altair as alt
 
-        return alt.Scale(type="log" if self.logarithmic else "linear", domain=[self.low, self.high], nice=False)
+        return alt.Scale(
+            type="log" if self.logarithmic else "linear", domain=[self.low, self.high], nice=False
+        )
 
 
 def latencies(values: list[float]) -> Domain:
     """The axis of these values: from 0 unless they spread far."""
     some = [value for value in values if value > 0] or [1.0]
     low, high = min(some), max(some)
-    return Domain(0, high * 1.12) if high / low < SPREAD else Domain(low / 1.4, high * 1.35, logarithmic=True)
+    return (
+        Domain(0, high * 1.12)
+        if high / low < SPREAD
+        else Domain(low / 1.4, high * 1.35, logarithmic=True)
+    )
 
 
 def latency_axis(domain: Domain) -> dict[str, Any]:
     """The scale and axis of latencies, for Altair's `X` or `Y`."""
     import altair as alt
 
-    ticks = {"values": round_numbers(domain.low, domain.high)} if domain.logarithmic else {"tickCount": 6}
+    ticks = (
+        {"values": round_numbers(domain.low, domain.high)}
+        if domain.logarithmic
+        else {"tickCount": 6}
+    )
     return {"scale": domain.scale, "axis": alt.Axis(**ticks, format=",.6~r")}

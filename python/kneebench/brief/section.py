@@ -1,4 +1,7 @@
-"""What a section of the brief is made of: sentences, figures, tables. No HTML, no files: the page sets them."""
+"""What a section of the brief is made of: sentences, figures, tables.
+
+No HTML, no files: the page sets them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from kneebench.records import Record
 
 
 class Figure(Record):
-    """A chart as a Vega-Lite specification. `title` says what is seen, `caption` is whole sentences, `alt` is for those who cannot see it."""
+    """A chart as a Vega-Lite specification.
+
+    `title` says what is seen, `caption` is whole sentences, `alt` is for those who cannot see it.
+    """
 
     name: str
     number: str
@@ -34,7 +40,10 @@ class Row(Record):
 
 
 class Table(Record):
-    """A table as people read it; `caption` is whole sentences. `narrow`: no wider than what is in it."""
+    """A table as people read it; `caption` is whole sentences.
+
+    `narrow`: no wider than what is in it.
+    """
 
     caption: str = ""
     narrow: bool = False
@@ -43,7 +52,10 @@ class Table(Record):
 
 
 class Number(Record):
-    """A big number with what it says and how sure it is. `words`: what is big is no number, and is set smaller."""
+    """A big number with what it says and how sure it is.
+
+    `words`: what is big is no number, and is set smaller.
+    """
 
     value: str
     says: str
@@ -60,8 +72,8 @@ class StopReason(Record):
 
 
 class Section(Record):
-    """One part of the brief. `tone` alarm is for what the reader must see first; `fold` lets the reader close what is long;
-    `stack` sets the figures over each other in one column."""
+    """One part of the brief. `tone` alarm is for what the reader must see first; `fold` lets the
+    reader close what is long; `stack` sets the figures over each other in one column."""
 
     name: str
     title: str

@@ -20,24 +20,36 @@ def kind(plan: Plan) -> Kind:
 
 
 def restored(campaign: Campaign, plan: Plan) -> str:
-    """How each climb and repeat got its database: "copy", "clone", "template", "command", "none", "model"; empty where an old campaign did
-    not keep it (its plan has the default of a server of ours, whatever was done to one by URL)."""
-    found = {"simulated": "model", "own": plan.restore, "url": campaign.base_image.get("restored_by", "")}
+    """How each climb and repeat got its database: "copy", "clone", "template", "command", "none",
+    "model"; empty where an old campaign did not keep it (its plan has the default of a server of
+    ours, whatever was done to one by URL)."""
+    found = {
+        "simulated": "model",
+        "own": plan.restore,
+        "url": campaign.base_image.get("restored_by", ""),
+    }
     return found[kind(plan)]
 
 
 def is_here(campaign: Campaign) -> bool:
-    """True where every server was seen to run on the load generator's machine; False also where an old campaign does not tell."""
+    """True where every server was seen to run on the load generator's machine; False also where an
+    old campaign does not tell.
+    """
     return bool(campaign.servers) and all(server.here for server in campaign.servers.values())
 
 
 def elsewhere(campaign: Campaign) -> list[str]:
     """The storages whose server ran elsewhere, each with what was seen of that."""
-    return [f"{storage}: {server.seen}" for storage, server in campaign.servers.items() if not server.here]
+    return [
+        f"{storage}: {server.seen}"
+        for storage, server in campaign.servers.items()
+        if not server.here
+    ]
 
 
 def hosts(plan: Plan) -> list[str]:
-    """Where the servers by URL were reached, as the URLs name it; a socket's directory is this machine.
+    """Where the servers by URL were reached, as the URLs name it; a socket's directory is this
+    machine.
 
     >>> hosts(Plan.model_validate({"database": {"url": "postgresql://me@db1:5433/x"}, "storages": {"a": {}, "b": {"url": "postgresql:///x"}}}))
     ['db1', 'localhost']

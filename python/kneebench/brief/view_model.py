@@ -72,12 +72,16 @@ class ViewModel:
     @cached_property
     def bottlenecks(self) -> dict[str, Bottleneck]:
         """By cell: its bottleneck at the knee."""
-        return {climb.cell.id: bottleneck(climb) for climb in self.climbs if self.at_the_knee(climb)}
+        return {
+            climb.cell.id: bottleneck(climb) for climb in self.climbs if self.at_the_knee(climb)
+        }
 
     @cached_property
     def fixed_rate_latency(self) -> dict[str, FixedRateLatency]:
         """By cell: latency in open loop at the fixed rate."""
-        return {climb.cell.id: found for climb in self.climbs if (found := fixed_rate_latency(climb))}
+        return {
+            climb.cell.id: found for climb in self.climbs if (found := fixed_rate_latency(climb))
+        }
 
     @cached_property
     def failed(self) -> tuple[Failed, ...]:
@@ -101,7 +105,9 @@ class ViewModel:
 
     @property
     def point(self) -> str:
-        """What the final runs measured: a knee that a climb found, or the load that the plan fixed."""
+        """What the final runs measured: a knee that a climb found, or the load that the plan
+        fixed.
+        """
         return point(self.campaign)
 
     @property
@@ -111,7 +117,9 @@ class ViewModel:
 
     @property
     def own_restore(self) -> str:
-        """The words that a sentence adds about the final runs: nothing where they were not restored, or nobody knows."""
+        """The words that a sentence adds about the final runs: nothing where they were not
+        restored, or nobody knows.
+        """
         return "" if self.restored in ("", "none") else ", each on a freshly restored database"
 
     @property
@@ -124,17 +132,25 @@ class ViewModel:
         return climb.cell.storage == baseline(self.results)
 
     def noise_floor(self, climb: Climb) -> float:
-        """Difference between two runs of the same configuration; no smaller difference is claimed."""
+        """Difference between two runs of the same configuration; no smaller difference is
+        claimed.
+        """
         return noise_floor((climb,), NOPM)
 
     @cached_property
     def drifts(self) -> tuple[tuple[Climb, Drift], ...]:
         """The climbs that have a drift check, and its result."""
-        return tuple((climb, found) for climb in self.climbs if (found := drift(climb, self.noise_floor(climb))))
+        return tuple(
+            (climb, found)
+            for climb in self.climbs
+            if (found := drift(climb, self.noise_floor(climb)))
+        )
 
     def compared(self, quantity: str, cell: str) -> Comparison | None:
         """The comparison of a cell with the baseline."""
-        return next((c for c in self.comparisons if c.quantity == quantity and c.cell == cell), None)
+        return next(
+            (c for c in self.comparisons if c.quantity == quantity and c.cell == cell), None
+        )
 
     def name(self, cell: str) -> str:
         """Name of a cell: its storage, and its constraint if there is one."""
@@ -147,7 +163,11 @@ class ViewModel:
 
     def some(self, cells: list[str]) -> str:
         """Cells in a sentence; all of them in two words."""
-        return "all storages" if len(cells) == len(self.climbs) > 1 else listed([self.name(cell) for cell in cells])
+        return (
+            "all storages"
+            if len(cells) == len(self.climbs) > 1
+            else listed([self.name(cell) for cell in cells])
+        )
 
     @property
     def names(self) -> list[str]:
@@ -177,17 +197,30 @@ class ViewModel:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on all rungs of a cell, with its name where the others have none of them."""
-        found = {note: [cell for cell, notes in self.shared.items() if note in notes] for notes in self.shared.values() for note in notes}
-        return tuple(note if len(cells) == len(self.shared) else f"on {self.some(cells)}: {note}" for note, cells in found.items())
+        found = {
+            note: [cell for cell, notes in self.shared.items() if note in notes]
+            for notes in self.shared.values()
+            for note in notes
+        }
+        return tuple(
+            note if len(cells) == len(self.shared) else f"on {self.some(cells)}: {note}"
+            for note, cells in found.items()
+        )
 
     def where(self, rung: Rung) -> str:
         """Description of a rung within a sentence."""
         order = rung.order
-        repeat = f", repeat {order.repeat}" if order.repeat and order.phase in ("final_run", "fixed_rate") else ""
+        repeat = (
+            f", repeat {order.repeat}"
+            if order.repeat and order.phase in ("final_run", "fixed_rate")
+            else ""
+        )
         return f"{self.name(order.cell)}, {named(order.phase)}, {order.users} users{repeat}"
 
     def at_the_knee(self, climb: Climb) -> Rung | None:
-        """The rung that stands for the knee: the final runs' middle one, or the search's where there are no final runs."""
+        """The rung that stands for the knee: the final runs' middle one, or the search's where
+        there are no final runs.
+        """
         valid = [rung for rung in climb.of("final_run", "fixed_load") if not rung.invalid]
         if valid:
             middle = median(rung.tally.nopm for rung in valid)
@@ -203,25 +236,43 @@ class ViewModel:
         storage = self.plan.storages.get(climb.cell.storage)
         paths = storage.paths if storage else ()
         notes = " ".join(note for rung in climb.rungs for note in rung.notes).lower()
-        return any(MEMORY in (path, *path.parents) for path in paths) or "tmpfs" in notes or "memory-backed" in notes
+        return (
+            any(MEMORY in (path, *path.parents) for path in paths)
+            or "tmpfs" in notes
+            or "memory-backed" in notes
+        )
 
     def _checks(self) -> Iterator[tuple[str, Check]]:
         for climb in self.climbs:
             for rung in climb.rungs:
                 yield from ((self.where(rung), check) for check in rung.checks)
-            yield from ((f"{self.name(climb.cell.id)}, {when}", check) for when, checks in conditions(climb) for check in checks)
+            yield from (
+                (f"{self.name(climb.cell.id)}, {when}", check)
+                for when, checks in conditions(climb)
+                for check in checks
+            )
 
 
 def _plan(results: Results) -> Plan:
-    """The measured plan. Raises KneebenchError for a plan of another version, and for names that no chart can draw."""
-    doing, do = f"reading the plan of {results.campaign.id}", "use the kneebench version that measured it, or measure again"
+    """The measured plan.
+
+    Raises KneebenchError for a plan of another version, and for names that no chart can draw.
+    """
+    doing, do = (
+        f"reading the plan of {results.campaign.id}",
+        "use the kneebench version that measured it, or measure again",
+    )
     try:
         plan = Plan.model_validate(results.campaign.plan)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise KneebenchError(doing, seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}", do=do) from None
+        raise KneebenchError(
+            doing, seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}", do=do
+        ) from None
     if odd := [climb.cell.storage for climb in results.climbs if not is_plain(climb.cell.storage)]:
-        raise KneebenchError(doing, seen=f"control characters in the storage's name {odd[0]!r}", do=do)
+        raise KneebenchError(
+            doing, seen=f"control characters in the storage's name {odd[0]!r}", do=do
+        )
     return plan
 
 

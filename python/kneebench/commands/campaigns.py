@@ -54,7 +54,9 @@ def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) 
         show_parts(*printed(results, every_rung=True))
 
 
-def compare(a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
+def compare(
+    a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False
+) -> None:
     """Compare two campaigns, storage by storage.
 
     Refused if the plans differ in a field that affects the figures (the first one is named), or if
@@ -80,7 +82,13 @@ def compare(a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: J
 def write_brief(
     campaign: CampaignName,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Output file, .html or .json. [default: brief.html in the campaign folder]", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Output file, .html or .json. [default: brief.html in the campaign folder]",
+            show_default=False,
+        ),
     ] = None,
     root: Root = CAMPAIGNS,
 ) -> None:
@@ -98,7 +106,13 @@ def _load(name: str, root: Path) -> Results:
     from kneebench.errors import PlanError
     from kneebench.results import load
 
-    folder = next((path for path in (Path(name), root / name) if (path / "campaign.json").exists()), None)
+    folder = next(
+        (path for path in (Path(name), root / name) if (path / "campaign.json").exists()), None
+    )
     if folder is None:
-        raise PlanError(name, seen=f"no such campaign; looked in {name} and {root / name}", do="see `kneebench list`")
+        raise PlanError(
+            name,
+            seen=f"no such campaign; looked in {name} and {root / name}",
+            do="see `kneebench list`",
+        )
     return load(folder)

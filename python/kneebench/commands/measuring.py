@@ -21,21 +21,53 @@ if TYPE_CHECKING:
 
 def run(
     plan: PlanFile = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for campaigns; each campaign has its own subfolder.")] = CAMPAIGNS,
-    fresh: Annotated[bool, typer.Option("--fresh/--resume", help="Start over, or resume an unfinished campaign of the same plan.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON event per line, for programs.")] = False,
-    brief: Annotated[bool, typer.Option("--brief/--no-brief", help="Write the brief at the end.")] = True,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation before a run of more than an hour.")] = False,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", help="Folder for campaigns; each campaign has its own subfolder."
+        ),
+    ] = CAMPAIGNS,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh/--resume",
+            help="Start over, or resume an unfinished campaign of the same plan.",
+        ),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON event per line, for programs.")
+    ] = False,
+    brief: Annotated[
+        bool, typer.Option("--brief/--no-brief", help="Write the brief at the end.")
+    ] = True,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Skip the confirmation before a run of more than an hour."
+        ),
+    ] = False,
     users: Annotated[
-        int | None, typer.Option("--users", min=1, max=100_000, help="Measure this many users once per storage, no climb. Requires --for.", show_default=False)
+        int | None,
+        typer.Option(
+            "--users",
+            min=1,
+            max=100_000,
+            help="Measure this many users once per storage, no climb. Requires --for.",
+            show_default=False,
+        ),
     ] = None,
-    window: Annotated[str | None, typer.Option("--for", metavar="TIME", help="Length of that window, such as 5min.", show_default=False)] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="TIME", help="Length of that window, such as 5min.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Measure the plan and write the brief.
 
     Every rung is saved at once. After Ctrl-C, an error or a crash, the same command without --fresh
-    resumes at the next rung, or writes the brief if only that is missing. All changes to the machine
-    are undone.
+    resumes at the next rung, or writes the brief if only that is missing. All changes to the
+    machine are undone.
 
     \b
     Examples:
@@ -88,20 +120,29 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
 
         show_parts(tables.findings(found), "", tables.readiness(found))
     levels = {finding.level for finding in found}
-    raise typer.Exit(Refused.exit_code if "refused" in levels else PlanError.exit_code if "error" in levels else 0)
+    raise typer.Exit(
+        Refused.exit_code
+        if "refused" in levels
+        else PlanError.exit_code
+        if "error" in levels
+        else 0
+    )
 
 
 def clean() -> None:
     """Remove what a killed run left on this machine.
 
-    Only the servers, directories and data in kneebench's journal are removed; results are kept. For anything that cannot be
-    removed now, the reason and the fix are printed: a drive to mount, or a database on an external
-    server to drop. Damaged journal entries are named; the others are still processed.
+    Only the servers, directories and data in kneebench's journal are removed; results are kept. For
+    anything that cannot be removed now, the reason and the fix are printed: a drive to mount, or a
+    database on an external server to drop. Damaged journal entries are named; the others are still
+    processed.
     """
     from kneebench.lab.journal import Journal
 
     journal = Journal()
-    undone = journal.clean(lambda event: print_line(event.doing, err=True) if event.kind == "warning" else None)
+    undone = journal.clean(
+        lambda event: print_line(event.doing, err=True) if event.kind == "warning" else None
+    )
     for change in undone:
         print_line(f"removed: {change.what} ({change.where})")
     if not undone and not journal.leftovers() and not journal.damaged():
@@ -112,8 +153,8 @@ def components(as_json: Json = False) -> None:
     """List available engines, meters, stop conditions and brief sections.
 
     In a plan, `database.engine` names an engine, `meters` lists meters, and each stop condition has
-    its own table, such as `[ladder.stops.plateau]`. Sections are not part of a plan: a brief contains
-    every section that its campaign has data for.
+    its own table, such as `[ladder.stops.plateau]`. Sections are not part of a plan: a brief
+    contains every section that its campaign has data for.
     """
     from kneebench.catalogue import SHELVES, names
 
@@ -125,21 +166,28 @@ def components(as_json: Json = False) -> None:
 
 
 def _clean() -> None:
-    """Before the default plan is sized by what is free: what a killed run left takes the disk and the memory."""
+    """Before the default plan is sized by what is free: what a killed run left takes the disk and
+    the memory.
+    """
     from kneebench.lab.journal import Journal
 
     Journal().clean(lambda event: print_line(event.doing, err=True))
 
 
 def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bool) -> None:
-    """Where the newest campaign of this plan is finished and only its brief was interrupted: write that, and leave."""
+    """Where the newest campaign of this plan is finished and only its brief was interrupted: write
+    that, and leave.
+    """
     from kneebench.lab.host import host
     from kneebench.results import Store, load
     from kneebench.results.store import find_unfinished, is_finished
 
     found = find_unfinished(out, selected, host(selected.paths), brief=True) if wanted else None
     if found and is_finished(found):
-        typer.echo(f"{found} is finished; writing its missing brief. To measure again, use --fresh", err=True)
+        typer.echo(
+            f"{found} is finished; writing its missing brief. To measure again, use --fresh",
+            err=True,
+        )
         with Store.open(found):
             _print_results(load(found), True, as_json)
 
@@ -149,7 +197,9 @@ def _confirm(expected_s: float, sure: bool) -> None:
     from kneebench.units import rough_time
 
     if expected_s > 3600 and not sure and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.confirm(f"About {rough_time(expected_s)}. Start?", default=False, abort=True, err=True)
+        typer.confirm(
+            f"About {rough_time(expected_s)}. Start?", default=False, abort=True, err=True
+        )
 
 
 def _print_results(results: Results, brief: bool, as_json: bool) -> NoReturn:
@@ -159,7 +209,9 @@ def _print_results(results: Results, brief: bool, as_json: bool) -> NoReturn:
 
     if as_json:
         path = str(write(results)) if brief else ""
-        show_json_line({"kind": "result", "doing": "finished", "brief": path, "data": results_json(results)})
+        show_json_line(
+            {"kind": "result", "doing": "finished", "brief": path, "data": results_json(results)}
+        )
     else:
         show_parts(*printed(results))
         print_line(f"\nresults: {results.folder}")

@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-PlanFile = Annotated[Path | None, typer.Argument(metavar="PLAN.TOML", help="Plan file; without one, the default plan of this directory.", show_default=False)]
-CampaignName = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="Campaign folder, or campaign name within --in.", show_default=False)]
+PlanFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="PLAN.TOML",
+        help="Plan file; without one, the default plan of this directory.",
+        show_default=False,
+    ),
+]
+CampaignName = Annotated[
+    str,
+    typer.Argument(
+        metavar="CAMPAIGN",
+        help="Campaign folder, or campaign name within --in.",
+        show_default=False,
+    ),
+]
 Root = Annotated[Path, typer.Option("--in", help="Folder that contains campaigns.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
 
 def print_line(text: str, *, err: bool = False) -> None:
-    """Print a line; what it holds of plans and results reaches the terminal without control characters."""
+    """Print a line; what it holds of plans and results reaches the terminal without control
+    characters.
+    """
     typer.echo(visible(text), err=err)
 
 
 class Filtered:
-    """A table or text whose every piece is made visible after it was laid out: only rich's own control characters reach the terminal."""
+    """A table or text whose every piece is made visible after it was laid out: only rich's own
+    control characters reach the terminal.
+    """
 
     def __init__(self, part: RenderableType) -> None:
         self._part = part
@@ -78,7 +82,13 @@ def write(results: Results, out: Path | None = None) -> Path:
 
 def _checked(path: Path) -> Path:
     if path.suffix not in (".html", ".json"):
-        raise PlanError(f"writing {path}", seen=f"unsupported format {path.suffix!r}", do="use .html or .json")
+        raise PlanError(
+            f"writing {path}", seen=f"unsupported format {path.suffix!r}", do="use .html or .json"
+        )
     if not path.parent.is_dir():
-        raise PlanError(f"writing {path}", seen=f"no directory {path.parent}", do="create it, or choose another path")
+        raise PlanError(
+            f"writing {path}",
+            seen=f"no directory {path.parent}",
+            do="create it, or choose another path",
+        )
     return path

@@ -19,7 +19,9 @@ class SingleLoad(NamedTuple):
 
 
 def single_load(users: int | None, window: str | None) -> SingleLoad | None:
-    """The load of `--users` and `--for`; None without both options. Raises PlanError for one without the other.
+    """The load of `--users` and `--for`; None without both options.
+
+    Raises PlanError for one without the other.
 
     >>> single_load(8, "5min")
     SingleLoad(users=8, window_s=300.0)
@@ -31,21 +33,38 @@ def single_load(users: int | None, window: str | None) -> SingleLoad | None:
         return None
     if users is None or window is None:
         there, lacking = ("--users", "--for 5min") if window is None else ("--for", "--users 8")
-        raise PlanError(there.split()[0], seen=f"{lacking.split()[0]} is missing", do=f"add {lacking}: both options are required together")
+        raise PlanError(
+            there.split()[0],
+            seen=f"{lacking.split()[0]} is missing",
+            do=f"add {lacking}: both options are required together",
+        )
     try:
         window_s = parse_time(window)
     except ValueError as error:
-        raise PlanError("--for", seen=f"{window!r}: {error}", do="use a time with a unit, such as 30s or 5min") from None
+        raise PlanError(
+            "--for", seen=f"{window!r}: {error}", do="use a time with a unit, such as 30s or 5min"
+        ) from None
     if not 0 < window_s <= WEEK_S:
-        raise PlanError("--for", seen=f"{window!r} is out of range", do="use a time above 0 and up to 168h, such as 30s or 5min")
+        raise PlanError(
+            "--for",
+            seen=f"{window!r} is out of range",
+            do="use a time above 0 and up to 168h, such as 30s or 5min",
+        )
     return SingleLoad(users, window_s)
 
 
-def selected_plan(file: Path | None, campaigns: Path | None = None, single: SingleLoad | None = None, *, brief: bool = False) -> Plan:
+def selected_plan(
+    file: Path | None,
+    campaigns: Path | None = None,
+    single: SingleLoad | None = None,
+    *,
+    brief: bool = False,
+) -> Plan:
     """The plan in `file`, or the default plan. Raises PlanError with all errors of the plan.
 
-    An unfinished campaign of the default plan among `campaigns` keeps the size with which it started, because free space has
-    changed since. With `brief` the same holds for a finished campaign whose brief is not written yet.
+    An unfinished campaign of the default plan among `campaigns` keeps the size with which it
+    started, because free space has changed since. With `brief` the same holds for a finished
+    campaign whose brief is not written yet.
     """
     from kneebench.lab.host import host
     from kneebench.plan.default import default_plan
@@ -62,7 +81,9 @@ def _with_single_load(plan: Plan, single: SingleLoad | None) -> Plan:
 
 
 def _unfinished_plan(campaigns: Path, single: SingleLoad | None, brief: bool) -> Plan | None:
-    """The plan of this directory's unfinished default campaign, with any number of warehouses; None if there is none."""
+    """The plan of this directory's unfinished default campaign, with any number of warehouses; None
+    if there is none.
+    """
     from kneebench.lab.host import host
     from kneebench.plan import Plan
     from kneebench.plan.default import sized_plan
@@ -70,5 +91,7 @@ def _unfinished_plan(campaigns: Path, single: SingleLoad | None, brief: bool) ->
     from kneebench.results.store import find_unfinished
 
     selected = _with_single_load(sized_plan(Path(), warehouses=1), single)
-    found = find_unfinished(campaigns, selected, host(selected.paths), but=("workload.warehouses",), brief=brief)
+    found = find_unfinished(
+        campaigns, selected, host(selected.paths), but=("workload.warehouses",), brief=brief
+    )
     return Plan.model_validate(load(found).campaign.plan) if found else None

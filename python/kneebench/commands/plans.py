@@ -22,8 +22,13 @@ def default() -> None:
     typer.echo(to_toml(selected_plan(None)), nl=False)
 
 
-def preset(name: Annotated[str, typer.Argument(help="quick, server, cloud, running or simulated.", show_default=False)]) -> None:
-    """Print a plan to start from: quick (a laptop), server, cloud, running (an external server) or simulated.
+def preset(
+    name: Annotated[
+        str, typer.Argument(help="quick, server, cloud, running or simulated.", show_default=False)
+    ],
+) -> None:
+    """Print a plan to start from: quick (a laptop), server, cloud, running (an external server) or
+    simulated.
 
     \b
     Example:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class Resumable:
-    """The campaign of this command, known from its events; what ends it early gets a note (PEP 678) with the command that resumes it."""
+    """The campaign of this command, known from its events; what ends it early gets a note (PEP 678)
+    with the command that resumes it.
+    """
 
     def __init__(self) -> None:
         self._folder: Path | None = None
@@ -23,7 +25,12 @@ class Resumable:
     def __enter__(self) -> Resumable:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
         if error is not None and self._folder and (self._folder / "campaign.json").exists():
             error.add_note(_sentence(self._folder))
 
@@ -44,12 +51,20 @@ def _sentence(folder: Path) -> str:
     rungs = len(rung_files(folder))
     saved = f"{rungs} rung{'' if rungs == 1 else 's'} saved in {folder}."
     if (folder / "finished.json").exists():
-        return f"{saved} The campaign is finished. Write its brief with: {shlex.join([*program(), 'brief', str(folder)])}"
-    return f"{saved} Resume with: {shlex.join([*program(), *(word for word in sys.argv[1:] if word != '--fresh')])}"
+        return (
+            f"{saved} The campaign is finished. Write its brief with:"
+            f" {shlex.join([*program(), 'brief', str(folder)])}"
+        )
+    return (
+        f"{saved} Resume with:"
+        f" {shlex.join([*program(), *(word for word in sys.argv[1:] if word != '--fresh')])}"
+    )
 
 
 def program() -> list[str]:
-    """How this kneebench is started by hand: by its name where the shell finds this one under it, else as it was started."""
+    """How this kneebench is started by hand: by its name where the shell finds this one under it,
+    else as it was started.
+    """
     started = Path(sys.argv[0])
     if started.name == "__main__.py":
         return [Path(sys.executable).name, "-m", "kneebench"]

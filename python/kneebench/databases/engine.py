@@ -1,4 +1,6 @@
-"""What an engine is: the protocol that each folder of this room fulfils, and that the contract test checks."""
+"""What an engine is: the protocol that each folder of this room fulfils, and that the contract test
+checks.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.errors import KneebenchError, Refused
 from kneebench.records import Cell, Check, Finding, Setting, Watch, Whereabouts
 
-UNLOCK = "end those transactions or wait for them; completed rungs are saved, and the same command resumes there"
+UNLOCK = (
+    "end those transactions or wait for them; completed rungs are saved, and the same command"
+    " resumes there"
+)
 """What to do about a lock of somebody else's."""
 
 
@@ -33,7 +38,9 @@ class Server(Protocol):
         ...
 
     def readings(self, meter: str) -> dict[str, float]:
-        """The meter's counters (cumulative) and gauges by "quantity|source" (measurement/quantities.py)."""
+        """The meter's counters (cumulative) and gauges by "quantity|source"
+        (measurement/quantities.py).
+        """
         ...
 
     def sum_next_order_ids(self) -> int:
@@ -41,11 +48,15 @@ class Server(Protocol):
         ...
 
     def transaction_counts(self) -> tuple[int, int]:
-        """(committed, rolled back) in the workload's database, everything flushed: ask when idle."""
+        """(committed, rolled back) in the workload's database, everything flushed: ask when
+        idle.
+        """
         ...
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
-        """The twelve consistency conditions (docs/method.md); the sentences say what was sampled."""
+        """The twelve consistency conditions (docs/method.md); the sentences say what was
+        sampled.
+        """
         ...
 
     def processes(self) -> Sequence[int]:
@@ -61,11 +72,15 @@ class Server(Protocol):
         ...
 
     def connection_hint(self, code: str, message: str) -> str:
-        """What to do about the error by which it refused connections: its code (empty if it has none) and its message."""
+        """What to do about the error by which it refused connections: its code (empty if it has
+        none) and its message.
+        """
         ...
 
     def end_stuck(self, for_s: float) -> str:
-        """Which sessions that are none of ours have kept users waiting for so long; empty where none has. Those users are ended."""
+        """Which sessions that are none of ours have kept users waiting for so long; empty where
+        none has. Those users are ended.
+        """
         ...
 
     def alive(self) -> str:
@@ -74,8 +89,15 @@ class Server(Protocol):
 
 
 def finding_of(error: KneebenchError, subject: str = "") -> Finding:
-    """What stands in a campaign's way, told before it begins: refused where going on could destroy something that is not ours."""
-    return Finding(level="refused" if isinstance(error, Refused) else "error", subject=subject or error.doing, seen=error.seen, do=error.do)
+    """What stands in a campaign's way, told before it begins: refused where going on could destroy
+    something that is not ours.
+    """
+    return Finding(
+        level="refused" if isinstance(error, Refused) else "error",
+        subject=subject or error.doing,
+        seen=error.seen,
+        do=error.do,
+    )
 
 
 class Engine(Protocol):
@@ -90,10 +112,12 @@ class Engine(Protocol):
         ...
 
     def prepare(self, watch: Watch) -> dict[str, str]:
-        """Load the database, or find its image; facts about the image (key, bytes, seconds, rows)."""
+        """Load the database, or find its image; facts about the image (key, bytes, seconds,
+        rows).
+        """
         ...
 
     def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> AbstractContextManager[Server]:
-        """A server on the cell's storage, restored, started and cold; stopped and removed at the end. `repeat` says what for: 0 the climb,
-        or the final run of that number."""
+        """A server on the cell's storage, restored, started and cold; stopped and removed at the
+        end. `repeat` says what for: 0 the climb, or the final run of that number."""
         ...

@@ -1,7 +1,7 @@
 """Which drives a path stands on: through partition, loop, md and dm to the real ones.
 
-Facts come from /proc/self/mountinfo and /sys/dev/block. `rotational` is kept as the kernel says it, and
-trusted nowhere: virtual disks and loop devices read 1.
+Facts come from /proc/self/mountinfo and /sys/dev/block. `rotational` is kept as the kernel says it,
+and trusted nowhere: virtual disks and loop devices read 1.
 """
 
 from __future__ import annotations
@@ -29,9 +29,14 @@ class Mount(NamedTuple):
 
 
 def mounts(table: str) -> list[Mount]:
-    """The mounts of a mountinfo table (proc(5)), in its order: what was mounted later comes later."""
+    """The mounts of a mountinfo table (proc(5)), in its order: what was mounted later comes
+    later.
+    """
     lines = [line.split(" ") for line in table.split("\n") if line]
-    return [Mount(f[2], Path(_unescaped(f[4])), f[f.index("-") + 1], _unescaped(f[f.index("-") + 2])) for f in lines]
+    return [
+        Mount(f[2], Path(_unescaped(f[4])), f[f.index("-") + 1], _unescaped(f[f.index("-") + 2]))
+        for f in lines
+    ]
 
 
 def _unescaped(text: str) -> str:
@@ -44,7 +49,9 @@ def _unescaped(text: str) -> str:
 
 
 def exists(path: Path) -> bool:
-    """True if the path exists and can be reached: below a directory that may not be entered, nothing does."""
+    """True if the path exists and can be reached: below a directory that may not be entered,
+    nothing does.
+    """
     try:
         return path.exists()
     except PermissionError:
@@ -65,7 +72,10 @@ def mount_of(path: Path) -> Mount:
 
 def above(real: Path, there: Sequence[Mount]) -> Mount:
     """The nearest mount above a path; of several on one point the last, which hides the others."""
-    return max((m for m in reversed(there) if real.is_relative_to(m.point)), key=lambda m: len(m.point.parts))
+    return max(
+        (m for m in reversed(there) if real.is_relative_to(m.point)),
+        key=lambda m: len(m.point.parts),
+    )
 
 
 def file_system_of(path: Path) -> str:
@@ -74,10 +84,14 @@ def file_system_of(path: Path) -> str:
 
 
 def _block(path: Path) -> Path | None:
-    """The sysfs folder of the block device that holds the path; None for tmpfs, overlay and network file systems."""
+    """The sysfs folder of the block device that holds the path; None for tmpfs, overlay and network
+    file systems.
+    """
     mount = mount_of(path)
     number = mount.device
-    if number.startswith("0:") and mount.source.startswith("/dev/"):  # btrfs has an anonymous number
+    if number.startswith("0:") and mount.source.startswith(
+        "/dev/"
+    ):  # btrfs has an anonymous number
         rdev = Path(mount.source).stat().st_rdev
         number = f"{os.major(rdev)}:{os.minor(rdev)}"
     folder = SYS_BLOCK / number
@@ -85,7 +99,9 @@ def _block(path: Path) -> Path | None:
 
 
 def _below(folder: Path) -> list[Path]:
-    """What a device stands on: slaves of md and dm, the disk of a partition, the device under a loop's file."""
+    """What a device stands on: slaves of md and dm, the disk of a partition, the device under a
+    loop's file.
+    """
     slaves = sorted((folder / "slaves").glob("*"))
     if slaves:
         return [s.resolve() for s in slaves]

@@ -1,7 +1,8 @@
 """An open directory: what lies in it is reached from it by name, and no link is ever followed.
 
-Root works in directories that the server's account may change at any moment. A path is walked anew at each use, so what
-was checked may have become a link when it is used; an open directory stays the one that was checked (openat(2)).
+Root works in directories that the server's account may change at any moment. A path is walked anew
+at each use, so what was checked may have become a link when it is used; an open directory stays the
+one that was checked (openat(2)).
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from kneebench.errors import Refused
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 """Without O_NONBLOCK the opening of a named pipe waits for ever."""
-KINDS = {stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a directory", stat.S_IFREG: "a file"}
+KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFREG: "a file",
+}
 LOOK = "find out who put it there, then remove it"
 
 
@@ -38,7 +45,10 @@ class Folder:
 
     @classmethod
     def at(cls, path: Path) -> Folder:
-        """Open a directory by its path. Raises OSError, for a symbolic link with ENOTDIR; those above it are followed."""
+        """Open a directory by its path.
+
+        Raises OSError, for a symbolic link with ENOTDIR; those above it are followed.
+        """
         return cls(os.open(path, READ | os.O_DIRECTORY), path)
 
     def __enter__(self) -> Self:
@@ -66,8 +76,12 @@ class Folder:
         return file
 
     def creating(self, name: str, mode: int = 0o600) -> int:
-        """A new regular file in it, open for writing; raises FileExistsError where something has that name, be it a link."""
-        return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=self.handle)
+        """A new regular file in it, open for writing; raises FileExistsError where something has
+        that name, be it a link.
+        """
+        return os.open(
+            name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=self.handle
+        )
 
     def text(self, name: str) -> str:
         """What a file in it holds."""
@@ -75,7 +89,10 @@ class Folder:
             return file.read()
 
     def put(self, name: str, text: str, owner: tuple[int, int] | None = None) -> None:
-        """Write a file of mode 0600, for a user and group (ours, unless given). It is a new one: what had its name is replaced, not written to."""
+        """Write a file of mode 0600, for a user and group (ours, unless given).
+
+        It is a new one: what had its name is replaced, not written to.
+        """
         draft = f".{uuid.uuid4().hex}"
         with os.fdopen(self.creating(draft), "w", encoding="utf-8") as file:
             file.write(text)
@@ -85,45 +102,70 @@ class Folder:
 
     def names(self) -> list[str]:
         """What lies in it."""
-        return os.listdir(self.handle)  # noqa: PTH208 pathlib cannot list an open directory
+        return os.listdir(self.handle)
 
     def listed(self) -> Listing:
         """The names of its directories and regular files, and of what is neither."""
         found = Listing([], [], [])
         with os.scandir(self.handle) as entries:
             for entry in entries:
-                folder, file = entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False)
-                (found.folders if folder else found.files if file else found.others).append(entry.name)
+                folder, file = (
+                    entry.is_dir(follow_symlinks=False),
+                    entry.is_file(follow_symlinks=False),
+                )
+                (found.folders if folder else found.files if file else found.others).append(
+                    entry.name
+                )
         return found
 
     def plain(self) -> Listing:
-        """`listed`, of a directory that holds directories and regular files only; raises Refused where it does not."""
+        """`listed`, of a directory that holds directories and regular files only; raises Refused
+        where it does not.
+        """
         found = self.listed()
         for name in found.others:
-            raise self._unexpected(name, os.stat(name, dir_fd=self.handle, follow_symlinks=False).st_mode)
+            raise self._unexpected(
+                name, os.stat(name, dir_fd=self.handle, follow_symlinks=False).st_mode
+            )
         return found
 
     def _open(self, name: str, flags: int) -> int:
         try:
             return os.open(name, flags, dir_fd=self.handle)
         except OSError as error:
-            if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):  # a link, no directory, a socket
+            if error.errno not in (
+                errno.ELOOP,
+                errno.ENOTDIR,
+                errno.ENXIO,
+            ):  # a link, no directory, a socket
                 raise
-            raise self._unexpected(name, os.stat(name, dir_fd=self.handle, follow_symlinks=False).st_mode) from error
+            raise self._unexpected(
+                name, os.stat(name, dir_fd=self.handle, follow_symlinks=False).st_mode
+            ) from error
 
     def _unexpected(self, name: str, mode: int) -> Refused:
         kind = KINDS.get(stat.S_IFMT(mode), "a device")
-        return Refused(f"opening {self.path / name}", seen=f"it is {kind}; a database contains only plain files and directories", do=LOOK)
+        return Refused(
+            f"opening {self.path / name}",
+            seen=f"it is {kind}; a database contains only plain files and directories",
+            do=LOOK,
+        )
 
 
 def require_ours(handle: int, path: Path, do: str = LOOK) -> os.stat_result:
-    """Raises Refused for an open file or directory that another user could have changed: it belongs to one or, for root, others may write to it
-    or it has a second name."""
+    """Raises Refused for an open file or directory that another user could have changed: it belongs
+    to one or, for root, others may write to it or it has a second name."""
     seen, us = os.fstat(handle), os.geteuid()
     if seen.st_uid != us:
-        raise Refused(f"opening {path}", seen=f"it belongs to {_user(seen.st_uid)}, not to {_user(us)}", do=do)
+        raise Refused(
+            f"opening {path}", seen=f"it belongs to {_user(seen.st_uid)}, not to {_user(us)}", do=do
+        )
     if us == 0 and seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise Refused(f"opening {path}", seen=f"others may write to it (mode {stat.S_IMODE(seen.st_mode):04o})", do=do)
+        raise Refused(
+            f"opening {path}",
+            seen=f"others may write to it (mode {stat.S_IMODE(seen.st_mode):04o})",
+            do=do,
+        )
     if us == 0:
         require_one_name(seen, path, do)
     return seen
@@ -132,7 +174,9 @@ def require_ours(handle: int, path: Path, do: str = LOOK) -> os.stat_result:
 def require_one_name(seen: os.stat_result, path: Path, do: str = LOOK) -> None:
     """Raises Refused for a file with a hard link: its other name may be anywhere."""
     if stat.S_ISREG(seen.st_mode) and seen.st_nlink != 1:
-        raise Refused(f"opening {path}", seen=f"the file has {seen.st_nlink} names (hard links)", do=do)
+        raise Refused(
+            f"opening {path}", seen=f"the file has {seen.st_nlink} names (hard links)", do=do
+        )
 
 
 def _user(uid: int) -> str:

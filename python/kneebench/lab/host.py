@@ -36,11 +36,21 @@ def _line(path: str) -> str:
 
 def _cpu() -> str:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )
 
 
 def _virtualisation() -> str:
-    flags = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), "")
+    flags = next(
+        (
+            line
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("flags")
+        ),
+        "",
+    )
     return (_line("/sys/hypervisor/type") or "hypervisor") if " hypervisor" in flags else ""
 
 
@@ -50,14 +60,18 @@ def _system() -> str:
 
 
 def _place(path: Path, drive: Drive | None) -> str:
-    """What lies under a path now: the same words after a restart, others when another drive is mounted there."""
+    """What lies under a path now: the same words after a restart, others when another drive is
+    mounted there.
+    """
     mount = mount_of(path)
     kind = f"{drive.model}, {drive.size_bytes} bytes" if drive else mount.type
     return f"{path.resolve()} on {mount.source} at {mount.point} ({kind})"
 
 
 def host(paths: Iterable[Path] = ()) -> Host:
-    """This machine, with the drives and places under `paths`; `cores` are those that this process may run on."""
+    """This machine, with the drives and places under `paths`; `cores` are those that this process
+    may run on.
+    """
     found = {path: drive_of(path) for path in paths}
     drives = {drive.name: drive for drive in found.values() if drive}
     return Host(

@@ -1,7 +1,9 @@
-"""The journal: the changes made to this machine, each written before it is made, so that it can be undone after any end.
+"""The journal: the changes made to this machine, each written before it is made, so that it can be
+undone after any end.
 
-One file per change, in a folder that any later run finds whatever directory it is started in. The file is removed
-when its change has been undone; changes left by a killed run are undone by `kneebench clean` and the next run.
+One file per change, in a folder that any later run finds whatever directory it is started in. The
+file is removed when its change has been undone; changes left by a killed run are undone by
+`kneebench clean` and the next run.
 What each kind of change is, and how it is undone, is in lab/changes/.
 """
 
@@ -41,7 +43,10 @@ class Damaged(NamedTuple):
     @property
     def seen(self) -> str:
         """What was seen, naming the file."""
-        return f"the journal entry {self.file} cannot be read ({self.why}): the server or directory that it records may remain"
+        return (
+            f"the journal entry {self.file} cannot be read ({self.why}): the server or directory"
+            " that it records may remain"
+        )
 
     @property
     def do(self) -> str:
@@ -52,7 +57,8 @@ class Damaged(NamedTuple):
 def default_folder() -> Path:
     """Below the state directory; a machine's own, by its name.
 
-    A home may be shared by hosts and containers, where what runs on one of them would look left over to the next.
+    A home may be shared by hosts and containers, where what runs on one of them would look left
+    over to the next.
     """
     return state_directory() / "journal" / (platform.node() or "localhost")
 
@@ -93,11 +99,18 @@ class Journal:
     def change(self, kind: type[Kind], what: str, **facts: object) -> Kind:
         """A change of this process, not yet written down; `facts` are the fields of its kind."""
         owner = os.getpid()
-        known = {"id": uuid.uuid4().hex, "owner": owner, "owner_started": started(owner), "boot": boot()}
+        known = {
+            "id": uuid.uuid4().hex,
+            "owner": owner,
+            "owner_started": started(owner),
+            "boot": boot(),
+        }
         return kind.model_validate({"what": what, **known, **facts})
 
     def process(self, pid: int, what: str) -> contextlib.AbstractContextManager[None]:
-        """A process that we started; killed at the end where it still runs (end it better before)."""
+        """A process that we started; killed at the end where it still runs (end it better
+        before).
+        """
         return self.recorded(self.change(StartedProcess, what, pid=pid, pid_started=started(pid)))
 
     @contextlib.contextmanager
@@ -109,15 +122,20 @@ class Journal:
         path = path.absolute()
         if path.exists():
             raise FileExistsError(path)
-        with self.recorded(self.change(MadeDirectory, what, path=str(path), ground=ground_of(path))):
+        with self.recorded(
+            self.change(MadeDirectory, what, path=str(path), ground=ground_of(path))
+        ):
             path.mkdir(parents=True, mode=0o700)
             mark(path)
             yield path
 
     def on_a_server(self, what: str, server: str, by_hand: str) -> MadeOnServer:
-        """What we make on a server that is not ours. Who makes it removes it, then calls `forget`: here nobody knows the password.
+        """What we make on a server that is not ours.
 
-        It has one entry whichever run made it, so the next that makes and removes it takes that of a killed one along.
+        Who makes it removes it, then calls `forget`: here nobody knows the password.
+
+        It has one entry whichever run made it, so the next that makes and removes it takes that of
+        a killed one along.
         """
         one = hashlib.sha256(f"{server}/{what}".encode()).hexdigest()[:32]
         change = self.change(MadeOnServer, f"{what} on {server}", id=one, by_hand=by_hand)
@@ -126,7 +144,11 @@ class Journal:
 
     def others(self) -> list[Change]:
         """Changes of another kneebench, which still runs."""
-        return [change for change in self._changes() if change.owner != os.getpid() and not _is_left(change)]
+        return [
+            change
+            for change in self._changes()
+            if change.owner != os.getpid() and not _is_left(change)
+        ]
 
     def leftovers(self) -> list[Change]:
         """Changes whose maker no longer runs, in the order in which they are undone."""
@@ -145,7 +167,10 @@ class Journal:
                 yield _change_in(file)
 
     def clean(self, watch: Watch) -> list[Change]:
-        """Undo what killed runs left; what was undone. What cannot be undone now stays written down, and the watcher is warned."""
+        """Undo what killed runs left; what was undone.
+
+        What cannot be undone now stays written down, and the watcher is warned.
+        """
         for one in self.damaged():
             watch(Event(kind="warning", doing=f"{one.seen}; {one.do}"))
         return [change for change in self.leftovers() if self._cleaned(change, watch)]
@@ -157,7 +182,11 @@ class Journal:
             if not done:
                 change.require_gone(f"rm {shlex.quote(str(self._file(change)))}")
         except OSError as error:
-            watch(Event(kind="warning", doing=f"cannot remove {change.what} of an earlier run: {error}"))
+            watch(
+                Event(
+                    kind="warning", doing=f"cannot remove {change.what} of an earlier run: {error}"
+                )
+            )
             return False
         self.forget(change)
         return done

@@ -1,4 +1,6 @@
-"""The lab prepares a cell: the directories that its database is put in, and its share of this machine."""
+"""The lab prepares a cell: the directories that its database is put in, and its share of this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ from kneebench.records import Cell
 
 
 class Resources(NamedTuple):
-    """A share of this machine: the numbers of its cores, and bytes of memory. `pinned`: what runs with it must stay on these cores."""
+    """A share of this machine: the numbers of its cores, and bytes of memory.
+
+    `pinned`: what runs with it must stay on these cores.
+    """
 
     cores: tuple[int, ...]
     memory_bytes: int
@@ -29,7 +34,10 @@ class Resources(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A cell that is ready for its database. The paths of `storage` are those that its files go to."""
+    """A cell that is ready for its database.
+
+    The paths of `storage` are those that its files go to.
+    """
 
     cell: Cell
     storage: Storage
@@ -44,10 +52,15 @@ class Lab:
 
     @cached_property
     def resources(self) -> Resources:
-        """What the plan gives to every cell: the cores of `database.cores`, or all that this process may use, and all memory.
-        As first seen: a thread that is pinned later on changes nothing."""
+        """What the plan gives to every cell: the cores of `database.cores`, or all that this
+        process may use, and all memory. As first seen: a thread that is pinned later on changes
+        nothing."""
         pinned = self.plan.database.cores
-        return Resources(pinned or tuple(sorted(os.sched_getaffinity(0))), psutil.virtual_memory().total, bool(pinned))
+        return Resources(
+            pinned or tuple(sorted(os.sched_getaffinity(0))),
+            psutil.virtual_memory().total,
+            bool(pinned),
+        )
 
     def resources_of(self, cell: Cell) -> Resources:
         """The share of one cell: that of every cell, as no constraint lowers it yet."""
@@ -55,5 +68,8 @@ class Lab:
 
     @contextlib.contextmanager
     def prepared(self, cell: Cell) -> Iterator[Prepared]:
-        """A cell with its paths and its share of the machine, until the end of the block. Today the paths are the plan's."""
+        """A cell with its paths and its share of the machine, until the end of the block.
+
+        Today the paths are the plan's.
+        """
         yield Prepared(cell, self.plan.storages[cell.storage], self.resources_of(cell))

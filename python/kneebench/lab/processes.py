@@ -1,4 +1,6 @@
-"""Processes on this machine: distinguished from a later process that reuses the PID, found by their working directory, ended."""
+"""Processes on this machine: distinguished from a later process that reuses the PID, found by their
+working directory, ended.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,14 @@ from pathlib import Path
 import psutil
 
 SERVER = "postgres"
-"""The name of a process that is ended for standing in a directory of ours: PostgreSQL's go to their data directory, what starts them stays at /."""
+"""The name of a process that is ended for standing in a directory of ours: PostgreSQL's go to their
+data directory, what starts them stays at /."""
 
 
 def started(pid: int) -> int:
-    """When the process began, in ticks since the boot (proc(5), field 22); 0 for one that is gone."""
+    """When the process began, in ticks since the boot (proc(5), field 22); 0 for one that is
+    gone.
+    """
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -41,14 +46,23 @@ def family(pid: int) -> list[int]:
 
 
 def living_in(path: Path) -> list[psutil.Process]:
-    """Servers whose working directory is one of ours, even before their journal entry exists. Other processes are ignored."""
+    """Servers whose working directory is one of ours, even before their journal entry exists.
+
+    Other processes are ignored.
+    """
     found = psutil.process_iter(["name", "cwd"])
-    return [p for p in found if p.info["name"] == SERVER and p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)]
+    return [
+        p
+        for p in found
+        if p.info["name"] == SERVER and p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)
+    ]
 
 
 def end(processes: list[psutil.Process]) -> None:
     """SIGINT (a PostgreSQL server's fast shutdown), then SIGKILL to them and their children."""
-    family = {member for process in processes for member in (process, *process.children(recursive=True))}
+    family = {
+        member for process in processes for member in (process, *process.children(recursive=True))
+    }
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGINT)

@@ -1,4 +1,6 @@
-"""The directories that we make: how they are marked, which are ours, their removal, and whether one can be said to be gone."""
+"""The directories that we make: how they are marked, which are ours, their removal, and whether one
+can be said to be gone.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ MARKER = ".kneebench-made-this"
 
 
 class Ground(NamedTuple):
-    """The file system that a directory lies on, as it is known again after a reboot: the numbers of devices change."""
+    """The file system that a directory lies on, as it is known again after a reboot: the numbers of
+    devices change.
+    """
 
     point: str
     type: str
@@ -33,14 +37,19 @@ def ground_of(path: Path) -> Ground:
 
 
 def is_away(ground: Ground, made_in: str) -> bool:
-    """Whether a file system that was mounted in that boot is not mounted where it was. Memory does not outlive its boot."""
+    """Whether a file system that was mounted in that boot is not mounted where it was.
+
+    Memory does not outlive its boot.
+    """
     if ground.point == "/" or (ground.type in IN_MEMORY and made_in != boot()):
         return False
     return ground_of(Path(ground.point)) != ground
 
 
 def mark(path: Path) -> None:
-    """Put the marker into a directory that we made just now; raises Refused where another one is in its place."""
+    """Put the marker into a directory that we made just now; raises Refused where another one is in
+    its place.
+    """
     with Folder.at(path) as made:
         require_ours(made.handle, path)
         if made.names():
@@ -64,8 +73,8 @@ def ours(path: Path) -> Folder:
 def remove(path: Path) -> bool:
     """Remove a directory of ours; whether there was one.
 
-    The marker goes last, so that what an interrupted removal leaves is still known as ours. An empty one counts as ours: its
-    marker was not yet written, or went just before the end.
+    The marker goes last, so that what an interrupted removal leaves is still known as ours. An
+    empty one counts as ours: its marker was not yet written, or went just before the end.
     """
     folder = _opened(path)
     if folder is None:
@@ -81,7 +90,10 @@ def remove(path: Path) -> bool:
 
 
 def empty(folder: Folder, keep: str = "") -> None:
-    """Remove the contents of a directory, except one name. Works for any depth: subdirectories are moved up before deletion."""
+    """Remove the contents of a directory, except one name.
+
+    Works for any depth: subdirectories are moved up before deletion.
+    """
     while names := [name for name in folder.names() if name != keep]:
         for name in names:
             if not _unlinked(folder, name):
@@ -92,12 +104,20 @@ def _dissolve(folder: Folder, name: str) -> None:
     with folder.inner(name) as inner:
         for each in inner.names():
             if not _unlinked(inner, each):
-                os.rename(each, f".kneebench-{uuid.uuid4().hex}", src_dir_fd=inner.handle, dst_dir_fd=folder.handle)
+                os.rename(
+                    each,
+                    f".kneebench-{uuid.uuid4().hex}",
+                    src_dir_fd=inner.handle,
+                    dst_dir_fd=folder.handle,
+                )
     os.rmdir(name, dir_fd=folder.handle)
 
 
 def _unlinked(folder: Folder, name: str) -> bool:
-    """Whether it was no directory, and is gone. A process of the server that is about to end may have removed it first."""
+    """Whether it was no directory, and is gone.
+
+    A process of the server that is about to end may have removed it first.
+    """
     try:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder.handle)

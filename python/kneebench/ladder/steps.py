@@ -5,11 +5,13 @@ from __future__ import annotations
 from math import floor, sqrt
 
 WARMING = 8
-"""Users a core: past the knee of nearly every database that fits its memory, so that no slower load is waited for."""
+"""Users a core: past the knee of nearly every database that fits its memory, so that no slower load
+is waited for."""
 
 
 def first(users: tuple[int, int], database_cores: int) -> int:
-    """Where a climb begins: at the plan's first number; with as many users as the database has cores where that is 0.
+    """Where a climb begins: at the plan's first number; with as many users as the database has
+    cores where that is 0.
 
     >>> first((0, 512), database_cores=8), first((16, 512), database_cores=8), first((0, 4), database_cores=8)
     (8, 16, 4)
@@ -18,8 +20,8 @@ def first(users: tuple[int, int], database_cores: int) -> int:
 
 
 def warming(bounds: tuple[int, int], database_cores: int) -> int | None:
-    """The users that warm a restored database before its climb: eight for each core, so that its cache fills as fast as its drive can; None where
-    the climb begins with as many.
+    """The users that warm a restored database before its climb: eight for each core, so that its
+    cache fills as fast as its drive can; None where the climb begins with as many.
 
     >>> warming((2, 512), database_cores=2), warming((2, 10), database_cores=2), warming((64, 512), database_cores=8)
     (16, 10, None)
@@ -29,7 +31,8 @@ def warming(bounds: tuple[int, int], database_cores: int) -> int | None:
 
 
 def following(users: int, step: float, last: int) -> int:
-    """The next rung up: `step` times the users, half rounded up, at least one more, never above `last`.
+    """The next rung up: `step` times the users, half rounded up, at least one more, never above
+    `last`.
 
     >>> [following(n, 1.5, 512) for n in (2, 3, 5, 8, 12, 400)]
     [3, 5, 8, 12, 18, 512]

@@ -1,7 +1,9 @@
-"""The self-checks of a rung: the load generator's counts against the database's, and both against arithmetic.
+"""The self-checks of a rung: the load generator's counts against the database's, and both against
+arithmetic.
 
-Those "idle to idle" compare the state before the first user connected with the state after the last one left, and are exact.
-Sources: docs/method.md; Little, "A proof for the queuing formula L = lambda W", Operations Research 9, 1961.
+Those "idle to idle" compare the state before the first user connected with the state after the last
+one left, and are exact. Sources: docs/method.md; Little, "A proof for the queuing formula L =
+lambda W", Operations Research 9, 1961.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ COMMITTED_NEW_ORDERS = 0.99
 """The rest rolls back by design."""
 DECK = 100
 SESSION_COMMITS = 10
-"""Commits that a user's session may cost besides its transactions: its start, each statement that it prepares."""
+"""Commits that a user's session may cost besides its transactions: its start, each statement that
+it prepares."""
 SURE = 4.5
-"""Standard deviations beyond which chance is ruled out: a campaign has dozens of rungs, and at three every tenth would cry wolf."""
+"""Standard deviations beyond which chance is ruled out: a campaign has dozens of rungs, and at
+three every tenth would cry wolf."""
 LITTLE = 0.02
 
 
@@ -41,8 +45,8 @@ def rise(before: Idle, after: Idle) -> Idle:
 
 
 class CheckInput(NamedTuple):
-    """What a rung is checked by. `scans`: sequential scans by table over the whole rung; None where the server does not tell.
-    `tpm`: see `counted_by_the_database`."""
+    """What a rung is checked by. `scans`: sequential scans by table over the whole rung; None where
+    the server does not tell. `tpm`: see `counted_by_the_database`."""
 
     order: Order
     workload: Workload
@@ -55,18 +59,38 @@ class CheckInput(NamedTuple):
 
 def checks(seen: CheckInput) -> tuple[Check, ...]:
     """All that apply to this rung."""
-    found = (identity(seen), new_orders(seen), rollbacks(seen), ratio(seen), little(seen), scans(seen), overflow(seen), unstarted(seen))
+    found = (
+        identity(seen),
+        new_orders(seen),
+        rollbacks(seen),
+        ratio(seen),
+        little(seen),
+        scans(seen),
+        overflow(seen),
+        unstarted(seen),
+    )
     return tuple(check for check in found if check)
 
 
 def identity(seen: CheckInput) -> Check:
     """started = committed + rolled_back + failed + unknown, for each transaction, idle to idle."""
-    broken = [name for name, t in seen.tally.transactions.items() if t.whole.started != _ended(t.whole)]
+    broken = [
+        name for name, t in seen.tally.transactions.items() if t.whole.started != _ended(t.whole)
+    ]
     whole = seen.tally.whole
-    what = f"{whole.started:,} started = {whole.committed:,} committed + {whole.rolled_back:,} rolled back by design + "
+    what = (
+        f"{whole.started:,} started = {whole.committed:,} committed + {whole.rolled_back:,} rolled"
+        " back by design + "
+    )
     what += f"{whole.failed:,} failed + {whole.unknown:,} unknown"
     off = f"{whole.started - _ended(whole):+,} in {', '.join(broken)}" if broken else "none missing"
-    return Check(name="identity", passed=not broken, seen=off, limit="none missing", sentence=f"Every transaction is accounted for: {what} ({off}).")
+    return Check(
+        name="identity",
+        passed=not broken,
+        seen=off,
+        limit="none missing",
+        sentence=f"Every transaction is accounted for: {what} ({off}).",
+    )
 
 
 def _ended(counts: Counts) -> int:
@@ -74,35 +98,58 @@ def _ended(counts: Counts) -> int:
 
 
 def new_orders(seen: CheckInput) -> Check:
-    """Committed New-Orders = increase of sum D_NEXT_O_ID, idle to idle; more by at most those whose answer was lost."""
+    """Committed New-Orders = increase of sum D_NEXT_O_ID, idle to idle; more by at most those whose
+    answer was lost.
+    """
     whole = seen.tally.transactions["new_order"].whole
     rise = seen.after.next_order_ids - seen.before.next_order_ids
     sentence = (
-        f"The load generator committed {whole.committed:,} New-Orders; sum D_NEXT_O_ID rose by {rise:,} (limit: equal, plus up to {whole.unknown:,} unknown)."
+        f"The load generator committed {whole.committed:,} New-Orders; sum D_NEXT_O_ID rose by"
+        f" {rise:,} (limit: equal, plus up to {whole.unknown:,} unknown)."
     )
     passed = 0 <= rise - whole.committed <= whole.unknown
-    return Check(name="new_orders", passed=passed, seen=f"{rise - whole.committed:+,}", limit=f"0 to {whole.unknown:,}", sentence=sentence)
+    return Check(
+        name="new_orders",
+        passed=passed,
+        seen=f"{rise - whole.committed:+,}",
+        limit=f"0 to {whole.unknown:,}",
+        sentence=sentence,
+    )
 
 
 def rollbacks(seen: CheckInput) -> Check:
-    """The database's rollbacks = those by design + tries that were retried + failed ones, idle to idle; more by at most the unknown."""
+    """The database's rollbacks = those by design + tries that were retried + failed ones, idle to
+    idle; more by at most the unknown.
+    """
     whole = seen.tally.whole
     retried = _retried(seen.tally)
-    expected, rise = whole.rolled_back + retried + whole.failed, seen.after.rollbacks - seen.before.rollbacks
+    expected, rise = (
+        whole.rolled_back + retried + whole.failed,
+        seen.after.rollbacks - seen.before.rollbacks,
+    )
     sentence = (
-        f"The database counted {rise:,} rollbacks; expected {expected:,} = {whole.rolled_back:,} by design + {retried:,} retried + {whole.failed:,} failed "
-        f"(limit: equal, plus up to {whole.unknown:,} unknown)."
+        f"The database counted {rise:,} rollbacks; expected {expected:,} = {whole.rolled_back:,} by"
+        f" design + {retried:,} retried + {whole.failed:,} failed (limit: equal, plus up to"
+        f" {whole.unknown:,} unknown)."
     )
     passed = 0 <= rise - expected <= whole.unknown
-    return Check(name="rollbacks", passed=passed, seen=f"{rise - expected:+,}", limit=f"0 to {whole.unknown:,}", sentence=sentence)
+    return Check(
+        name="rollbacks",
+        passed=passed,
+        seen=f"{rise - expected:+,}",
+        limit=f"0 to {whole.unknown:,}",
+        sentence=sentence,
+    )
 
 
 def counted_by_the_database(tally: Tally, before: Idle, after: Idle) -> float:
-    """TPM: the window's transactions a minute, in the database's own counting (committed and rolled back).
+    """TPM: the window's transactions a minute, in the database's own counting (committed and rolled
+    back).
 
-    Its counts are exact from idle to idle only: within a window they lag by up to a second, as a database's sessions may report once
-    a second only, which moved a window of 10 s by 7% here. So the window is the clients', scaled by what the
-    database counted for each of their transactions from idle to idle, without what the sessions' beginnings may have cost.
+    Its counts are exact from idle to idle only: within a window they lag by up to a second, as a
+    database's sessions may report once a second only, which moved a window of 10 s by 7% here. So
+    the window is the clients', scaled by what the database counted for each of their transactions
+    from idle to idle, without what the sessions' beginnings may have cost.
     """
     started = max(1, tally.whole.started)
     counted = after.commits - before.commits + after.rollbacks - before.rollbacks
@@ -112,18 +159,33 @@ def counted_by_the_database(tally: Tally, before: Idle, after: Idle) -> float:
 
 
 def ratio(seen: CheckInput) -> Check | None:
-    """TPM / NOPM against the mix: 100 / (45 x 0.99) = 2.2447 (spec), 23 / (10 x 0.99) = 2.3232 (hammerdb). The limit is `SURE`
-    standard deviations of the mix, the retries that the database counts besides, and what failed, had it all been New-Orders."""
+    """TPM / NOPM against the mix: 100 / (45 x 0.99) = 2.2447 (spec), 23 / (10 x 0.99) = 2.3232
+    (hammerdb). The limit is `SURE` standard deviations of the mix, the retries that the database
+    counts besides, and what failed, had it all been New-Orders.
+    """
     nopm, whole = seen.tally.nopm, seen.tally.whole
     if not nopm:
         return None
     share = NEW_ORDER_SHARE[seen.workload.profile]
     expected = 1 / (share * COMMITTED_NEW_ORDERS)
     besides = (_retried(seen.tally) + (whole.failed + whole.unknown) / share) / whole.started
-    limit = SURE * new_order_scatter(seen.workload.profile, seen.tally.window.completed, seen.tally.users) + besides
+    limit = (
+        SURE
+        * new_order_scatter(seen.workload.profile, seen.tally.window.completed, seen.tally.users)
+        + besides
+    )
     off = seen.tpm / nopm / expected - 1
-    sentence = f"TPM / NOPM is {seen.tpm / nopm:.4f} where the mix gives {expected:.4f}: {100 * off:+.2f}% (limit {100 * limit:.2f}%)."
-    return Check(name="tpm_nopm", passed=abs(off) <= limit, seen=f"{100 * off:+.2f}%", limit=f"{100 * limit:.2f}%", sentence=sentence)
+    sentence = (
+        f"TPM / NOPM is {seen.tpm / nopm:.4f} where the mix gives {expected:.4f}: {100 * off:+.2f}%"
+        f" (limit {100 * limit:.2f}%)."
+    )
+    return Check(
+        name="tpm_nopm",
+        passed=abs(off) <= limit,
+        seen=f"{100 * off:+.2f}%",
+        limit=f"{100 * limit:.2f}%",
+        sentence=sentence,
+    )
 
 
 def _retried(tally: Tally) -> int:
@@ -133,8 +195,9 @@ def _retried(tally: Tally) -> int:
 def new_order_scatter(profile: str, transactions: int, users: int) -> float:
     """The relative standard deviation of the New-Orders committed among so many transactions.
 
-    Independent draws (hammerdb): binomial. A deck dealt to its end: exact but for the decks begun at both edges of the window (hypergeometric, at
-    its widest in the middle of a deck) and the 1% that roll back.
+    Independent draws (hammerdb): binomial. A deck dealt to its end: exact but for the decks begun
+    at both edges of the window (hypergeometric, at its widest in the middle of a deck) and the 1%
+    that roll back.
 
     >>> round(new_order_scatter("hammerdb", 18_000, 8), 4), round(new_order_scatter("spec", 18_000, 8), 4)
     (0.0086, 0.0017)
@@ -145,53 +208,85 @@ def new_order_scatter(profile: str, transactions: int, users: int) -> float:
     if profile == "hammerdb":
         return independent
     half_a_deck = DECK / 4 * share * (1 - share)
-    return min(independent, sqrt(2 * users * half_a_deck + drawn * COMMITTED_NEW_ORDERS * (1 - COMMITTED_NEW_ORDERS)) / committed)
+    return min(
+        independent,
+        sqrt(2 * users * half_a_deck + drawn * COMMITTED_NEW_ORDERS * (1 - COMMITTED_NEW_ORDERS))
+        / committed,
+    )
 
 
 def little(seen: CheckInput) -> Check | None:
-    """In a closed loop without think times every user is always in a transaction: users / throughput = mean latency and the
-    load generator's own delay, which no latency includes.
+    """In a closed loop without think times every user is always in a transaction: users /
+    throughput = mean latency and the load generator's own delay, which no latency includes.
 
-    A window has two edges, and of those under way at each only a part lies in it: the limit is 2%, or in a short window what the
-    remainders of `users` calls as long as the 99th percentile can make (three standard deviations), or one at the 99.9th. Not judged
-    where transactions failed: their time is in no latency.
+    A window has two edges, and of those under way at each only a part lies in it: the limit is 2%,
+    or in a short window what the remainders of `users` calls as long as the 99th percentile can
+    make (three standard deviations), or one at the 99.9th. Not judged where transactions failed:
+    their time is in no latency.
     """
     tally = seen.tally
     ended = tally.window.completed
-    if seen.order.rate_per_s or seen.workload.think_times or not tally.latency or not ended or tally.window.failed or tally.lost_users:
+    if (
+        seen.order.rate_per_s
+        or seen.workload.think_times
+        or not tally.latency
+        or not ended
+        or tally.window.failed
+        or tally.lost_users
+    ):
         return None
     expected_s = tally.users * tally.window_s / ended
-    edge = max(3 * sqrt(2 / tally.users) * tally.latency.p99_s, tally.latency.p999_s) / tally.window_s
+    edge = (
+        max(3 * sqrt(2 / tally.users) * tally.latency.p99_s, tally.latency.p999_s) / tally.window_s
+    )
     delay_s = tally.delay.mean_s if tally.delay else 0.0
     limit, off = max(LITTLE, edge), (tally.latency.mean_s + delay_s) / expected_s - 1
     delayed = f" and the load generator's delay {1e3 * delay_s:.3f} ms" if tally.delay else ""
     sentence = (
-        f"Mean latency is {1e3 * tally.latency.mean_s:.3f} ms{delayed} where users / throughput gives {1e3 * expected_s:.3f} ms: "
-        f"{100 * off:+.2f}% (limit {100 * limit:.2g}%)."
+        f"Mean latency is {1e3 * tally.latency.mean_s:.3f} ms{delayed} where users / throughput"
+        f" gives {1e3 * expected_s:.3f} ms: {100 * off:+.2f}% (limit {100 * limit:.2g}%)."
     )
-    return Check(name="little", passed=abs(off) <= limit, seen=f"{100 * off:+.2f}%", limit=f"{100 * limit:.2g}%", sentence=sentence)
+    return Check(
+        name="little",
+        passed=abs(off) <= limit,
+        seen=f"{100 * off:+.2f}%",
+        limit=f"{100 * limit:.2g}%",
+        sentence=sentence,
+    )
 
 
 def scans(seen: CheckInput) -> Check | None:
-    """No sequential scan of a large table: a plan that flips makes a run several times too slow without any other sign."""
+    """No sequential scan of a large table: a plan that flips makes a run several times too slow
+    without any other sign.
+    """
     if seen.scans is None:
         return None
-    scanned = {table: count for table, count in seen.scans.items() if table in LARGE_TABLES and count > 0}
+    scanned = {
+        table: count for table, count in seen.scans.items() if table in LARGE_TABLES and count > 0
+    }
     what = ", ".join(f"{table} {count:,.0f} times" for table, count in scanned.items()) or "none"
     sentence = f"Sequential scans of large tables: {what} (limit: none)."
-    return Check(name="sequential_scans", passed=not scanned, seen=what, limit="none", sentence=sentence)
+    return Check(
+        name="sequential_scans", passed=not scanned, seen=what, limit="none", sentence=sentence
+    )
 
 
 def overflow(seen: CheckInput) -> Check:
     """No latency beyond the histogram's hour."""
     beyond = sum(latency.overflow for latency in (seen.tally.latency, seen.tally.wait) if latency)
     return Check(
-        name="overflow", passed=not beyond, seen=f"{beyond:,}", limit="0", sentence=f"Latencies above the histogram's range of 1 h: {beyond:,} (limit 0)."
+        name="overflow",
+        passed=not beyond,
+        seen=f"{beyond:,}",
+        limit="0",
+        sentence=f"Latencies above the histogram's range of 1 h: {beyond:,} (limit 0).",
     )
 
 
 def unstarted(seen: CheckInput) -> Check | None:
-    """Open loop: all that was due in the window was started; what never was would be missing from the latencies."""
+    """Open loop: all that was due in the window was started; what never was would be missing from
+    the latencies.
+    """
     if not seen.order.rate_per_s:
         return None
     left = seen.tally.unstarted
@@ -204,4 +299,9 @@ def warehouses_note(order: Order, workload: Workload) -> tuple[str, ...]:
     """Below four warehouses a user, users meet at the same rows: a note, not a check."""
     if workload.warehouses >= WAREHOUSES_PER_USER * order.users:
         return ()
-    return (f"{workload.warehouses / order.users:.1f} warehouses per user; at least {WAREHOUSES_PER_USER} are recommended",)
+    return (
+        (
+            f"{workload.warehouses / order.users:.1f} warehouses per user; at least"
+            f" {WAREHOUSES_PER_USER} are recommended"
+        ),
+    )

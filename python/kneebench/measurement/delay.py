@@ -1,7 +1,9 @@
-"""The load generator's own delay: how long answers, and starts that were due, waited for its threads to run.
+"""The load generator's own delay: how long answers, and starts that were due, waited for its
+threads to run.
 
-No latency includes it (docs/method.md). In a closed loop it still costs throughput: a user who waits in the load generator asks the
-database for nothing. In an open loop it bunches the starts. So it is printed, and beyond a limit the rung is invalid.
+No latency includes it (docs/method.md). In a closed loop it still costs throughput: a user who
+waits in the load generator asks the database for nothing. In an open loop it bunches the starts. So
+it is printed, and beyond a limit the rung is invalid.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from kneebench.units import time
 PRINTED = 0.02
 """Share of the mean latency from which the delay is printed."""
 LIMIT = 0.5
-"""Share of the mean latency above which a rung is invalid: its users spent a third of their time in the load generator."""
+"""Share of the mean latency above which a rung is invalid: its users spent a third of their time in
+the load generator."""
 
 
 def share(tally: Tally) -> float | None:
@@ -22,20 +25,40 @@ def share(tally: Tally) -> float | None:
 
 def quantity(tally: Tally) -> Summary | None:
     """The mean per transaction; `high` is the P99.9."""
-    return Summary(unit="s", value=tally.delay.mean_s, high=tally.delay.p999_s) if tally.delay else None
+    return (
+        Summary(unit="s", value=tally.delay.mean_s, high=tally.delay.p999_s)
+        if tally.delay
+        else None
+    )
 
 
 def notes(tally: Tally) -> tuple[str, ...]:
-    """The delay where it is worth printing, with how it was measured; or that it was not, so that the latencies include it."""
+    """The delay where it is worth printing, with how it was measured; or that it was not, so that
+    the latencies include it.
+    """
     if not tally.latency:
         return ()
     found = share(tally)
     if found is None:
-        return ("delay in the load generator not measured (this kernel keeps no scheduler statistics): latencies include it",)
+        return (
+            (
+                "delay in the load generator not measured (this kernel keeps no scheduler"
+                " statistics): latencies include it"
+            ),
+        )
     if not tally.delay or found <= PRINTED:
         return ()
-    how = "receive stamps" if tally.delay_stamped == tally.delay.n else "from the scheduler: Unix sockets and TLS have no receive stamps"
-    return (f"delay in the load generator {time(tally.delay.mean_s)}, {100 * found:.0f}% of the mean latency, which excludes it ({how})",)
+    how = (
+        "receive stamps"
+        if tally.delay_stamped == tally.delay.n
+        else "from the scheduler: Unix sockets and TLS have no receive stamps"
+    )
+    return (
+        (
+            f"delay in the load generator {time(tally.delay.mean_s)}, {100 * found:.0f}% of the"
+            f" mean latency, which excludes it ({how})"
+        ),
+    )
 
 
 def invalid(tally: Tally) -> str:
@@ -43,4 +66,7 @@ def invalid(tally: Tally) -> str:
     found = share(tally)
     if found is None or found <= LIMIT:
         return ""
-    return f"the load generator delayed its transactions by {100 * found:.0f}% of their mean latency (limit {100 * LIMIT:.0f}%): it had too little CPU time"
+    return (
+        f"the load generator delayed its transactions by {100 * found:.0f}% of their mean latency"
+        f" (limit {100 * LIMIT:.0f}%): it had too little CPU time"
+    )

@@ -1,18 +1,25 @@
-"""Derived metrics: quantities that stop conditions and the bottleneck need and that no meter reads directly.
+"""Derived metrics: quantities that stop conditions and the bottleneck need and that no meter reads
+directly.
 
-database.busy                utilization of the least busy of the database's cores (sources: each core)
-database.steal               share of these cores' time that the hypervisor gave to others (sources: each core)
-database.others              share of these cores that neither the server nor the load generator used and that was not stolen: kernel
-                             threads, other processes. The kernel reports a process's time, not its cores: the load generator counts with
-                             the part of its cores that are also the database's
-load_generator.late          longest delay of the load generator when it was due (its own clock, ten times per second)
-load_generator.busy          CPU time of the users' threads, as a share of the time of their cores
-log.write_latency_10s        the log's write and sync time per flush in the last three windows of 10 s, or thirds of a shorter window
-                             (sources 1, 2, 3); the value is their median, so that "two of three above the limit" is value > limit. Below
-                             15 s one mean over the whole window (source 1): a backend reports its counts once per second at most
-server.cpu_per_transaction   CPU time of the server's processes per transaction completed
+database.busy                utilization of the least busy of the database's cores (sources: each
+core) database.steal               share of these cores' time that the hypervisor gave to others
+(sources: each core) database.others              share of these cores that neither the server nor
+the load generator
+                             used and that was not stolen: kernel threads, other processes. The
+                             kernel reports a process's time, not its cores: the load generator
+                             counts with the part of its cores that are also the database's
+load_generator.late          longest delay of the load generator when it was due (its own clock, ten
+times per second) load_generator.busy          CPU time of the users' threads, as a share of the
+time of their cores log.write_latency_10s        the log's write and sync time per flush in the last
+three windows of 10
+                             s, or thirds of a shorter window (sources 1, 2, 3); the value is their
+                             median, so that "two of three above the limit" is value > limit. Below
+                             15 s one mean over the whole window (source 1): a backend reports its
+                             counts once per second at most server.cpu_per_transaction   CPU time of
+                             the server's processes per transaction completed
 load_generator.cpu_per_transaction  CPU time of the users' threads per transaction completed
-load_generator.delay         the load generator's own delay per transaction completed: no latency includes it (`high` is the P99.9)
+load_generator.delay         the load generator's own delay per transaction completed: no latency
+includes it (`high` is the P99.9)
 """
 
 from __future__ import annotations
@@ -29,11 +36,21 @@ from kneebench.records import Summary, Tally
 LOG_WINDOW_S = 10
 LOG_WINDOWS = 3
 LOG_SHORTEST_S = 5
-"""Of a window that a mean of the log's times is taken over (summaries.py: what less than 5 s say of them is rough)."""
+"""Of a window that a mean of the log's times is taken over (summaries.py: what less than 5 s say of
+them is rough)."""
 
 
-def derived_metrics(window: Window, tally: Tally, cores: Sequence[int], load_generator_cores: Sequence[int] = (), late_s: float = 0.0) -> dict[str, Summary]:
-    """All derived metrics of a window; those whose readings are missing are left out. No `load_generator_cores`: all cores of the machine."""
+def derived_metrics(
+    window: Window,
+    tally: Tally,
+    cores: Sequence[int],
+    load_generator_cores: Sequence[int] = (),
+    late_s: float = 0.0,
+) -> dict[str, Summary]:
+    """All derived metrics of a window; those whose readings are missing are left out.
+
+    No `load_generator_cores`: all cores of the machine.
+    """
     found = {
         "database.busy": database_busy(window, cores),
         "database.steal": database_steal(window, cores),
@@ -42,7 +59,9 @@ def derived_metrics(window: Window, tally: Tally, cores: Sequence[int], load_gen
         "load_generator.busy": load_generator_busy(tally),
         "log.write_latency_10s": log_write_latency_10s(window),
         "server.cpu_per_transaction": server_cpu_per_transaction(window, tally),
-        "load_generator.cpu_per_transaction": _per_transaction(tally.load_generator_cpu_s / tally.window_s, tally),
+        "load_generator.cpu_per_transaction": _per_transaction(
+            tally.load_generator_cpu_s / tally.window_s, tally
+        ),
         "load_generator.delay": delay.quantity(tally),
     }
     return {name: summary for name, summary in found.items() if summary}
@@ -54,11 +73,15 @@ def database_busy(window: Window, cores: Sequence[int]) -> Summary | None:
 
 
 def database_steal(window: Window, cores: Sequence[int]) -> Summary | None:
-    """Mean share of these cores' time that the hypervisor took; None without cores or their readings."""
+    """Mean share of these cores' time that the hypervisor took; None without cores or their
+    readings.
+    """
     return _of_cores(window, "cores.steal", cores, fmean)
 
 
-def _of_cores(window: Window, quantity: str, cores: Sequence[int], over: Callable[[Iterable[float]], float]) -> Summary | None:
+def _of_cores(
+    window: Window, quantity: str, cores: Sequence[int], over: Callable[[Iterable[float]], float]
+) -> Summary | None:
     wanted = {str(core) for core in cores}
 
     def shares(values: Values) -> dict[str, float]:
@@ -71,8 +94,12 @@ def _of_cores(window: Window, quantity: str, cores: Sequence[int], over: Callabl
     return Summary(unit="share", value=over(whole.values()), high=max(seconds), sources=whole)
 
 
-def database_others(window: Window, cores: Sequence[int], load_generator_cores: Sequence[int]) -> Summary | None:
-    """Share of these cores that other processes used; None if the server's processes are not on this machine."""
+def database_others(
+    window: Window, cores: Sequence[int], load_generator_cores: Sequence[int]
+) -> Summary | None:
+    """Share of these cores that other processes used; None if the server's processes are not on
+    this machine.
+    """
 
     def left(values: Values) -> float | None:
         busy, used = values.get("cores.busy", {}), values.get("processes.cpu", {})
@@ -81,22 +108,33 @@ def database_others(window: Window, cores: Sequence[int], load_generator_cores: 
             return None
         generator = {str(core) for core in load_generator_cores} or busy.keys()
         stolen = values.get("cores.steal", {})
-        own = used["server"] + used.get("load_generator", 0.0) * len(here & generator) / len(generator)
-        return max(0.0, (sum(busy[core] - stolen.get(core, 0.0) for core in here) - own) / len(here))
+        own = used["server"] + used.get("load_generator", 0.0) * len(here & generator) / len(
+            generator
+        )
+        return max(
+            0.0, (sum(busy[core] - stolen.get(core, 0.0) for core in here) - own) / len(here)
+        )
 
     whole = left(window.whole)
     if whole is None:
         return None
-    return Summary(unit="share", value=whole, high=max(share for s in window.seconds if (share := left(s)) is not None))
+    return Summary(
+        unit="share",
+        value=whole,
+        high=max(share for s in window.seconds if (share := left(s)) is not None),
+    )
 
 
 def load_generator_busy(tally: Tally) -> Summary:
-    """Utilization of the load generator's cores, known for the window as a whole: `high` is the value."""
+    """Utilization of the load generator's cores, known for the window as a whole: `high` is the
+    value.
+    """
     return Summary(unit="share", value=tally.load_generator_busy, high=tally.load_generator_busy)
 
 
 def log_write_latency_10s(window: Window) -> Summary | None:
-    """Median of the mean log write over the last three 10 s; over thirds of a shorter window; below 15 s over all of it.
+    """Median of the mean log write over the last three 10 s; over thirds of a shorter window; below
+    15 s over all of it.
 
     None if the log was not measured or never flushed.
     """
@@ -107,19 +145,29 @@ def log_write_latency_10s(window: Window) -> Summary | None:
     means = {
         str(n): mean
         for n, (a, b) in enumerate(pairwise(edges), start=1)
-        if b > a and (mean := quotient(between(window.raw_series, a, b), RATIOS["log.write_latency"])) is not None
+        if b > a
+        and (mean := quotient(between(window.raw_series, a, b), RATIOS["log.write_latency"]))
+        is not None
     }
-    return Summary(unit="s", value=median(means.values()), high=max(means.values()), sources=means) if means else None
+    return (
+        Summary(unit="s", value=median(means.values()), high=max(means.values()), sources=means)
+        if means
+        else None
+    )
 
 
 def server_cpu_per_transaction(window: Window, tally: Tally) -> Summary | None:
-    """CPU time of the server per transaction; None if the server's processes are not on this machine."""
+    """CPU time of the server per transaction; None if the server's processes are not on this
+    machine.
+    """
     used = window.whole.get("processes.cpu", {}).get("server")
     return None if used is None else _per_transaction(used, tally)
 
 
 def _per_transaction(cores_used: float, tally: Tally) -> Summary | None:
-    """CPU seconds per transaction from the cores kept busy; `high` is the value: a single second says little of it."""
+    """CPU seconds per transaction from the cores kept busy; `high` is the value: a single second
+    says little of it.
+    """
     if not tally.window.completed:
         return None
     value = cores_used / tally.throughput_per_s

@@ -1,8 +1,9 @@
 """The quantities: their names, units, and how a window of readings becomes one number.
 
-A meter reads *counters* (cumulative) and *gauges* by "quantity|source". The series keep, per second,
-a counter's rate and a gauge's value; a *ratio* is the quotient of two sums over the window, never a
-mean of quotients. The quantities here are every database's; those of one engine are among its properties.
+A meter reads *counters* (cumulative) and *gauges* by "quantity|source". The series keep, per
+second, a counter's rate and a gauge's value; a *ratio* is the quotient of two sums over the window,
+never a mean of quotients. The quantities here are every database's; those of one engine are among
+its properties.
 """
 
 from __future__ import annotations
@@ -67,13 +68,17 @@ for _engine in engine_names():
 RATIOS: dict[str, Ratio] = {
     "log.write_latency": Ratio("s", ("log.write_time", "log.flush_time"), ("log.flushes",)),
     "log.commits_per_flush": Ratio("commits", ("database.commits",), ("log.flushes",)),
-    "log.bytes_per_transaction": Ratio("B", ("log.bytes",), ("database.commits", "database.rollbacks")),
+    "log.bytes_per_transaction": Ratio(
+        "B", ("log.bytes",), ("database.commits", "database.rollbacks")
+    ),
     "device.read_await": Ratio("s", ("device.read_time",), ("device.reads",)),
     "device.write_await": Ratio("s", ("device.write_time",), ("device.writes",)),
     "device.flush_await": Ratio("s", ("device.flush_time",), ("device.flushes",)),
     "device.reads_per_transaction": Ratio("reads", ("device.reads",), ("load.transactions",)),
     "device.read_bytes_per_transaction": Ratio("B", ("device.read_bytes",), ("load.transactions",)),
-    "device.write_bytes_per_transaction": Ratio("B", ("device.write_bytes",), ("load.transactions",)),
+    "device.write_bytes_per_transaction": Ratio(
+        "B", ("device.write_bytes",), ("load.transactions",)
+    ),
     "cache.hit_ratio": Ratio("share", ("cache.hits",), ("cache.hits", "cache.reads")),
     "log.full_page_image_share": Ratio("share", ("log.full_page_images",), ("log.records",)),
 }

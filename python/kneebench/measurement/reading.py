@@ -1,4 +1,6 @@
-"""Readings of a meter, each with its time: taken when they are asked for, or in a thread where the meter is slow."""
+"""Readings of a meter, each with its time: taken when they are asked for, or in a thread where the
+meter is slow.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,14 @@ from typing import NamedTuple, Protocol
 from kneebench.measurement.meters.meter import ClosableMeter, Meter, SlowMeter
 
 CLOSE_LIMIT_S = 10.0
-"""Longest wait for the reading that a slow meter is at when it is closed; the thread of a later one is left to end by itself."""
+"""Longest wait for the reading that a slow meter is at when it is closed; the thread of a later one
+is left to end by itself."""
 
 
 class Reading(NamedTuple):
-    """Values of a meter by "quantity|source", the middle of the time in which they were read, and how long that took."""
+    """Values of a meter by "quantity|source", the middle of the time in which they were read, and
+    how long that took.
+    """
 
     at_s: float
     values: dict[str, float]
@@ -58,7 +63,8 @@ class DirectReader:
 
 
 class SlowReader:
-    """Reads the meter again and again in a thread; asked, it gives the latest reading with its own time.
+    """Reads the meter again and again in a thread; asked, it gives the latest reading with its own
+    time.
 
     The first reading is taken before the thread starts, so that there always is one.
     """
@@ -68,7 +74,9 @@ class SlowReader:
         self._latest = self._first()
         self._failure: Exception | None = None
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._read_on, name=f"meter {meter.name}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._read_on, name=f"meter {meter.name}", daemon=True
+        )
         self._thread.start()
 
     def read(self) -> Reading:

@@ -1,6 +1,8 @@
-"""One rung, watched: so many users (or such a rate) on one server, from the first connection to the last check.
+"""One rung, watched: so many users (or such a rate) on one server, from the first connection to the
+last check.
 
-Order of things: idle counts; connect; go; warm up; window; cool down; idle counts again; then the record is summarised and judged.
+Order of things: idle counts; connect; go; warm up; window; cool down; idle counts again; then the
+record is summarised and judged.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ from kneebench.workload import generator_spec, running_load
 
 
 class MeasuredRung(NamedTuple):
-    """A rung with its series and seconds. `disturbed`: the outside disturbance that made it invalid and may not recur."""
+    """A rung with its series and seconds.
+
+    `disturbed`: the outside disturbance that made it invalid and may not recur.
+    """
 
     rung: Rung
     series: tuple[Series, ...]
@@ -39,11 +44,20 @@ class MeasuredRung(NamedTuple):
     disturbed: str = ""
 
 
-def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], watch: Watch, *, cold: bool = False) -> MeasuredRung:
-    """Measure one rung; `cold` where it is the first on a restored database, which takes longer to warm.
+def measure(
+    order: Order,
+    plan: Plan,
+    server: Server,
+    storage_paths: Sequence[Path],
+    watch: Watch,
+    *,
+    cold: bool = False,
+) -> MeasuredRung:
+    """Measure one rung; `cold` where it is the first on a restored database, which takes longer to
+    warm.
 
-    Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room, memory or
-    connections, does not let the users in, or somebody else's lock keeps them waiting.
+    Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
+    memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
     cycle_s = plan.engine.checkpoint_cycle_s(server.settings)
     times = schedule(order, plan.ladder, cycle_s, cold=cold)
@@ -51,10 +65,22 @@ def measure(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Pa
         record = _recorded(order, plan, server, storage_paths, times, watch)
     rung, outside = judged(summarised(record, plan, server), record.load.held)
     last = record.load.held.last
-    return MeasuredRung(rung, series(record.raw_series[-1].at_s[1 : last + 1], record.load.values[:last]), record.load.seconds, outside)
+    return MeasuredRung(
+        rung,
+        series(record.raw_series[-1].at_s[1 : last + 1], record.load.values[:last]),
+        record.load.seconds,
+        outside,
+    )
 
 
-def _recorded(order: Order, plan: Plan, server: Server, storage_paths: Sequence[Path], times: Schedule, watch: Watch) -> RungRecord:
+def _recorded(
+    order: Order,
+    plan: Plan,
+    server: Server,
+    storage_paths: Sequence[Path],
+    times: Schedule,
+    watch: Watch,
+) -> RungRecord:
     """Run the rung's load, with what the database counts while idle before and after it."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     before = _idle(server)
@@ -83,12 +109,16 @@ def _connect(generator: LoadGenerator, order: Order, server: Server) -> None:
         if server.alive():
             raise
         do = f"{server.connection_hint(error.code, error.message)}; completed rungs are saved"
-        raise InvalidMeasurement(f"connecting {order.users} users", seen=error.message, do=do) from error
+        raise InvalidMeasurement(
+            f"connecting {order.users} users", seen=error.message, do=do
+        ) from error
 
 
 @contextlib.contextmanager
 def _kept_on(cores: Sequence[int]) -> Iterator[None]:
-    """Pin this thread, which reads the meters, to the load generator's cores if the plan names any."""
+    """Pin this thread, which reads the meters, to the load generator's cores if the plan names
+    any.
+    """
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores or before)
     try:
@@ -97,7 +127,14 @@ def _kept_on(cores: Sequence[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _under_load(generator: LoadGenerator, order: Order, times: Schedule, sampler: Sampler, server: Server, watch: Watch) -> LoadRecord:
+def _under_load(
+    generator: LoadGenerator,
+    order: Order,
+    times: Schedule,
+    sampler: Sampler,
+    server: Server,
+    watch: Watch,
+) -> LoadRecord:
     """Run the load, from go to the last response."""
     with running_load(generator) as users:
         runner = RungRunner(order, users, sampler, server, watch)

@@ -1,4 +1,6 @@
-"""The record of a rung's load, and what becomes of it: a rung with its quantities and checks, then a judgement of its use."""
+"""The record of a rung's load, and what becomes of it: a rung with its quantities and checks, then
+a judgement of its use.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from typing import NamedTuple
 from kneebench.analysis import disturbance
 from kneebench.databases.engine import Server
 from kneebench.measurement import delay
-from kneebench.measurement.checks import CheckInput, Idle, checks, counted_by_the_database, rise, warehouses_note
+from kneebench.measurement.checks import (
+    CheckInput,
+    Idle,
+    checks,
+    counted_by_the_database,
+    rise,
+    warehouses_note,
+)
 from kneebench.measurement.derived_metrics import derived_metrics
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import Values, summaries, window
@@ -30,7 +39,9 @@ class LoadRecord(NamedTuple):
 
 
 class RungRecord(NamedTuple):
-    """A rung's load between two counts of the idle database, and everything that the meters read."""
+    """A rung's load between two counts of the idle database, and everything that the meters
+    read.
+    """
 
     order: Order
     started_at: str
@@ -42,12 +53,23 @@ class RungRecord(NamedTuple):
 
 
 def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
-    """The rung of a record, with the quantities of its window and its checks; not yet judged for disturbances."""
+    """The rung of a record, with the quantities of its window and its checks; not yet judged for
+    disturbances.
+    """
     order, load, tally = record.order, record.load, record.load.tally
     tpm = counted_by_the_database(tally, record.before, record.after)
-    evidence = CheckInput(order, plan.workload, tally, record.before, record.after, tpm, _scans(record.raw_series))
-    held = window(record.raw_series, load.held.first, load.held.last, load.values[load.held.first : load.held.last])
-    quantities = summaries(held) | derived_metrics(held, tally, server.cores, plan.workload.load_generator_cores, load.held.late_s)
+    evidence = CheckInput(
+        order, plan.workload, tally, record.before, record.after, tpm, _scans(record.raw_series)
+    )
+    held = window(
+        record.raw_series,
+        load.held.first,
+        load.held.last,
+        load.values[load.held.first : load.held.last],
+    )
+    quantities = summaries(held) | derived_metrics(
+        held, tally, server.cores, plan.workload.load_generator_cores, load.held.late_s
+    )
     return Rung(
         order=order,
         started_at=record.started_at,
@@ -58,16 +80,27 @@ def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
         counted=Counted(**rise(record.before, record.after)._asdict()),
         quantities=quantities,
         checks=checks(evidence),
-        notes=(*_notes(evidence, record), *(delay.notes(tally) if plan.engine.measures_real_hardware else ()), *server.notes),
+        notes=(
+            *_notes(evidence, record),
+            *(delay.notes(tally) if plan.engine.measures_real_hardware else ()),
+            *server.notes,
+        ),
         invalid=invalid(order, tally, plan.ladder.stops.errors.share),
     )
 
 
 def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
-    """The rung with what disturbed it from outside; and that alone, where it makes the rung invalid."""
+    """The rung with what disturbed it from outside; and that alone, where it makes the rung
+    invalid.
+    """
     outside = disturbed(rung, held)
     reasons = "; ".join(filter(None, (outside, rung.invalid)))
-    return rung.model_copy(update={"invalid": reasons, "notes": (*rung.notes, *disturbance.notes(rung))}), outside
+    return (
+        rung.model_copy(
+            update={"invalid": reasons, "notes": (*rung.notes, *disturbance.notes(rung))}
+        ),
+        outside,
+    )
 
 
 def _scans(raw_series: Sequence[RawSeries]) -> dict[str, float] | None:
@@ -85,5 +118,7 @@ def _notes(evidence: CheckInput, record: RungRecord) -> tuple[str, ...]:
     warmed = record.load.warmed
     unsteady = () if warmed.steady else (f"not steady: {warmed.why}",)
     few = warehouses_note(evidence.order, evidence.workload)
-    unseen = ("sequential scans not checked: no meter reports them",) if evidence.scans is None else ()
+    unseen = (
+        ("sequential scans not checked: no meter reports them",) if evidence.scans is None else ()
+    )
     return (*unsteady, *warmed.notes, *record.load.held.notes, *few, *unseen, *record.meter_notes)

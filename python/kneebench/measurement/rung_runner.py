@@ -17,10 +17,21 @@ from kneebench.workload import RunningLoad
 
 
 class RungRunner:
-    """One rung under load. Only `second` passes time: it ends with the load generator's second, real or simulated."""
+    """One rung under load.
 
-    def __init__(self, order: Order, users: RunningLoad, sampler: Sampler, server: Server, watch: Watch) -> None:
-        self.order, self.users, self.sampler, self._server, self._watch = order, users, sampler, server, watch
+    Only `second` passes time: it ends with the load generator's second, real or simulated.
+    """
+
+    def __init__(
+        self, order: Order, users: RunningLoad, sampler: Sampler, server: Server, watch: Watch
+    ) -> None:
+        self.order, self.users, self.sampler, self._server, self._watch = (
+            order,
+            users,
+            sampler,
+            server,
+            watch,
+        )
         self.seconds: list[Second] = []
         self.nopm: list[float] = []
         """New-Orders per minute in each second since go."""
@@ -35,7 +46,10 @@ class RungRunner:
         self.now_s = 0.0
 
     def second(self, doing: str, share: float, left_s: float) -> None:
-        """Let one second pass, sample every meter and report progress. Raises DatabaseLost; InvalidMeasurement if other sessions block the users."""
+        """Let one second pass, sample every meter and report progress.
+
+        Raises DatabaseLost; InvalidMeasurement if other sessions block the users.
+        """
         where = f"{described(self.order)}, {doing} ({self.now_s:.0f} s after the start)"
         with losses_reported(self._server, where):
             tick = self.users.tick()
@@ -52,8 +66,19 @@ class RungRunner:
         if (reads := combined(seen, "device.reads")) is not None:
             self.reads_per_s.append(reads)
             self.read_time.append((combined(seen, "device.read_time") or 0.0) / self.order.users)
-        data: dict[str, object] = {"order": self.order.model_dump(), "nopm": self.nopm[-1] if self.nopm else 0.0}
-        self._watch(Event(kind="progress", doing=f"{described(self.order)}: {doing}", share=min(1.0, max(0.0, share)), left_s=max(0.0, left_s), data=data))
+        data: dict[str, object] = {
+            "order": self.order.model_dump(),
+            "nopm": self.nopm[-1] if self.nopm else 0.0,
+        }
+        self._watch(
+            Event(
+                kind="progress",
+                doing=f"{described(self.order)}: {doing}",
+                share=min(1.0, max(0.0, share)),
+                left_s=max(0.0, left_s),
+                data=data,
+            )
+        )
 
     def _count(self, seconds: Sequence[Second]) -> None:
         """Add the seconds to the counts; a second without a New-Order counts 0."""
@@ -67,13 +92,22 @@ class RungRunner:
         if tick.alive == 0:
             raise ConnectionError(f"all {self.order.users} connections were lost")
         if tick.alive < self.order.users and self._server.alive():
-            raise ConnectionError(f"{self.order.users - tick.alive} of {self.order.users} connections were lost")
+            raise ConnectionError(
+                f"{self.order.users - tick.alive} of {self.order.users} connections were lost"
+            )
 
     @property
     def checkpoints_begun(self) -> float | None:
-        """Number of checkpoints that the server has started, for any cause; None if it does not report them."""
+        """Number of checkpoints that the server has started, for any cause; None if it does not
+        report them.
+        """
         readings = [values for raw in self.sampler.raw_series if (values := raw.values[-1])]
-        counts = [n for values in readings for key, n in values.items() if key.partition("|")[0] in ("checkpoints.timed", "checkpoints.requested")]
+        counts = [
+            n
+            for values in readings
+            for key, n in values.items()
+            if key.partition("|")[0] in ("checkpoints.timed", "checkpoints.requested")
+        ]
         return math.fsum(counts) if counts else None
 
 
@@ -89,11 +123,15 @@ def described(order: Order) -> str:
 
 @contextlib.contextmanager
 def losses_reported(server: Server, doing: str) -> Iterator[None]:
-    """Turn any failure caused by a dead or dying server into DatabaseLost, with the crash report of the server."""
+    """Turn any failure caused by a dead or dying server into DatabaseLost, with the crash report of
+    the server.
+    """
     try:
         yield
     except DatabaseLost as error:
-        raise DatabaseLost(error.doing, seen=f"{error.seen}; during {doing}", do=error.do) from error
+        raise DatabaseLost(
+            error.doing, seen=f"{error.seen}; during {doing}", do=error.do
+        ) from error
     except KneebenchError:
         raise
     except Exception as error:

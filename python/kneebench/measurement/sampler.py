@@ -11,7 +11,10 @@ from kneebench.measurement.reading import reader
 
 
 class RawSeries(NamedTuple):
-    """Readings of one meter: the i-th values belong to the i-th time. All raw series of a sampler are equally long."""
+    """Readings of one meter: the i-th values belong to the i-th time.
+
+    All raw series of a sampler are equally long.
+    """
 
     meter: str
     at_s: list[float]
@@ -19,7 +22,9 @@ class RawSeries(NamedTuple):
 
 
 class LoadMeter:
-    """The load itself as a meter: transactions completed up to the last second, as the load generator reports them."""
+    """The load itself as a meter: transactions completed up to the last second, as the load
+    generator reports them.
+    """
 
     name, quantities = "load", ("load.transactions",)
     notes: tuple[str, ...] = ()
@@ -28,24 +33,32 @@ class LoadMeter:
         self.completed = 0
 
     def read(self) -> dict[str, float]:
-        """Transactions completed so far: exact at the end of each second, while the database's own counts lag."""
+        """Transactions completed so far: exact at the end of each second, while the database's own
+        counts lag.
+        """
         return {"load.transactions|load_generator": float(self.completed)}
 
 
 class Sampler:
     """Samples all meters and the load, and keeps the readings. Close it after the last sample.
 
-    Times count from the making of the sampler, and each meter has its own: a sample at the server may take some milliseconds
-    under load, and a rate is only as good as its times. Of a slow meter a sample has the latest reading and the time of that one,
-    so its rates are over the time between two readings. How long each reading took is kept too ("meters.read_time").
+    Times count from the making of the sampler, and each meter has its own: a sample at the server
+    may take some milliseconds under load, and a rate is only as good as its times. Of a slow meter
+    a sample has the latest reading and the time of that one, so its rates are over the time between
+    two readings. How long each reading took is kept too ("meters.read_time").
     """
 
     def __init__(self, meters: Sequence[Meter], now_s: Callable[[], float]) -> None:
         self.load = LoadMeter()
         self._meters, self._now_s, self._start_s = (self.load, *meters), now_s, now_s()
-        self.raw_series = tuple(RawSeries(name, [], []) for name in (*(meter.name for meter in self._meters), "meters"))
+        self.raw_series = tuple(
+            RawSeries(name, [], []) for name in (*(meter.name for meter in self._meters), "meters")
+        )
         with contextlib.ExitStack() as opened:
-            self._readers = [opened.enter_context(contextlib.closing(reader(meter, now_s))) for meter in self._meters]
+            self._readers = [
+                opened.enter_context(contextlib.closing(reader(meter, now_s)))
+                for meter in self._meters
+            ]
             self.sample()
             self._opened = opened.pop_all()
 

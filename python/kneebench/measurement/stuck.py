@@ -1,4 +1,6 @@
-"""Users that wait for a lock of somebody else's: the load is no longer the one ordered, and may never end."""
+"""Users that wait for a lock of somebody else's: the load is no longer the one ordered, and may
+never end.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from kneebench.databases.engine import UNLOCK, Server
 from kneebench.errors import InvalidMeasurement, KneebenchError
 
 STUCK_S = 20.0
-"""How long a user may wait for a session that is none of ours; waits for other users are the workload's own, however long."""
+"""How long a user may wait for a session that is none of ours; waits for other users are the
+workload's own, however long."""
 EVERY_S = 5
 """Seconds from one sample to the next."""
 
@@ -23,7 +26,9 @@ def refuse_stuck(server: Server, doing: str) -> None:
 
 @contextlib.contextmanager
 def refusing_stuck(server: Server, doing: str) -> Iterator[None]:
-    """The same while the block waits for users: they are looked at beside it, and ended where they are stuck, so that it ends."""
+    """The same while the block waits for users: they are looked at beside it, and ended where they
+    are stuck, so that it ends.
+    """
     ended, seen = threading.Event(), list[InvalidMeasurement]()
 
     def sample() -> None:

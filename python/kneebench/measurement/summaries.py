@@ -1,9 +1,10 @@
 """From readings to numbers: a value for each second, and one for the window.
 
-A counter's value is its difference over the time between two samples, a gauge's the mean of the samples. Both work for a second (two samples
-running) and for the window (its first sample and its last), so that a ratio is always the quotient of two sums over the same time.
-A database's sessions may report their counts once a second only: what a single second says of them is rough, sums over 5 s and
-more are good.
+A counter's value is its difference over the time between two samples, a gauge's the mean of the
+samples. Both work for a second (two samples running) and for the window (its first sample and its
+last), so that a ratio is always the quotient of two sums over the same time. A database's sessions
+may report their counts once a second only: what a single second says of them is rough, sums over 5
+s and more are good.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ COMBINED: dict[str, Callable[[Iterable[float]], float]] = {"sum": sum, "mean": f
 
 
 class Window(NamedTuple):
-    """The samples from `first` to `last`: what was read over the whole of it, and in each of its seconds."""
+    """The samples from `first` to `last`: what was read over the whole of it, and in each of its
+    seconds.
+    """
 
     raw_series: Sequence[RawSeries]
     first: int
@@ -34,9 +37,17 @@ class Window(NamedTuple):
     seconds: Sequence[Values]
 
 
-def window(raw_series: Sequence[RawSeries], first: int, last: int, seconds: Sequence[Values] = ()) -> Window:
+def window(
+    raw_series: Sequence[RawSeries], first: int, last: int, seconds: Sequence[Values] = ()
+) -> Window:
     """A window; `seconds` are the values of its seconds, if already computed."""
-    return Window(raw_series, first, last, between(raw_series, first, last), seconds or by_second(raw_series, first, last))
+    return Window(
+        raw_series,
+        first,
+        last,
+        between(raw_series, first, last),
+        seconds or by_second(raw_series, first, last),
+    )
 
 
 def between(raw_series: Sequence[RawSeries], first: int, last: int) -> Values:
@@ -51,7 +62,11 @@ def between(raw_series: Sequence[RawSeries], first: int, last: int) -> Values:
         samples = raw.values[first + 1 : last + 1]
         for key in dict.fromkeys(chain.from_iterable(samples)):
             name, source, quantity = _read(key)
-            value = _mean(key, samples) if quantity.kind == "gauge" else _rate(raw, key, first, last, quantity)
+            value = (
+                _mean(key, samples)
+                if quantity.kind == "gauge"
+                else _rate(raw, key, first, last, quantity)
+            )
             if value is not None:
                 found.setdefault(name, {})[source] = value
     return found
@@ -97,7 +112,13 @@ def quotients(values: Values, ratio: Ratio) -> dict[str, float]:
     """A ratio by source, for the sources that all its parts have."""
     parts = [values.get(name, {}) for name in (*ratio.numerators, *ratio.denominators)]
     shared = [source for source in parts[0] if all(source in part for part in parts)]
-    each = {source: quotient({n: {source: values[n][source]} for n in (*ratio.numerators, *ratio.denominators)}, ratio) for source in shared}
+    each = {
+        source: quotient(
+            {n: {source: values[n][source]} for n in (*ratio.numerators, *ratio.denominators)},
+            ratio,
+        )
+        for source in shared
+    }
     return {source: value for source, value in each.items() if value is not None}
 
 
@@ -107,21 +128,33 @@ def by_second(raw_series: Sequence[RawSeries], first: int, last: int) -> list[Va
 
 
 def summaries(window: Window) -> dict[str, Summary]:
-    """Every quantity that was read and every ratio of them, over the samples of a window; `high` is the highest second."""
+    """Every quantity that was read and every ratio of them, over the samples of a window; `high` is
+    the highest second.
+    """
     found: dict[str, Summary] = {}
     for name, quantity in READ.items():
         if (value := combined(window.whole, name)) is not None:
-            high = max((v for s in window.seconds if (v := combined(s, name)) is not None), default=value)
-            found[name] = Summary(unit=quantity.unit, value=value, high=high, sources=window.whole[name])
+            high = max(
+                (v for s in window.seconds if (v := combined(s, name)) is not None), default=value
+            )
+            found[name] = Summary(
+                unit=quantity.unit, value=value, high=high, sources=window.whole[name]
+            )
     for name, ratio in RATIOS.items():
         if (value := quotient(window.whole, ratio)) is not None:
-            high = max((v for s in window.seconds if (v := quotient(s, ratio)) is not None), default=value)
-            found[name] = Summary(unit=ratio.unit, value=value, high=high, sources=quotients(window.whole, ratio))
+            high = max(
+                (v for s in window.seconds if (v := quotient(s, ratio)) is not None), default=value
+            )
+            found[name] = Summary(
+                unit=ratio.unit, value=value, high=high, sources=quotients(window.whole, ratio)
+            )
     return found
 
 
 def series(times_s: Sequence[float], seconds: Sequence[Values]) -> tuple[Series, ...]:
-    """One value a second of every quantity by source, and of every ratio over all sources (source ""); a time for each second."""
+    """One value a second of every quantity by source, and of every ratio over all sources (source
+    ""); a time for each second.
+    """
     courses: dict[tuple[str, str], dict[float, float]] = {}
     for at_s, values in zip(times_s, seconds, strict=True):
         for name, sources in values.items():
@@ -132,7 +165,16 @@ def series(times_s: Sequence[float], seconds: Sequence[Values]) -> tuple[Series,
         for name, ratio in RATIOS.items():
             if (whole := quotient(values, ratio)) is not None:
                 courses.setdefault((name, ""), {})[at_s] = whole
-    units = {name: read.unit for name, read in READ.items()} | {name: ratio.unit for name, ratio in RATIOS.items()}
+    units = {name: read.unit for name, read in READ.items()} | {
+        name: ratio.unit for name, ratio in RATIOS.items()
+    }
     return tuple(
-        Series(quantity=name, source=source, unit=units[name], at_s=tuple(course), value=tuple(course.values())) for (name, source), course in courses.items()
+        Series(
+            quantity=name,
+            source=source,
+            unit=units[name],
+            at_s=tuple(course),
+            value=tuple(course.values()),
+        )
+        for (name, source), course in courses.items()
     )

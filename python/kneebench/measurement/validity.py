@@ -1,7 +1,8 @@
 """Whether a rung may be used: what makes it invalid, and what ends the campaign instead.
 
-An invalid rung is kept with its reason and never quoted. A server that has run out of room, memory or connections makes every
-rung after it as bad: the campaign stops, and goes on at the same rung once there is enough.
+An invalid rung is kept with its reason and never quoted. A server that has run out of room, memory
+or connections makes every rung after it as bad: the campaign stops, and goes on at the same rung
+once there is enough.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from kneebench.measurement.warm_up import Held
 from kneebench.records import Order, Rung, Tally
 
 JUDGED_BY_THE_STOP = ("search", "fixed_load")
-"""Phases whose errors the errors stop judges: they may say where a climb ends, and are not quoted."""
+"""Phases whose errors the errors stop judges: they may say where a climb ends, and are not quoted.
+"""
 STARVED: dict[ErrorClass, str] = {
     "full": "give the server the resource that the message names (disk space, memory, connections)",
     "stopped": "see the server's log for why it was shut down or unreachable",
@@ -28,16 +30,25 @@ STARVED: dict[ErrorClass, str] = {
 
 
 def invalid(order: Order, tally: Tally, most_errors: float) -> str:
-    """Why the rung must not be used; empty where it may. `most_errors` is the limit of the errors stop.
+    """Why the rung must not be used; empty where it may.
 
-    A rung that only warms up is used for nothing, and may have more users than the climb ever reaches.
+    `most_errors` is the limit of the errors stop.
+
+    A rung that only warms up is used for nothing, and may have more users than the climb ever
+    reaches.
     """
     if order.phase == "warm_up":
         return ""
     if tally.load_generator_busy > LOAD_GENERATOR_BUSY:
-        return f"the load generator was {100 * tally.load_generator_busy:.0f}% busy (limit {100 * LOAD_GENERATOR_BUSY:.0f}%) and limited the throughput"
+        return (
+            f"the load generator was {100 * tally.load_generator_busy:.0f}% busy (limit"
+            f" {100 * LOAD_GENERATOR_BUSY:.0f}%) and limited the throughput"
+        )
     if tally.lost_users:
-        return f"{tally.lost_users} of {tally.users} users lost their connection, so the load was incomplete"
+        return (
+            f"{tally.lost_users} of {tally.users} users lost their connection, so the load was"
+            " incomplete"
+        )
     if not tally.window.completed:
         return "no transaction completed within the window"
     if delayed := delay.invalid(tally):
@@ -56,10 +67,16 @@ def _disturbances(rung: Rung, held: Held) -> Iterator[str]:
         yield f"the load generator stalled for {held.late_s:.1f} s (limit {disturbance.LATE_S:g} s)"
     if longer_s > max(disturbance.LONGER_S, disturbance.LONGER * held.ordered_s):
         limit = f"{100 * disturbance.LONGER:.0f}% and {disturbance.LONGER_S:g} s longer"
-        yield f"the window lasted {rung.tally.window_s:.1f} s instead of {held.ordered_s:.1f} s (limit {limit})"
+        yield (
+            f"the window lasted {rung.tally.window_s:.1f} s instead of {held.ordered_s:.1f} s"
+            f" (limit {limit})"
+        )
     stolen = disturbance.STOLEN.of(rung)
     if stolen and stolen[0] > disturbance.STEAL_MOST:
-        yield f"the hypervisor took {100 * stolen[0]:.0f}% of {stolen[1]} (limit {100 * disturbance.STEAL_MOST:.0f}%)"
+        yield (
+            f"the hypervisor took {100 * stolen[0]:.0f}% of {stolen[1]} (limit"
+            f" {100 * disturbance.STEAL_MOST:.0f}%)"
+        )
 
 
 def _errors(tally: Tally, most_errors: float) -> str:
@@ -68,7 +85,10 @@ def _errors(tally: Tally, most_errors: float) -> str:
     if lost <= most_errors * whole.started:
         return ""
     first = f"; first error: {tally.errors[0].first}" if tally.errors else ""
-    return f"{lost:,} of {whole.started:,} transactions failed ({100 * lost / whole.started:.2g}%, limit {100 * most_errors:g}%){first}"
+    return (
+        f"{lost:,} of {whole.started:,} transactions failed ({100 * lost / whole.started:.2g}%,"
+        f" limit {100 * most_errors:g}%){first}"
+    )
 
 
 def refuse_starved(order: Order, tally: Tally, engine: EngineProperties) -> None:

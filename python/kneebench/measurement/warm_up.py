@@ -1,9 +1,10 @@
 """The warm-up of a rung, and how long its window is held.
 
-Automatic: until New-Orders and device reads are steady (analysis/steady.py), at least some seconds (in proportion to the window that
-follows), at most the plan's limit, then the rung is marked "not steady". A rung that will be quoted, where the plan wants whole checkpoint cycles, then
-waits until a checkpoint begins, and its window ends where another one does: a window that starts behind the first storm of full-page images
-after a checkpoint would leave out the dearest part of the cycle.
+Automatic: until New-Orders and device reads are steady (analysis/steady.py), at least some seconds
+(in proportion to the window that follows), at most the plan's limit, then the rung is marked "not
+steady". A rung that will be quoted, where the plan wants whole checkpoint cycles, then waits until
+a checkpoint begins, and its window ends where another one does: a window that starts behind the
+first storm of full-page images after a checkpoint would leave out the dearest part of the cycle.
 """
 
 from __future__ import annotations
@@ -18,16 +19,20 @@ from kneebench.plan.ladder import Ladder
 from kneebench.records import Order
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
-"""Minimum warm-up: half the window, 3 to 10 s. After a cold start: one window, 10 to 30 s, or up to 120 s if the rung is quoted, because
-a cache fills slowly compared with the scatter of a few seconds."""
+"""Minimum warm-up: half the window, 3 to 10 s. After a cold start: one window, 10 to 30 s, or up to
+120 s if the rung is quoted, because a cache fills slowly compared with the scatter of a few
+seconds."""
 SHORT_S = 5.0
-"""Minimum window of a warm-up rung, which is normally a third of the other windows: long enough for its checks."""
+"""Minimum window of a warm-up rung, which is normally a third of the other windows: long enough for
+its checks."""
 LATE_S = 30.0
 """How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
 
 
 class WarmedUp(NamedTuple):
-    """How the warm-up ended; `why` is told where it is not steady, `notes` are what the reader must know besides."""
+    """How the warm-up ended; `why` is told where it is not steady, `notes` are what the reader must
+    know besides.
+    """
 
     steady: bool
     why: str
@@ -35,8 +40,10 @@ class WarmedUp(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A window as the sampler's samples bound it. `ordered_s`: how long it would have been with every second on time; `late_s`: how late
-    the load generator's clock was at worst, up to the end of the cool-down, which still belongs to the latencies."""
+    """A window as the sampler's samples bound it. `ordered_s`: how long it would have been with
+    every second on time; `late_s`: how late the load generator's clock was at worst, up to the end
+    of the cool-down, which still belongs to the latencies.
+    """
 
     first: int
     last: int
@@ -46,8 +53,9 @@ class Held(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """The times of one rung. `stretch_s`: how long the load must have been steady before its window; `cycles`: whole checkpoint cycles that
-    its window holds; `cycle_s`: the longest that one can take."""
+    """The times of one rung. `stretch_s`: how long the load must have been steady before its
+    window; `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one
+    can take."""
 
     window_s: float
     stretch_s: float
@@ -59,21 +67,37 @@ class Schedule(NamedTuple):
 
 
 def schedule(order: Order, ladder: Ladder, cycle_s: float, *, cold: bool = False) -> Schedule:
-    """The times that a plan gives an order; `warm_up_s` is None where the warm-up finds its own end.
+    """The times that a plan gives an order; `warm_up_s` is None where the warm-up finds its own
+    end.
 
-    `cycle_s`: the longest checkpoint cycle of the server; `cold`: it is the first on a restored database.
+    `cycle_s`: the longest checkpoint cycle of the server; `cold`: it is the first on a restored
+    database.
 
     >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s"), 300.0).minimum_s
     3.0
     """
     quoted = order.phase in QUOTED
     stretch_s = ladder.final_window if quoted else ladder.window
-    window_s = max(min(stretch_s, SHORT_S), stretch_s / 3) if order.phase == "warm_up" else stretch_s
+    window_s = (
+        max(min(stretch_s, SHORT_S), stretch_s / 3) if order.phase == "warm_up" else stretch_s
+    )
     fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
     limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
-    least_s, most_s, wanted_s = (LONG_ENOUGH_S, QUOTED_COLD_S if quoted else COLD_S, stretch_s) if cold else (SHORTEST_S, LONG_ENOUGH_S, stretch_s / 2)
+    least_s, most_s, wanted_s = (
+        (LONG_ENOUGH_S, QUOTED_COLD_S if quoted else COLD_S, stretch_s)
+        if cold
+        else (SHORTEST_S, LONG_ENOUGH_S, stretch_s / 2)
+    )
     minimum_s = min(limit_s, max(least_s, min(most_s, wanted_s)))
-    return Schedule(window_s, stretch_s, fixed_s, minimum_s, limit_s, ladder.checkpoints if quoted else 0, cycle_s)
+    return Schedule(
+        window_s,
+        stretch_s,
+        fixed_s,
+        minimum_s,
+        limit_s,
+        ladder.checkpoints if quoted else 0,
+        cycle_s,
+    )
 
 
 def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
@@ -91,7 +115,11 @@ def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
 
 def _pass(rung: RungRunner, until_s: float, times: Schedule) -> None:
     while rung.now_s < until_s - 0.5:
-        rung.second("warming up", rung.now_s / (until_s + times.window_s), until_s - rung.now_s + times.window_s)
+        rung.second(
+            "warming up",
+            rung.now_s / (until_s + times.window_s),
+            until_s - rung.now_s + times.window_s,
+        )
 
 
 def _until_steady(rung: RungRunner, times: Schedule) -> Settled:
@@ -104,28 +132,48 @@ def _until_steady(rung: RungRunner, times: Schedule) -> Settled:
 
 
 def _settled(rung: RungRunner, times: Schedule) -> Settled:
-    return settled(rung.nopm, rung.reads_per_s, rung.read_time, minimum_s=times.minimum_s, stretch_s=times.stretch_s)
+    return settled(
+        rung.nopm,
+        rung.reads_per_s,
+        rung.read_time,
+        minimum_s=times.minimum_s,
+        stretch_s=times.stretch_s,
+    )
 
 
 def _until_a_checkpoint(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
-    """Wait for the next checkpoint to begin, where whole cycles are wanted; a note where none can be seen or none comes."""
+    """Wait for the next checkpoint to begin, where whole cycles are wanted; a note where none can
+    be seen or none comes.
+    """
     if not times.cycles:
         return ()
     if rung.checkpoints_begun is None:
-        return ("the server does not report checkpoints: the window ends by time, not by whole checkpoint cycles",)
+        return (
+            (
+                "the server does not report checkpoints: the window ends by time, not by whole"
+                " checkpoint cycles"
+            ),
+        )
     begun, until_s = rung.checkpoints_begun, rung.now_s + times.cycle_s + LATE_S
     while rung.now_s < until_s:
         left_s = until_s - rung.now_s + times.cycles * times.cycle_s
         rung.second("waiting for a checkpoint to start", rung.now_s / (rung.now_s + left_s), left_s)
         if rung.checkpoints_begun != begun:
             return ()
-    return (f"no checkpoint started within {times.cycle_s + LATE_S:.0f} s, so the window does not start at one",)
+    return (
+        (
+            f"no checkpoint started within {times.cycle_s + LATE_S:.0f} s, so the window does not"
+            " start at one"
+        ),
+    )
 
 
 def hold_window(rung: RungRunner, times: Schedule) -> Held:
-    """The window: the plan's time, and as many whole checkpoint cycles as it wants, ended where one ends.
+    """The window: the plan's time, and as many whole checkpoint cycles as it wants, ended where one
+    ends.
 
-    A second of load more follows it, the cool-down: what is still under way in the window ends among others, not alone.
+    A second of load more follows it, the cool-down: what is still under way in the window ends
+    among others, not alone.
     """
     marked_s = rung.users.mark("window")
     first, begin_s, begun = rung.sampler.last, rung.now_s, [rung.checkpoints_begun]
@@ -143,7 +191,15 @@ def hold_window(rung: RungRunner, times: Schedule) -> Held:
     rung.second("cooling down", 1.0, 0.0)
     ordered_s = max(times.window_s, due_s - marked_s)
     return Held(
-        first, last, ordered_s, max(rung.late_s[ticked:]), () if whole else (f"the window does not contain the required {cycles} whole checkpoint cycles",)
+        first,
+        last,
+        ordered_s,
+        max(rung.late_s[ticked:]),
+        (
+            ()
+            if whole
+            else (f"the window does not contain the required {cycles} whole checkpoint cycles",)
+        ),
     )
 
 

@@ -9,7 +9,8 @@ from kneebench.records import Cell
 
 
 def cells(plan: Plan) -> tuple[Cell, ...]:
-    """One cell a storage, the baseline first and the others as the plan lists them; ids are fit for file names.
+    """One cell a storage, the baseline first and the others as the plan lists them; ids are fit for
+    file names.
 
     >>> [cell.id for cell in cells(Plan.model_validate({"storages": {"2x NVMe": {"path": "a"}, "2X nvme!": {"path": "b"}}}))]
     ['2x-nvme', '2x-nvme-2']
@@ -22,9 +23,15 @@ def cells(plan: Plan) -> tuple[Cell, ...]:
 
 
 def _slug(name: str) -> str:
-    """Lower-case letters and digits of ASCII, joined by hyphens; at most 40 characters, never empty."""
+    """Lower-case letters and digits of ASCII, joined by hyphens; at most 40 characters, never
+    empty.
+    """
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-") or "storage"
 
 
 def _free(slug: str, taken: list[str]) -> str:
-    return next(name for name in (slug, *(f"{slug}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+    return next(
+        name
+        for name in (slug, *(f"{slug}-{n}" for n in range(2, len(taken) + 3)))
+        if name not in taken
+    )

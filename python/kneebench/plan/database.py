@@ -18,22 +18,39 @@ from kneebench.plan.values import Cores, Name, Number, Part, Switch, Text, Whole
 class Database(Part):
     """Database engine and how it is provided."""
 
-    engine: Annotated[Name, Field(description="Database engine: postgres or simulated")] = "postgres"
+    engine: Annotated[Name, Field(description="Database engine: postgres or simulated")] = (
+        "postgres"
+    )
     url: Annotated[
-        Text, Field(description="External server, postgresql://user@host/database?sslmode=verify-full; the password comes from PGPASSWORD or a passfile")
+        Text,
+        Field(
+            description=(
+                "External server, postgresql://user@host/database?sslmode=verify-full; the password"
+                " comes from PGPASSWORD or a passfile"
+            )
+        ),
     ] = ""
-    settings: dict[Name, Text | Switch | Whole | Number] = Field(default={}, description="Server settings by name; they override the sizing rules")
+    settings: dict[Name, Text | Switch | Whole | Number] = Field(
+        default={}, description="Server settings by name; they override the sizing rules"
+    )
     restore: Annotated[
         Literal["auto", "copy", "clone", "template", "command", "none"],
         Field(
-            description='Source of each climb\'s fresh database. auto: copy, or template with a url; required with schema_from = "hammerdb". '
-            "copy and clone (reflink; the run includes its copy-on-write) need a managed server, the others a url"
+            description=(
+                "Source of each climb's fresh database. auto: copy, or template with a url;"
+                ' required with schema_from = "hammerdb". copy and clone (reflink; the run includes'
+                " its copy-on-write) need a managed server, the others a url"
+            )
         ),
     ] = "auto"
-    cores: Annotated[Cores, Field(description="Cores that the server is pinned to; empty: all")] = ()
+    cores: Annotated[
+        Cores, Field(description="Cores that the server is pinned to; empty: all")
+    ] = ()
 
     def check(self, storages: Mapping[str, Storage]) -> None:
-        """Raise the rule's error where the storages do not fit the engine; `key` counts from the plan."""
+        """Raise the rule's error where the storages do not fit the engine; `key` counts from the
+        plan.
+        """
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """How a climb gets its database, "auto" resolved; `urls` by storage."""

@@ -1,7 +1,8 @@
-"""The plan of `kneebench run` without a plan: the disk under this directory against the same database in memory.
+"""The plan of `kneebench run` without a plan: the disk under this directory against the same
+database in memory.
 
-It needs no root and no second drive. The memory half estimates what faster storage could buy; it is no
-bound, for it takes memory and copies on the same cores.
+It needs no root and no second drive. The memory half estimates what faster storage could buy; it is
+no bound, for it takes memory and copies on the same cores.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from kneebench.records import Host
 from kneebench.units import size
 from kneebench.visible import visible
 
-MEMORY = Path("/dev/shm")  # noqa: S108 (the storage under test, not a temporary file)
+MEMORY = Path("/dev/shm")
 _WAREHOUSES_PER_CORE = 10
-"""Four warehouses a user, for about 2.5 users a core at the knee of a database in memory (methods: sizing)."""
+"""Four warehouses a user, for about 2.5 users a core at the knee of a database in memory (methods:
+sizing)."""
 _MOST_WAREHOUSES = 100
 _FEWEST_WAREHOUSES = 2
 _TAKEN = 0.9
-"""Of what is free when the plan is sized: other programs want some more before the last restore, and so does the load generator."""
+"""Of what is free when the plan is sized: other programs want some more before the last restore,
+and so does the load generator."""
 
 
 class Free(NamedTuple):
@@ -41,7 +44,8 @@ class Free(NamedTuple):
 
 
 def default_plan(host: Host | None, directory: Path, memory: Path = MEMORY) -> Plan:
-    """The default plan for this machine; `directory` is on the disk to be measured, `memory` is a tmpfs.
+    """The default plan for this machine; `directory` is on the disk to be measured, `memory` is a
+    tmpfs.
 
     Raises PlanError where memory, the tmpfs or the disk has too little free.
     """
@@ -83,25 +87,40 @@ def _free(path: Path) -> int:
     try:
         return shutil.disk_usage(path).free
     except OSError as error:
-        raise PlanError(f"sizing the default plan for {path}", seen=error.strerror or str(error), do="write a plan with your own storages") from None
+        raise PlanError(
+            f"sizing the default plan for {path}",
+            seen=error.strerror or str(error),
+            do="write a plan with your own storages",
+        ) from None
 
 
 def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
-    """As many as the knee's users want, no more than a quarter of the memory holds, and so many that there is room for all of it.
+    """As many as the knee's users want, no more than a quarter of the memory holds, and so many
+    that there is room for all of it.
 
     Raises PlanError where there is none for the smallest database.
 
     >>> fitting_warehouses(2, 24 << 30, Free(21 << 30, 24 << 30, 80 << 30)), fitting_warehouses(2, 8 << 30, Free(4 << 30, 4 << 30, 80 << 30))
     (20, 7)
     """
-    wanted = min(max(20, _WAREHOUSES_PER_CORE * cores), _MOST_WAREHOUSES, memory_bytes // 4 // _footprint().WAREHOUSE_BYTES)
+    wanted = min(
+        max(20, _WAREHOUSES_PER_CORE * cores),
+        _MOST_WAREHOUSES,
+        memory_bytes // 4 // _footprint().WAREHOUSE_BYTES,
+    )
     for warehouses in range(wanted, _FEWEST_WAREHOUSES - 1, -1):
         if not any(_short(warehouses, cores, memory_bytes, free)):
             return warehouses
     raise PlanError(
         "sizing the default plan",
-        seen=f"the machine is too small for a database of {_FEWEST_WAREHOUSES} warehouses: {_why(cores, memory_bytes, free)}",
-        do="free some space, or write a plan with your own storages (`kneebench plan preset quick`)",
+        seen=(
+            f"the machine is too small for a database of {_FEWEST_WAREHOUSES} warehouses:"
+            f" {_why(cores, memory_bytes, free)}"
+        ),
+        do=(
+            "free some space, or write a plan with your own storages (`kneebench plan preset"
+            " quick`)"
+        ),
     )
 
 
@@ -111,11 +130,16 @@ def _footprint() -> Footprint:
 
 def _why(cores: int, memory_bytes: int, free: Free) -> str:
     least = _FEWEST_WAREHOUSES * _footprint().WAREHOUSE_BYTES
-    return "; ".join(_short(_FEWEST_WAREHOUSES, cores, memory_bytes, free)) or f"a quarter of the memory is {size(memory_bytes // 4)}, {size(least)} needed"
+    return (
+        "; ".join(_short(_FEWEST_WAREHOUSES, cores, memory_bytes, free))
+        or f"a quarter of the memory is {size(memory_bytes // 4)}, {size(least)} needed"
+    )
 
 
 def _short(warehouses: int, cores: int, memory_bytes: int, free: Free) -> Iterator[str]:
-    """Where so many warehouses find too little room, by what `check` will ask for: data and log on both, the image beside the disk's."""
+    """Where so many warehouses find too little room, by what `check` will ask for: data and log on
+    both, the image beside the disk's.
+    """
     footprint = _footprint()
     data, cache = footprint.climb_bytes(warehouses), footprint.cache_bytes(memory_bytes, warehouses)
     image = footprint.image_bytes(warehouses)

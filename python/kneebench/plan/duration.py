@@ -1,8 +1,8 @@
 """How long a plan will take, roughly: for `check` and for the time left, never for results.
 
-Rates are those of a small machine: a loaded warehouse is about 100 MB; two loading streams make about 65
-warehouses a minute (50 warehouses by binary COPY, two connections, keys and ANALYZE included, on 2 cores);
-a parallel copy restores about 1 GB/s from memory to a local disk.
+Rates are those of a small machine: a loaded warehouse is about 100 MB; two loading streams make
+about 65 warehouses a minute (50 warehouses by binary COPY, two connections, keys and ANALYZE
+included, on 2 cores); a parallel copy restores about 1 GB/s from memory to a local disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _START_S = 3.0
 _RUNG_S = 1.0
 """To open connections and to let transactions end."""
 _OF_ITS_LIMIT = 0.45
-"""What an automatic warm-up takes, cold or warm: from a drive nearly all of it, from memory the shortest there is."""
+"""What an automatic warm-up takes, cold or warm: from a drive nearly all of it, from memory the
+shortest there is."""
 _KNEE_USERS_PER_CORE = 5.0
 """Where a climb is guessed to reach its knee, when the plan leaves it open."""
 
@@ -41,7 +42,9 @@ class Expected(NamedTuple):
 
 
 def expected(plan: Plan, host: Host) -> Expected:
-    """The parts of the duration: loading (once), the climbs, the final runs; right within a factor of about two."""
+    """The parts of the duration: loading (once), the climbs, the final runs; right within a factor
+    of about two.
+    """
     count = len(plan.storages)
     if not plan.engine.measures_real_hardware:
         return Expected(0.0, 1.0 * count, 1.0 * count)
@@ -52,19 +55,36 @@ def expected(plan: Plan, host: Host) -> Expected:
         copied_bytes = plan.workload.warehouses * plan.engine.footprint.WAREHOUSE_BYTES
         restore_s += copied_bytes / _RESTORE_BYTES_PER_S
     warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
-    climb_s = min(restore_s + _warm_up_s(ladder, cold=True) + ladder.window + _RUNG_S + warmer_s, ladder.budget)
+    climb_s = min(
+        restore_s + _warm_up_s(ladder, cold=True) + ladder.window + _RUNG_S + warmer_s,
+        ladder.budget,
+    )
     rung_s = _final_window_s(ladder, plan.engine.checkpoint_cycle_s(())) + _RUNG_S
-    knee_s, latency_s = restore_s + _warm_up_s(ladder, cold=True) + rung_s, _warm_up_s(ladder) + rung_s
-    return Expected(load_s, count * climb_s, count * ladder.repeats * (knee_s + latency_s) + (count - 1) * knee_s)
+    knee_s, latency_s = (
+        restore_s + _warm_up_s(ladder, cold=True) + rung_s,
+        _warm_up_s(ladder) + rung_s,
+    )
+    return Expected(
+        load_s,
+        count * climb_s,
+        count * ladder.repeats * (knee_s + latency_s) + (count - 1) * knee_s,
+    )
 
 
 def rungs(ladder: Ladder, cores: int) -> int:
-    """Rungs of one climb: one to warm up, up to a guessed knee, two flat steps, one bisection, the first rung again."""
+    """Rungs of one climb: one to warm up, up to a guessed knee, two flat steps, one bisection, the
+    first rung again.
+    """
     if ladder.fixed:
         return 1
     first = max(ladder.first or cores, 1)
     knee = min(max(_KNEE_USERS_PER_CORE * cores, 2 * first), ladder.last)
-    return math.ceil(math.log(max(knee / first, 1)) / math.log(ladder.step)) + 1 + ladder.stops.plateau.steps + 3
+    return (
+        math.ceil(math.log(max(knee / first, 1)) / math.log(ladder.step))
+        + 1
+        + ladder.stops.plateau.steps
+        + 3
+    )
 
 
 def _warm_up_s(ladder: Ladder, cold: bool = False) -> float:

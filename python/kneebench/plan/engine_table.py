@@ -1,4 +1,6 @@
-"""The union of the engines' tables: `[database]` is read by the table of the engine that it names."""
+"""The union of the engines' tables: `[database]` is read by the table of the engine that it
+names.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ DEFAULT = "postgres"
 
 
 def table_of(engine: str) -> type[Database]:
-    """The table of an engine; of an engine that does not exist the default's, for the reader reports the name.
+    """The table of an engine; of an engine that does not exist the default's, for the reader
+    reports the name.
 
     >>> table_of("simulated").__name__, table_of("nosuch") is table_of("postgres")
     ('SimulatedDatabase', True)
@@ -52,7 +55,9 @@ def _schema(engine: str) -> dict[str, Any]:
 class _OneOfThem:
     """The JSON Schema of the union."""
 
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         """One schema for each engine on the shelf."""
         return {"oneOf": [_schema(name) for name in engine_names()]}
 

@@ -1,4 +1,6 @@
-"""A TOML document beside its text: turns pydantic's errors into faults that name line, key and what is allowed."""
+"""A TOML document beside its text: turns pydantic's errors into faults that name line, key and what
+is allowed.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Document:
         return Fault(self.file, self.lines.of(*path), dotted(path), seen, allowed, meant)
 
     def bare_times(self, path: Path = ()) -> Iterator[Fault]:
-        """Times without a unit: the model takes floats as seconds when results are read back, a plan shall not."""
+        """Times without a unit: the model takes floats as seconds when results are read back, a
+        plan shall not.
+        """
         value = self.value(path)
         if isinstance(value, float) and is_time(at(path)):
             yield self.fault(path, _toml(value), allowed_text(at(path)))
@@ -59,12 +63,23 @@ class Document:
         level: list[tuple[Path, Any]] = [((), self.values)]
         for path, value in level:
             if isinstance(value, dict | list):
-                level += [((*path, name), member) for name, member in (value.items() if isinstance(value, dict) else enumerate(value))]
+                level += [
+                    ((*path, name), member)
+                    for name, member in (
+                        value.items() if isinstance(value, dict) else enumerate(value)
+                    )
+                ]
             elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-                yield self.fault(path, f"a number of {value.bit_length()} bits", "a whole number of at most 64 bits")
+                yield self.fault(
+                    path,
+                    f"a number of {value.bit_length()} bits",
+                    "a whole number of at most 64 bits",
+                )
 
     def faults(self, errors: list[ErrorDetails]) -> Iterator[Fault]:
-        """One fault a key: where a key may be one thing or another, pydantic tells an error for each. A bound that was passed says most."""
+        """One fault a key: where a key may be one thing or another, pydantic tells an error for
+        each. A bound that was passed says most.
+        """
         first: dict[Path, ErrorDetails] = {}
         for error in errors:
             path = self._path(error)
@@ -74,13 +89,17 @@ class Document:
             yield self._fault(path, error)
 
     def _path(self, error: ErrorDetails) -> Path:
-        """The key: without pydantic's names for the branches of a union and without indices, with the key that a rule names."""
+        """The key: without pydantic's names for the branches of a union and without indices, with
+        the key that a rule names.
+        """
         value: Any = self.values
         path: Path = ()
         for part in error["loc"]:
             if _holds(value, part):
                 value, path = value[part], (*path, part)
-            elif error["type"] == "missing" and isinstance(value, dict) and part == error["loc"][-1]:
+            elif (
+                error["type"] == "missing" and isinstance(value, dict) and part == error["loc"][-1]
+            ):
                 path = (*path, part)
         while path and isinstance(path[-1], int):
             path = path[:-1]
@@ -91,10 +110,24 @@ class Document:
             known = keys_of(path[:-1], str(self.value(("database", "engine"))))
             if new := next((new for old, new in RENAMED.items() if old == path), ""):
                 return self.fault(path, f'unknown key "{path[-1]}"', f"renamed to {new}")
-            return self.fault(path, f'unknown key "{path[-1]}"', f"one of: {', '.join(known)}", near(str(path[-1]), known))
+            return self.fault(
+                path,
+                f'unknown key "{path[-1]}"',
+                f"one of: {', '.join(known)}",
+                near(str(path[-1]), known),
+            )
         value = self.value(path)
-        seen = f"the name {quoted(str(path[-1]))}" if error["loc"][-1:] == ("[key]",) else _seen(path, value)
-        return self.fault(path, seen, _allowed(path, error, value), near(value, at(path).get("enum", ())) if isinstance(value, str) else "")
+        seen = (
+            f"the name {quoted(str(path[-1]))}"
+            if error["loc"][-1:] == ("[key]",)
+            else _seen(path, value)
+        )
+        return self.fault(
+            path,
+            seen,
+            _allowed(path, error, value),
+            near(value, at(path).get("enum", ())) if isinstance(value, str) else "",
+        )
 
 
 def near(name: str, known: Sequence[str]) -> str:
@@ -108,12 +141,17 @@ def dotted(path: Path) -> str:
     >>> dotted(("storages", "2x NVMe", "path"))
     'storages."2x NVMe".path'
     """
-    parts = [str(part) if re.fullmatch(r"[A-Za-z0-9_-]+", str(part)) else quoted(str(part)) for part in path]
+    parts = [
+        str(part) if re.fullmatch(r"[A-Za-z0-9_-]+", str(part)) else quoted(str(part))
+        for part in path
+    ]
     return ".".join(parts)
 
 
 def _holds(value: Any, part: str | int) -> bool:
-    return (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int) and part < len(value))
+    return (isinstance(value, dict) and part in value) or (
+        isinstance(value, list) and isinstance(part, int) and part < len(value)
+    )
 
 
 def _allowed(path: Path, error: ErrorDetails, value: Any) -> str:
@@ -121,7 +159,10 @@ def _allowed(path: Path, error: ErrorDetails, value: Any) -> str:
     if error["type"] == "rule":
         return str(error["ctx"]["sentence"])
     if value is None:
-        return f"required {'table [' + dotted(path) + ']' if at(path).get('type') == 'object' else 'key ' + dotted(path)}"
+        return (
+            "required"
+            f" {'table [' + dotted(path) + ']' if at(path).get('type') == 'object' else 'key ' + dotted(path)}"
+        )
     if error["type"] == "too_short":
         return "at least one"
     if error["type"] == "string_too_long":
@@ -130,12 +171,20 @@ def _allowed(path: Path, error: ErrorDetails, value: Any) -> str:
         return f"at most {error['ctx']['max_length']} entries"
     if is_time(at(path)):
         return f"{allowed_text(at(path))}{_bounds_of_time(error)}"
-    return allowed_text(at(path)) if at(path) else re.sub(r"^(Value error, |Input should be )", "", error["msg"])
+    return (
+        allowed_text(at(path))
+        if at(path)
+        else re.sub(r"^(Value error, |Input should be )", "", error["msg"])
+    )
 
 
 def _bounds_of_time(error: ErrorDetails) -> str:
     bounds = {"gt": "above", "le": "at most"}
-    found = [f", {word} {time_text(error['ctx'][name])}" for name, word in bounds.items() if name in error.get("ctx", {})]
+    found = [
+        f", {word} {time_text(error['ctx'][name])}"
+        for name, word in bounds.items()
+        if name in error.get("ctx", {})
+    ]
     return "".join(found)
 
 
@@ -144,7 +193,11 @@ def _seen(path: Path, value: Any) -> str:
     if value is None:
         return "nothing"
     if any(str(part).endswith("_command") for part in path):
-        return _toml(kept_command(value)) if isinstance(value, str) else "a value that may contain a secret (not shown)"
+        return (
+            _toml(kept_command(value))
+            if isinstance(value, str)
+            else "a value that may contain a secret (not shown)"
+        )
     return _toml(clean(value))
 
 

@@ -30,7 +30,10 @@ class Fault(NamedTuple):
         seen = _short(without_passwords(_without_command(self.seen[: 10 * _LONGEST_SEEN])))
         if self.seen == "nothing":
             return visible(f"{self.file}, line {self.line}: missing {self.allowed}")
-        return visible(f"{self.file}, line {self.line}: {_short(self.key) or 'the plan'}\n    found:   {seen}{meant}\n    allowed: {self.allowed}")
+        return visible(
+            f"{self.file}, line {self.line}: {_short(self.key) or 'the plan'}\n    found:  "
+            f" {seen}{meant}\n    allowed: {self.allowed}"
+        )
 
 
 def _short(text: str) -> str:
@@ -48,6 +51,10 @@ class PlanFaults(PlanError):
     def __init__(self, file: str, faults: Sequence[Fault]) -> None:
         self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
         count = "1 error" if len(self.faults) == 1 else f"{len(self.faults):,} errors"
-        more = [f"  and {len(self.faults) - MOST_SHOWN:,} more"] if len(self.faults) > MOST_SHOWN else []
+        more = (
+            [f"  and {len(self.faults) - MOST_SHOWN:,} more"]
+            if len(self.faults) > MOST_SHOWN
+            else []
+        )
         shown = [f"  {fault}" for fault in self.faults[:MOST_SHOWN]]
         super().__init__(f"reading {file}", seen="\n".join([count, *shown, *more]))

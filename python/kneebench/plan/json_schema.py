@@ -32,8 +32,13 @@ class PlanTable(NamedTuple):
 
 @cache
 def plan_schema() -> dict[str, Any]:
-    """The JSON Schema of a plan, as TOML or JSON write it: a time is text with its unit, as a default too."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_with_time_texts(Plan.model_json_schema())}
+    """The JSON Schema of a plan, as TOML or JSON write it: a time is text with its unit, as a
+    default too.
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **_with_time_texts(Plan.model_json_schema()),
+    }
 
 
 def tables() -> Iterator[PlanTable]:
@@ -42,14 +47,19 @@ def tables() -> Iterator[PlanTable]:
 
 
 def keys_of(path: Sequence[str | int], engine: str = "") -> list[str]:
-    """The keys that the table at this path may have; none where it is no table or its names are free.
+    """The keys that the table at this path may have; none where it is no table or its names are
+    free.
 
-    Without an engine, or with one that does not exist, the table of the database has the keys of all.
+    Without an engine, or with one that does not exist, the table of the database has the keys of
+    all.
 
     >>> keys_of(["ladder", "stops"]), keys_of(["database"], "simulated")
-    (['plateau', 'log_latency', 'saturation', 'errors'], ['engine', 'url', 'settings', 'restore', 'cores'])
+    (['plateau', 'log_latency', 'saturation', 'errors'], ['engine', 'url', 'settings', 'restore',
+    'cores'])
     """
-    tables = plan_schema()["properties"]["database"]["oneOf"] if tuple(path) == ("database",) else ()
+    tables = (
+        plan_schema()["properties"]["database"]["oneOf"] if tuple(path) == ("database",) else ()
+    )
     own = next((one for one in tables if one["properties"]["engine"]["const"] == engine), at(path))
     return list(own.get("properties", {}))
 
@@ -65,7 +75,9 @@ def at(path: Sequence[str | int]) -> dict[str, Any]:
 
 def is_time(schema: dict[str, Any]) -> bool:
     """Whether a value is a time, or may be one."""
-    return "ns|us|ms" in schema.get("pattern", "") or any(is_time(branch) for branch in schema.get("anyOf", ()))
+    return "ns|us|ms" in schema.get("pattern", "") or any(
+        is_time(branch) for branch in schema.get("anyOf", ())
+    )
 
 
 def time_text(value_s: float) -> str:
@@ -109,15 +121,21 @@ def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema itself, where it is a reference (pydantic's model, or a model or nothing)."""
     if "oneOf" in schema:
         return _together(schema["oneOf"])
-    reference = schema.get("$ref") or next((branch["$ref"] for branch in schema.get("anyOf", ()) if "$ref" in branch), None)
+    reference = schema.get("$ref") or next(
+        (branch["$ref"] for branch in schema.get("anyOf", ()) if "$ref" in branch), None
+    )
     return plan_schema()["$defs"][reference.rpartition("/")[2]] if reference else schema
 
 
 def _together(tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The tables of all engines as one, with the keys of each; what several have is the first one's."""
+    """The tables of all engines as one, with the keys of each; what several have is the first
+    one's.
+    """
     keys = {name: key for table in reversed(tables) for name, key in table["properties"].items()}
     engines = [table["properties"]["engine"]["const"] for table in tables]
-    engine = {key: value for key, value in tables[0]["properties"]["engine"].items() if key != "const"}
+    engine = {
+        key: value for key, value in tables[0]["properties"]["engine"].items() if key != "const"
+    }
     ordered = {name: keys[name] for table in tables for name in table["properties"]}
     return {**tables[0], "properties": {**ordered, "engine": {**engine, "enum": engines}}}
 
@@ -154,14 +172,28 @@ def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[PlanTable
 
 def _key(name: str, schema: dict[str, Any], required: bool) -> PlanKey:
     default = schema.get("default")
-    text = None if required else "" if default is None else "{}" if schema.get("type") == "object" else toml_text(default, schema)
+    text = (
+        None
+        if required
+        else (
+            ""
+            if default is None
+            else "{}"
+            if schema.get("type") == "object"
+            else toml_text(default, schema)
+        )
+    )
     return PlanKey(name, allowed_text(schema), text, schema.get("description", ""))
 
 
 def allowed_text(schema: dict[str, Any]) -> str:
     """What a value may be, for people."""
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(allowed_text(branch) for branch in schema["anyOf"] if branch.get("type") != "null"))
+        return " or ".join(
+            dict.fromkeys(
+                allowed_text(branch) for branch in schema["anyOf"] if branch.get("type") != "null"
+            )
+        )
     if "enum" in schema:
         return " or ".join(f'"{name}"' for name in schema["enum"])
     if "const" in schema:
@@ -171,8 +203,16 @@ def allowed_text(schema: dict[str, Any]) -> str:
     if schema["type"] == "array" and "prefixItems" in schema:
         return "two whole numbers in brackets"
     if schema["type"] == "array":
-        return f"list of {'whole numbers' if schema['items']['type'] == 'integer' else 'names'}{_bounds(schema['items'])}"
-    kinds = {"integer": "whole number", "number": "number", "boolean": "true or false", "object": "table of values"}
+        return (
+            "list of"
+            f" {'whole numbers' if schema['items']['type'] == 'integer' else 'names'}{_bounds(schema['items'])}"
+        )
+    kinds = {
+        "integer": "whole number",
+        "number": "number",
+        "boolean": "true or false",
+        "object": "table of values",
+    }
     if "properties" in schema or "$ref" in str(schema):
         return "a table"
     kind = "path" if schema.get("format") == "path" else kinds.get(schema["type"], "text")
@@ -182,6 +222,12 @@ def allowed_text(schema: dict[str, Any]) -> str:
 def _bounds(schema: dict[str, Any]) -> str:
     low, high = schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    words = [f"from {low:g}" if low is not None else "", f"above {above:g}" if above is not None else ""]
-    words += [f"to {high:g}" if high is not None else "", f"below {below:g}" if below is not None and below < 1e9 else ""]
+    words = [
+        f"from {low:g}" if low is not None else "",
+        f"above {above:g}" if above is not None else "",
+    ]
+    words += [
+        f"to {high:g}" if high is not None else "",
+        f"below {below:g}" if below is not None and below < 1e9 else "",
+    ]
     return f" {' '.join(w for w in words if w)}" if any(words) else ""

@@ -10,14 +10,26 @@ from kneebench.plan.values import MONTH_S, WEEK_S, Number, Part, Switch, WhileSe
 from kneebench.units import Seconds
 
 WAREHOUSES_PER_USER = 4
-"""Fewest warehouses per user: with fewer, users wait for each other's rows. The SanDisk test had 2,500 for 601 users, 4.16."""
+"""Fewest warehouses per user: with fewer, users wait for each other's rows. The SanDisk test had
+2,500 for 601 users, 4.16."""
 
 
 class Plateau(Part):
     """Stop when throughput no longer grows with users."""
 
-    elasticity: Annotated[Number, Field(gt=0, lt=1, description="Elasticity of throughput, ln(X2/X1) / ln(N2/N1), between neighbouring rungs")] = 0.07
-    steps: Annotated[Whole, Field(ge=1, le=5, description="Consecutive steps below that elasticity")] = 2
+    elasticity: Annotated[
+        Number,
+        Field(
+            gt=0,
+            lt=1,
+            description=(
+                "Elasticity of throughput, ln(X2/X1) / ln(N2/N1), between neighbouring rungs"
+            ),
+        ),
+    ] = 0.07
+    steps: Annotated[
+        Whole, Field(ge=1, le=5, description="Consecutive steps below that elasticity")
+    ] = 2
 
 
 class LogLatency(Part):
@@ -25,21 +37,35 @@ class LogLatency(Part):
 
     limit: Annotated[
         WhileSeconds,
-        Field(description="Limit for the mean of write plus sync over 10 s, exceeded in two of three windows; over the whole window if it is below 15 s"),
+        Field(
+            description=(
+                "Limit for the mean of write plus sync over 10 s, exceeded in two of three windows;"
+                " over the whole window if it is below 15 s"
+            )
+        ),
     ] = 0.005
 
 
 class Saturation(Part):
     """Stop when the database's cores are saturated and throughput has nearly stopped growing."""
 
-    busy: Annotated[Number, Field(gt=0, le=1, description="Utilization that every database core must reach")] = 0.97
-    elasticity: Annotated[Number, Field(gt=0, lt=1, description="Elasticity of throughput below which the climb ends")] = 0.10
+    busy: Annotated[
+        Number, Field(gt=0, le=1, description="Utilization that every database core must reach")
+    ] = 0.97
+    elasticity: Annotated[
+        Number, Field(gt=0, lt=1, description="Elasticity of throughput below which the climb ends")
+    ] = 0.10
 
 
 class Errors(Part):
     """Stop when transactions fail."""
 
-    share: Annotated[Number, Field(ge=0, lt=1, description="Failed or unknown transactions as a fraction of all started")] = 0.01
+    share: Annotated[
+        Number,
+        Field(
+            ge=0, lt=1, description="Failed or unknown transactions as a fraction of all started"
+        ),
+    ] = 0.01
 
 
 class Stops(Part):
@@ -56,23 +82,78 @@ class Ladder(Part):
 
     users: Annotated[
         tuple[Whole, Whole] | Whole,
-        Field(description="[first, last] users of the climb (first = 0: the number of database cores), or one number for a fixed load"),
+        Field(
+            description=(
+                "[first, last] users of the climb (first = 0: the number of database cores), or one"
+                " number for a fixed load"
+            )
+        ),
     ] = (0, 512)
-    step: Annotated[Number, Field(gt=1.05, le=4, description="Factor between rungs; 1.33, or 1.5 in quick plans")] = 1.33
-    warm_up: Annotated[Literal["auto"] | Annotated[Seconds, Field(le=WEEK_S)], Field(description='Time, or "auto": until the steady state')] = "auto"
+    step: Annotated[
+        Number,
+        Field(gt=1.05, le=4, description="Factor between rungs; 1.33, or 1.5 in quick plans"),
+    ] = 1.33
+    warm_up: Annotated[
+        Literal["auto"] | Annotated[Seconds, Field(le=WEEK_S)],
+        Field(description='Time, or "auto": until the steady state'),
+    ] = "auto"
     warm_up_limit: Annotated[
         Seconds,
-        Field(le=WEEK_S, description="Longest automatic warm-up of a rung; three times as long for the first rung on a restored (cold) database"),
+        Field(
+            le=WEEK_S,
+            description=(
+                "Longest automatic warm-up of a rung; three times as long for the first rung on a"
+                " restored (cold) database"
+            ),
+        ),
     ] = 120.0
     window: Annotated[WhileSeconds, Field(description="Window of a search rung")] = 30.0
     final_window: Annotated[WhileSeconds, Field(description="Window of a final run")] = 300.0
-    checkpoints: Annotated[Whole, Field(ge=0, le=10, description="Whole checkpoint cycles that the window of a final run must contain; 0: none")] = 2
-    repeats: Annotated[Whole, Field(ge=0, le=50, description="Final runs per storage, each on a freshly restored database; 0, with a fixed load: one run")] = 3
+    checkpoints: Annotated[
+        Whole,
+        Field(
+            ge=0,
+            le=10,
+            description=(
+                "Whole checkpoint cycles that the window of a final run must contain; 0: none"
+            ),
+        ),
+    ] = 2
+    repeats: Annotated[
+        Whole,
+        Field(
+            ge=0,
+            le=50,
+            description=(
+                "Final runs per storage, each on a freshly restored database; 0, with a fixed load:"
+                " one run"
+            ),
+        ),
+    ] = 3
     fixed_rate_share: Annotated[
-        Number, Field(gt=0, lt=1, description="Fixed rate for the latency comparison, as a fraction of the slowest storage's knee throughput")
+        Number,
+        Field(
+            gt=0,
+            lt=1,
+            description=(
+                "Fixed rate for the latency comparison, as a fraction of the slowest storage's knee"
+                " throughput"
+            ),
+        ),
     ] = 0.7
-    budget: Annotated[Seconds, Field(gt=0, le=MONTH_S, description="Longest time of one climb, without its warm-up rung")] = 14_400.0
-    climb_again: Annotated[Switch, Field(description="If the repeat is more than 25% faster, the database was still warming; the climb is run again")] = True
+    budget: Annotated[
+        Seconds,
+        Field(gt=0, le=MONTH_S, description="Longest time of one climb, without its warm-up rung"),
+    ] = 14_400.0
+    climb_again: Annotated[
+        Switch,
+        Field(
+            description=(
+                "If the repeat is more than 25% faster, the database was still warming; the climb"
+                " is run again"
+            )
+        ),
+    ] = True
     stops: Stops = Stops()
 
     @property
@@ -92,7 +173,9 @@ class Ladder(Part):
 
     @property
     def cold_warm_up_limit(self) -> float:
-        """Longest automatic warm-up, in seconds, of what is measured first on a restored database: it starts cold."""
+        """Longest automatic warm-up, in seconds, of what is measured first on a restored database:
+        it starts cold.
+        """
         return 3 * self.warm_up_limit
 
     @property
@@ -103,11 +186,20 @@ class Ladder(Part):
     @model_validator(mode="after")
     def _users_in_order(self) -> Self:
         if self.first < 0 or self.last < 1 or self.last > 100_000:
-            raise wrong("users", sentence="1 to 100000 users, as [first, last] or as one number; first = 0: the number of database cores")
+            raise wrong(
+                "users",
+                sentence=(
+                    "1 to 100000 users, as [first, last] or as one number; first = 0: the number of"
+                    " database cores"
+                ),
+            )
         if self.first > self.last:
             raise wrong("users", sentence="[first, last], the smaller number first")
         if not self.repeats and not self.fixed:
-            raise wrong("repeats", sentence="at least 1, or 0 with `users` as one number: search rungs are not quoted")
+            raise wrong(
+                "repeats",
+                sentence="at least 1, or 0 with `users` as one number: search rungs are not quoted",
+            )
         return self
 
     def once(self, users: int, window_s: float) -> Ladder:

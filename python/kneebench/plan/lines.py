@@ -1,8 +1,8 @@
 """On which line of a TOML text each key stands: tomllib tells values, not places.
 
-The text must be valid TOML (tomllib has read it before), so the scan only has to know where keys and
-values end. Arrays of tables count as arrays: their members' lines are found by index. Written after
-the grammar of TOML 1.0 (toml.io/en/v1.0.0).
+The text must be valid TOML (tomllib has read it before), so the scan only has to know where keys
+and values end. Arrays of tables count as arrays: their members' lines are found by index. Written
+after the grammar of TOML 1.0 (toml.io/en/v1.0.0).
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ Path = tuple[str | int, ...]
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _KEY = re.compile(r'[ \t]*("(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|[A-Za-z0-9_-]+)[ \t]*(\.?)')
-_STRING = re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL)
+_STRING = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
+)
 _BARE = re.compile(r"[^,\]}\n#]+")
 
 
@@ -34,8 +36,12 @@ class Lines:
         self._document()
 
     def of(self, *path: str | int) -> int:
-        """The line of the key, or of the nearest table around it that is written down; 1 where there is none."""
-        return next((self._line[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self._line), 1)
+        """The line of the key, or of the nearest table around it that is written down; 1 where
+        there is none.
+        """
+        return next(
+            (self._line[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self._line), 1
+        )
 
     def _take(self, pattern: re.Pattern[str]) -> re.Match[str]:
         found = pattern.match(self._text, self._at)

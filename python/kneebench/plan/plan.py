@@ -26,23 +26,64 @@ class Workload(Part):
     """TPROC-C: data size, profile and behaviour of the users."""
 
     warehouses: Annotated[
-        Whole, Field(ge=1, le=100_000, description=f"Number of warehouses, about 100 MB each; at least {WAREHOUSES_PER_USER} per user at the knee")
+        Whole,
+        Field(
+            ge=1,
+            le=100_000,
+            description=(
+                f"Number of warehouses, about 100 MB each; at least {WAREHOUSES_PER_USER} per user"
+                " at the knee"
+            ),
+        ),
     ] = 20
     profile: Annotated[
         Literal["spec", "hammerdb"],
-        Field(description="Transaction mix. spec: 45/43/4/4/4 from a deck of 100, NURand picks; hammerdb: 10/10/1/1/1 in 23, uniform picks"),
+        Field(
+            description=(
+                "Transaction mix. spec: 45/43/4/4/4 from a deck of 100, NURand picks; hammerdb:"
+                " 10/10/1/1/1 in 23, uniform picks"
+            )
+        ),
     ] = "spec"
-    home: Annotated[Literal["all", "one"], Field(description="Home warehouses. all: users use all warehouses; one: each user has one")] = "all"
-    think_times: Annotated[Switch, Field(description="Use the keying and think times of the workload")] = False
+    home: Annotated[
+        Literal["all", "one"],
+        Field(description="Home warehouses. all: users use all warehouses; one: each user has one"),
+    ] = "all"
+    think_times: Annotated[
+        Switch, Field(description="Use the keying and think times of the workload")
+    ] = False
     connections: Annotated[
-        Whole, Field(ge=0, le=100_000, description="Connections shared by the users; the wait for a free one counts as latency; 0: one per user")
+        Whole,
+        Field(
+            ge=0,
+            le=100_000,
+            description=(
+                "Connections shared by the users; the wait for a free one counts as latency; 0: one"
+                " per user"
+            ),
+        ),
     ] = 0
-    retries: Annotated[Whole, Field(ge=0, le=100, description="Retries after a serialization failure or deadlock, with the same inputs")] = 10
-    load_generator_threads: Annotated[Whole, Field(ge=0, le=256, description="Threads of the load generator; 0: chosen for the machine")] = 0
-    load_generator_cores: Annotated[Cores, Field(description="Cores that the load generator is pinned to; empty: not pinned")] = ()
+    retries: Annotated[
+        Whole,
+        Field(
+            ge=0,
+            le=100,
+            description="Retries after a serialization failure or deadlock, with the same inputs",
+        ),
+    ] = 10
+    load_generator_threads: Annotated[
+        Whole,
+        Field(ge=0, le=256, description="Threads of the load generator; 0: chosen for the machine"),
+    ] = 0
+    load_generator_cores: Annotated[
+        Cores, Field(description="Cores that the load generator is pinned to; empty: not pinned")
+    ] = ()
 
 
-_STORAGES_OR_URL: list[JsonValue] = [{"required": ["storages"]}, {"required": ["database"], "properties": {"database": {"required": ["url"]}}}]
+_STORAGES_OR_URL: list[JsonValue] = [
+    {"required": ["storages"]},
+    {"required": ["database"], "properties": {"database": {"required": ["url"]}}},
+]
 
 
 class Plan(Part):
@@ -50,12 +91,19 @@ class Plan(Part):
 
     model_config = ConfigDict(json_schema_extra={"required": [], "anyOf": _STORAGES_OR_URL})
 
-    question: Annotated[Sentence, Field(description="Question that the brief answers")] = "What does this storage buy my database?"
+    question: Annotated[Sentence, Field(description="Question that the brief answers")] = (
+        "What does this storage buy my database?"
+    )
     seed: Annotated[Whole, Field(ge=0, lt=2**63, description="Seed for all random streams")] = 9300
-    baseline: Annotated[Name, Field(description="Storage that the others are compared with; empty: the first")] = ""
+    baseline: Annotated[
+        Name, Field(description="Storage that the others are compared with; empty: the first")
+    ] = ""
     database: EngineTable = Field(default_factory=default_database)
     workload: Workload = Workload()
-    meters: Annotated[tuple[Name, ...], Field(max_length=100, description="Meters to read (`kneebench components` lists them)")] = (
+    meters: Annotated[
+        tuple[Name, ...],
+        Field(max_length=100, description="Meters to read (`kneebench components` lists them)"),
+    ] = (
         "cores",
         "devices",
         "log_writes",
@@ -66,7 +114,10 @@ class Plan(Part):
         "processes",
     )
     ladder: Ladder = Ladder()
-    storages: Annotated[dict[Name, Storage], Field(min_length=1, max_length=100, description="Storage configurations by name")]
+    storages: Annotated[
+        dict[Name, Storage],
+        Field(min_length=1, max_length=100, description="Storage configurations by name"),
+    ]
 
     @model_validator(mode="before")
     @classmethod
@@ -100,7 +151,10 @@ class Plan(Part):
 
     @property
     def restore(self) -> str:
-        """How a climb gets its database, "auto" resolved. Plans of old results say "copy" with a url, where that was the default's name."""
+        """How a climb gets its database, "auto" resolved.
+
+        Plans of old results say "copy" with a url, where that was the default's name.
+        """
         return self.database.restored_by(self.urls)
 
     @property

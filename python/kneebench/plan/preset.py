@@ -1,4 +1,7 @@
-"""Plans to start from: files in the folder `presets`, by name. The repository's `plans` is the same folder."""
+"""Plans to start from: files in the folder `presets`, by name.
+
+The repository's `plans` is the same folder.
+"""
 
 from __future__ import annotations
 

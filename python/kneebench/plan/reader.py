@@ -1,4 +1,7 @@
-"""TOML to Plan. Every error names file, line, key, what was seen and what is allowed; all errors are told at once."""
+"""TOML to Plan.
+
+Every error names file, line, key, what was seen and what is allowed; all errors are told at once.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from kneebench.plan.plan import Plan
 from kneebench.units import size
 
 Shelves = Mapping[str, Sequence[str]]
-"""The names that stand on a shelf of the catalogue, by the key that takes them: {"meters": [...], "database.engine": [...]}."""
+"""The names that stand on a shelf of the catalogue, by the key that takes them: {"meters": [...],
+"database.engine": [...]}."""
 MOST_BYTES = 2**18
 """Of a plan's file: the longest that a person would write is a hundredth of it."""
 DEEPEST = 16
@@ -38,11 +42,19 @@ def read_plan(path: str | Path, shelves: Shelves | None = None) -> Plan:
             written = file.read(MOST_BYTES + 1)
         text = written[:MOST_BYTES].decode("utf-8-sig")
     except OSError as error:
-        raise PlanError(f"reading {path}", seen=error.strerror or str(error), do="use a TOML file; `kneebench plan default` prints one") from None
+        raise PlanError(
+            f"reading {path}",
+            seen=error.strerror or str(error),
+            do="use a TOML file; `kneebench plan default` prints one",
+        ) from None
     except UnicodeDecodeError as error:
-        raise PlanError(f"reading {path}", seen=f"byte {error.start} is not UTF-8", do="save the file as UTF-8") from None
+        raise PlanError(
+            f"reading {path}", seen=f"byte {error.start} is not UTF-8", do="save the file as UTF-8"
+        ) from None
     if len(written) > MOST_BYTES:
-        raise PlanError(f"reading {path}", seen=f"the file is larger than {size(MOST_BYTES)}", do=_PRESET)
+        raise PlanError(
+            f"reading {path}", seen=f"the file is larger than {size(MOST_BYTES)}", do=_PRESET
+        )
     return parse_plan(text, str(path), shelves)
 
 
@@ -59,7 +71,9 @@ def parse_plan(text: str, file: str = "plan", shelves: Shelves | None = None) ->
     try:
         plan = Plan.model_validate(document.values)
     except ValidationError as error:
-        raise PlanFaults(file, [*document.faults(error.errors(include_url=False)), *faults]) from None
+        raise PlanFaults(
+            file, [*document.faults(error.errors(include_url=False)), *faults]
+        ) from None
     faults += _of_results(document, plan)
     if faults:
         raise PlanFaults(file, faults)
@@ -84,7 +98,9 @@ def _depth(values: dict[str, Any]) -> int:
     """How many tables and lists lie within one another; counted no further than is allowed."""
     level: list[Any] = [values]
     for depth in range(1, DEEPEST + 2):
-        inner = (member for one in level for member in (one.values() if isinstance(one, dict) else one))
+        inner = (
+            member for one in level for member in (one.values() if isinstance(one, dict) else one)
+        )
         level = [member for member in inner if isinstance(member, dict | list)]
         if not level:
             return depth
@@ -112,7 +128,9 @@ def _unknown_parts(document: Document, shelves: Shelves) -> Iterator[Fault]:
         value: Any = document.value(path)
         for name in value if isinstance(value, list) else [value]:
             if isinstance(name, str) and name not in names:
-                yield document.fault(path, f'"{name}"', f"one of: {', '.join(names)}", near(name, names))
+                yield document.fault(
+                    path, f'"{name}"', f"one of: {', '.join(names)}", near(name, names)
+                )
 
 
 def _of_results(document: Document, plan: Plan) -> Iterator[Fault]:
@@ -121,4 +139,6 @@ def _of_results(document: Document, plan: Plan) -> Iterator[Fault]:
         allowed = '"template", "command" or "none": a copy of files needs a managed server'
         yield document.fault(("database", "restore"), f'"{plan.database.restore}"', allowed)
     for key in plan.kept_commands:
-        yield document.fault(key, "the placeholder that results keep in place of a command", "the command itself")
+        yield document.fault(
+            key, "the placeholder that results keep in place of a command", "the command itself"
+        )

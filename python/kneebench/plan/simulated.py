@@ -1,4 +1,6 @@
-"""The plan's table of a simulated storage: the figures that the simulated engine's model is made of."""
+"""The plan's table of a simulated storage: the figures that the simulated engine's model is made
+of.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +16,75 @@ class SimulatedStorage(Part):
     """Drives of the simulated engine: a model, not a device."""
 
     cores: Annotated[Whole, Field(ge=1, le=4096, description="Cores of the simulated database")] = 4
-    cpu_per_transaction: Annotated[Seconds, Field(gt=0, le=3600, description="CPU time per transaction")] = 0.0005
-    reads_per_transaction: Annotated[Number, Field(ge=0, le=10_000, description="Buffer misses per transaction")] = 2.0
-    read_latency: Annotated[Seconds, Field(le=3600, description="Latency of one read at queue depth 1")] = 0.0001
-    read_channels: Annotated[Whole, Field(ge=1, le=65_536, description="Concurrent reads of the data device")] = 16
+    cpu_per_transaction: Annotated[
+        Seconds, Field(gt=0, le=3600, description="CPU time per transaction")
+    ] = 0.0005
+    reads_per_transaction: Annotated[
+        Number, Field(ge=0, le=10_000, description="Buffer misses per transaction")
+    ] = 2.0
+    read_latency: Annotated[
+        Seconds, Field(le=3600, description="Latency of one read at queue depth 1")
+    ] = 0.0001
+    read_channels: Annotated[
+        Whole, Field(ge=1, le=65_536, description="Concurrent reads of the data device")
+    ] = 16
     log_latency: Annotated[Seconds, Field(le=3600, description="Latency of one log flush")] = 0.0005
-    noise: Annotated[Number, Field(ge=0, le=0.5, description="Relative scatter of service times between seconds")] = 0.01
-    restore_noise: Annotated[Number, Field(ge=0, le=0.5, description="Relative scatter of service times between restores")] = 0.005
+    noise: Annotated[
+        Number, Field(ge=0, le=0.5, description="Relative scatter of service times between seconds")
+    ] = 0.01
+    restore_noise: Annotated[
+        Number,
+        Field(ge=0, le=0.5, description="Relative scatter of service times between restores"),
+    ] = 0.005
     contention: Annotated[
         Number,
         Field(
-            ge=0, le=1, description="Extra CPU time per transaction for each transaction beyond the number of cores, as a fraction; above 0, throughput peaks"
+            ge=0,
+            le=1,
+            description=(
+                "Extra CPU time per transaction for each transaction beyond the number of cores, as"
+                " a fraction; above 0, throughput peaks"
+            ),
         ),
     ] = 0.0
-    cold_reads_per_transaction: Annotated[Number, Field(ge=0, le=10_000, description="Additional buffer misses per transaction right after a restore")] = 4.0
-    warm_after: Annotated[Whole, Field(ge=1, le=10**12, description="Transactions until those have fallen to 1/e")] = 2000
-    log_time_per_commit: Annotated[Seconds, Field(le=3600, description="Time that each commit adds to its flush")] = 0.00001
-    checkpoint_every: Annotated[Seconds, Field(le=MONTH_S, description='Time between checkpoints; "0s": none')] = 30.0
-    full_after_users: Annotated[Whole, Field(ge=0, le=100_000, description="Maximum concurrent transactions, beyond which they are refused; 0: unlimited")] = 0
-    deadlocks: Annotated[Number, Field(ge=0, lt=1, description="Fraction of transactions that end in a deadlock and are retried")] = 0.0
-    dies_after: Annotated[Seconds, Field(le=MONTH_S, description='Time from a restore to a simulated server crash; "0s": never')] = 0.0
+    cold_reads_per_transaction: Annotated[
+        Number,
+        Field(
+            ge=0,
+            le=10_000,
+            description="Additional buffer misses per transaction right after a restore",
+        ),
+    ] = 4.0
+    warm_after: Annotated[
+        Whole, Field(ge=1, le=10**12, description="Transactions until those have fallen to 1/e")
+    ] = 2000
+    log_time_per_commit: Annotated[
+        Seconds, Field(le=3600, description="Time that each commit adds to its flush")
+    ] = 0.00001
+    checkpoint_every: Annotated[
+        Seconds, Field(le=MONTH_S, description='Time between checkpoints; "0s": none')
+    ] = 30.0
+    full_after_users: Annotated[
+        Whole,
+        Field(
+            ge=0,
+            le=100_000,
+            description=(
+                "Maximum concurrent transactions, beyond which they are refused; 0: unlimited"
+            ),
+        ),
+    ] = 0
+    deadlocks: Annotated[
+        Number,
+        Field(
+            ge=0,
+            lt=1,
+            description="Fraction of transactions that end in a deadlock and are retried",
+        ),
+    ] = 0.0
+    dies_after: Annotated[
+        Seconds,
+        Field(
+            le=MONTH_S, description='Time from a restore to a simulated server crash; "0s": never'
+        ),
+    ] = 0.0

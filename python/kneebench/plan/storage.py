@@ -12,19 +12,34 @@ from kneebench.plan.values import Directory, Part, Text, check_url, wrong
 
 
 class Storage(Part):
-    """One storage configuration: where the database's files go. One table per storage, with a name of your choice."""
+    """One storage configuration: where the database's files go.
 
-    path: Annotated[Directory | None, Field(description="Directory for data (and log), relative to where kneebench is started")] = None
-    log_path: Annotated[Directory | None, Field(description="Separate directory for the log")] = None
-    url: Annotated[Text, Field(description="External server on this storage; overrides database.url")] = ""
-    simulated: Annotated[SimulatedStorage | None, Field(description="Drives of the simulated engine")] = None
+    One table per storage, with a name of your choice.
+    """
+
+    path: Annotated[
+        Directory | None,
+        Field(description="Directory for data (and log), relative to where kneebench is started"),
+    ] = None
+    log_path: Annotated[Directory | None, Field(description="Separate directory for the log")] = (
+        None
+    )
+    url: Annotated[
+        Text, Field(description="External server on this storage; overrides database.url")
+    ] = ""
+    simulated: Annotated[
+        SimulatedStorage | None, Field(description="Drives of the simulated engine")
+    ] = None
 
     @model_validator(mode="after")
     def _place_is_clear(self) -> Self:
         if self.url:
             check_url(self.url)
         if self.url and (self.path or self.log_path):
-            raise wrong("url", sentence="either a path for a managed server, or the url of an external server")
+            raise wrong(
+                "url",
+                sentence="either a path for a managed server, or the url of an external server",
+            )
         if self.log_path and not self.path:
             raise wrong("log_path", sentence="a log_path only together with a path for the data")
         return self

@@ -1,4 +1,7 @@
-"""What a value of the plan may be: text, numbers, times, places, addresses. A value of another kind is told with its line."""
+"""What a value of the plan may be: text, numbers, times, places, addresses.
+
+A value of another kind is told with its line.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ class Part(Record):
 
 
 def wrong(*key: str, sentence: str) -> PydanticCustomError:
-    """An error of a rule that spans fields: `key` is the path of the key that the reader points at, `sentence` what is allowed."""
+    """An error of a rule that spans fields: `key` is the path of the key that the reader points at,
+    `sentence` what is allowed.
+    """
     return PydanticCustomError("rule", "{sentence}", {"key": key, "sentence": sentence})
 
 
@@ -48,8 +53,12 @@ def _shell(text: str) -> str:
 def _usable(path: Path) -> Path:
     if not is_plain(str(path)):
         raise wrong(sentence=f"a path: {PLAIN}")
-    if len(os.fsencode(path)) > _PATH_BYTES or any(len(os.fsencode(part)) > _PART_BYTES for part in path.parts):
-        raise wrong(sentence=f"a path of at most {_PATH_BYTES} bytes, and {_PART_BYTES} bytes per component")
+    if len(os.fsencode(path)) > _PATH_BYTES or any(
+        len(os.fsencode(part)) > _PART_BYTES for part in path.parts
+    ):
+        raise wrong(
+            sentence=f"a path of at most {_PATH_BYTES} bytes, and {_PART_BYTES} bytes per component"
+        )
     return path
 
 
@@ -67,11 +76,23 @@ WhileSeconds = Annotated[Seconds, Field(gt=0, le=WEEK_S)]
 
 
 def check_url(url: str) -> None:
-    """A server's address without a password: plans are kept with the results. Raises the rule's error for any other."""
+    """A server's address without a password: plans are kept with the results.
+
+    Raises the rule's error for any other.
+    """
     if not url.startswith(("postgresql://", "postgres://")):
-        raise wrong("url", sentence="a server's address, postgresql://user@host:port/database?sslmode=verify-full")
+        raise wrong(
+            "url",
+            sentence="a server's address, postgresql://user@host:port/database?sslmode=verify-full",
+        )
     if without_passwords(url) != url:
-        raise wrong("url", sentence="a URL without password, because results contain the plan: put the password in PGPASSWORD or in a passfile")
+        raise wrong(
+            "url",
+            sentence=(
+                "a URL without password, because results contain the plan: put the password in"
+                " PGPASSWORD or in a passfile"
+            ),
+        )
     if sentence := _address_fault(url):
         raise wrong("url", sentence=sentence)
 
@@ -85,7 +106,10 @@ def _address_fault(url: str) -> str:
     'a host name, an IP address (IPv6 in brackets), or the directory of a socket'
     """
     rest = url.partition("://")[2]
-    place, query = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2], rest.partition("?")[2]
+    place, query = (
+        re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2],
+        rest.partition("?")[2],
+    )
     found = re.fullmatch(r"(\[[^\]]*\]|[^:,\[\]]*)(?::([0-9]*))?", place)
     if not found:
         return "one host and one port, as in postgresql://user@host:5432/database"
@@ -97,7 +121,11 @@ def _address_fault(url: str) -> str:
     except UnicodeDecodeError:
         return "an address whose percent-encoded bytes are UTF-8"
     hosts = [unquote(found[1]), *parse_qs(query).get("host", ())]
-    return "" if all(map(_may_be_host, hosts)) else "a host name, an IP address (IPv6 in brackets), or the directory of a socket"
+    return (
+        ""
+        if all(map(_may_be_host, hosts))
+        else "a host name, an IP address (IPv6 in brackets), or the directory of a socket"
+    )
 
 
 def _may_be_host(host: str) -> bool:
@@ -107,7 +135,9 @@ def _may_be_host(host: str) -> bool:
         if host.startswith("["):
             ipaddress.IPv6Address(host.strip("[]"))
             return True
-        name = host.encode("idna").decode()  # refuses empty labels, and labels of more than 63 bytes
+        name = host.encode(
+            "idna"
+        ).decode()  # refuses empty labels, and labels of more than 63 bytes
     except ValueError:
         return False
     return len(name) <= 253 and bool(re.fullmatch(r"[A-Za-z0-9._-]+", name))

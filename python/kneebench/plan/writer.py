@@ -20,14 +20,18 @@ def to_toml(plan: Plan) -> str:
     seed = 7                                     # Seed for all random streams
     <BLANKLINE>
     [storages."2x NVMe"]
-    path = "a"                                   # Directory for data (and log), relative to where kneebench is started
-    <BLANKLINE>
+    path = "a"                                   # Directory for data (and log), relative to where
+    kneebench is started <BLANKLINE>
     """
     return "\n".join(_table((), plan.model_dump(exclude_unset=True))).lstrip("\n") + "\n"
 
 
 def _table(path: tuple[str, ...], values: dict[str, Any]) -> Iterator[str]:
-    plain = {name: value for name, value in values.items() if not isinstance(value, dict) and value is not None}
+    plain = {
+        name: value
+        for name, value in values.items()
+        if not isinstance(value, dict) and value is not None
+    }
     if path and (plain or not values):
         yield f"\n[{dotted(path)}]"
     for name, value in plain.items():

@@ -1,10 +1,13 @@
-"""Whether a kept rung agrees with itself: what its file says is worked out once more from the file's own numbers.
+"""Whether a kept rung agrees with itself: what its file says is worked out once more from the
+file's own numbers.
 
-A rung's numbers depend on each other, so a file that was damaged or edited shows it. The sums of the counts must hold, histograms must
-give the latencies beside them, the database's counts must give TPM, and each self-check must find again what it found. A check that
-failed when it was measured agrees with itself: what is compared is stored against recomputed.
+A rung's numbers depend on each other, so a file that was damaged or edited shows it. The sums of
+the counts must hold, histograms must give the latencies beside them, the database's counts must
+give TPM, and each self-check must find again what it found. A check that failed when it was
+measured agrees with itself: what is compared is stored against recomputed.
 
-A kneebench that works out one of these differently needs a new format number (formats.py), with an upgrade that recomputes it.
+A kneebench that works out one of these differently needs a new format number (formats.py), with an
+upgrade that recomputes it.
 """
 
 from __future__ import annotations
@@ -14,19 +17,33 @@ from collections.abc import Iterator
 from math import isclose
 
 from kneebench._core import merge_histograms
-from kneebench.measurement.checks import CheckInput, Idle, counted_by_the_database, little, new_orders, overflow, ratio, rollbacks, unstarted
+from kneebench.measurement.checks import (
+    CheckInput,
+    Idle,
+    counted_by_the_database,
+    little,
+    new_orders,
+    overflow,
+    ratio,
+    rollbacks,
+    unstarted,
+)
 from kneebench.plan.plan import Workload
 from kneebench.records import Check, Counted, Counts, Latency, Rung, Tally
 
 SAME, SAME_S = 2e-3, 1e-6
-"""Relative difference, and time, up to which two values are one: a histogram keeps three digits, and counts from 1 us."""
+"""Relative difference, and time, up to which two values are one: a histogram keeps three digits,
+and counts from 1 us."""
 NOTHING = Idle(0, 0, 0)
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.(?P<decimals>\d+))?")
 OF_A_HISTOGRAM = ("mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "max_s")
 
 
 def disagreement(rung: Rung, workload: Workload | None) -> str:
-    """The first thing in which a rung disagrees with itself; empty where it agrees. Without a workload what depends on it is left out."""
+    """The first thing in which a rung disagrees with itself; empty where it agrees.
+
+    Without a workload what depends on it is left out.
+    """
     return next(_disagreements(rung, workload), "")
 
 
@@ -44,7 +61,9 @@ def _disagreements(rung: Rung, workload: Workload | None) -> Iterator[str]:
 
 
 def _counts(tally: Tally, *, identity_failed: bool) -> Iterator[str]:
-    """Nothing counted in the window that is not in the whole, and the identity of both, unless it failed when it was measured."""
+    """Nothing counted in the window that is not in the whole, and the identity of both, unless it
+    failed when it was measured.
+    """
     for name, one in tally.transactions.items():
         for scope, counts in (("", one.whole), (" in the window", one.window)):
             ended = counts.completed + counts.failed + counts.unknown
@@ -57,13 +76,25 @@ def _counts(tally: Tally, *, identity_failed: bool) -> Iterator[str]:
         if one.latency and one.latency.n > one.whole.completed:
             yield f"{name}: {one.latency.n:,} latencies of {one.whole.completed:,} that completed"
     parts = [one.latency for one in tally.transactions.values() if one.latency]
-    if tally.latency and parts and all(part.histogram for part in parts) and sum(part.n for part in parts) != tally.latency.n:
-        yield f"{tally.latency.n:,} latencies in all and {sum(part.n for part in parts):,} by transaction"
+    if (
+        tally.latency
+        and parts
+        and all(part.histogram for part in parts)
+        and sum(part.n for part in parts) != tally.latency.n
+    ):
+        yield (
+            f"{tally.latency.n:,} latencies in all and {sum(part.n for part in parts):,} by"
+            " transaction"
+        )
 
 
 def _latencies(tally: Tally) -> list[Latency]:
     """Those with a histogram."""
-    found = [tally.latency, tally.wait, *(part for one in tally.transactions.values() for part in (one.latency, one.wait))]
+    found = [
+        tally.latency,
+        tally.wait,
+        *(part for one in tally.transactions.values() for part in (one.latency, one.wait)),
+    ]
     return [latency for latency in found if latency and latency.histogram]
 
 
@@ -78,7 +109,10 @@ def _histogram(latency: Latency) -> Iterator[str]:
         yield f"a histogram holds {found['n']:,.0f} latencies where {latency.n:,} are counted"
     for name in OF_A_HISTOGRAM:
         if not isclose(found[name], getattr(latency, name), rel_tol=SAME, abs_tol=SAME_S):
-            yield f"{name} is {getattr(latency, name):.6g} where its histogram gives {found[name]:.6g}"
+            yield (
+                f"{name} is {getattr(latency, name):.6g} where its histogram gives"
+                f" {found[name]:.6g}"
+            )
 
 
 def _tpm(rung: Rung, counted: Counted) -> Iterator[str]:
@@ -88,12 +122,21 @@ def _tpm(rung: Rung, counted: Counted) -> Iterator[str]:
 
 
 def _checks(rung: Rung, workload: Workload) -> Iterator[str]:
-    """Checks that find something else now. One that the file does not hold must pass: a rung that failed it would hold it."""
+    """Checks that find something else now.
+
+    One that the file does not hold must pass: a rung that failed it would hold it.
+    """
     stored = {check.name: check for check in rung.checks}
     for again in _again(rung, workload):
         before = stored.get(again.name)
         if not again.passed if before is None else _differ(before, again):
-            sentence = f"passed with {before.seen}" if before and before.passed else f"failed with {before.seen}" if before else "is missing"
+            sentence = (
+                f"passed with {before.seen}"
+                if before and before.passed
+                else f"failed with {before.seen}"
+                if before
+                else "is missing"
+            )
             yield f"the check {again.name} {sentence}, and its numbers now give {again.seen}"
 
 
@@ -106,7 +149,8 @@ def _again(rung: Rung, workload: Workload) -> Iterator[Check]:
 
 
 def _differ(before: Check, again: Check) -> bool:
-    """By the numbers that they show, as far as the stored one has digits; by their result where they show the
+    """By the numbers that they show, as far as the stored one has digits; by their result where
+    they show the
     same limit (campaigns of old have a space before %)."""
     one, other = (NUMBER.search(check.seen) for check in (before, again))
     if one and other and abs(_value(one) - _value(other)) > _rounding(one):

@@ -1,7 +1,7 @@
 """Atomic write: a file is written completely or not at all, also through kill -9 and power loss.
 
-The temporary file is in the same directory (a rename does not cross file systems), is synced before the
-rename (or the name may outlive its content), and the directory is synced after it.
+The temporary file is in the same directory (a rename does not cross file systems), is synced before
+the rename (or the name may outlive its content), and the directory is synced after it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         part.replace(path)
     except BaseException as error:
         part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno and not error.filename:  # that of a write has none
+        if (
+            isinstance(error, OSError) and error.errno and not error.filename
+        ):  # that of a write has none
             error.filename = str(path)
         raise
     _sync(path.parent)

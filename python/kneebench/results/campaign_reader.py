@@ -1,4 +1,6 @@
-"""Campaign reader: reads a campaign folder, whether finished, unfinished, or copied from another machine years later."""
+"""Campaign reader: reads a campaign folder, whether finished, unfinished, or copied from another
+machine years later.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,18 @@ from pydantic import ValidationError
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
-from kneebench.records import Campaign, Cell, Check, Climb, Limits, Phase, Record, Results, Rung, Series
+from kneebench.records import (
+    Campaign,
+    Cell,
+    Check,
+    Climb,
+    Limits,
+    Phase,
+    Record,
+    Results,
+    Rung,
+    Series,
+)
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
 from kneebench.results.parquet import read_series
 from kneebench.results.upgrades import old_key
@@ -20,7 +33,10 @@ CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
 
 
 class Listed(Record):
-    """One line of `kneebench list`. `exit_code` is None while unfinished; `damaged` names the file that cannot be read."""
+    """One line of `kneebench list`.
+
+    `exit_code` is None while unfinished; `damaged` names the file that cannot be read.
+    """
 
     folder: Path
     id: str
@@ -34,7 +50,10 @@ class Listed(Record):
 
 
 def load(folder: str | Path) -> Results:
-    """The campaign in a folder. Rungs are in the order measured; cells without rungs yet are included, empty."""
+    """The campaign in a folder.
+
+    Rungs are in the order measured; cells without rungs yet are included, empty.
+    """
     folder = Path(folder)
     campaign, finished = read_kept(folder / "campaign.json", Campaign), _finished(folder)
     plan = _plan(campaign.plan)
@@ -44,13 +63,19 @@ def load(folder: str | Path) -> Results:
     cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
     limits, final_checks = _limits(plan), _conditions(folder)
     climbs = tuple(
-        _climb(kept.get(id_), cell, rungs).model_copy(update={"limits": limits, "final_checks": final_checks.get(id_, {})}) for id_, cell in cells.items()
+        _climb(kept.get(id_), cell, rungs).model_copy(
+            update={"limits": limits, "final_checks": final_checks.get(id_, {})}
+        )
+        for id_, cell in cells.items()
     )
     return Results(campaign=campaign, climbs=climbs, folder=folder, finished=finished is not None)
 
 
 def _finished(folder: Path) -> Finished | None:
-    """The end of a finished campaign, else None. Raises KneebenchError if the folder has more or fewer rungs than at the end."""
+    """The end of a finished campaign, else None.
+
+    Raises KneebenchError if the folder has more or fewer rungs than at the end.
+    """
     file = folder / "finished.json"
     if not file.exists():
         return None
@@ -79,7 +104,9 @@ def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
     """The rungs of one cell without those of an earlier climb, if the climb was repeated."""
     kept = tuple(rungs)
     last = max((rung.order.repeat for rung in kept if rung.order.phase == "search"), default=0)
-    return tuple(rung for rung in kept if rung.order.phase not in CLIMBING or rung.order.repeat >= last)
+    return tuple(
+        rung for rung in kept if rung.order.phase not in CLIMBING or rung.order.repeat >= last
+    )
 
 
 def _plan(document: dict[str, Any]) -> Plan | None:
@@ -101,7 +128,11 @@ def _limits(plan: Plan | None) -> Limits:
     if plan is None:
         return Limits()
     stops = plan.ladder.stops
-    return Limits(elasticity=stops.plateau.elasticity, log_write_s=stops.log_latency.limit, cores_busy=stops.saturation.busy)
+    return Limits(
+        elasticity=stops.plateau.elasticity,
+        log_write_s=stops.log_latency.limit,
+        cores_busy=stops.saturation.busy,
+    )
 
 
 def _planned(plan: Plan | None, measured: Iterable[str]) -> dict[str, Cell]:
@@ -118,21 +149,31 @@ def kept_rungs(folder: Path) -> tuple[Rung, ...]:
 
 
 def rungs_in(folder: Path, workload: Workload | None) -> tuple[Rung, ...]:
-    """The rungs of a campaign with this workload, by which each rung is checked against its own numbers."""
+    """The rungs of a campaign with this workload, by which each rung is checked against its own
+    numbers.
+    """
     kept = {file: read_rung(file, workload) for file in rung_files(folder)}
     for file, one in kept.items():
         if file.stem not in (one.rung.order.key, old_key(one.rung.order)):
-            raise KneebenchError(f"reading {file}", seen=f"it contains the rung {one.rung.order.key}", do="remove the file: it is a copy of another")
+            raise KneebenchError(
+                f"reading {file}",
+                seen=f"it contains the rung {one.rung.order.key}",
+                do="remove the file: it is a copy of another",
+            )
     return tuple(one.rung for one in sorted(kept.values(), key=lambda one: one.number))
 
 
 def kept_climbs(folder: Path) -> tuple[Climb, ...]:
     """The climbs that have ended, without their rungs."""
-    return tuple(read_kept(file, KeptClimb).climb for file in sorted((folder / "climbs").glob("*.json")))
+    return tuple(
+        read_kept(file, KeptClimb).climb for file in sorted((folder / "climbs").glob("*.json"))
+    )
 
 
 def _conditions(folder: Path) -> dict[str, dict[str, tuple[Check, ...]]]:
-    """The consistency conditions after final runs: by cell, then by the key of each run's last rung, in the order of repeats."""
+    """The consistency conditions after final runs: by cell, then by the key of each run's last
+    rung, in the order of repeats.
+    """
     kept = [read_kept(file, KeptConditions) for file in (folder / "conditions").glob("*.json")]
     found: dict[str, dict[str, tuple[Check, ...]]] = {}
     for one in sorted(kept, key=lambda one: (one.last.repeat, one.last.key)):
@@ -144,7 +185,10 @@ def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]
     """The meters' values during a rung, one per second; empty for results without a folder."""
     if results.folder is None:
         return ()
-    file, old = (results.folder / "series" / f"{key}.parquet" for key in (rung.order.key, old_key(rung.order)))
+    file, old = (
+        results.folder / "series" / f"{key}.parquet"
+        for key in (rung.order.key, old_key(rung.order))
+    )
     return read_series(old if old.exists() and not file.exists() else file, quantities)
 
 

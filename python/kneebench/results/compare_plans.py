@@ -1,4 +1,6 @@
-"""Two plans side by side: what must be equal before their figures may be compared, and before one may resume the other."""
+"""Two plans side by side: what must be equal before their figures may be compared, and before one
+may resume the other.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ MATTERS = (
     "ladder.fixed_rate_share",
     "ladder.stops",
 )
-"""Fields of the plan that shape a figure; the most telling first. Not: where storages are, the question, seed, repeats, meters, budget."""
+"""Fields of the plan that shape a figure; the most telling first. Not: where storages are, the
+question, seed, repeats, meters, budget."""
 
 RESUME_IGNORES = ("question", "ladder.budget")
 """Fields that may change between a killed campaign and the run that resumes it."""
@@ -41,8 +44,8 @@ PlanLike = Plan | Mapping[str, Any]
 
 
 def plan_document(plan: PlanLike) -> dict[str, Any]:
-    """The plan as it is kept: JSON with every default filled in, `restore` as it is done, no password and no command. One that this
-    version does not know stays as it is."""
+    """The plan as it is kept: JSON with every default filled in, `restore` as it is done, no
+    password and no command. One that this version does not know stays as it is."""
     if not isinstance(plan, Plan):
         try:
             plan = Plan.model_validate(plan)
@@ -69,41 +72,68 @@ def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
 
 
 def comparable(a: Results, b: Results) -> None:
-    """Raise PlanError that names the first field of the plans that matters and differs, or two servers of different major versions:
-    figures of such campaigns must not stand side by side."""
+    """Raise PlanError that names the first field of the plans that matters and differs, or two
+    servers of different major versions: figures of such campaigns must not stand side by side."""
     doing = f"comparing {a.campaign.id} with {b.campaign.id}"
     fields = compare_plans(a.campaign.plan, b.campaign.plan)
     if fields:
         one, two = (_shown(campaign, fields[0]) for campaign in (a.campaign, b.campaign))
         more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
-        raise PlanError(doing, seen=f"{fields[0]} is {one} in the first and {two} in the second{more}", do="measure both with the same plan")
+        raise PlanError(
+            doing,
+            seen=f"{fields[0]} is {one} in the first and {two} in the second{more}",
+            do="measure both with the same plan",
+        )
     one, two = (_majors(results.campaign) for results in (a, b))
     if one and two and one != two:
-        raise PlanError(doing, seen=f"the server is version {one} in the first and {two} in the second", do="measure both with one major version")
+        raise PlanError(
+            doing,
+            seen=f"the server is version {one} in the first and {two} in the second",
+            do="measure both with one major version",
+        )
 
 
 def differences(a: Results, b: Results) -> list[str]:
-    """What two campaigns differ in besides their storages, in sentences: kneebench, the machine, the server's settings that matter."""
-    left, right = ({"kneebench": one.campaign.kneebench, **_machine(one.campaign.host)} for one in (a, b))
+    """What two campaigns differ in besides their storages, in sentences: kneebench, the machine,
+    the server's settings that matter.
+    """
+    left, right = (
+        {"kneebench": one.campaign.kneebench, **_machine(one.campaign.host)} for one in (a, b)
+    )
     return _differing(a, b, left, right) + differing_settings(a, b)
 
 
 def differing_settings(a: Results, b: Results) -> list[str]:
-    """Sentences for the server settings that change what storage sees and differ between two campaigns."""
+    """Sentences for the server settings that change what storage sees and differ between two
+    campaigns.
+    """
     return _differing(a, b, *(_settings(results.campaign) for results in (a, b)))
 
 
-def _differing(a: Results, b: Results, left: Mapping[str, str], right: Mapping[str, str]) -> list[str]:
+def _differing(
+    a: Results, b: Results, left: Mapping[str, str], right: Mapping[str, str]
+) -> list[str]:
     return [
-        f"{name} is {left.get(name, 'unknown')} in {a.campaign.id} and {right.get(name, 'unknown')} in {b.campaign.id}"
+        f"{name} is {left.get(name, 'unknown')} in {a.campaign.id} and {right.get(name, 'unknown')}"
+        f" in {b.campaign.id}"
         for name in {**left, **right}
         if left.get(name) != right.get(name)
     ]
 
 
 def _machine(host: Host) -> dict[str, str]:
-    facts = {"processor": host.cpu, "cores": host.cores, "memory": size(host.memory_bytes), "kernel": host.kernel, "system": host.system}
-    facts |= {"virtualisation": host.virtualisation or "none detected", "governor": host.governor or "not readable", **host.settings}
+    facts = {
+        "processor": host.cpu,
+        "cores": host.cores,
+        "memory": size(host.memory_bytes),
+        "kernel": host.kernel,
+        "system": host.system,
+    }
+    facts |= {
+        "virtualisation": host.virtualisation or "none detected",
+        "governor": host.governor or "not readable",
+        **host.settings,
+    }
     return {name: str(value) for name, value in facts.items()}
 
 
@@ -118,15 +148,21 @@ def _majors(campaign: Campaign) -> str:
 
 
 def resumable(kept: PlanLike, requested: PlanLike, but: Sequence[str] = RESUME_IGNORES) -> bool:
-    """True if a campaign of the first plan can be resumed under the second: equal except for the fields `but`."""
+    """True if a campaign of the first plan can be resumed under the second: equal except for the
+    fields `but`.
+    """
     left, right = dict(_leaves(plan_document(kept))), dict(_leaves(plan_document(requested)))
-    return all(left.get(name) == right.get(name) for name in {**left, **right} if not _within(name, but))
+    return all(
+        left.get(name) == right.get(name) for name in {**left, **right} if not _within(name, but)
+    )
 
 
 def _settings(campaign: Campaign) -> dict[str, str]:
     """Name to value; to all values where storages of a campaign differ."""
     found: dict[str, set[str]] = {}
-    for setting in (one for settings in campaign.settings.values() for one in settings if one.matters):
+    for setting in (
+        one for settings in campaign.settings.values() for one in settings if one.matters
+    ):
         found.setdefault(setting.name, set()).add(setting.value)
     return {name: ", ".join(sorted(values)) for name, values in found.items()}
 

@@ -13,17 +13,21 @@ from kneebench.results.compare_plans import comparable
 
 DRIFT = "the campaigns were not interleaved, so no interval covers drift between them"
 SAME_RATE = 0.01
-"""Rates within this share of each other count as equal: below the knee, 1% more load changes latency by less than the noise floor."""
+"""Rates within this share of each other count as equal: below the knee, 1% more load changes
+latency by less than the noise floor."""
 
 
 class CampaignRow(Record):
-    """One cell of one campaign. `against` is its NOPM at the knee against the first campaign's baseline; None for the baseline
-    itself, and where either has no final runs. `sentence` says it for people; `point` is what the final runs measured, "knee" or "fixed load".
+    """One cell of one campaign. `against` is its NOPM at the knee against the first campaign's
+    baseline; None for the baseline itself, and where either has no final runs. `sentence` says it
+    for people; `point` is what the final runs measured, "knee" or "fixed load".
 
-    The mean latency stands beside: in open loop at `rate_per_s` where all cells had that one rate, else (`rate_per_s` None) in
-    closed loop at the knee. A campaign sets its rate by its own lowest knee, so two campaigns rarely share one.
+    The mean latency stands beside: in open loop at `rate_per_s` where all cells had that one rate,
+    else (`rate_per_s` None) in closed loop at the knee. A campaign sets its rate by its own lowest
+    knee, so two campaigns rarely share one.
 
-    `interleaved`: measured in turn with the first baseline, by the same campaign. Elsewhere drift between the campaigns is in no interval.
+    `interleaved`: measured in turn with the first baseline, by the same campaign. Elsewhere drift
+    between the campaigns is in no interval.
     """
 
     campaign: str
@@ -42,36 +46,61 @@ class CampaignRow(Record):
 
 
 def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
-    """The cells of all campaigns, in order. Raises PlanError that names the field if the plans differ in one that shapes a figure.
+    """The cells of all campaigns, in order.
 
-    Repeats of different campaigns were not interleaved, so they are not paired: drift between the days is in the ratio, and in no interval.
+    Raises PlanError that names the field if the plans differ in one that shapes a figure.
+
+    Repeats of different campaigns were not interleaved, so they are not paired: drift between the
+    days is in the ratio, and in no interval.
     """
     for other in campaigns[1:]:
         comparable(campaigns[0], other)
     base = _base(campaigns[0])
     rate_per_s = _one_rate([climb for results in campaigns for climb in results.climbs])
-    return tuple(_row(results, climb, base, rate_per_s, interleaved=results is campaigns[0]) for results in campaigns for climb in results.climbs)
+    return tuple(
+        _row(results, climb, base, rate_per_s, interleaved=results is campaigns[0])
+        for results in campaigns
+        for climb in results.climbs
+    )
 
 
 def _one_rate(climbs: Sequence[Climb]) -> float | None:
     """The fixed rate of every cell with a knee; None if the rates differ or one is missing."""
     found = [fixed_rate_latency(climb) for climb in climbs if knee(climb)]
     rates = [one.rate_per_s for one in found if one]
-    return rates[0] if rates and len(rates) == len(found) and max(rates) <= (1 + SAME_RATE) * min(rates) else None
+    return (
+        rates[0]
+        if rates and len(rates) == len(found) and max(rates) <= (1 + SAME_RATE) * min(rates)
+        else None
+    )
 
 
 def _base(results: Results) -> Climb:
     named = _named(results)
-    return next((climb for climb, own in zip(named, results.climbs, strict=True) if own.cell.storage == baseline(results)), named[0])
+    return next(
+        (
+            climb
+            for climb, own in zip(named, results.climbs, strict=True)
+            if own.cell.storage == baseline(results)
+        ),
+        named[0],
+    )
 
 
 def _named(results: Results) -> list[Climb]:
-    """The climbs, their cells named with the campaign too: storages of two campaigns may have the same name."""
+    """The climbs, their cells named with the campaign too: storages of two campaigns may have the
+    same name.
+    """
     return [_renamed(results, climb) for climb in results.climbs]
 
 
 def _renamed(results: Results, climb: Climb) -> Climb:
-    cell = climb.cell.model_copy(update={"id": f"{results.campaign.id}/{climb.cell.id}", "storage": f"{climb.cell.storage} of {results.campaign.id}"})
+    cell = climb.cell.model_copy(
+        update={
+            "id": f"{results.campaign.id}/{climb.cell.id}",
+            "storage": f"{climb.cell.storage} of {results.campaign.id}",
+        }
+    )
     return climb.model_copy(update={"cell": cell})
 
 
@@ -82,13 +111,26 @@ def _mean(climb: Climb, found: Knee | None, rate_per_s: float | None) -> Estimat
     return there.mean_s if there else None
 
 
-def _row(results: Results, climb: Climb, base: Climb, rate_per_s: float | None, *, interleaved: bool) -> CampaignRow:
+def _row(
+    results: Results, climb: Climb, base: Climb, rate_per_s: float | None, *, interleaved: bool
+) -> CampaignRow:
     named, found = _renamed(results, climb), knee(climb)
     itself = named.cell.id == base.cell.id
     of = (NOPM, MEAN if rate_per_s else KNEE_LATENCY)
-    against, latency = (None if itself else ratio_of(named, base, quantity, interleaved=interleaved) for quantity in of)
+    against, latency = (
+        None if itself else ratio_of(named, base, quantity, interleaved=interleaved)
+        for quantity in of
+    )
     at = point(results.campaign)
-    plain = "the baseline" if itself else f"no final run at the {at}" if found is None else f"the baseline has no final run at the {at}"
+    plain = (
+        "the baseline"
+        if itself
+        else (
+            f"no final run at the {at}"
+            if found is None
+            else f"the baseline has no final run at the {at}"
+        )
+    )
     return CampaignRow(
         campaign=results.campaign.id,
         simulated=results.campaign.simulated,

@@ -1,4 +1,6 @@
-"""The JSON Schema of every document in a campaign's folder, for those who read results with other tools."""
+"""The JSON Schema of every document in a campaign's folder, for those who read results with other
+tools.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ from typing import Any
 
 from kneebench.results.formats import DOCUMENTS, FORMAT
 
-SERIES = {"at_s": "DOUBLE", "quantity": "VARCHAR", "source": "VARCHAR", "unit": "VARCHAR", "value": "DOUBLE"}
+SERIES = {
+    "at_s": "DOUBLE",
+    "quantity": "VARCHAR",
+    "source": "VARCHAR",
+    "unit": "VARCHAR",
+    "value": "DOUBLE",
+}
 """Columns of series/<order key>.parquet; `at_s` counts from the rung's start."""
 
 SECONDS = {
@@ -23,7 +31,8 @@ SECONDS = {
     "max_s": "DOUBLE",
     "histogram": "VARCHAR",
 }
-"""Columns of seconds/<order key>.parquet; `at_s` counts from go, `histogram` is HDR V2 in base64."""
+"""Columns of seconds/<order key>.parquet; `at_s` counts from go, `histogram` is HDR V2 in base64.
+"""
 
 
 def schema(kind: str) -> dict[str, Any]:
@@ -32,8 +41,14 @@ def schema(kind: str) -> dict[str, Any]:
     >>> schema("rung")["required"]
     ['number', 'rung']
     """
-    made = DOCUMENTS[kind].model_json_schema(mode="serialization" if kind == "campaign" else "validation")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$comment": f"kneebench results, format {FORMAT}", **made}
+    made = DOCUMENTS[kind].model_json_schema(
+        mode="serialization" if kind == "campaign" else "validation"
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$comment": f"kneebench results, format {FORMAT}",
+        **made,
+    }
 
 
 def schemas() -> dict[str, dict[str, Any]]:

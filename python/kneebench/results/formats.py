@@ -1,4 +1,6 @@
-"""The documents on disk: their format number, how an old one becomes a current one, and what a damaged one says."""
+"""The documents on disk: their format number, how an old one becomes a current one, and what a
+damaged one says.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,18 @@ class KeptRung(Record):
 
 
 class KeptClimb(Record):
-    """climbs/<cell id>.json: the climb without its rungs and without the checks after final runs, which have files of their own."""
+    """climbs/<cell id>.json: the climb without its rungs and without the checks after final runs,
+    which have files of their own.
+    """
 
     format: int = FORMAT
     climb: Climb
 
 
 class KeptConditions(Record):
-    """conditions/<order key>.json: the consistency conditions, asked after a final run; `last` is what it measured last."""
+    """conditions/<order key>.json: the consistency conditions, asked after a final run; `last` is
+    what it measured last.
+    """
 
     format: int = FORMAT
     last: Order
@@ -44,8 +50,10 @@ class KeptConditions(Record):
 
 
 class Finished(Record):
-    """finished.json: everything that the plan asked for was measured. `exit_code` as on the command line (errors.py); `rungs`: how many
-    files there were then, 0 in old formats. `awaits_brief`: a brief was due; if it is missing, writing it was interrupted."""
+    """finished.json: everything that the plan asked for was measured. `exit_code` as on the command
+    line (errors.py); `rungs`: how many files there were then, 0 in old formats. `awaits_brief`: a
+    brief was due; if it is missing, writing it was interrupted.
+    """
 
     format: int = FORMAT
     at: str
@@ -54,22 +62,47 @@ class Finished(Record):
     awaits_brief: bool = False
 
 
-DOCUMENTS: dict[str, type[Record]] = {"campaign": Campaign, "rung": KeptRung, "climb": KeptClimb, "conditions": KeptConditions, "finished": Finished}
+DOCUMENTS: dict[str, type[Record]] = {
+    "campaign": Campaign,
+    "rung": KeptRung,
+    "climb": KeptClimb,
+    "conditions": KeptConditions,
+    "finished": Finished,
+}
 Kept = TypeVar("Kept", bound=Record)
 
 
-def current(document: Document, file: Path, upgrades: Mapping[int, Callable[[Document], Document]] = UPGRADES) -> Document:
-    """The document in the current format; a newer format than ours, or one that nothing upgrades, is refused."""
+def current(
+    document: Document,
+    file: Path,
+    upgrades: Mapping[int, Callable[[Document], Document]] = UPGRADES,
+) -> Document:
+    """The document in the current format; a newer format than ours, or one that nothing upgrades,
+    is refused.
+    """
     while (number := document.get("format")) != FORMAT:
         doing = f"reading {file}"
         if not isinstance(number, int):
-            raise KneebenchError(doing, seen=f"format {number!r} is not a number", do="restore the file from a copy, or remove it")
+            raise KneebenchError(
+                doing,
+                seen=f"format {number!r} is not a number",
+                do="restore the file from a copy, or remove it",
+            )
         if number > FORMAT:
             raise KneebenchError(
-                doing, seen=f"format {number} is newer than {FORMAT}, the newest that this kneebench version reads", do="install a newer kneebench"
+                doing,
+                seen=(
+                    f"format {number} is newer than {FORMAT}, the newest that this kneebench"
+                    " version reads"
+                ),
+                do="install a newer kneebench",
             )
         if number not in upgrades:
-            raise KneebenchError(doing, seen=f"no upgrade for format {number}", do="read it with the kneebench version that wrote it")
+            raise KneebenchError(
+                doing,
+                seen=f"no upgrade for format {number}",
+                do="read it with the kneebench version that wrote it",
+            )
         try:
             document = {**upgrades[number](document), "format": number + 1}
         except (KeyError, TypeError, AttributeError) as error:
@@ -79,18 +112,25 @@ def current(document: Document, file: Path, upgrades: Mapping[int, Callable[[Doc
 
 def damaged(file: Path, what: str) -> KneebenchError:
     """The error that names a damaged file."""
-    do = "restore the file from a copy; in an unfinished campaign, remove it to measure its content again"
+    do = (
+        "restore the file from a copy; in an unfinished campaign, remove it to measure its content"
+        " again"
+    )
     return KneebenchError(f"reading {file}", seen=f"the file is damaged ({what})", do=do)
 
 
 def read_kept(file: Path, kind: type[Kept]) -> Kept:
-    """A document of this kind from its file; a file that is damaged gives an error that names it."""
+    """A document of this kind from its file; a file that is damaged gives an error that names
+    it.
+    """
     doing = f"reading {file}"
     try:
         written = file.read_bytes()
         document = json.loads(written)
     except OSError as error:
-        raise KneebenchError(doing, seen=error.strerror or str(error), do="use a campaign folder") from error
+        raise KneebenchError(
+            doing, seen=error.strerror or str(error), do="use a campaign folder"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise damaged(file, str(error)) from error
     if not isinstance(document, dict):
@@ -114,4 +154,7 @@ def read_rung(file: Path, workload: Workload | None) -> KeptRung:
 
 def write_kept(file: Path, document: Record) -> None:
     """Write a document whole or not at all, with no password in it."""
-    write_text(file, json.dumps(clean(document.model_dump(mode="json")), ensure_ascii=False, indent=1) + "\n")
+    write_text(
+        file,
+        json.dumps(clean(document.model_dump(mode="json")), ensure_ascii=False, indent=1) + "\n",
+    )

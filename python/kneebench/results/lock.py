@@ -1,7 +1,8 @@
-"""One writer at a time: a lock on a campaign's folder that ends with the process that holds it, however it ends.
+"""One writer at a time: a lock on a campaign's folder that ends with the process that holds it,
+however it ends.
 
-It is flock(2)'s, which belongs to the open file. A POSIX record lock belongs to the process, and closing any other
-descriptor of the file, as `held` must, would drop it (fcntl_locking(2)).
+It is flock(2)'s, which belongs to the open file. A POSIX record lock belongs to the process, and
+closing any other descriptor of the file, as `held` must, would drop it (fcntl_locking(2)).
 """
 
 from __future__ import annotations
@@ -24,10 +25,16 @@ class Lock:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             self._file.close()
-            raise Refused(f"opening {folder}", seen="another kneebench run writes to it", do="wait for it to finish, or use another folder") from error
+            raise Refused(
+                f"opening {folder}",
+                seen="another kneebench run writes to it",
+                do="wait for it to finish, or use another folder",
+            ) from error
 
     def stands(self) -> bool:
-        """False where the locked file is no longer the folder's: that was removed, moved or replaced."""
+        """False where the locked file is no longer the folder's: that was removed, moved or
+        replaced.
+        """
         try:
             return os.path.samestat(os.fstat(self._file.fileno()), Path(self._file.name).stat())
         except FileNotFoundError:

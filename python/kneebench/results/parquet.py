@@ -1,4 +1,6 @@
-"""Series and seconds as Parquet, by DuckDB: in long format, so that one query reads any quantity of any rung."""
+"""Series and seconds as Parquet, by DuckDB: in long format, so that one query reads any quantity of
+any rung.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 @cache
 def _load() -> None:
-    """Import DuckDB while signals wait: its native module aborts the process if a handler raises within the import."""
+    """Import DuckDB while signals wait: its native module aborts the process if a handler raises
+    within the import.
+    """
     with _signals_wait(lambda: None):
         import duckdb  # noqa: F401
 
@@ -39,10 +43,11 @@ def _engine() -> duckdb.DuckDBPyConnection:
 
 @contextlib.contextmanager
 def connect() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB in memory on one thread: results must not take cores from a database that is measured.
+    """A DuckDB in memory on one thread: results must not take cores from a database that is
+    measured.
 
-    Starting one takes some 20 ms, so a process has one, and this is a session of it. A signal ends what it runs, and its handler is
-    called afterwards.
+    Starting one takes some 20 ms, so a process has one, and this is a session of it. A signal ends
+    what it runs, and its handler is called afterwards.
     """
     with _engine().cursor() as session, _signals_wait(session.interrupt):
         yield session
@@ -52,7 +57,8 @@ def connect() -> Iterator[duckdb.DuckDBPyConnection]:
 def _signals_wait(interrupt: Callable[[], None]) -> Iterator[None]:
     """Call `interrupt` when a signal comes, and the signal's own handler only at the end.
 
-    DuckDB calls handlers itself, in whatever it runs, and makes errors of its own, of several kinds, from what they raise.
+    DuckDB calls handlers itself, in whatever it runs, and makes errors of its own, of several
+    kinds, from what they raise.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -63,7 +69,9 @@ def _signals_wait(interrupt: Callable[[], None]) -> Iterator[None]:
         came.append(number)
         interrupt()
 
-    handlers = {number: handler for number in STOPPING if callable(handler := signal.getsignal(number))}
+    handlers = {
+        number: handler for number in STOPPING if callable(handler := signal.getsignal(number))
+    }
     try:
         for number in handlers:
             signal.signal(number, note)
@@ -76,25 +84,46 @@ def _signals_wait(interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 def write_series(file: Path, series: Sequence[Series]) -> None:
-    """Write series in long format; raises ValueError where one's times and values are not as many."""
-    rows = [(at_s, one.quantity, one.source, one.unit, value) for one in series for at_s, value in zip(one.at_s, one.value, strict=True)]
+    """Write series in long format; raises ValueError where one's times and values are not as
+    many.
+    """
+    rows = [
+        (at_s, one.quantity, one.source, one.unit, value)
+        for one in series
+        for at_s, value in zip(one.at_s, one.value, strict=True)
+    ]
     _write(file, file_schemas.SERIES, rows, "ORDER BY quantity, source, at_s")
 
 
 def write_seconds(file: Path, seconds: Sequence[Second]) -> None:
     """Write seconds, a row for each and each transaction, as they come."""
-    _write(file, file_schemas.SECONDS, [tuple(getattr(second, name) for name in file_schemas.SECONDS) for second in seconds])
+    _write(
+        file,
+        file_schemas.SECONDS,
+        [tuple(getattr(second, name) for name in file_schemas.SECONDS) for second in seconds],
+    )
 
 
-def _write(file: Path, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], order: str = "") -> None:
-    """A table of rows, through numpy arrays, which DuckDB reads as they lie: values handed over one by one take ten times as long."""
+def _write(
+    file: Path, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], order: str = ""
+) -> None:
+    """A table of rows, through numpy arrays, which DuckDB reads as they lie: values handed over one
+    by one take ten times as long.
+    """
     import numpy as np
 
-    values = {name: np.array([row[at] for row in rows], dtype=object if columns[name] == "VARCHAR" else float) for at, name in enumerate(columns)}
+    values = {
+        name: np.array(
+            [row[at] for row in rows], dtype=object if columns[name] == "VARCHAR" else float
+        )
+        for at, name in enumerate(columns)
+    }
     cast = ", ".join(f'{_value(name, kind)}::{kind} AS "{name}"' for name, kind in columns.items())
     with _failures_reported(file), connect() as database:
         database.register("kept", values)
-        write_atomically(file, lambda part: _copy(database, f"SELECT {cast} FROM kept {order}", part))  # noqa: S608 (our own names)
+        write_atomically(
+            file, lambda part: _copy(database, f"SELECT {cast} FROM kept {order}", part)
+        )
 
 
 def _value(name: str, kind: str) -> str:
@@ -109,7 +138,9 @@ def _copy(database: duckdb.DuckDBPyConnection, made: str, part: Path) -> None:
 
 @contextlib.contextmanager
 def _failures_reported(file: Path) -> Iterator[None]:
-    """Makes the error of Python's own files of DuckDB's where the disk is full, else a KneebenchError that names the file."""
+    """Makes the error of Python's own files of DuckDB's where the disk is full, else a
+    KneebenchError that names the file.
+    """
     _load()
     import duckdb
 
@@ -117,26 +148,41 @@ def _failures_reported(file: Path) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         seen = str(error).splitlines()[0]
-        full = next((number for number in (errno.ENOSPC, errno.EDQUOT) if os.strerror(number) in seen), 0)
+        full = next(
+            (number for number in (errno.ENOSPC, errno.EDQUOT) if os.strerror(number) in seen), 0
+        )
         if full:
             raise OSError(full, os.strerror(full), str(file)) from error
-        raise KneebenchError(f"writing {file}", seen=seen, do="check whether its drive is writable") from error
+        raise KneebenchError(
+            f"writing {file}", seen=seen, do="check whether its drive is writable"
+        ) from error
 
 
 def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...]:
-    """The series of a rung, all of them or these quantities; none where the file is missing; an error names a damaged one."""
+    """The series of a rung, all of them or these quantities; none where the file is missing; an
+    error names a damaged one.
+    """
     rows = _query(
         file,
-        "SELECT quantity, source, unit, list(at_s ORDER BY at_s), list(value ORDER BY at_s) FROM read_parquet($file)"
-        " WHERE len($names) = 0 OR list_contains($names, quantity) GROUP BY ALL ORDER BY ALL",
+        "SELECT quantity, source, unit, list(at_s ORDER BY at_s), list(value ORDER BY at_s) FROM"
+        " read_parquet($file) WHERE len($names) = 0 OR list_contains($names, quantity) GROUP BY ALL"
+        " ORDER BY ALL",
         names=list(quantities),
     )
-    return tuple(Series(quantity=q, source=s, unit=u, at_s=tuple(at), value=tuple(value)) for q, s, u, at, value in rows)
+    return tuple(
+        Series(quantity=q, source=s, unit=u, at_s=tuple(at), value=tuple(value))
+        for q, s, u, at, value in rows
+    )
 
 
 def read_seconds(file: Path) -> tuple[Second, ...]:
     """The seconds of a rung, as they were put."""
-    rows = _query(file, "SELECT " + ", ".join(f'"{name}"' for name in file_schemas.SECONDS) + " FROM read_parquet($file)")  # noqa: S608 (our own names)
+    rows = _query(
+        file,
+        "SELECT "
+        + ", ".join(f'"{name}"' for name in file_schemas.SECONDS)
+        + " FROM read_parquet($file)",
+    )
     return tuple(Second(**dict(zip(file_schemas.SECONDS, row, strict=True))) for row in rows)
 
 
@@ -151,5 +197,7 @@ def _query(file: Path, sql: str, **values: object) -> list[tuple[Any, ...]]:
             return database.execute(sql, {"file": str(file), **values}).fetchall()
     except duckdb.Error as error:
         raise KneebenchError(
-            f"reading {file}", seen=f"the file is damaged ({str(error).splitlines()[0]})", do="restore it from a copy, or remove it"
+            f"reading {file}",
+            seen=f"the file is damaged ({str(error).splitlines()[0]})",
+            do="restore it from a copy, or remove it",
         ) from error

@@ -1,4 +1,6 @@
-"""The store: keeps what is measured at once, and finds it again when a killed campaign is started again."""
+"""The store: keeps what is measured at once, and finds it again when a killed campaign is started
+again.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,34 @@ from typing import Protocol
 
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
-from kneebench.records import Campaign, Cell, Check, Climb, Host, Order, Record, Results, Rung, Second, Series, Setting, Whereabouts
+from kneebench.records import (
+    Campaign,
+    Cell,
+    Check,
+    Climb,
+    Host,
+    Order,
+    Record,
+    Results,
+    Rung,
+    Second,
+    Series,
+    Setting,
+    Whereabouts,
+)
 from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import remove_parts, write_text
 from kneebench.results.compare_plans import RESUME_IGNORES, plan_document, resumable
 from kneebench.results.file_schemas import schemas
-from kneebench.results.formats import Finished, KeptClimb, KeptConditions, KeptRung, read_kept, read_rung, write_kept
+from kneebench.results.formats import (
+    Finished,
+    KeptClimb,
+    KeptConditions,
+    KeptRung,
+    read_kept,
+    read_rung,
+    write_kept,
+)
 from kneebench.results.lock import Lock, held
 from kneebench.results.upgrades import rename_files
 
@@ -34,23 +58,22 @@ class StorableRung(Protocol):
     """One rung with its series and seconds, as measurement gives it."""
 
     @property
-    def rung(self) -> Rung:  # noqa: D102
-        ...
+    def rung(self) -> Rung: ...
 
     @property
-    def series(self) -> Sequence[Series]:  # noqa: D102
-        ...
+    def series(self) -> Sequence[Series]: ...
 
     @property
-    def seconds(self) -> Sequence[Second]:  # noqa: D102
-        ...
+    def seconds(self) -> Sequence[Second]: ...
 
 
 class Store:
     """One campaign's folder, open for writing; other processes are kept out until `close`."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a folder that holds a campaign; raises Refused while another process writes into it."""
+        """Open a folder that holds a campaign; raises Refused while another process writes into
+        it.
+        """
         self.folder = folder
         self._campaign = read_kept(folder / "campaign.json", Campaign)
         self._workload = campaign_reader.workload(self._campaign)
@@ -65,8 +88,19 @@ class Store:
     # --- which folder -----------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, root: Path, plan: Plan, host: Host, *, command: str = "", name: str = "", notes: Sequence[str] = ()) -> Store:
-        """A new campaign's folder: <date>-<question>, or `name`; raises Refused when a folder of that name is there."""
+    def create(
+        cls,
+        root: Path,
+        plan: Plan,
+        host: Host,
+        *,
+        command: str = "",
+        name: str = "",
+        notes: Sequence[str] = (),
+    ) -> Store:
+        """A new campaign's folder: <date>-<question>, or `name`; raises Refused when a folder of
+        that name is there.
+        """
         now = datetime.now(UTC)
         folder = _new_folder(root, f"{now:%Y-%m-%d}-{slug(plan.question)}", name)
         campaign = Campaign(
@@ -92,15 +126,26 @@ class Store:
 
     @classmethod
     def for_plan(cls, root: Path, plan: Plan, host: Host, *, fresh: bool = False) -> Store:
-        """The unfinished campaign of this plan, to resume; a new one if there is none, or if `fresh`."""
+        """The unfinished campaign of this plan, to resume; a new one if there is none, or if
+        `fresh`.
+        """
         found = None if fresh else find_unfinished(root, plan, host)
         return cls.open(found) if found else cls.create(root, plan, host)
 
     def differing(self, image: Mapping[str, str]) -> str:
-        """Why this campaign cannot be resumed: another version of kneebench or another base image measured it; empty if both match."""
-        kept = {"kneebench": self._campaign.kneebench, "base image": self._campaign.base_image.get("key", "")}
+        """Why this campaign cannot be resumed: another version of kneebench or another base image
+        measured it; empty if both match.
+        """
+        kept = {
+            "kneebench": self._campaign.kneebench,
+            "base image": self._campaign.base_image.get("key", ""),
+        }
         now = {"kneebench": _version(), "base image": image.get("key", "")}
-        return " and ".join(f"{name} changed: {kept[name]}, now {now[name]}" for name in kept if kept[name] and kept[name] != now[name])
+        return " and ".join(
+            f"{name} changed: {kept[name]}, now {now[name]}"
+            for name in kept
+            if kept[name] and kept[name] != now[name]
+        )
 
     @property
     def rungs(self) -> int:
@@ -121,38 +166,63 @@ class Store:
         if not file.exists():
             return None
         rungs = campaign_reader.rungs_in(self.folder, self._workload)
-        own = campaign_reader.of_last_climb(r for r in rungs if r.order.cell == cell.id and r.order.phase not in ("final_run", "fixed_rate"))
+        own = campaign_reader.of_last_climb(
+            r
+            for r in rungs
+            if r.order.cell == cell.id and r.order.phase not in ("final_run", "fixed_rate")
+        )
         return read_kept(file, KeptClimb).climb.model_copy(update={"rungs": own})
 
     def put(self, measured: StorableRung) -> None:
-        """Keep a rung. Its file is written last: a rung that is there has its series and seconds."""
+        """Keep a rung.
+
+        Its file is written last: a rung that is there has its series and seconds.
+        """
         key = measured.rung.order.key
         with self._writing():
             parquet.write_series(self._file("series", key, "parquet"), measured.series)
             parquet.write_seconds(self._file("seconds", key, "parquet"), measured.seconds)
             self._number += 1
-            write_kept(self._file("rungs", key, "json"), KeptRung(number=self._number, rung=measured.rung))
+            write_kept(
+                self._file("rungs", key, "json"), KeptRung(number=self._number, rung=measured.rung)
+            )
 
     def put_climb(self, climb: Climb) -> None:
         """Keep why a climb ended; its rungs were kept one by one."""
         with self._writing():
-            write_kept(self._file("climbs", climb.cell.id, "json"), KeptClimb(climb=climb.model_copy(update={"rungs": (), "final_checks": {}})))
+            write_kept(
+                self._file("climbs", climb.cell.id, "json"),
+                KeptClimb(climb=climb.model_copy(update={"rungs": (), "final_checks": {}})),
+            )
 
     def has_conditions(self, last: Order) -> bool:
-        """Whether the consistency conditions were asked after the final run that measured `last` last."""
+        """Whether the consistency conditions were asked after the final run that measured `last`
+        last.
+        """
         return self._file("conditions", last.key, "json").exists()
 
     def put_conditions(self, last: Order, checks: Sequence[Check]) -> None:
         """Keep the consistency conditions after a final run and its last rung."""
         with self._writing():
-            write_kept(self._file("conditions", last.key, "json"), KeptConditions(last=last, checks=tuple(checks)))
+            write_kept(
+                self._file("conditions", last.key, "json"),
+                KeptConditions(last=last, checks=tuple(checks)),
+            )
 
     def put_settings(self, cell: Cell, settings: Sequence[Setting]) -> None:
-        """Keep the settings that were in force on a cell, and note each that changed before the campaign was resumed."""
-        was, now = ({s.name: s.value for s in some} for some in (self._campaign.settings.get(cell.id, ()), settings))
+        """Keep the settings that were in force on a cell, and note each that changed before the
+        campaign was resumed.
+        """
+        was, now = (
+            {s.name: s.value for s in some}
+            for some in (self._campaign.settings.get(cell.id, ()), settings)
+        )
         for name in sorted({*was, *now}) if was else ():
             if was.get(name) != now.get(name):
-                self.put_note(f"{name} changed on {cell.storage} during the campaign: {was.get(name, 'not set')}, then {now.get(name, 'not set')}")
+                self.put_note(
+                    f"{name} changed on {cell.storage} during the campaign:"
+                    f" {was.get(name, 'not set')}, then {now.get(name, 'not set')}"
+                )
         self._change(settings={**self._campaign.settings, cell.id: tuple(settings)})
 
     def put_base_image(self, facts: Mapping[str, str]) -> None:
@@ -168,12 +238,22 @@ class Store:
         if note not in self._campaign.notes:
             self._change(notes=(*self._campaign.notes, note))
 
-    def finish(self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False) -> Results:
-        """Say that everything was measured and what it came to, let others write, and give the whole."""
+    def finish(
+        self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False
+    ) -> Results:
+        """Say that everything was measured and what it came to, let others write, and give the
+        whole.
+        """
         with self._writing():
             whole = campaign_reader.load(self.folder).model_copy(update={"finished": True})
-            at, rungs = datetime.now(UTC).isoformat(timespec="seconds"), len(campaign_reader.rung_files(self.folder))
-            write_kept(self.folder / "finished.json", Finished(at=at, exit_code=exit_code(whole), rungs=rungs, awaits_brief=awaits_brief))
+            at, rungs = (
+                datetime.now(UTC).isoformat(timespec="seconds"),
+                len(campaign_reader.rung_files(self.folder)),
+            )
+            write_kept(
+                self.folder / "finished.json",
+                Finished(at=at, exit_code=exit_code(whole), rungs=rungs, awaits_brief=awaits_brief),
+            )
         self.close()
         return whole
 
@@ -205,12 +285,17 @@ class Store:
         self._there |= _files(self.folder)
 
     def _require_whole(self) -> None:
-        """Raises KneebenchError where files measured so far are missing: the rest would pass for a whole campaign."""
+        """Raises KneebenchError where files measured so far are missing: the rest would pass for a
+        whole campaign.
+        """
         missing = sorted(self._there - _files(self.folder))
         if not self._lock.stands():
             seen = "the folder was removed or replaced during the campaign"
         elif missing:
-            seen = f"{len(missing)} of the {len(self._there)} files measured so far {'is' if len(missing) == 1 else 'are'} missing: {missing[0]}"
+            seen = (
+                f"{len(missing)} of the {len(self._there)} files measured so far"
+                f" {'is' if len(missing) == 1 else 'are'} missing: {missing[0]}"
+            )
         else:
             return
         do = "restore it from a copy and run the plan again, or start over with --fresh"
@@ -218,13 +303,22 @@ class Store:
 
     def _file(self, kind: str, name: str, ending: str) -> Path:
         if not re.fullmatch(r"[\w.,+=@ -]+", name) or name.startswith("."):
-            raise KneebenchError(f"saving {name!r}", seen="not a valid file name", do="use letters and digits in storage names")
+            raise KneebenchError(
+                f"saving {name!r}",
+                seen="not a valid file name",
+                do="use letters and digits in storage names",
+            )
         return self.folder / kind / f"{name}.{ending}"
 
 
 def _files(folder: Path) -> set[str]:
     """What was measured, by its path within the campaign's folder; none where that is gone."""
-    return {f"{name}/{file.name}" for name in _MEASURED if (folder / name).is_dir() for file in (folder / name).iterdir()}
+    return {
+        f"{name}/{file.name}"
+        for name in _MEASURED
+        if (folder / name).is_dir()
+        for file in (folder / name).iterdir()
+    }
 
 
 class _Waiting(Record):
@@ -234,10 +328,17 @@ class _Waiting(Record):
     folder: Path
 
 
-def find_unfinished(root: Path, plan: Plan, host: Host | None = None, but: Sequence[str] = RESUME_IGNORES, *, brief: bool = False) -> Path | None:
-    """The newest campaign under `root` that this plan could resume: not finished (with `brief`, also one whose brief is still
-    to be written), nobody writes into it, the same plan `but` for some fields (question and budget), and (where a host is given)
-    the same machine."""
+def find_unfinished(
+    root: Path,
+    plan: Plan,
+    host: Host | None = None,
+    but: Sequence[str] = RESUME_IGNORES,
+    *,
+    brief: bool = False,
+) -> Path | None:
+    """The newest campaign under `root` that this plan could resume: not finished (with `brief`,
+    also one whose brief is still to be written), nobody writes into it, the same plan `but` for
+    some fields (question and budget), and (where a host is given) the same machine."""
     waiting = []
     for file in root.glob("*/campaign.json"):
         if held(file.parent):
@@ -248,9 +349,13 @@ def find_unfinished(root: Path, plan: Plan, host: Host | None = None, but: Seque
             campaign = read_kept(file, Campaign)
         except KneebenchError:  # another campaign's damage must not keep this one from starting; `campaigns` lists it with its error
             continue
-        if resumable(campaign.plan, plan_document(plan), but) and (host is None or _same_machine(host, campaign.host)):
+        if resumable(campaign.plan, plan_document(plan), but) and (
+            host is None or _same_machine(host, campaign.host)
+        ):
             waiting.append(_Waiting(started_at=campaign.started_at, folder=file.parent))
-    return max(waiting, key=lambda one: (one.started_at, str(one.folder))).folder if waiting else None
+    return (
+        max(waiting, key=lambda one: (one.started_at, str(one.folder))).folder if waiting else None
+    )
 
 
 def is_finished(folder: Path, *, brief: bool = False) -> bool:
@@ -262,10 +367,12 @@ def is_finished(folder: Path, *, brief: bool = False) -> bool:
 
 
 def _same_machine(a: Host, b: Host) -> bool:
-    """True for the same hardware with the same file systems mounted at each path, as far as both records say. The same path of a plan
-    may name another drive."""
+    """True for the same hardware with the same file systems mounted at each path, as far as both
+    records say. The same path of a plan may name another drive."""
     places = all(a.places[path] == b.places[path] for path in a.places.keys() & b.places.keys())
-    return places and all(getattr(a, name) == getattr(b, name) for name in ("cpu", "cores", "memory_bytes", "kernel"))
+    return places and all(
+        getattr(a, name) == getattr(b, name) for name in ("cpu", "cores", "memory_bytes", "kernel")
+    )
 
 
 def slug(text: str, longest: int = 48) -> str:
@@ -287,7 +394,11 @@ def _new_folder(root: Path, dated: str, name: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise Refused(f"creating the campaign folder {root / (name or dated)}", seen="it already exists", do="use another folder, or remove it")
+    raise Refused(
+        f"creating the campaign folder {root / (name or dated)}",
+        seen="it already exists",
+        do="use another folder, or remove it",
+    )
 
 
 def _version() -> str:

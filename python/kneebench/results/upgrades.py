@@ -32,7 +32,10 @@ def old_key(order: Order) -> str:
 
 
 def rename_files(folder: Path) -> None:
-    """Give a rung's file of format 1 its current name; other names stay. A second call after a crash completes the first."""
+    """Give a rung's file of format 1 its current name; other names stay.
+
+    A second call after a crash completes the first.
+    """
     for file in folder.iterdir():
         if found := OLD_NAME.fullmatch(file.stem):
             file.rename(file.with_name(f"{found[1]}.{PHASES[found[2]]}-{found[3]}{file.suffix}"))
@@ -46,39 +49,71 @@ def _order(order: Document) -> Document:
     return {**order, "phase": PHASES.get(order["phase"], order["phase"])}
 
 
-TALLY = {"client_cpu_s": "load_generator_cpu_s", "client_workers": "load_generator_threads", "client_cores": "load_generator_cores"}
+TALLY = {
+    "client_cpu_s": "load_generator_cpu_s",
+    "client_workers": "load_generator_threads",
+    "client_cores": "load_generator_cores",
+}
 """Fields of a tally that format 2 renamed."""
 
 
 def _rung(rung: Document) -> Document:
-    quantities = {re.sub(r"^client\.", "load_generator.", name): value for name, value in rung.get("quantities", {}).items()}
-    return {**rung, "order": _order(rung["order"]), "tally": _renamed(rung["tally"], TALLY), "quantities": quantities}
+    quantities = {
+        re.sub(r"^client\.", "load_generator.", name): value
+        for name, value in rung.get("quantities", {}).items()
+    }
+    return {
+        **rung,
+        "order": _order(rung["order"]),
+        "tally": _renamed(rung["tally"], TALLY),
+        "quantities": quantities,
+    }
 
 
 def _climb(climb: Document) -> Document:
-    results = [{**_renamed(one, {"mark": "flag"}), "stop": STOPS.get(one["stop"], one["stop"])} for one in climb.get("verdicts", ())]
+    results = [
+        {**_renamed(one, {"mark": "flag"}), "stop": STOPS.get(one["stop"], one["stop"])}
+        for one in climb.get("verdicts", ())
+    ]
     kept = {name: value for name, value in climb.items() if name != "verdicts"}
-    return {**kept, "stop_results": results, "stopped_by": STOPS.get(climb.get("stopped_by", ""), climb.get("stopped_by", ""))}
+    return {
+        **kept,
+        "stop_results": results,
+        "stopped_by": STOPS.get(climb.get("stopped_by", ""), climb.get("stopped_by", "")),
+    }
 
 
 def _plan(plan: Document) -> Document:
     names: dict[str, dict[str, str]] = {}
     for (table, old), new in RENAMED.items():
         names.setdefault(table, {})[old] = new
-    return {table: _renamed(keys, names[table]) if table in names and isinstance(keys, dict) else keys for table, keys in plan.items()}
+    return {
+        table: _renamed(keys, names[table]) if table in names and isinstance(keys, dict) else keys
+        for table, keys in plan.items()
+    }
 
 
-PARTS: dict[str, Callable[[Document], Document]] = {"rung": _rung, "climb": _climb, "last": _order, "plan": _plan}
+PARTS: dict[str, Callable[[Document], Document]] = {
+    "rung": _rung,
+    "climb": _climb,
+    "last": _order,
+    "plan": _plan,
+}
 """Fields of the documents of format 1 that format 2 changed."""
 
 
 def _from_1(document: Document) -> Document:
-    changed = {name: PARTS[name](value) if name in PARTS and isinstance(value, dict) else value for name, value in document.items()}
+    changed = {
+        name: PARTS[name](value) if name in PARTS and isinstance(value, dict) else value
+        for name, value in document.items()
+    }
     return _renamed(changed, {"image": "base_image"})
 
 
 def _wait_class(event: str) -> WaitClass:
-    """The class of a wait in format 2, which knew two engines with different names for their waits."""
+    """The class of a wait in format 2, which knew two engines with different names for their
+    waits.
+    """
     classes = (engine_properties(name).wait_class(event) for name in ("simulated", "postgres"))
     return next((found for found in classes if found != "other"), "other")
 
@@ -89,7 +124,10 @@ def _classified(quantities: Document) -> Document:
     found: dict[str, dict[str, float]] = {}
     for event, sessions in whole["sources"].items():
         found.setdefault(f"waits.{_wait_class(event)}", {})[event] = sessions
-    waits = {name: {**whole, "value": sum(sources.values()), "sources": sources} for name, sources in found.items()}
+    waits = {
+        name: {**whole, "value": sum(sources.values()), "sources": sources}
+        for name, sources in found.items()
+    }
     return {name: value for name, value in quantities.items() if name != "waits.sessions"} | waits
 
 

@@ -1,1 +1,4 @@
-"""What people see in a terminal: progress while a campaign runs, tables of what there is. Decides nothing."""
+"""What people see in a terminal: progress while a campaign runs, tables of what there is.
+
+Decides nothing.
+"""

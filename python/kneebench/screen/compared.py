@@ -1,4 +1,6 @@
-"""Two campaigns side by side, for the terminal and for programs: what is simulated is said first, the fair-use line last."""
+"""Two campaigns side by side, for the terminal and for programs: what is simulated is said first,
+the fair-use line last.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from kneebench.results.cross_campaign import DRIFT
 from kneebench.screen import tables
 
 
-def printed(rows: Sequence[CampaignRow], differing: Sequence[str], disturbed: Sequence[str] = ()) -> Iterator[RenderableType]:
+def printed(
+    rows: Sequence[CampaignRow], differing: Sequence[str], disturbed: Sequence[str] = ()
+) -> Iterator[RenderableType]:
     """The parts to print, in order."""
     if simulated := _simulated(rows):
         yield Text(f"SIMULATED: {' and '.join(simulated)}", style="bold")
@@ -26,8 +30,12 @@ def printed(rows: Sequence[CampaignRow], differing: Sequence[str], disturbed: Se
     yield Text(f"\n{DERIVED}", style="dim")
 
 
-def document(rows: Sequence[CampaignRow], differing: Sequence[str], disturbed: Sequence[str] = ()) -> dict[str, Any]:
-    """The same for programs; `simulated` where either campaign is, and each row says it of its own."""
+def document(
+    rows: Sequence[CampaignRow], differing: Sequence[str], disturbed: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The same for programs; `simulated` where either campaign is, and each row says it of its
+    own.
+    """
     storages = [row.model_dump(mode="json") for row in rows]
     drift = "" if all(row.interleaved for row in rows) else DRIFT
     return {

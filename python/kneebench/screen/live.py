@@ -1,4 +1,6 @@
-"""The live picture of a campaign in a terminal: what is under way stays at the bottom, what is done scrolls up."""
+"""The live picture of a campaign in a terminal: what is under way stays at the bottom, what is done
+scrolls up.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ from kneebench.visible import visible
 
 
 class Picture:
-    """What is drawn again four times a second. Each of its lines is cut at the terminal's width, so that none is pushed out of sight."""
+    """What is drawn again four times a second.
+
+    Each of its lines is cut at the terminal's width, so that none is pushed out of sight.
+    """
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -28,20 +33,35 @@ class Picture:
     def __rich__(self) -> RenderableType:
         """An empty line, what is under way, how far it is, and the times of the whole."""
         progress = self._progress
-        remaining = f"about {rough_time(progress.left_s)} remaining" if progress.left_s > 0 else "longer than expected"
-        return Group(Text(), _cut(progress.doing), self._step(), _cut(f"elapsed {_clock(progress.elapsed_s)}, {remaining}", "dim"))
+        remaining = (
+            f"about {rough_time(progress.left_s)} remaining"
+            if progress.left_s > 0
+            else "longer than expected"
+        )
+        return Group(
+            Text(),
+            _cut(progress.doing),
+            self._step(),
+            _cut(f"elapsed {_clock(progress.elapsed_s)}, {remaining}", "dim"),
+        )
 
     def _step(self) -> Table:
         progress = self._progress
         row = Table.grid(padding=(0, 2))
-        bar = ProgressBar(total=1.0, completed=progress.share, width=20) if progress.share is not None else Text("")
+        bar = (
+            ProgressBar(total=1.0, completed=progress.share, width=20)
+            if progress.share is not None
+            else Text("")
+        )
         remaining = f"{rough_time(progress.step_left_s)} remaining" if progress.step_left_s else ""
         row.add_row(bar, _cut(", ".join(part for part in (progress.rate, remaining) if part)))
         return row
 
 
 class Scrolling:
-    """Prints each rung, stop result and warning once, above the picture: the terminal keeps them all."""
+    """Prints each rung, stop result and warning once, above the picture: the terminal keeps them
+    all.
+    """
 
     def __init__(self, progress: Progress, console: Console) -> None:
         self._progress, self._console = progress, console
@@ -65,7 +85,9 @@ class Scrolling:
 
 @contextmanager
 def live(progress: Progress) -> Iterator[Watch]:
-    """A watcher that keeps the picture on stderr; what it printed above stays when the picture goes."""
+    """A watcher that keeps the picture on stderr; what it printed above stays when the picture
+    goes.
+    """
     console = Console(stderr=True)
     with Live(Picture(progress), console=console, refresh_per_second=4, transient=True):
         yield Scrolling(progress, console).receive

@@ -13,11 +13,15 @@ from kneebench.plan.duration import Expected, rungs
 from kneebench.records import Event, Phase, Rung, StopResult
 
 _FASTER, _SLOWER = 3.0, 4.0
-"""The pace of what is measured may be so many times off what was expected: a first short rung says little."""
+"""The pace of what is measured may be so many times off what was expected: a first short rung says
+little."""
 
 
 class RungLine(NamedTuple):
-    """One rung as the table of rungs shows it; None where it was not measured. `p999_certain`: at least 100 samples lie beyond it."""
+    """One rung as the table of rungs shows it; None where it was not measured.
+
+    `p999_certain`: at least 100 samples lie beyond it.
+    """
 
     storage: str
     phase: Phase
@@ -34,7 +38,11 @@ def rung_line(rung: Rung, storages: Mapping[str, str]) -> RungLine:
     """A rung's line; `storages` has the name of each cell's storage."""
     latency = rung.tally.latency
     failed = [check.name for check in rung.checks if not check.passed]
-    notes = [f"invalid: {rung.invalid}" if rung.invalid else "", f"failed: {', '.join(failed)}" if failed else "", "" if rung.steady else "not steady"]
+    notes = [
+        f"invalid: {rung.invalid}" if rung.invalid else "",
+        f"failed: {', '.join(failed)}" if failed else "",
+        "" if rung.steady else "not steady",
+    ]
     return RungLine(
         storage=storages.get(rung.order.cell, rung.order.cell),
         phase=rung.order.phase,
@@ -73,12 +81,16 @@ def message_of(event: Event) -> str:
 
 
 class Work:
-    """What was expected of a campaign, and how much of it is done: loading, each storage's climb, the final runs' rungs."""
+    """What was expected of a campaign, and how much of it is done: loading, each storage's climb,
+    the final runs' rungs.
+    """
 
     def __init__(self, plan: Plan, expected: Expected) -> None:
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
         self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Lab(plan).resources.cores))
-        self._report_rung_s = expected.final_runs_s / max(1, 2 * plan.ladder.repeats * len(plan.storages))
+        self._report_rung_s = expected.final_runs_s / max(
+            1, 2 * plan.ladder.repeats * len(plan.storages)
+        )
         self._climbs_left_s = dict.fromkeys(plan.storages, self._climb_s)
         self._report_left_s = expected.final_runs_s
 
@@ -88,13 +100,18 @@ class Work:
         return self._load_s + sum(self._climbs_left_s.values()) + self._report_left_s
 
     def rung(self, storage: str, phase: str) -> float:
-        """Count a rung as done; how long it was expected to take. The last part of a climb is left until its stop_results are known."""
+        """Count a rung as done; how long it was expected to take.
+
+        The last part of a climb is left until its stop_results are known.
+        """
         self._load_s = 0.0
         if phase in ("final_run", "fixed_rate"):
             self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
             return self._report_rung_s
         if storage in self._climbs_left_s:
-            self._climbs_left_s[storage] = max(self._climb_rung_s, self._climbs_left_s[storage] - self._climb_rung_s)
+            self._climbs_left_s[storage] = max(
+                self._climb_rung_s, self._climbs_left_s[storage] - self._climb_rung_s
+            )
         return self._climb_rung_s
 
     def climbed(self, storage: str) -> None:
@@ -105,18 +122,28 @@ class Work:
 class Progress:
     """The state: feed it events, read its fields."""
 
-    def __init__(self, plan: Plan, expected: Expected, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, plan: Plan, expected: Expected, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.storages = {cell.id: cell.storage for cell in cells(plan)}
         self._work, self._clock, self._began_s = Work(plan, expected), clock, clock()
         self._told_s, self._done_s, self._took_s = 0.0, 0.0, 0.0
-        self.doing, self.share, self.step_left_s = "starting", None, None  # type: tuple[str, float | None, float | None]
+        self.doing, self.share, self.step_left_s = (
+            "starting",
+            None,
+            None,
+        )  # type: tuple[str, float | None, float | None]
         self.rate = ""
         self.lines: list[RungLine] = []
 
     def receive(self, event: Event) -> None:
         """Take in what happened."""
         if event.kind in ("start", "progress", "end"):
-            self.doing, self.share, self.step_left_s = event.doing, 1.0 if event.kind == "end" else event.share, event.left_s
+            self.doing, self.share, self.step_left_s = (
+                event.doing,
+                1.0 if event.kind == "end" else event.share,
+                event.left_s,
+            )
             self.rate = rate(event)
         elif event.kind == "rung":
             self.lines.append(rung_line(Rung.model_validate(event.data["rung"]), self.storages))
@@ -126,8 +153,13 @@ class Progress:
 
     @property
     def first_doubt(self) -> bool:
-        """True where the newest rung is the first whose percentile is uncertain: there the mark is explained."""
-        return not self.lines[-1].p999_certain and [line.p999_certain for line in self.lines].count(False) == 1
+        """True where the newest rung is the first whose percentile is uncertain: there the mark is
+        explained.
+        """
+        return (
+            not self.lines[-1].p999_certain
+            and [line.p999_certain for line in self.lines].count(False) == 1
+        )
 
     @property
     def elapsed_s(self) -> float:
@@ -136,14 +168,21 @@ class Progress:
 
     @property
     def left_s(self) -> float:
-        """Of the whole campaign: what was expected of the work still to do, at the pace of the rungs measured so far; never below
-        what the step under way still takes."""
+        """Of the whole campaign: what was expected of the work still to do, at the pace of the
+        rungs measured so far; never below what the step under way still takes."""
         pace = min(max(self._took_s / self._done_s, 1 / _FASTER), _SLOWER) if self._done_s else 1.0
-        return max(self._work.left_s * pace - (self.elapsed_s - self._told_s), self.step_left_s or 0.0)
+        return max(
+            self._work.left_s * pace - (self.elapsed_s - self._told_s), self.step_left_s or 0.0
+        )
 
     def _count(self, line: RungLine, *, kept: bool) -> None:
-        """A rung is done: it sets the pace, unless it was kept, or the first (which the loading may have gone before)."""
+        """A rung is done: it sets the pace, unless it was kept, or the first (which the loading may
+        have gone before).
+        """
         first, expected_s = len(self.lines) == 1, self._work.rung(line.storage, line.phase)
         if not kept and not first:
-            self._done_s, self._took_s = self._done_s + expected_s, self._took_s + self.elapsed_s - self._told_s
+            self._done_s, self._took_s = (
+                self._done_s + expected_s,
+                self._took_s + self.elapsed_s - self._told_s,
+            )
         self._told_s = self.elapsed_s

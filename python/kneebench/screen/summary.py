@@ -1,4 +1,6 @@
-"""A campaign in a terminal: what failed first, then the answer for each storage, then every rung if asked for."""
+"""A campaign in a terminal: what failed first, then the answer for each storage, then every rung if
+asked for.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     simulated = "SIMULATED: " if results.campaign.simulated else ""
     unfinished = "" if results.finished else " (unfinished)"
     yield Text(f"{simulated}{results.campaign.plan.get('question', '')}{unfinished}", style="bold")
-    yield from (Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results))
+    yield from (
+        Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results)
+    )
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
     yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in disturbances(results))
@@ -34,12 +38,20 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     yield from (Text(f"{comparison.sentence}.") for comparison in compare(results))
     if every_rung:
         yield Text()
-        yield tables.rungs([rung_line(rung, {climb.cell.id: climb.cell.storage}) for climb in results.climbs for rung in climb.rungs])
+        yield tables.rungs(
+            [
+                rung_line(rung, {climb.cell.id: climb.cell.storage})
+                for climb in results.climbs
+                for rung in climb.rungs
+            ]
+        )
     yield Text(f"\n{DERIVED}", style="dim")
 
 
 def results_json(results: Results) -> dict[str, Any]:
-    """The same for programs: answers and what disturbed them, comparisons, failed checks, every rung's line."""
+    """The same for programs: answers and what disturbed them, comparisons, failed checks, every
+    rung's line.
+    """
     names = {climb.cell.id: climb.cell.storage for climb in results.climbs}
     return {
         "campaign": results.campaign.id,
@@ -51,7 +63,11 @@ def results_json(results: Results) -> dict[str, Any]:
         "invalid_rungs": list(invalid_rungs(results)),
         "disturbances": list(disturbances(results)),
         "without_figure": list(without_figure(results)),
-        "configurations": [summary.model_dump(mode="json") for summary in configuration_summaries(results)],
+        "configurations": [
+            summary.model_dump(mode="json") for summary in configuration_summaries(results)
+        ],
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
-        "rungs": [rung_line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs],
+        "rungs": [
+            rung_line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs
+        ],
     }

@@ -10,7 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench import units
-from kneebench.analysis.configuration_summary import ConfigurationSummary, rows, shown_count, shown_time, shown_users
+from kneebench.analysis.configuration_summary import (
+    ConfigurationSummary,
+    rows,
+    shown_count,
+    shown_time,
+    shown_users,
+)
 from kneebench.analysis.wording import FEW, FEW_MEANS, named, times_with_interval
 from kneebench.records import Comparison, Finding
 from kneebench.results import CampaignRow, Listed
@@ -19,41 +25,86 @@ from kneebench.units import rough_time
 
 _STORAGES_A_TABLE = 3
 _SUBJECT_COLUMNS = 24
-"""The widest subject of a finding; a longer one is folded, so that the finding itself has room in 80 columns."""
-_RUNG_COLUMNS = (("<phase", 11), ("users", 5), ("NOPM", 7), ("mean", 7), ("<P99.9", 21), ("log write", 9))
+"""The widest subject of a finding; a longer one is folded, so that the finding itself has room in
+80 columns."""
+_RUNG_COLUMNS = (
+    ("<phase", 11),
+    ("users", 5),
+    ("NOPM", 7),
+    ("mean", 7),
+    ("<P99.9", 21),
+    ("log write", 9),
+)
 """Those beside the storage, with their widths; one that begins with < is aligned to the left."""
-LEVELS = {"ok": "[green]ok[/]", "note": "[cyan]note[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]", "refused": "[red]refused[/]"}
+LEVELS = {
+    "ok": "[green]ok[/]",
+    "note": "[cyan]note[/]",
+    "warning": "[yellow]warning[/]",
+    "error": "[red]error[/]",
+    "refused": "[red]refused[/]",
+}
 
 
 def rungs(lines: Sequence[RungLine], title: str = "") -> Table:
     """The rungs measured, as they came."""
-    table = _table("storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note", title=title)
+    table = _table(
+        "storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note", title=title
+    )
     for line in lines:
-        table.add_row(escape(line.storage), named(line.phase), str(line.users), units.count(line.nopm), *_times_of(line), f"[yellow]{escape(line.note)}[/]")
+        table.add_row(
+            escape(line.storage),
+            named(line.phase),
+            str(line.users),
+            units.count(line.nopm),
+            *_times_of(line),
+            f"[yellow]{escape(line.note)}[/]",
+        )
     _explain(table, (line.p999_certain for line in lines))
     return table
 
 
 class RungRows:
-    """The same, a rung at a time, for a terminal that scrolls: the widths are fixed before the rungs are known. Notes stand elsewhere."""
+    """The same, a rung at a time, for a terminal that scrolls: the widths are fixed before the
+    rungs are known. Notes stand elsewhere.
+    """
 
     def __init__(self, storages: Iterable[str], columns: int) -> None:
         rest = sum(width + 2 for _, width in _RUNG_COLUMNS)
-        self._storage_width = min(max(map(cell_len, ("storage", *storages))), max(len("storage"), columns - rest))
+        self._storage_width = min(
+            max(map(cell_len, ("storage", *storages))), max(len("storage"), columns - rest)
+        )
         self._headed = False
 
     def row(self, line: RungLine) -> Iterator[Text]:
-        """The rung's row; above the first of all, the heading. A terminal that is too narrow wraps it and drops nothing."""
+        """The rung's row; above the first of all, the heading.
+
+        A terminal that is too narrow wraps it and drops nothing.
+        """
         if not self._headed:
             self._headed = True
-            yield Text(self._aligned("storage", [name.lstrip("<") for name, _ in _RUNG_COLUMNS]), style="bold")
-        yield Text(self._aligned(line.storage, [named(line.phase), str(line.users), units.count(line.nopm), *_times_of(line)]))
+            yield Text(
+                self._aligned("storage", [name.lstrip("<") for name, _ in _RUNG_COLUMNS]),
+                style="bold",
+            )
+        yield Text(
+            self._aligned(
+                line.storage,
+                [named(line.phase), str(line.users), units.count(line.nopm), *_times_of(line)],
+            )
+        )
 
     def _aligned(self, storage: str, cells: Sequence[str]) -> str:
         """A storage's name that is too long has a line of its own."""
         width = self._storage_width
-        first = set_cell_size(storage, width) if cell_len(storage) <= width else f"{storage}\n{' ' * width}"
-        aligned = (cell.ljust(width) if name.startswith("<") else cell.rjust(width) for cell, (name, width) in zip(cells, _RUNG_COLUMNS, strict=True))
+        first = (
+            set_cell_size(storage, width)
+            if cell_len(storage) <= width
+            else f"{storage}\n{' ' * width}"
+        )
+        aligned = (
+            cell.ljust(width) if name.startswith("<") else cell.rjust(width)
+            for cell, (name, width) in zip(cells, _RUNG_COLUMNS, strict=True)
+        )
         return "  ".join([first, *aligned])
 
 
@@ -70,7 +121,9 @@ def _explain(table: Table, certain: Iterable[bool]) -> None:
 
 
 def findings(found: Iterable[Finding]) -> Table:
-    """What `check` found; what to do about it stands below what was seen, so that 80 columns are enough."""
+    """What `check` found; what to do about it stands below what was seen, so that 80 columns are
+    enough.
+    """
     table = _table("", "subject", "finding")
     table.columns[1].max_width = _SUBJECT_COLUMNS
     for finding in found:
@@ -80,7 +133,8 @@ def findings(found: Iterable[Finding]) -> Table:
 
 
 def readiness(found: Sequence[Finding]) -> Text:
-    """The last line of `check`: ready or not, how many errors and warnings, how long, how many bytes.
+    """The last line of `check`: ready or not, how many errors and warnings, how long, how many
+    bytes.
 
     >>> print(readiness([Finding(level="ok", subject="duration", seen="", takes_s=720.0)]))
     Ready: 0 errors, 0 warnings. About 12 min; writes nothing to storage.
@@ -88,12 +142,21 @@ def readiness(found: Sequence[Finding]) -> Text:
     levels = [finding.level for finding in found]
     errors, warnings = levels.count("error") + levels.count("refused"), levels.count("warning")
     takes_s = next((finding.takes_s for finding in found if finding.takes_s is not None), 0.0)
-    most, kept = max((finding.writes_bytes for finding in found), default=0), sum(finding.keeps_bytes for finding in found)
-    writes = f"up to {units.size(most)} per directory, removed afterwards" if most else "nothing to storage"
+    most, kept = (
+        max((finding.writes_bytes for finding in found), default=0),
+        sum(finding.keeps_bytes for finding in found),
+    )
+    writes = (
+        f"up to {units.size(most)} per directory, removed afterwards"
+        if most
+        else "nothing to storage"
+    )
     keeps = f"; keeps {units.size(kept)}" if kept else ""
     ready, style = ("Not ready", "red") if errors else ("Ready", "green")
     counts = f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
-    return Text(f"{ready}: {counts}. About {rough_time(takes_s)}; writes {writes}{keeps}.", style=style)
+    return Text(
+        f"{ready}: {counts}. About {rough_time(takes_s)}; writes {writes}{keeps}.", style=style
+    )
 
 
 def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[Table]:
@@ -104,25 +167,59 @@ def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[T
         for name, cells in rows(some):
             table.add_row(f"[dim]{name}[/]", *(escape(cell) for cell in cells))
         if first + _STORAGES_A_TABLE >= len(found):
-            _explain(table, (one.p999_certain for summary in found for one in (summary, summary.fixed_rate) if one))
+            _explain(
+                table,
+                (
+                    one.p999_certain
+                    for summary in found
+                    for one in (summary, summary.fixed_rate)
+                    if one
+                ),
+            )
         yield table
 
 
 def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
-    """The knees (or fixed loads) of two campaigns with their latency, that at the one rate in a column of its own, and all against the first one's baseline."""
+    """The knees (or fixed loads) of two campaigns with their latency, that at the one rate in a
+    column of its own, and all against the first one's baseline.
+    """
     rows = tuple(rows)
     rate, point = rows[0].rate_per_s, rows[0].point
     fixed = f"mean latency at {units.count(rate)}/s" if rate else ""
-    table = _table("campaign", "storage", f"{point}, users", f"NOPM\nmean latency at the {point}", *filter(None, [fixed]), "vs. the first baseline")
+    table = _table(
+        "campaign",
+        "storage",
+        f"{point}, users",
+        f"NOPM\nmean latency at the {point}",
+        *filter(None, [fixed]),
+        "vs. the first baseline",
+    )
     for row in rows:
         found = row.knee
-        knee = (shown_users(found.users), f"{shown_count(found.nopm)}\n{shown_time(found.latency_s)}") if found else ("none", "none")
-        table.add_row(*map(escape, (row.campaign, row.storage, *knee, *([shown_time(row.mean_s)] if fixed else []), _against(row))))
+        knee = (
+            (shown_users(found.users), f"{shown_count(found.nopm)}\n{shown_time(found.latency_s)}")
+            if found
+            else ("none", "none")
+        )
+        table.add_row(
+            *map(
+                escape,
+                (
+                    row.campaign,
+                    row.storage,
+                    *knee,
+                    *([shown_time(row.mean_s)] if fixed else []),
+                    _against(row),
+                ),
+            )
+        )
     return table
 
 
 def differences(sentences: Sequence[str]) -> Iterator[Text]:
-    """What two campaigns differ in besides their storages, a line each; nothing where they are alike."""
+    """What two campaigns differ in besides their storages, a line each; nothing where they are
+    alike.
+    """
     if sentences:
         yield Text("\nOther differences:", style="yellow")
     yield from (Text(f"  {sentence}") for sentence in sentences)
@@ -142,7 +239,9 @@ def _ratio(found: Comparison | None) -> str:
 
 
 def campaigns(listed: Iterable[Listed]) -> Iterator[Text]:
-    """What `list` lists: a name on a line of its own, never broken, so that it can be copied for `show`, `compare` and `brief`."""
+    """What `list` lists: a name on a line of its own, never broken, so that it can be copied for
+    `show`, `compare` and `brief`.
+    """
     for one in listed:
         yield Text(one.folder.name, style="bold")
         yield Text(f"  {_state(one)}\n" + (f"  {one.question}\n" if one.question else ""))
@@ -154,15 +253,30 @@ def _state(one: Listed) -> str:
     state = "finished" if one.finished else "unfinished"
     simulated = "simulated, " if one.simulated else ""
     marks = f", exit {one.exit_code}" if one.exit_code else ""
-    return f"{simulated}started {one.started_at[:16].replace('T', ' ')}, {one.rungs} rungs, {state}{marks}"
+    return (
+        f"{simulated}started {one.started_at[:16].replace('T', ' ')}, {one.rungs} rungs,"
+        f" {state}{marks}"
+    )
 
 
 def _table(*columns: str, title: str = "") -> Table:
     """A table without lines; a column that begins with > holds numbers."""
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(
+        title=title or None,
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="bold",
+    )
     for column in columns:
         number = column.startswith(">")
-        table.add_column(column.removeprefix(">"), justify="right" if number else "left", no_wrap=number, overflow="fold")
+        table.add_column(
+            column.removeprefix(">"),
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",
+        )
     return table
 
 

@@ -1,4 +1,7 @@
-"""Watchers: a live table in a terminal, plain lines elsewhere, JSON lines for programs. Progress goes to stderr, JSON to stdout."""
+"""Watchers: a live table in a terminal, plain lines elsewhere, JSON lines for programs.
+
+Progress goes to stderr, JSON to stdout.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ _PLAIN_EVERY_S = 10.0
 
 @contextmanager
 def watching(plan: Plan, expected: Expected, *, as_json: bool = False) -> Iterator[Watch]:
-    """The watcher that fits: JSON lines when asked for, else live where stderr is a terminal, else plain lines."""
+    """The watcher that fits: JSON lines when asked for, else live where stderr is a terminal, else
+    plain lines.
+    """
     progress = Progress(plan, expected)
     if as_json:
         yield JsonLines(progress, sys.stdout)
@@ -37,7 +42,9 @@ def watching(plan: Plan, expected: Expected, *, as_json: bool = False) -> Iterat
 
 
 class JsonLines:
-    """One JSON object a line: an event, with its time; a rung's histogram stays in the results folder."""
+    """One JSON object a line: an event, with its time; a rung's histogram stays in the results
+    folder.
+    """
 
     def __init__(self, progress: Progress, out: TextIO) -> None:
         self._progress, self._out = progress, out
@@ -49,14 +56,31 @@ class JsonLines:
         self._progress.receive(event)
         if event.kind == "rung":
             rung = Rung.model_validate(event.data["rung"])
-            event = event.model_copy(update={"data": {"key": rung.order.key, **rung_line(rung, self._progress.storages)._asdict()}})
-        times = {"elapsed_s": round(self._progress.elapsed_s, 3), "campaign_left_s": round(self._progress.left_s, 1)}
-        self._out.write(json.dumps({"at": time.time(), **times, **event.model_dump(mode="json", exclude_none=True)}) + "\n")
+            event = event.model_copy(
+                update={
+                    "data": {
+                        "key": rung.order.key,
+                        **rung_line(rung, self._progress.storages)._asdict(),
+                    }
+                }
+            )
+        times = {
+            "elapsed_s": round(self._progress.elapsed_s, 3),
+            "campaign_left_s": round(self._progress.left_s, 1),
+        }
+        self._out.write(
+            json.dumps(
+                {"at": time.time(), **times, **event.model_dump(mode="json", exclude_none=True)}
+            )
+            + "\n"
+        )
         self._out.flush()
 
 
 class PlainLines:
-    """A line for each thing begun, each rung and each stop result; for progress in between, one every ten seconds."""
+    """A line for each thing begun, each rung and each stop result; for progress in between, one
+    every ten seconds.
+    """
 
     def __init__(self, progress: Progress, out: TextIO) -> None:
         self._progress, self._out = progress, out
@@ -77,7 +101,9 @@ class PlainLines:
 
     def _text(self, event: Event) -> str:
         if event.kind == "rung":
-            return plain(self._progress.lines[-1]) + (f"\n       {FEW_MEANS}" if self._progress.first_doubt else "")
+            return plain(self._progress.lines[-1]) + (
+                f"\n       {FEW_MEANS}" if self._progress.first_doubt else ""
+            )
         if event.kind in ("stop", "warning"):
             return message_of(event)
         if event.kind == "progress" and self._progress.elapsed_s - self._told_s < _PLAIN_EVERY_S:
@@ -98,8 +124,15 @@ def plain(rung: RungLine) -> str:
     'disk: search, 8 users: 81,234 NOPM, mean 2.5 ms, P99.9 12.3 ms, log write 500 µs'
     """
     doubt = "" if rung.p999_certain else f" ({FEW})"
-    times = [("mean", rung.mean_s, ""), ("P99.9", rung.p999_s, doubt), ("log write", rung.log_write_s, "")]
-    latencies = "".join(f", {name} {units.time(value)}{mark}" for name, value, mark in times if value is not None)
-    return f"{rung.storage}: {named(rung.phase)}, {number_of_users(rung.users)}: {units.count(rung.nopm)} NOPM{latencies}" + (
-        f" ({rung.note})" if rung.note else ""
+    times = [
+        ("mean", rung.mean_s, ""),
+        ("P99.9", rung.p999_s, doubt),
+        ("log write", rung.log_write_s, ""),
+    ]
+    latencies = "".join(
+        f", {name} {units.time(value)}{mark}" for name, value, mark in times if value is not None
+    )
+    return (
+        f"{rung.storage}: {named(rung.phase)}, {number_of_users(rung.users)}:"
+        f" {units.count(rung.nopm)} NOPM{latencies}" + (f" ({rung.note})" if rung.note else "")
     )

@@ -1,7 +1,7 @@
 """The load generator of one rung: its specification from the plan, and its reports as records.
 
-The load generator itself (deck, inputs, terminals, tally) is in the Rust core: one call per rung and one poll per
-second cross the border.
+The load generator itself (deck, inputs, terminals, tally) is in the Rust core: one call per rung
+and one poll per second cross the border.
 """
 
 from __future__ import annotations
@@ -20,17 +20,26 @@ from kneebench.plan import Plan
 from kneebench.records import Order, Phase, Tally, Tick
 
 CORES_PER_WORKER = 8
-"""Cores of the machine that one worker keeps busy: a transaction costs the load generator 20 to 40 us and the database
-400 to 500 us of CPU (pgbench on stored functions, 1 to 16 users), so that a worker is some 40 % busy."""
+"""Cores of the machine that one worker keeps busy: a transaction costs the load generator 20 to 40
+us and the database 400 to 500 us of CPU (pgbench on stored functions, 1 to 16 users), so that a
+worker is some 40 % busy."""
 
 FAREWELL_S = 5.0
 
-STREAM_NAMES: dict[Phase, str] = {"search": "scout", "drift_check": "drift", "fixed_load": "fixed", "final_run": "report", "fixed_rate": "latency"}
-"""Phases in the names of random streams, as results format 1 called them: a plan draws the same inputs with every version."""
+STREAM_NAMES: dict[Phase, str] = {
+    "search": "scout",
+    "drift_check": "drift",
+    "fixed_load": "fixed",
+    "final_run": "report",
+    "fixed_rate": "latency",
+}
+"""Phases in the names of random streams, as results format 1 called them: a plan draws the same
+inputs with every version."""
 
 
 def workers_for(users: int, cores: int) -> int:
-    """Threads of the load generator: one for every eight cores of the machine, never more than users.
+    """Threads of the load generator: one for every eight cores of the machine, never more than
+    users.
 
     >>> [workers_for(users, cores) for users, cores in ((16, 2), (256, 48), (3, 48))]
     [1, 6, 3]
@@ -39,20 +48,28 @@ def workers_for(users: int, cores: int) -> int:
 
 
 def stream_of(order: Order) -> int:
-    """The random stream of a rung, from its name: the same rung draws the same inputs, two repeats do not.
+    """The random stream of a rung, from its name: the same rung draws the same inputs, two repeats
+    do not.
 
     >>> a, b = (Order(cell="disk", phase="final_run", users=8, repeat=r) for r in (0, 1))
     >>> stream_of(a) == stream_of(a), stream_of(a) == stream_of(b)
     (True, False)
     """
-    name = f"{order.cell}.{STREAM_NAMES.get(order.phase, order.phase)}-{order.users}" + (f"-{order.repeat}" if order.repeat else "")
+    name = f"{order.cell}.{STREAM_NAMES.get(order.phase, order.phase)}-{order.users}" + (
+        f"-{order.repeat}" if order.repeat else ""
+    )
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 1
 
 
 def generator_spec(plan: Plan, order: Order) -> GeneratorSpec:
-    """Specification of a rung. Without a number in the plan, the workers follow its client cores, or else the machine."""
+    """Specification of a rung.
+
+    Without a number in the plan, the workers follow its client cores, or else the machine.
+    """
     workload = plan.workload
-    automatic = len(workload.load_generator_cores) or workers_for(order.users, len(os.sched_getaffinity(0)))
+    automatic = len(workload.load_generator_cores) or workers_for(
+        order.users, len(os.sched_getaffinity(0))
+    )
     return GeneratorSpec(
         users=order.users,
         warehouses=workload.warehouses,
@@ -77,7 +94,9 @@ class RunningLoad:
         self._tally: Tally | None = None
 
     def tick(self) -> Tick:
-        """Wait for the end of the current second (a simulated load generator does not wait) and report it."""
+        """Wait for the end of the current second (a simulated load generator does not wait) and
+        report it.
+        """
         return Tick.model_validate_json(self._generator.tick())
 
     def mark(self, phase: Literal["window", "cool_down"]) -> float:
@@ -85,7 +104,9 @@ class RunningLoad:
         return self._generator.mark(phase)
 
     def stop(self) -> Tally:
-        """Let every transaction that began end, close the connections; the tally, also when asked again."""
+        """Let every transaction that began end, close the connections; the tally, also when asked
+        again.
+        """
         if self._tally is None:
             self._tally = Tally.model_validate_json(self._generator.stop())
         return self._tally
@@ -93,17 +114,21 @@ class RunningLoad:
 
 @contextlib.contextmanager
 def running_load(generator: LoadGenerator) -> Iterator[RunningLoad]:
-    """A load generator from go to stop: it is stopped however the block ends, so that no user outlives its rung.
+    """A load generator from go to stop: it is stopped however the block ends, so that no user
+    outlives its rung.
 
-    It must be ready: opening connections is not measured. After an error or Ctrl-C it waits at most `FAREWELL_S` for
-    responses that no longer count.
+    It must be ready: opening connections is not measured. After an error or Ctrl-C it waits at most
+    `FAREWELL_S` for responses that no longer count.
     """
     generator.go()
     users = RunningLoad(generator)
     try:
         yield users
     except BaseException:
-        with contextlib.suppress(Exception), _at_most(FAREWELL_S):  # the first error is the one to be told
+        with (
+            contextlib.suppress(Exception),
+            _at_most(FAREWELL_S),
+        ):  # the first error is the one to be told
             users.stop()
         raise
     users.stop()
@@ -111,7 +136,9 @@ def running_load(generator: LoadGenerator) -> Iterator[RunningLoad]:
 
 @contextlib.contextmanager
 def _at_most(limit_s: float) -> Iterator[None]:
-    """Raises TimeoutError in the block after so long, as a signal does; without effect beside the main thread, which alone hears signals."""
+    """Raises TimeoutError in the block after so long, as a signal does; without effect beside the
+    main thread, which alone hears signals.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

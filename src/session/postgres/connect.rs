@@ -44,7 +44,8 @@ impl ConnectionSettings {
 
     /// A client, and its connection, which must be polled.
     pub async fn open_client(&self) -> Result<(Client, Connection), Error> {
-        let (client, connection) = self.config.connect(self.tls()?).await.map_err(|error| driver_error(&error))?;
+        let (client, connection) =
+            self.config.connect(self.tls()?).await.map_err(|error| driver_error(&error))?;
         Ok((client, Box::pin(connection)))
     }
 
@@ -70,25 +71,36 @@ impl ConnectionSettings {
     }
 
     fn tls(&self) -> Result<MakeRustlsConnect, Error> {
-        let built = self.tls.get_or_init(|| tls::client_config(&self.address).map(MakeRustlsConnect::new));
+        let built =
+            self.tls.get_or_init(|| tls::client_config(&self.address).map(MakeRustlsConnect::new));
         built.clone().map_err(Error::other)
     }
 
-    /// Encrypt and authenticate, then take over the stream. The server sends nothing unrequested in between, so the buffers dropped here
-    /// are empty.
+    /// Encrypt and authenticate, then take over the stream. The server sends nothing unrequested in
+    /// between, so the buffers dropped here are empty.
     async fn authenticate(&self, socket: Socket) -> Result<Transport, Error> {
         let unusable = |error: &dyn std::fmt::Display| Error::other(error.to_string());
         let mut make = self.tls()?;
-        let rustls = MakeTlsConnect::<Shared<Socket>>::make_tls_connect(&mut make, &self.address.host).map_err(|error| unusable(&error))?;
+        let rustls =
+            MakeTlsConnect::<Shared<Socket>>::make_tls_connect(&mut make, &self.address.host)
+                .map_err(|error| unusable(&error))?;
         let (socket, encrypted) = (Shared::new(socket), Arc::default());
         let connector = CapturingTls { rustls, encrypted: Arc::clone(&encrypted) };
-        drop(self.config.connect_raw(socket.clone(), connector).await.map_err(|error| driver_error(&error))?);
+        drop(
+            self.config
+                .connect_raw(socket.clone(), connector)
+                .await
+                .map_err(|error| driver_error(&error))?,
+        );
         let encrypted = encrypted.lock().unwrap_or_else(PoisonError::into_inner).take();
         let transport = match encrypted {
             Some(stream) => stream.into_inner().map(Transport::tls),
-            None => {
-                socket.into_inner().map(Socket::into_read_interest).transpose().map_err(|error| unusable(&error))?.map(Transport::Plain)
-            }
+            None => socket
+                .into_inner()
+                .map(Socket::into_read_interest)
+                .transpose()
+                .map_err(|error| unusable(&error))?
+                .map(Transport::Plain),
         };
         transport.ok_or_else(|| Error::other("the connection has another owner; this is a defect"))
     }
@@ -109,12 +121,14 @@ async fn tcp(address: SocketAddr) -> io::Result<Socket> {
 fn config(address: &ServerAddress) -> Config {
     let mut config = Config::new();
     config.host(&address.host).port(address.port).user(&address.user).dbname(&address.database);
-    config.application_name("kneebench").connect_timeout(CONNECT_TIMEOUT).ssl_mode(match address.tls {
-        _ if address.is_local_socket() => SslMode::Disable,
-        TlsMode::Disable => SslMode::Disable,
-        TlsMode::Prefer => SslMode::Prefer,
-        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
-    });
+    config.application_name("kneebench").connect_timeout(CONNECT_TIMEOUT).ssl_mode(
+        match address.tls {
+            _ if address.is_local_socket() => SslMode::Disable,
+            TlsMode::Disable => SslMode::Disable,
+            TlsMode::Prefer => SslMode::Prefer,
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
+        },
+    );
     if let Some(password) = &address.password {
         config.password(&password.0);
     }

@@ -47,7 +47,12 @@ fn delivery(carrier: i32) -> Transaction {
 
 /// The unprivileged account for a server started by root.
 fn account() -> Option<(u32, u32)> {
-    let number = |flag| String::from_utf8(Command::new("id").args([flag, "postgres"]).output().unwrap().stdout).unwrap().trim().parse();
+    let number = |flag| {
+        String::from_utf8(Command::new("id").args([flag, "postgres"]).output().unwrap().stdout)
+            .unwrap()
+            .trim()
+            .parse()
+    };
     // SAFETY: no arguments, no effects.
     let root = unsafe { libc::geteuid() } == 0;
     root.then(|| (number("-u").unwrap(), number("-g").unwrap()))
@@ -55,7 +60,8 @@ fn account() -> Option<(u32, u32)> {
 
 impl Server {
     fn start() -> Self {
-        let folder = std::env::temp_dir().join(format!("kneebench-contract-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("kneebench-contract-{}", std::process::id()));
         let server = Self { folder, account: account() };
         fs::create_dir_all(&server.folder).unwrap();
         fs::write(server.folder.join("password"), PASSWORD).unwrap();
@@ -63,10 +69,43 @@ impl Server {
             chown(&server.folder, Some(user), Some(group)).unwrap();
         }
         let (data, folder) = (server.data(), server.folder.display().to_string());
-        server.run("initdb", &["-D", &data, "-U", "kneebench", "-A", "scram-sha-256", "--pwfile", &format!("{folder}/password")]);
-        let options = format!("-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off -c max_connections=12");
-        server.run("pg_ctl", &["-D", &data, "-l", &format!("{folder}/log"), "-o", &options, "-w", "start"]);
-        server.run("psql", &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", &folder, "-U", "kneebench", "-d", "postgres", "-c", FUNCTIONS]);
+        server.run(
+            "initdb",
+            &[
+                "-D",
+                &data,
+                "-U",
+                "kneebench",
+                "-A",
+                "scram-sha-256",
+                "--pwfile",
+                &format!("{folder}/password"),
+            ],
+        );
+        let options = format!(
+            "-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off -c max_connections=12"
+        );
+        server.run(
+            "pg_ctl",
+            &["-D", &data, "-l", &format!("{folder}/log"), "-o", &options, "-w", "start"],
+        );
+        server.run(
+            "psql",
+            &[
+                "-X",
+                "-q",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-h",
+                &folder,
+                "-U",
+                "kneebench",
+                "-d",
+                "postgres",
+                "-c",
+                FUNCTIONS,
+            ],
+        );
         server
     }
 
@@ -76,7 +115,12 @@ impl Server {
 
     fn run(&self, program: &str, arguments: &[&str]) {
         let done = self.output(program, arguments);
-        assert!(done.status.success(), "{program}: {}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "{program}: {}{}",
+            String::from_utf8_lossy(&done.stdout),
+            String::from_utf8_lossy(&done.stderr)
+        );
     }
 
     fn output(&self, program: &str, arguments: &[&str]) -> Output {
@@ -86,7 +130,10 @@ impl Server {
             command.uid(user).gid(group);
         }
         // a server keeps the streams that it inherits: files end, pipes would not
-        let (out, log) = (self.folder.join(format!("{program}.out")), self.folder.join(format!("{program}.err")));
+        let (out, log) = (
+            self.folder.join(format!("{program}.out")),
+            self.folder.join(format!("{program}.err")),
+        );
         command.stdout(fs::File::create(&out).unwrap()).stderr(fs::File::create(&log).unwrap());
         let status = command.status().unwrap();
         Output { status, stdout: fs::read(out).unwrap(), stderr: fs::read(log).unwrap() }
@@ -121,7 +168,9 @@ async fn every_clause(server: &Server) {
     contract::the_five_transactions_commit(&connector).await;
     contract::a_missing_item_is_a_rollback_by_design(&connector).await;
     for (carrier, class) in [(RETRY, ErrorClass::Retry), (DIVISION, ErrorClass::Other)] {
-        contract::has_code_and_message(&contract::fails_and_continues(&connector, &delivery(carrier), class).await);
+        contract::has_code_and_message(
+            &contract::fails_and_continues(&connector, &delivery(carrier), class).await,
+        );
     }
     contract::stays_lost(&mut connector.open().await.unwrap(), &delivery(TERMINATE)).await;
     contract::opens_nothing(&server.connector("not-this-one"), ErrorClass::Refused).await;
@@ -132,7 +181,11 @@ async fn every_clause(server: &Server) {
             Err(error) => break error,
         }
     };
-    assert_eq!((full.class, full.code.as_str(), sessions.len() > 5), (ErrorClass::Full, "53300", true), "{full}");
+    assert_eq!(
+        (full.class, full.code.as_str(), sessions.len() > 5),
+        (ErrorClass::Full, "53300", true),
+        "{full}"
+    );
     server.stop();
     for session in &mut sessions {
         assert_eq!(session.execute(&delivery(4)).await.class(), Some(ErrorClass::Lost));
@@ -147,6 +200,7 @@ fn a_postgres_session_keeps_every_clause_of_the_contract() {
         return;
     }
     let server = Server::start();
-    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+    let runtime =
+        Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
     runtime.block_on(every_clause(&server));
 }

@@ -1,5 +1,5 @@
-//! PostgreSQL's binary COPY format, written straight into a buffer (its manual: COPY, "Binary Format"; values as the types'
-//! receive functions read them).
+//! PostgreSQL's binary COPY format, written straight into a buffer (its manual: COPY, "Binary
+//! Format"; values as the types' receive functions read them).
 
 use crate::row_sink::RowWriter;
 
@@ -56,10 +56,15 @@ impl RowWriter for Page {
         fill(&mut self.0[start..]);
     }
 
-    /// numeric with a scale of 2 below 10^10, from hundredths: up to three digits of base 10,000, none of them zero at either end.
+    /// numeric with a scale of 2 below 10^10, from hundredths: up to three digits of base 10,000,
+    /// none of them zero at either end.
     fn hundredths(&mut self, value: i64) {
         let (whole, part) = (value.unsigned_abs() / 100, value.unsigned_abs() % 100 * 100);
-        self.numeric(&[(whole / 10_000) as u16, (whole % 10_000) as u16, part as u16], value < 0, 2);
+        self.numeric(
+            &[(whole / 10_000) as u16, (whole % 10_000) as u16, part as u16],
+            value < 0,
+            2,
+        );
     }
 
     /// numeric(4,4) from ten-thousandths.

@@ -22,13 +22,21 @@ pub fn class(code: &str) -> ErrorClass {
 
 /// An error that the server reports, in its words.
 pub fn error(severity: &str, message: String, details: String, code: String) -> Error {
-    Error { class: class(&code), message: format!("{severity}: {message}{details} (SQLSTATE {code})"), code }
+    Error {
+        class: class(&code),
+        message: format!("{severity}: {message}{details} (SQLSTATE {code})"),
+        code,
+    }
 }
 
 /// An error of tokio-postgres: the server's error, or a failure below it.
 pub fn driver_error(error: &tokio_postgres::Error) -> Error {
     if let Some(db) = error.as_db_error() {
-        let details = [db.detail(), db.hint()].into_iter().flatten().map(|part| format!("; {part}")).collect();
+        let details = [db.detail(), db.hint()]
+            .into_iter()
+            .flatten()
+            .map(|part| format!("; {part}"))
+            .collect();
         return self::error(db.severity(), db.message().into(), details, db.code().code().into());
     }
     let causes = std::iter::successors(error.source(), |&cause| cause.source());

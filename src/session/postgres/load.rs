@@ -1,4 +1,5 @@
-//! Loading by binary COPY. A table is created and filled in one transaction, so that the server may skip its log.
+//! Loading by binary COPY. A table is created and filled in one transaction, so that the server may
+//! skip its log.
 
 use std::pin::Pin;
 
@@ -37,7 +38,11 @@ impl Loader for PostgresLoader {
     type Sink = CopySink;
 
     async fn open(&self) -> Result<CopySink, Error> {
-        let (client, connection) = self.settings.open_client().await.map_err(|error| error.during(self.settings.address()))?;
+        let (client, connection) = self
+            .settings
+            .open_client()
+            .await
+            .map_err(|error| error.during(self.settings.address()))?;
         let sink = CopySink { client, connection: tokio::spawn(connection), copy: None };
         match sink.run(NO_LIMITS).await {
             Ok(()) => Ok(sink),
@@ -53,7 +58,9 @@ impl CopySink {
 
     async fn end_copy(&mut self) -> Result<(), Error> {
         match self.copy.take() {
-            Some(mut copy) => copy.as_mut().finish().await.map(drop).map_err(|error| driver_error(&error)),
+            Some(mut copy) => {
+                copy.as_mut().finish().await.map(drop).map_err(|error| driver_error(&error))
+            }
             None => Ok(()),
         }
     }
@@ -71,7 +78,12 @@ impl RowSink for CopySink {
     }
 
     async fn fill(&mut self, statement: &str) -> Result<Page, Error> {
-        self.copy = Some(Box::pin(self.client.copy_in::<_, Bytes>(statement).await.map_err(|error| driver_error(&error))?));
+        self.copy = Some(Box::pin(
+            self.client
+                .copy_in::<_, Bytes>(statement)
+                .await
+                .map_err(|error| driver_error(&error))?,
+        ));
         Ok(Page(HEADER.to_vec()))
     }
 

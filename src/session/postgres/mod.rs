@@ -1,7 +1,8 @@
 //! PostgreSQL: five prepared statements, one round trip each, autocommit.
 //!
-//! tokio-postgres connects; from then on a session speaks the extended protocol itself: a call is one write from a reused buffer
-//! and one read into the stack, without an allocation (docs/decisions/session-on-the-wire.md).
+//! tokio-postgres connects; from then on a session speaks the extended protocol itself: a call is
+//! one write from a reused buffer and one read into the stack, without an allocation
+//! (docs/decisions/session-on-the-wire.md).
 
 mod connect;
 mod copy_format;
@@ -30,7 +31,8 @@ use crate::address::ServerAddress;
 use crate::inputs::{Kind, Transaction};
 use crate::session::{Connector, Delay, Error, Outcome, Session};
 
-/// Exceeds nearly every response of the five functions, so that one read is enough; larger ones are read in pieces.
+/// Exceeds nearly every response of the five functions, so that one read is enough; larger ones are
+/// read in pieces.
 const READ_BYTES: usize = 2048;
 
 /// Opens sessions of a PostgreSQL database.
@@ -48,7 +50,9 @@ impl Connector for PostgresConnector {
     type Session = PostgresSession;
 
     async fn open(&self) -> Result<PostgresSession, Error> {
-        PostgresSession::open(&self.settings).await.map_err(|error| error.during(self.settings.address()))
+        PostgresSession::open(&self.settings)
+            .await
+            .map_err(|error| error.during(self.settings.address()))
     }
 }
 
@@ -66,18 +70,27 @@ impl PostgresSession {
     /// Connect, configure the session and prepare the five calls.
     async fn open(settings: &ConnectionSettings) -> Result<Self, Error> {
         let transport = settings.open_transport().await?;
-        let mut session = Self { transport, parser: ResponseParser::default(), request: Vec::new(), sent: 0, delay: None };
+        let mut session = Self {
+            transport,
+            parser: ResponseParser::default(),
+            request: Vec::new(),
+            sent: 0,
+            delay: None,
+        };
         session.prepare().await?;
         Ok(session)
     }
 
     async fn prepare(&mut self) -> Result<(), Error> {
-        let settings: String = SETTINGS.iter().map(|(name, value)| format!("SET {name} = {value};")).collect();
+        let settings: String =
+            SETTINGS.iter().map(|(name, value)| format!("SET {name} = {value};")).collect();
         request::simple(&mut self.request, &(settings + NO_LIMITS));
         self.done().await.map_err(|error| error.during("the session's settings"))?;
         for kind in Kind::ALL {
             request::prepare(&mut self.request, kind);
-            self.done().await.map_err(|error| error.during(format_args!("preparing {:?}", request::sql(kind))))?;
+            self.done().await.map_err(|error| {
+                error.during(format_args!("preparing {:?}", request::sql(kind)))
+            })?;
         }
         Ok(())
     }
@@ -99,7 +112,9 @@ impl PostgresSession {
         })
         .await;
         (self.sent, _) = (0, self.request.clear());
-        response.map_err(|error| self.parser.termination().unwrap_or_else(|| Error::lost(lost_message(&error))))
+        response.map_err(|error| {
+            self.parser.termination().unwrap_or_else(|| Error::lost(lost_message(&error)))
+        })
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -109,7 +124,10 @@ impl PostgresSession {
         self.transport.poll_flush(context)
     }
 
-    fn poll_response(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<ErrorResponse>>> {
+    fn poll_response(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<ErrorResponse>>> {
         loop {
             let mut buffer = [0; READ_BYTES];
             let read = ready!(self.transport.poll_read(context, &mut buffer))?;

@@ -1,4 +1,5 @@
-//! The kernel's receive timestamps (socket(7), SO_TIMESTAMPNS): arrival times, whenever bytes are read. TCP has them, Unix streams do not.
+//! The kernel's receive timestamps (socket(7), SO_TIMESTAMPNS): arrival times, whenever bytes are
+//! read. TCP has them, Unix streams do not.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -13,7 +14,13 @@ pub fn enable(socket: &impl AsRawFd) -> bool {
     // SAFETY: the value of the option is a local int.
     let set = unsafe {
         let size = size_of_val(&on) as libc::socklen_t;
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast(), size)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size,
+        )
     };
     set == 0
 }
@@ -22,11 +29,13 @@ pub fn enable(socket: &impl AsRawFd) -> bool {
 pub fn read(socket: &impl AsRawFd, buffer: &mut [u8], age: &mut Option<u64>) -> io::Result<usize> {
     let mut control: Control = [0; 8];
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: a zeroed message is empty; its pointers refer to local memory of the given sizes that outlives the call.
+    // SAFETY: a zeroed message is empty; its pointers refer to local memory of the given sizes that
+    // outlives the call.
     let (read, timestamp) = unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
-        (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of::<Control>() as _);
+        (message.msg_control, message.msg_controllen) =
+            (control.as_mut_ptr().cast(), size_of::<Control>() as _);
         let read = libc::recvmsg(socket.as_raw_fd(), &mut message, 0);
         (read, if read > 0 { timestamp(&message) } else { None })
     };
@@ -39,18 +48,22 @@ pub fn read(socket: &impl AsRawFd, buffer: &mut [u8], age: &mut Option<u64>) -> 
 
 /// SAFETY: the kernel must have filled in the message.
 unsafe fn timestamp(message: &libc::msghdr) -> Option<libc::timespec> {
-    // SAFETY: the kernel has set the length of the control messages; the data of a timestamp are a timespec.
+    // SAFETY: the kernel has set the length of the control messages; the data of a timestamp are a
+    // timespec.
     unsafe {
         let head = libc::CMSG_FIRSTHDR(message).as_ref()?;
-        let stamped = head.cmsg_level == libc::SOL_SOCKET && head.cmsg_type == libc::SCM_TIMESTAMPNS;
+        let stamped =
+            head.cmsg_level == libc::SOL_SOCKET && head.cmsg_type == libc::SCM_TIMESTAMPNS;
         stamped.then(|| libc::CMSG_DATA(head).cast::<libc::timespec>().read_unaligned())
     }
 }
 
-/// Age by the clock of the timestamps, which may be set meanwhile: never below 0; the caller rejects ages that are too long.
+/// Age by the clock of the timestamps, which may be set meanwhile: never below 0; the caller
+/// rejects ages that are too long.
 fn age_ns(timestamp: libc::timespec) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    now.saturating_sub(Duration::new(timestamp.tv_sec as u64, timestamp.tv_nsec as u32)).as_nanos() as u64
+    now.saturating_sub(Duration::new(timestamp.tv_sec as u64, timestamp.tv_nsec as u32)).as_nanos()
+        as u64
 }
 
 #[cfg(test)]

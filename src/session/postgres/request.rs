@@ -1,4 +1,5 @@
-//! Request encoder (PostgreSQL's manual, "Message Formats"): messages are appended to a reused buffer.
+//! Request encoder (PostgreSQL's manual, "Message Formats"): messages are appended to a reused
+//! buffer.
 
 use crate::inputs::{Kind, NewOrder, Payment, Transaction};
 
@@ -67,9 +68,18 @@ fn parameters(out: &mut Vec<u8>, transaction: &Transaction) {
         Transaction::NewOrder(order) => {
             let NewOrder { warehouse, district, customer, .. } = order;
             ints(out, &[*warehouse, *district, *customer]);
-            [order.items(), order.suppliers(), order.quantities()].into_iter().for_each(|lines| array(out, lines));
+            [order.items(), order.suppliers(), order.quantities()]
+                .into_iter()
+                .for_each(|lines| array(out, lines));
         }
-        Transaction::Payment(Payment { warehouse, district, customer_warehouse, customer_district, customer, amount_cents }) => {
+        Transaction::Payment(Payment {
+            warehouse,
+            district,
+            customer_warehouse,
+            customer_district,
+            customer,
+            amount_cents,
+        }) => {
             let (id, name) = customer.id_and_name();
             ints(out, &[*warehouse, *district, *customer_warehouse, *customer_district, id]);
             sized(out, name.as_bytes());
@@ -81,7 +91,9 @@ fn parameters(out: &mut Vec<u8>, transaction: &Transaction) {
             sized(out, name.as_bytes());
         }
         Transaction::Delivery { warehouse, carrier } => ints(out, &[*warehouse, *carrier]),
-        Transaction::StockLevel { warehouse, district, threshold } => ints(out, &[*warehouse, *district, *threshold]),
+        Transaction::StockLevel { warehouse, district, threshold } => {
+            ints(out, &[*warehouse, *district, *threshold])
+        }
     }
 }
 
@@ -140,7 +152,14 @@ mod tests {
     #[test]
     fn a_call_binds_executes_and_syncs_with_every_value_in_binary() {
         let mut out = Vec::new();
-        call(&mut out, &Transaction::OrderStatus { warehouse: 1, district: 2, customer: Customer::LastName("BAR") });
+        call(
+            &mut out,
+            &Transaction::OrderStatus {
+                warehouse: 1,
+                district: 2,
+                customer: Customer::LastName("BAR"),
+            },
+        );
         let seen = messages(&out);
         assert_eq!(seen.iter().map(|(tag, _)| *tag).collect::<String>(), "BES");
         let bind = b"\0order_status\0\0\x01\0\x01\0\x04\0\0\0\x04\0\0\0\x01\0\0\0\x04\0\0\0\x02\0\0\0\x04\0\0\0\0\0\0\0\x03BAR\0\x01\0\x01";
@@ -149,7 +168,13 @@ mod tests {
 
     #[test]
     fn an_orders_lines_are_arrays_of_one_dimension() {
-        let order = NewOrder { lines: 2, items: [7; 15], suppliers: [1; 15], quantities: [3; 15], ..NewOrder::default() };
+        let order = NewOrder {
+            lines: 2,
+            items: [7; 15],
+            suppliers: [1; 15],
+            quantities: [3; 15],
+            ..NewOrder::default()
+        };
         let mut out = Vec::new();
         call(&mut out, &Transaction::NewOrder(order));
         let array = b"\0\0\0\x24\0\0\0\x01\0\0\0\0\0\0\0\x17\0\0\0\x02\0\0\0\x01\0\0\0\x04\0\0\0\x07\0\0\0\x04\0\0\0\x07";
@@ -161,7 +186,13 @@ mod tests {
         let mut out = Vec::new();
         prepare(&mut out, Kind::Delivery);
         let seen = messages(&out);
-        assert_eq!(seen[0], ('P', b"delivery\0SELECT kneebench.delivery($1, $2)\0\0\x02\0\0\0\x17\0\0\0\x17".to_vec()));
+        assert_eq!(
+            seen[0],
+            (
+                'P',
+                b"delivery\0SELECT kneebench.delivery($1, $2)\0\0\x02\0\0\0\x17\0\0\0\x17".to_vec()
+            )
+        );
         assert_eq!(seen[1], ('S', Vec::new()));
     }
 }

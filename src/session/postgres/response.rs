@@ -53,7 +53,10 @@ impl ResponseParser {
             let [tag, a, b, c, d] = self.header;
             let length = i32::from_be_bytes([a, b, c, d]);
             if !(4..=MAX_MESSAGE_BYTES).contains(&length) {
-                return Err(format!("the server's response is none of PostgreSQL's: message {:?} of {length} bytes", tag as char));
+                return Err(format!(
+                    "the server's response is none of PostgreSQL's: message {:?} of {length} bytes",
+                    tag as char
+                ));
             }
             self.left = length as usize - 4;
         }
@@ -70,7 +73,10 @@ impl ResponseParser {
         if self.left == 0 {
             self.header_bytes = 0;
             match tag {
-                b'E' => self.error_response = Some(ErrorResponse::read(&std::mem::take(&mut self.error))),
+                b'E' => {
+                    self.error_response =
+                        Some(ErrorResponse::read(&std::mem::take(&mut self.error)))
+                }
                 b'Z' => self.response = Some(self.error_response.take()),
                 _ => {}
             }
@@ -85,7 +91,11 @@ impl ResponseParser {
 
     /// The last message of a server that ends the connection.
     pub fn termination(&self) -> Option<Error> {
-        self.error_response.as_ref().filter(|error_response| error_response.fatal).cloned().map(ErrorResponse::outcome_error)
+        self.error_response
+            .as_ref()
+            .filter(|error_response| error_response.fatal)
+            .cloned()
+            .map(ErrorResponse::outcome_error)
     }
 }
 
@@ -114,7 +124,8 @@ impl ErrorResponse {
         errors::error(&severity, message, details, code)
     }
 
-    /// The error of a transaction. If it is fatal, the connection is lost, and the transaction may have committed.
+    /// The error of a transaction. If it is fatal, the connection is lost, and the transaction may
+    /// have committed.
     pub fn outcome_error(self) -> Error {
         let fatal = self.fatal;
         let error = self.error();

@@ -1,7 +1,7 @@
 //! Settings of every session.
 
-/// Generic plans by the keys, whatever the current statistics suggest: a plan flip once made a run seven times too slow without any
-/// sign.
+/// Generic plans by the keys, whatever the current statistics suggest: a plan flip once made a run
+/// seven times too slow without any sign.
 pub const SETTINGS: [(&str, &str); 5] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
@@ -10,7 +10,7 @@ pub const SETTINGS: [(&str, &str); 5] = [
     ("jit", "off"),
 ];
 
-/// Lifts the limits of a server, role or database, which are made for other work. (Of the last two the first exists since 14, the
-/// other since 17.)
+/// Lifts the limits of a server, role or database, which are made for other work. (Of the last two
+/// the first exists since 14, the other since 17.)
 pub const NO_LIMITS: &str = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
     ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout')";

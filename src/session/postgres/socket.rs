@@ -1,7 +1,7 @@
 //! A socket that is registered for reading only.
 //!
-//! tokio's own sockets are also registered for writing: then each time the server reads a request, the client may wake for nothing
-//! while the server works (docs/decisions/session-on-the-wire.md).
+//! tokio's own sockets are also registered for writing: then each time the server reads a request,
+//! the client may wake for nothing while the server works (docs/decisions/session-on-the-wire.md).
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -27,8 +27,10 @@ impl ReadInterestSocket {
     /// Call within the runtime that will drive it.
     pub fn new(socket: OwnedFd) -> io::Result<Self> {
         // SAFETY: the descriptor has no other owner; it stays open while it is registered.
-        let socket = unsafe { AsyncFd::register_with_interest(Socket::from(socket), Interest::READABLE) }?;
-        let stamped = socket.get_ref().domain()? != Domain::UNIX && receive_timestamp::enable(&socket);
+        let socket =
+            unsafe { AsyncFd::register_with_interest(Socket::from(socket), Interest::READABLE) }?;
+        let stamped =
+            socket.get_ref().domain()? != Domain::UNIX && receive_timestamp::enable(&socket);
         if !stamped {
             wake::watch();
         }
@@ -42,7 +44,11 @@ impl ReadInterestSocket {
     }
 
     /// Read up to a full buffer; 0 bytes at the end of the stream.
-    pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         loop {
             let mut ready = ready!(self.socket.poll_read_ready_mut(context))?;
             let read = match self.stamped {
@@ -61,8 +67,13 @@ impl ReadInterestSocket {
         }
     }
 
-    /// A request is far smaller than a socket's buffer, and the one before has its response. If it does not fit, the next poll retries.
-    pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    /// A request is far smaller than a socket's buffer, and the one before has its response. If it
+    /// does not fit, the next poll retries.
+    pub fn poll_write(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match self.socket.get_ref().write(bytes) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 context.waker().wake_by_ref();

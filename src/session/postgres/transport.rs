@@ -1,7 +1,7 @@
 //! The transport to the server: a socket, with or without TLS.
 //!
-//! tokio-postgres connects over a shared handle; after authentication it is dropped without a message to the server, and the other
-//! handle owns the stream.
+//! tokio-postgres connects over a shared handle; after authentication it is dropped without a
+//! message to the server, and the other handle owns the stream.
 
 use std::future::Future;
 use std::io;
@@ -50,7 +50,11 @@ impl Transport {
     }
 
     /// Write to the server; perhaps not all bytes.
-    pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    pub fn poll_write(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match self {
             Transport::Plain(socket) => socket.poll_write(context, bytes),
             Transport::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
@@ -66,7 +70,11 @@ impl Transport {
     }
 
     /// Read from the server; 0 bytes at the end of the stream.
-    pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         match self {
             Transport::Plain(socket) => socket.poll_read(context, buffer),
             Transport::Tls(stream) => {
@@ -88,7 +96,8 @@ impl Transport {
     /// Send if possible without waiting.
     pub fn try_send(&mut self, bytes: &[u8]) {
         let mut context = Context::from_waker(Waker::noop());
-        let _ = self.poll_write(&mut context, bytes).is_ready() && self.poll_flush(&mut context).is_ready();
+        let _ = self.poll_write(&mut context, bytes).is_ready()
+            && self.poll_flush(&mut context).is_ready();
     }
 }
 
@@ -145,13 +154,21 @@ impl TlsStream for Shared<Encrypted> {
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for Shared<T> {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut *self.lock()).poll_read(context, buffer)
     }
 }
 
 impl<T: AsyncWrite + Unpin> AsyncWrite for Shared<T> {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut *self.lock()).poll_write(context, bytes)
     }
 
@@ -165,7 +182,11 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Shared<T> {
 }
 
 impl AsyncRead for Socket {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Socket::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
@@ -174,7 +195,11 @@ impl AsyncRead for Socket {
 }
 
 impl AsyncWrite for Socket {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Socket::Unix(stream) => Pin::new(stream).poll_write(context, bytes),

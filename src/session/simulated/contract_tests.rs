@@ -11,9 +11,11 @@ use crate::session::{Connector, ErrorClass, Session, contract};
 
 /// Run a clause to its end on a simulated server with these changes.
 fn run(change: impl FnOnce(&mut Storage), clause: impl AsyncFnOnce(SimulatedConnector) + 'static) {
-    let (mut executor, mut model, ended) = (Executor::default(), model(), Rc::new(Cell::new(false)));
+    let (mut executor, mut model, ended) =
+        (Executor::default(), model(), Rc::new(Cell::new(false)));
     change(&mut model.storage);
-    let connector = SimulatedConnector::new(Rc::new(RefCell::new(Database::new(&model))), executor.timeline());
+    let connector =
+        SimulatedConnector::new(Rc::new(RefCell::new(Database::new(&model))), executor.timeline());
     let end = Rc::clone(&ended);
     executor.spawn(async move {
         clause(connector).await;
@@ -29,7 +31,10 @@ fn the_simulated_session_commits_the_five_transactions() {
 
 #[test]
 fn the_simulated_session_rolls_back_a_missing_item_by_design() {
-    run(|_| (), async |connector| contract::a_missing_item_is_a_rollback_by_design(&connector).await);
+    run(
+        |_| (),
+        async |connector| contract::a_missing_item_is_a_rollback_by_design(&connector).await,
+    );
 }
 
 #[test]
@@ -38,7 +43,9 @@ fn a_simulated_deadlock_is_worth_a_retry_and_the_session_continues() {
         |storage| storage.deadlocks = 1.0,
         async |connector| {
             let [order, ..] = contract::five_transactions();
-            contract::has_code_and_message(&contract::fails_and_continues(&connector, &order, ErrorClass::Retry).await);
+            contract::has_code_and_message(
+                &contract::fails_and_continues(&connector, &order, ErrorClass::Retry).await,
+            );
         },
     );
 }
@@ -49,7 +56,8 @@ fn a_full_simulated_server_reports_it_and_the_session_continues() {
         |storage| storage.full_after_users = 1,
         async |connector| {
             let [order, ..] = contract::five_transactions();
-            let (mut one, mut other) = (connector.open().await.unwrap(), connector.open().await.unwrap());
+            let (mut one, mut other) =
+                (connector.open().await.unwrap(), connector.open().await.unwrap());
             let (first, second) = tokio::join!(one.execute(&order), other.execute(&order));
             assert_eq!((first.class(), second.class()), (None, Some(ErrorClass::Full)));
             contract::has_code_and_message(&second);

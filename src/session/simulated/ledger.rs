@@ -1,7 +1,9 @@
-//! Contents of the simulated database: as much of the nine tables as sums and sequences can represent.
+//! Contents of the simulated database: as much of the nine tables as sums and sequences can
+//! represent.
 //!
-//! No rows are kept, so of the twelve consistency conditions (TPC-C 3.3.2) those that compare single orders or customers
-//! cannot be checked; order numbers are kept per district, everything else in total.
+//! No rows are kept, so of the twelve consistency conditions (TPC-C 3.3.2) those that compare
+//! single orders or customers cannot be checked; order numbers are kept per district, everything
+//! else in total.
 
 use crate::inputs::{DISTRICTS, Kind, Transaction};
 
@@ -10,13 +12,14 @@ const FIRST_DELIVERED: u32 = 2_100;
 const LINES_PER_ORDER: u64 = 10;
 const FIRST_PAYMENTS_CENTS: u64 = 3_000 * 1_000;
 
-/// Log volume per transaction and its records, by kind: estimates from the rows written (about 100 bytes per row and
-/// index entry).
+/// Log volume per transaction and its records, by kind: estimates from the rows written (about 100
+/// bytes per row and index entry).
 const LOG_BYTES: [u64; 5] = [5_500, 1_100, 0, 12_000, 0];
 const LOG_RECORDS: [u64; 5] = [45, 9, 0, 120, 0];
 /// Blocks accessed, by kind.
 const BLOCKS: [u64; 5] = [110, 30, 40, 400, 450];
-/// The first change of a page after a checkpoint writes the whole page into the log. Pages of a transaction that are so at first ...
+/// The first change of a page after a checkpoint writes the whole page into the log. Pages of a
+/// transaction that are so at first ...
 const FIRST_TOUCHES: f64 = 8.0;
 /// ... and the number of writing transactions after which this has fallen to 1/e.
 const TOUCHED_AFTER: f64 = 20_000.0;
@@ -67,12 +70,22 @@ impl Ledger {
     /// Freshly loaded.
     pub fn new(warehouses: u32) -> Self {
         let count = warehouses as usize * DISTRICTS as usize;
-        let districts = vec![District { next_order: FIRST_ORDERS + 1, next_delivery: FIRST_DELIVERED + 1 }; count];
+        let districts =
+            vec![
+                District { next_order: FIRST_ORDERS + 1, next_delivery: FIRST_DELIVERED + 1 };
+                count
+            ];
         let (n, orders) = (count as u64, count as u64 * u64::from(FIRST_ORDERS));
         let (lines, cents) = (orders * LINES_PER_ORDER, n * FIRST_PAYMENTS_CENTS);
         let new_orders = n * u64::from(FIRST_ORDERS - FIRST_DELIVERED);
-        let ytd = Sums { w_ytd_cents: cents, d_ytd_cents: cents, h_amount_cents: cents, ..Sums::default() };
-        let sums = Sums { districts: n, orders, new_orders, order_lines: lines, sum_ol_cnt: lines, ..ytd };
+        let ytd = Sums {
+            w_ytd_cents: cents,
+            d_ytd_cents: cents,
+            h_amount_cents: cents,
+            ..Sums::default()
+        };
+        let sums =
+            Sums { districts: n, orders, new_orders, order_lines: lines, sum_ol_cnt: lines, ..ytd };
         Self { districts, sums, traffic: Traffic::default(), writes_since_checkpoint: 0.0 }
     }
 
@@ -81,7 +94,9 @@ impl Ledger {
         self.sums.committed += 1;
         self.log(transaction.kind());
         match transaction {
-            Transaction::NewOrder(order) => self.order(order.warehouse, order.district, order.items().len() as u64),
+            Transaction::NewOrder(order) => {
+                self.order(order.warehouse, order.district, order.items().len() as u64)
+            }
             Transaction::Payment(payment) => self.pay(payment.amount_cents as u64),
             Transaction::Delivery { warehouse, .. } => self.deliver(*warehouse),
             Transaction::OrderStatus { .. } | Transaction::StockLevel { .. } => {}
@@ -99,7 +114,8 @@ impl Ledger {
         self.sums.rolled_back += 1;
     }
 
-    /// Begin a checkpoint cycle: the next change of every page is a first one again. Returns the number of dirty pages.
+    /// Begin a checkpoint cycle: the next change of every page is a first one again. Returns the
+    /// number of dirty pages.
     pub fn checkpoint(&mut self) -> f64 {
         self.writes_since_checkpoint = 0.0;
         std::mem::take(&mut self.traffic.dirty_pages)
@@ -108,7 +124,8 @@ impl Ledger {
     /// The sums as a query would return them.
     pub fn sums(&self) -> Sums {
         let sum_next_order_ids = self.districts.iter().map(|d| u64::from(d.next_order)).sum();
-        let undelivered = self.districts.iter().map(|d| u64::from(d.next_order - d.next_delivery)).sum();
+        let undelivered =
+            self.districts.iter().map(|d| u64::from(d.next_order - d.next_delivery)).sum();
         Sums { sum_next_order_ids, undelivered, ..self.sums }
     }
 
@@ -160,19 +177,26 @@ mod tests {
     #[test]
     fn a_fresh_load_has_2100_delivered_orders_a_district() {
         let sums = Ledger::new(2).sums();
-        assert_eq!((sums.orders - sums.new_orders, sums.undelivered, sums.sum_next_order_ids), (42_000, 18_000, 60_020));
+        assert_eq!(
+            (sums.orders - sums.new_orders, sums.undelivered, sums.sum_next_order_ids),
+            (42_000, 18_000, 60_020)
+        );
     }
 
     #[test]
     fn a_delivery_takes_one_order_from_each_district_until_none_is_left() {
         let mut ledger = Ledger::new(1);
         (0..901).for_each(|_| ledger.commit(&Transaction::Delivery { warehouse: 1, carrier: 1 }));
-        assert_eq!((ledger.sums().new_orders, ledger.sums().undelivered, ledger.sums().orders), (0, 0, 30_000));
+        assert_eq!(
+            (ledger.sums().new_orders, ledger.sums().undelivered, ledger.sums().orders),
+            (0, 0, 30_000)
+        );
     }
 
     #[test]
     fn full_pages_grow_rarer_until_the_next_checkpoint() {
-        let (mut ledger, delivery) = (Ledger::new(1), Transaction::Delivery { warehouse: 1, carrier: 1 });
+        let (mut ledger, delivery) =
+            (Ledger::new(1), Transaction::Delivery { warehouse: 1, carrier: 1 });
         let pages = |ledger: &mut Ledger| {
             let before = ledger.traffic.full_pages;
             (0..1_000).for_each(|_| ledger.commit(&delivery));

@@ -1,7 +1,9 @@
-//! The log: one flush at a time; all commits that arrive during a flush share the next one (group commit).
+//! The log: one flush at a time; all commits that arrive during a flush share the next one (group
+//! commit).
 //!
-//! A commit that finds the log idle flushes at once (as a server without a commit delay). The next flush begins when the current
-//! one ends, and each commit that joins makes it a little longer, so its end is final only once it has begun.
+//! A commit that finds the log idle flushes at once (as a server without a commit delay). The next
+//! flush begins when the current one ends, and each commit that joins makes it a little longer, so
+//! its end is final only once it has begun.
 
 /// A flush; waiting commits refer to it by its number.
 #[derive(Clone, Copy, Default)]
@@ -30,7 +32,12 @@ pub struct FlushTicket {
 
 impl Log {
     /// A commit arrives. A flush that it begins takes `flush_ns()`; each commit adds `commit_ns`.
-    pub fn join(&mut self, now_ns: u64, commit_ns: u64, flush_ns: impl FnOnce() -> u64) -> FlushTicket {
+    pub fn join(
+        &mut self,
+        now_ns: u64,
+        commit_ns: u64,
+        flush_ns: impl FnOnce() -> u64,
+    ) -> FlushTicket {
         self.roll(now_ns);
         self.waiting += 1;
         let number = self.current.number + 1;
@@ -40,7 +47,11 @@ impl Log {
             &mut self.current
         } else {
             let begin_ns = self.current.end_ns;
-            self.next.get_or_insert_with(|| Flush { number, begin_ns, end_ns: begin_ns + flush_ns() })
+            self.next.get_or_insert_with(|| Flush {
+                number,
+                begin_ns,
+                end_ns: begin_ns + flush_ns(),
+            })
         };
         flush.end_ns += commit_ns;
         FlushTicket { number: flush.number, end_ns: flush.end_ns }
@@ -48,7 +59,8 @@ impl Log {
 
     /// The end of the ticket's flush, as far as is known; in the past once it is over.
     pub fn end_of(&self, ticket: FlushTicket) -> u64 {
-        let upcoming = self.next.iter().chain([&self.current]).find(|flush| flush.number == ticket.number);
+        let upcoming =
+            self.next.iter().chain([&self.current]).find(|flush| flush.number == ticket.number);
         upcoming.map_or(0, |flush| flush.end_ns)
     }
 
@@ -67,7 +79,10 @@ impl Log {
         self.roll(now_ns);
         let Flush { number, begin_ns, end_ns } = self.current;
         let over = number > 0 && end_ns <= now_ns;
-        (self.flushes + u64::from(over), self.flush_time_ns + if over { end_ns - begin_ns } else { 0 })
+        (
+            self.flushes + u64::from(over),
+            self.flush_time_ns + if over { end_ns - begin_ns } else { 0 },
+        )
     }
 
     /// Commits that wait for the log now.
@@ -75,8 +90,8 @@ impl Log {
         self.waiting
     }
 
-    /// If the current flush has ended and another is due, that one becomes current. If none is due, the ended one stays
-    /// current (and is counted once it is replaced).
+    /// If the current flush has ended and another is due, that one becomes current. If none is due,
+    /// the ended one stays current (and is counted once it is replaced).
     fn roll(&mut self, now_ns: u64) {
         while now_ns >= self.current.end_ns {
             let Some(next) = self.next.take() else { return };

@@ -1,4 +1,5 @@
-//! Parameters of the simulated database: the figures of the plan's `SimulatedStorage`, and the draws from them.
+//! Parameters of the simulated database: the figures of the plan's `SimulatedStorage`, and the
+//! draws from them.
 
 use serde::Deserialize;
 
@@ -8,8 +9,9 @@ use crate::random::Stream;
 
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// Relative demand of a transaction on cores and drives, in the order of `Kind`: a delivery empties ten districts, a payment
-/// touches four rows. Estimates from the rows that each one touches; `Model::weights` scales their mean over the mix to 1.
+/// Relative demand of a transaction on cores and drives, in the order of `Kind`: a delivery empties
+/// ten districts, a payment touches four rows. Estimates from the rows that each one touches;
+/// `Model::weights` scales their mean over the mix to 1.
 const DEMAND: [f64; 5] = [1.0, 0.5, 0.4, 3.0, 1.5];
 
 /// The drives and cores: field by field the plan's `SimulatedStorage`, which describes each.
@@ -58,7 +60,8 @@ impl Model {
             Profile::Hammerdb => HAMMERDB,
         };
         let cards = cards.map(f64::from);
-        let mean = cards.iter().zip(DEMAND).map(|(n, d)| n * d).sum::<f64>() / cards.iter().sum::<f64>();
+        let mean =
+            cards.iter().zip(DEMAND).map(|(n, d)| n * d).sum::<f64>() / cards.iter().sum::<f64>();
         DEMAND.map(|d| d / mean)
     }
 }
@@ -71,7 +74,8 @@ pub struct NoiseFactors {
     pub log: f64,
 }
 
-/// The random draws: one stream for service times, one for the noise from second to second, so that neither shifts the other.
+/// The random draws: one stream for service times, one for the noise from second to second, so that
+/// neither shifts the other.
 pub struct Rng {
     service: Stream,
     noise: Stream,
@@ -94,7 +98,11 @@ impl Rng {
         if now_ns >= self.until_ns {
             let second = factors(&mut self.noise, self.deviation);
             let NoiseFactors { cores, device, log } = self.restore_factors;
-            self.factors = NoiseFactors { cores: cores * second.cores, device: device * second.device, log: log * second.log };
+            self.factors = NoiseFactors {
+                cores: cores * second.cores,
+                device: device * second.device,
+                log: log * second.log,
+            };
             self.until_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
         }
         self.factors
@@ -105,7 +113,8 @@ impl Rng {
         self.service.exponential(mean_ns) as u64
     }
 
-    /// Duration of a flush: four fifths constant, the rest exponential; drives vary little from flush to flush, except for a tail.
+    /// Duration of a flush: four fifths constant, the rest exponential; drives vary little from
+    /// flush to flush, except for a tail.
     pub fn flush_ns(&mut self, mean_ns: f64) -> u64 {
         (0.8 * mean_ns) as u64 + self.exponential_ns(0.2 * mean_ns)
     }
@@ -143,7 +152,10 @@ pub mod tests {
             "checkpoint_every": 30.0, "noise": 0.0, "restore_noise": 0.0,
             "full_after_users": 0, "deadlocks": 0.0, "dies_after": 0.0,
         });
-        serde_json::from_value(serde_json::json!({"storage": storage, "warehouses": 20, "profile": "spec", "seed": 1})).unwrap()
+        serde_json::from_value(
+            serde_json::json!({"storage": storage, "warehouses": 20, "profile": "spec", "seed": 1}),
+        )
+        .unwrap()
     }
 
     fn mean(draws: u32, mut draw: impl FnMut() -> f64) -> f64 {

@@ -1,4 +1,5 @@
-//! Counters that meters read from a real server: cumulative, by "quantity|source" (measurement/quantities.py).
+//! Counters that meters read from a real server: cumulative, by "quantity|source"
+//! (measurement/quantities.py).
 //!
 //! Two drives: `sim0` holds the data, `sim1` the log.
 
@@ -22,7 +23,8 @@ fn s(ns: u64) -> f64 {
 impl Checkpoints {
     fn pages_written(&self, now_ns: u64, every_s: f64) -> f64 {
         let spread_s = CHECKPOINT_SPREAD * every_s;
-        let share = if spread_s > 0.0 { (s(now_ns - self.begun_ns) / spread_s).min(1.0) } else { 1.0 };
+        let share =
+            if spread_s > 0.0 { (s(now_ns - self.begun_ns) / spread_s).min(1.0) } else { 1.0 };
         self.pages_before + self.pages * share
     }
 }
@@ -46,7 +48,12 @@ impl Database {
     }
 
     fn read_cores(&self, now_ns: u64, readings: &mut Readings) {
-        readings.extend(self.cores.busy_ns(now_ns).enumerate().map(|(core, ns)| (format!("cores.busy|{core}"), s(ns))));
+        readings.extend(
+            self.cores
+                .busy_ns(now_ns)
+                .enumerate()
+                .map(|(core, ns)| (format!("cores.busy|{core}"), s(ns))),
+        );
         readings.insert("processes.cpu|server".into(), s(self.cores.busy_ns(now_ns).sum()));
         readings.insert("processes.cpu|load_generator".into(), self.load_generator_cpu_s());
     }
@@ -63,7 +70,11 @@ impl Database {
                 ("write_bytes", pages * PAGE_BYTES as f64),
                 ("write_time", pages * self.storage.read_latency_s),
                 ("flushes", (self.checkpoints.timed + self.checkpoints.requested) as f64),
-                ("flush_time", (self.checkpoints.timed + self.checkpoints.requested) as f64 * self.storage.log_latency_s),
+                (
+                    "flush_time",
+                    (self.checkpoints.timed + self.checkpoints.requested) as f64
+                        * self.storage.log_latency_s,
+                ),
                 ("busy", s(self.device.present_ns(now_ns))),
                 ("queue_depth", s(self.device.spent_ns(now_ns))),
             ]
@@ -74,9 +85,22 @@ impl Database {
     fn read_log(&mut self, now_ns: u64, readings: &mut Readings) {
         let (flushes, flush_time_ns) = self.log.flushed(now_ns);
         let traffic = self.ledger.traffic;
-        let device = [("writes", flushes as f64), ("flushes", flushes as f64), ("write_bytes", traffic.log_bytes as f64)];
-        let times = [("flush_time", s(flush_time_ns)), ("busy", s(flush_time_ns)), ("queue_depth", s(flush_time_ns))];
-        readings.extend(device.into_iter().chain(times).map(|(name, value)| (format!("device.{name}|sim1"), value)));
+        let device = [
+            ("writes", flushes as f64),
+            ("flushes", flushes as f64),
+            ("write_bytes", traffic.log_bytes as f64),
+        ];
+        let times = [
+            ("flush_time", s(flush_time_ns)),
+            ("busy", s(flush_time_ns)),
+            ("queue_depth", s(flush_time_ns)),
+        ];
+        readings.extend(
+            device
+                .into_iter()
+                .chain(times)
+                .map(|(name, value)| (format!("device.{name}|sim1"), value)),
+        );
         readings.extend(
             [
                 ("log.flushes|database", flushes as f64),
@@ -92,7 +116,8 @@ impl Database {
     }
 
     fn read_database(&self, readings: &mut Readings) {
-        let (sums, traffic, (misses, _)) = (self.ledger.sums(), self.ledger.traffic, self.device.served());
+        let (sums, traffic, (misses, _)) =
+            (self.ledger.sums(), self.ledger.traffic, self.device.served());
         readings.extend(
             [
                 ("database.commits|database", sums.committed as f64),
@@ -101,7 +126,10 @@ impl Database {
                 ("cache.reads|database", misses as f64),
                 ("checkpoints.timed|database", self.checkpoints.timed as f64),
                 ("checkpoints.requested|database", self.checkpoints.requested as f64),
-                ("checkpoints.buffers|database", self.checkpoints.pages_before + self.checkpoints.pages),
+                (
+                    "checkpoints.buffers|database",
+                    self.checkpoints.pages_before + self.checkpoints.pages,
+                ),
                 ("tables.dead_tuples|database", traffic.updates as f64),
                 ("tables.sequential_scans|database", 0.0),
                 ("tables.autovacuums|database", 0.0),
@@ -110,7 +138,8 @@ impl Database {
         );
     }
 
-    /// Waiting sessions by event, and the time in which at least one waited (as the kernel's pressure, "some").
+    /// Waiting sessions by event, and the time in which at least one waited (as the kernel's
+    /// pressure, "some").
     fn read_waits(&self, now_ns: u64, readings: &mut Readings) {
         readings.extend(
             [

@@ -1,7 +1,9 @@
-//! A queueing station: k servers behind one queue, first come, first served (cores, or the channels of a drive).
+//! A queueing station: k servers behind one queue, first come, first served (cores, or the channels
+//! of a drive).
 //!
-//! In such a queue the end of an arrival is known at once: it gets the server that is free first. So nothing is queued; an arrival
-//! *reserves*, and sleeps once until its end. Reservations beyond now have not happened yet, and no figure includes them.
+//! In such a queue the end of an arrival is known at once: it gets the server that is free first.
+//! So nothing is queued; an arrival *reserves*, and sleeps once until its end. Reservations beyond
+//! now have not happened yet, and no figure includes them.
 
 /// Time covered by at least one interval; intervals are added in order of their beginning.
 #[derive(Clone, Copy, Default)]
@@ -87,7 +89,9 @@ impl QueueingStation {
 
     /// Busy time of each server so far.
     pub fn busy_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
-        self.servers.iter().map(move |server| server.reserved_ns - server.free_at_ns.saturating_sub(now_ns))
+        self.servers
+            .iter()
+            .map(move |server| server.reserved_ns - server.free_at_ns.saturating_sub(now_ns))
     }
 
     /// Requests served, and the time they spent here, queueing included.
@@ -100,7 +104,8 @@ impl QueueingStation {
         self.inside
     }
 
-    /// Request-time spent here so far, including present requests: its growth per second is the mean queue depth.
+    /// Request-time spent here so far, including present requests: its growth per second is the
+    /// mean queue depth.
     pub fn spent_ns(&self, now_ns: u64) -> u64 {
         self.served_time_ns + self.inside.wrapping_mul(now_ns).wrapping_sub(self.arrivals_ns)
     }
@@ -123,7 +128,10 @@ mod tests {
     #[test]
     fn requests_are_served_in_the_order_they_came_by_the_server_that_is_free_first() {
         let mut station = QueueingStation::new(2);
-        assert_eq!([station.enter(0, 10), station.enter(0, 4), station.enter(1, 5), station.enter(2, 5)], [10, 4, 9, 14]);
+        assert_eq!(
+            [station.enter(0, 10), station.enter(0, 4), station.enter(1, 5), station.enter(2, 5)],
+            [10, 4, 9, 14]
+        );
         assert_eq!(station.enter(100, 1), 101);
     }
 
@@ -133,11 +141,17 @@ mod tests {
         station.enter(0, 10);
         station.enter(0, 10);
         assert_eq!(station.busy_ns(5).collect::<Vec<_>>(), [5]);
-        assert_eq!((station.present_ns(5), station.queueing_ns(5), station.spent_ns(5), station.inside()), (5, 5, 10, 2));
+        assert_eq!(
+            (station.present_ns(5), station.queueing_ns(5), station.spent_ns(5), station.inside()),
+            (5, 5, 10, 2)
+        );
         station.leave(0, 10);
         station.leave(0, 20);
         assert_eq!(station.busy_ns(50).collect::<Vec<_>>(), [20]);
-        assert_eq!((station.present_ns(50), station.queueing_ns(50), station.spent_ns(50)), (20, 10, 30));
+        assert_eq!(
+            (station.present_ns(50), station.queueing_ns(50), station.spent_ns(50)),
+            (20, 10, 30)
+        );
         assert_eq!(station.served(), (2, 30));
     }
 }

@@ -13,7 +13,20 @@ def section(view: ViewModel) -> Section | None:
     found = view.bottlenecks
     if not found:
         return None
-    rows = tuple(Row(cells=(view.name(cell), one.resource, one.sentence, "\n".join(one.evidence))) for cell, one in found.items())
-    columns = tuple(Column(title=title, number=False) for title in ("Storage", "Bottleneck", "Finding", "Evidence"))
-    caption = f"Inferred from the measurements. Proof is a change that moves the {view.point}: the log in memory, more cores, or more memory."
-    return Section(name="bottlenecks", title="Bottlenecks", tables=(Table(caption=caption, columns=columns, rows=rows),))
+    rows = tuple(
+        Row(cells=(view.name(cell), one.resource, one.sentence, "\n".join(one.evidence)))
+        for cell, one in found.items()
+    )
+    columns = tuple(
+        Column(title=title, number=False)
+        for title in ("Storage", "Bottleneck", "Finding", "Evidence")
+    )
+    caption = (
+        f"Inferred from the measurements. Proof is a change that moves the {view.point}: the log in"
+        " memory, more cores, or more memory."
+    )
+    return Section(
+        name="bottlenecks",
+        title="Bottlenecks",
+        tables=(Table(caption=caption, columns=columns, rows=rows),),
+    )

@@ -1,4 +1,6 @@
-"""What these figures cannot show, and what may have shaped them: to be read before they are quoted."""
+"""What these figures cannot show, and what may have shaped them: to be read before they are
+quoted.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ PLACE = 15
 def section(view: ViewModel) -> Section | None:
     """Warnings; nothing where there are none."""
     sentences = tuple(_cautions(view))
-    return Section(name="cautions", title="Caveats", sentences=sentences, tone="note") if sentences else None
+    return (
+        Section(name="cautions", title="Caveats", sentences=sentences, tone="note")
+        if sentences
+        else None
+    )
 
 
 QUOTED_AT: dict[Phase, str] = {"final_run": "at the {point}", "fixed_rate": "at the fixed rate"}
@@ -34,26 +40,42 @@ def _background(view: ViewModel) -> dict[str, tuple[str, ...]]:
 
 def _unequal(view: ViewModel, phase: Phase, what: str, counters: tuple[str, ...]) -> str:
     """In how many windows it happened, where that differs between storages."""
-    windows = {climb.cell.id: [rung for rung in climb.of(phase) if not rung.invalid] for climb in view.climbs}
-    held = {cell: sum(any((rung.quantity(name) or 0.0) > 0 for name in counters) for rung in rungs) for cell, rungs in windows.items() if rungs}
+    windows = {
+        climb.cell.id: [rung for rung in climb.of(phase) if not rung.invalid]
+        for climb in view.climbs
+    }
+    held = {
+        cell: sum(any((rung.quantity(name) or 0.0) > 0 for name in counters) for rung in rungs)
+        for cell, rungs in windows.items()
+        if rungs
+    }
     shares = {held[cell] / len(windows[cell]) for cell in held}
     if len(shares) < 2:
         return ""
-    each = listed([f"{number} of {len(windows[cell])} on {view.name(cell)}" for cell, number in held.items()])
+    each = listed(
+        [f"{number} of {len(windows[cell])} on {view.name(cell)}" for cell, number in held.items()]
+    )
     return f"{QUOTED_AT[phase].format(point=view.point)} {what} in {each}"
 
 
 def _elsewhere(view: ViewModel, climb: Climb) -> str:
     """Where the final runs did not find again what the climb had seen at its knee."""
     knee, searched = view.knees.get(climb.cell.id), knee_rung(climb)
-    if not knee or not searched or not climb.of("search") or knee.nopm.low <= searched.tally.nopm <= knee.nopm.high:
+    if (
+        not knee
+        or not searched
+        or not climb.of("search")
+        or knee.nopm.low <= searched.tally.nopm <= knee.nopm.high
+    ):
         return ""
     share = knee.nopm.value / searched.tally.nopm - 1
     if abs(share) <= view.noise_floor(climb):
         return ""
     return (
-        f"{view.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM vs. the climb's {units.significant(searched.tally.nopm)} "
-        f"at {number_of_users(searched.users)}. The quoted figures are from the final runs; the choice of {view.point} is from the climb."
+        f"{view.name(climb.cell.id)}: the final runs measured {percent(share, signed=True)} NOPM"
+        f" vs. the climb's {units.significant(searched.tally.nopm)} at"
+        f" {number_of_users(searched.users)}. The quoted figures are from the final runs; the"
+        f" choice of {view.point} is from the climb."
     )
 
 
@@ -70,19 +92,41 @@ def _cautions(view: ViewModel) -> Iterator[str]:
         )
     if ladder.quick:
         yield (
-            f"Quick plan: a window of {units.time(ladder.final_window)} may miss checkpoints and the burst of full-page images after them. "
-            "It cannot show whether the removal of old rows keeps up, a drive's steady state once its cache is full, or stability over hours."
+            f"Quick plan: a window of {units.time(ladder.final_window)} may miss checkpoints and"
+            " the burst of full-page images after them. It cannot show whether the removal of old"
+            " rows keeps up, a drive's steady state once its cache is full, or stability over"
+            " hours."
         )
     yield from filter(None, (_elsewhere(view, climb) for climb in view.climbs))
-    yield from (f"{view.name(climb.cell.id)}: {found.sentence}." for climb, found in view.drifts if found.matters)
-    if unequal := list(filter(None, (_unequal(view, phase, *what) for phase in QUOTED_AT for what in _background(view).items()))):
-        yield f"Background work was spread unevenly over the windows and affects these comparisons: {'; '.join(unequal)}."
+    yield from (
+        f"{view.name(climb.cell.id)}: {found.sentence}."
+        for climb, found in view.drifts
+        if found.matters
+    )
+    if unequal := list(
+        filter(
+            None,
+            (
+                _unequal(view, phase, *what)
+                for phase in QUOTED_AT
+                for what in _background(view).items()
+            ),
+        )
+    ):
+        yield (
+            "Background work was spread unevenly over the windows and affects these comparisons:"
+            f" {'; '.join(unequal)}."
+        )
     if view.plan.database.restore == "clone":
-        yield "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also for the log."
+        yield (
+            "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also"
+            " for the log."
+        )
     memory = [view.name(climb.cell.id) for climb in view.climbs if view.memory_backed(climb)]
     if memory:
         verb = "is" if len(memory) == 1 else "are"
         yield (
-            f"{capital(listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what faster storage could buy, not a bound. "
-            "tmpfs uses RAM, costs CPU for copying and changes group commit."
+            f"{capital(listed(memory))} {verb} memory-backed storage (tmpfs): an estimate of what"
+            " faster storage could buy, not a bound. tmpfs uses RAM, costs CPU for copying and"
+            " changes group commit."
         )

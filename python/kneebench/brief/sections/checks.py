@@ -14,27 +14,56 @@ PLACE = 0
 def section(view: ViewModel) -> Section | None:
     """What must not be overlooked; nothing when all is well."""
     tables = tuple(_tables(view))
-    return Section(name="checks", title=_title(view), sentences=(_advice(view),), tables=tables, tone="alarm") if tables else None
+    return (
+        Section(
+            name="checks",
+            title=_title(view),
+            sentences=(_advice(view),),
+            tables=tables,
+            tone="alarm",
+        )
+        if tables
+        else None
+    )
 
 
 def _tables(view: ViewModel) -> Iterator[Table]:
     if view.failed:
-        failed = [(one.where, one.check.name, one.check.sentence, one.check.seen, one.check.limit) for one in view.failed]
+        failed = [
+            (one.where, one.check.name, one.check.sentence, one.check.seen, one.check.limit)
+            for one in view.failed
+        ]
         yield _table(("Where", "Check", "Finding", "Measured", "Limit"), failed)
     if view.invalid:
-        yield _table(("Rung", "Reason"), [(view.where(rung), rung.invalid) for rung in view.invalid])
+        yield _table(
+            ("Rung", "Reason"), [(view.where(rung), rung.invalid) for rung in view.invalid]
+        )
     if view.missing_figures:
-        yield _table(("Storage", "Reason"), [(view.name(one.cell.id), one.sentence) for one in view.missing_figures])
+        yield _table(
+            ("Storage", "Reason"),
+            [(view.name(one.cell.id), one.sentence) for one in view.missing_figures],
+        )
 
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    return Table(columns=tuple(Column(title=title, number=False) for title in columns), rows=tuple(Row(cells=cells, tone="alarm") for cells in rows))
+    return Table(
+        columns=tuple(Column(title=title, number=False) for title in columns),
+        rows=tuple(Row(cells=cells, tone="alarm") for cells in rows),
+    )
 
 
 def _title(view: ViewModel) -> str:
     failed = f"{plural(len(view.failed), 'check')} of {view.checked} failed" if view.failed else ""
-    invalid = f"{plural(len(view.invalid), 'rung')} {'is' if len(view.invalid) == 1 else 'are'} invalid" if view.invalid else ""
-    missing_figures = f"No usable figure for {listed([view.name(one.cell.id) for one in view.missing_figures])}" if view.missing_figures else ""
+    invalid = (
+        f"{plural(len(view.invalid), 'rung')} {'is' if len(view.invalid) == 1 else 'are'} invalid"
+        if view.invalid
+        else ""
+    )
+    missing_figures = (
+        f"No usable figure for {listed([view.name(one.cell.id) for one in view.missing_figures])}"
+        if view.missing_figures
+        else ""
+    )
     return "; ".join(filter(None, (failed, invalid, missing_figures)))
 
 

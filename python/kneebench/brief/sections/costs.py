@@ -34,9 +34,22 @@ def section(view: ViewModel) -> Section | None:
     """A higher NOPM from cheaper orders is not faster storage: here they are priced."""
     rows = tuple(_row(view, rung) for climb in view.climbs for rung in climb.rungs)
     shares = "Full-page images are a share of log records."
-    caption = f"Per window, over all five transaction types (tx: transaction, load gen.: load generator). {shares} {units.NOTHING} means not measured, never 0."
+    caption = (
+        "Per window, over all five transaction types (tx: transaction, load gen.: load generator)."
+        f" {shares} {units.NOTHING} means not measured, never 0."
+    )
     tables = (Table(caption=caption, columns=COLUMNS, rows=rows),)
-    return Section(name="costs", title="Cost per transaction", sentences=_drifts(view), tables=tables, fold=True) if rows else None
+    return (
+        Section(
+            name="costs",
+            title="Cost per transaction",
+            sentences=_drifts(view),
+            tables=tables,
+            fold=True,
+        )
+        if rows
+        else None
+    )
 
 
 def _row(view: ViewModel, rung: Rung) -> Row:
@@ -64,5 +77,7 @@ def _row(view: ViewModel, rung: Rung) -> Row:
 
 
 def _drifts(view: ViewModel) -> tuple[str, ...]:
-    """The first rung against itself, measured again last: data grows, bloats and is cleaned up during a climb."""
+    """The first rung against itself, measured again last: data grows, bloats and is cleaned up
+    during a climb.
+    """
     return tuple(f"{view.name(climb.cell.id)}: {found.sentence}." for climb, found in view.drifts)

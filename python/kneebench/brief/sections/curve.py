@@ -26,9 +26,18 @@ def section(view: ViewModel) -> Section | None:
 
 
 def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
-    rungs = {rung.users: rung for rung in climb.of("search", "bisection", "fixed_load") if not rung.invalid and rung.tally.latency}
+    rungs = {
+        rung.users: rung
+        for rung in climb.of("search", "bisection", "fixed_load")
+        if not rung.invalid and rung.tally.latency
+    }
     return [
-        {"name": view.name(climb.cell.id), "users": users, "nopm": rung.tally.nopm, "ms": rung.tally.latency.mean_s * 1e3}
+        {
+            "name": view.name(climb.cell.id),
+            "users": users,
+            "nopm": rung.tally.nopm,
+            "ms": rung.tally.latency.mean_s * 1e3,
+        }
         for users, rung in sorted(rungs.items())
         if rung.tally.latency
     ]
@@ -57,11 +66,18 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     title = _title(view, knees)
     rung = "search rung" if view.point == "knee" else "first rung"
     caption = (
-        f"Each point is one {rung}; the line follows the number of users (closed loop). "
-        f"The circle is the {view.point} from the final runs. "
-        f"Its box is the 95% CI of NOPM and of mean latency; the latter includes the uncertainty of the {view.point}."
+        f"Each point is one {rung}; the line follows the number of users (closed loop). The circle"
+        f" is the {view.point} from the final runs. Its box is the 95% CI of NOPM and of mean"
+        f" latency; the latter includes the uncertainty of the {view.point}."
     )
-    return Figure(name="curve", number="Fig. 3", title=title, caption=caption, alt=f"Mean latency vs. NOPM. {title}.", spec=_spec(view, points, knees))
+    return Figure(
+        name="curve",
+        number="Fig. 3",
+        title=title,
+        caption=caption,
+        alt=f"Mean latency vs. NOPM. {title}.",
+        spec=_spec(view, points, knees),
+    )
 
 
 def _title(view: ViewModel, knees: list[dict[str, Any]]) -> str:
@@ -69,27 +85,41 @@ def _title(view: ViewModel, knees: list[dict[str, Any]]) -> str:
         return "The climb so far"
     if not view.direct:
         nopm = sorted(knee["nopm"] for knee in knees)
-        return f"{plural(len(knees), view.point)}, from {units.significant(nopm[0])} to {units.significant(nopm[-1])} NOPM"
+        return (
+            f"{plural(len(knees), view.point)}, from {units.significant(nopm[0])} to"
+            f" {units.significant(nopm[-1])} NOPM"
+        )
     found = listed([f"{knee['label']} ({units.significant(knee['nopm'])} NOPM)" for knee in knees])
     return f"{view.point.capitalize()}{'' if len(knees) == 1 else 's'}: {found}"
 
 
-def _spec(view: ViewModel, points: list[dict[str, Any]], knees: list[dict[str, Any]]) -> dict[str, Any]:
+def _spec(
+    view: ViewModel, points: list[dict[str, Any]], knees: list[dict[str, Any]]
+) -> dict[str, Any]:
     import altair as alt
 
     across = Domain(0, max([p["nopm"] for p in points] + [k["nopm"] for k in knees]) * 1.12)
     up = latencies([p["ms"] for p in points] + [k["ms"] for k in knees])
     y = alt.Y("ms:Q", title="Mean latency, ms", **latency_axis(up))
-    x = alt.X("nopm:Q", title="NOPM", scale=across.scale, axis=alt.Axis(tickCount=6, labelExpr=THOUSANDS))
+    x = alt.X(
+        "nopm:Q", title="NOPM", scale=across.scale, axis=alt.Axis(tickCount=6, labelExpr=THOUSANDS)
+    )
     colour, plane = line_colour(view), Plane("nopm", "ms", across, up)
     shape = alt.Shape(
-        "name:N", scale=alt.Scale(domain=view.names, range=[chart_theme.SHAPES[n % len(chart_theme.SHAPES)] for n in range(len(view.names))]), legend=None
+        "name:N",
+        scale=alt.Scale(
+            domain=view.names,
+            range=[chart_theme.SHAPES[n % len(chart_theme.SHAPES)] for n in range(len(view.names))],
+        ),
+        legend=None,
     )
     rungs = chart_theme.chart(points).encode(x=x, y=y, color=colour)
     found = chart_theme.chart(knees).encode(color=colour)
     at = {"x": alt.X("nopm:Q"), "y": alt.Y("ms:Q")}
     return plane.specification(
-        found.transform_filter("datum.boxed").mark_rect(opacity=0.22, clip=True, strokeWidth=1).encode(x="left:Q", x2="right:Q", y="low:Q", y2="high:Q"),
+        found.transform_filter("datum.boxed")
+        .mark_rect(opacity=0.22, clip=True, strokeWidth=1)
+        .encode(x="left:Q", x2="right:Q", y="low:Q", y2="high:Q"),
         rungs.mark_line(strokeWidth=2).encode(order="users:Q"),
         rungs.mark_point(filled=True, size=42, opacity=1).encode(shape=shape),
         found.mark_point(size=330, strokeWidth=2.5, shape="circle", opacity=1).encode(**at),
@@ -99,4 +129,8 @@ def _spec(view: ViewModel, points: list[dict[str, Any]], knees: list[dict[str, A
 
 def _labelled(view: ViewModel, knees: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The knees with their names, or where a legend has those with their users."""
-    return knees if view.named_at_lines else [{**knee, "label": number_of_users(knee["users"])} for knee in knees]
+    return (
+        knees
+        if view.named_at_lines
+        else [{**knee, "label": number_of_users(knee["users"])} for knee in knees]
+    )

@@ -27,7 +27,16 @@ from kneebench.records import Climb, Estimate
 PLACE = 10
 FLAT = ("plateau", "saturation")
 """Stops that saw throughput level off; the others end a climb that may still be growing."""
-KNEE = ("Storage", "Users at the {point}", "NOPM", "Vs. baseline", "Mean latency", "P99.9 latency", "Log write", "Stop reason")
+KNEE = (
+    "Storage",
+    "Users at the {point}",
+    "NOPM",
+    "Vs. baseline",
+    "Mean latency",
+    "P99.9 latency",
+    "Log write",
+    "Stop reason",
+)
 RATE = ("Storage", "Share of its {point}", "Mean latency", "P99.9 latency")
 TEXTS = ("Storage", "Stop reason")
 
@@ -36,7 +45,13 @@ def section(view: ViewModel) -> Section:
     """The campaign in half a page."""
     numbers = tuple(_numbers(view))[:4]
     tables = tuple(filter(None, (_at_the_knee(view), _at_the_rate(view))))
-    return Section(name="glance", title="At a glance", numbers=numbers, stop_reasons=tuple(_stop_reasons(view)), tables=tables)
+    return Section(
+        name="glance",
+        title="At a glance",
+        numbers=numbers,
+        stop_reasons=tuple(_stop_reasons(view)),
+        tables=tables,
+    )
 
 
 def _numbers(view: ViewModel) -> Iterator[Number]:
@@ -54,13 +69,26 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
             if found.differs:
                 yield Number(value=value, says=f"{what}, {both}", sure=sure)
             else:
-                yield Number(value=NO_DIFFERENCE, says=f"in {what}, {both}", sure=times_with_interval(found.ratio), words=True)
+                yield Number(
+                    value=NO_DIFFERENCE,
+                    says=f"in {what}, {both}",
+                    sure=times_with_interval(found.ratio),
+                    words=True,
+                )
     alone = view.fixed_rate_latency.get(view.base.cell.id)
     if alone and not best:
         uncertain = "" if alone.p999_certain else f"{FEW}: {alone.n:,} transactions"
         rate = f"{units.count(60 * alone.rate_per_s)} transactions per minute"
-        yield Number(value=units.time(alone.mean_s.value), says=f"mean latency at {rate}", sure=time_interval(alone.mean_s))
-        yield Number(value=units.time(alone.p999_s.value), says=f"P99.9 latency at {rate}", sure=uncertain or time_interval(alone.p999_s))
+        yield Number(
+            value=units.time(alone.mean_s.value),
+            says=f"mean latency at {rate}",
+            sure=time_interval(alone.mean_s),
+        )
+        yield Number(
+            value=units.time(alone.p999_s.value),
+            says=f"P99.9 latency at {rate}",
+            sure=uncertain or time_interval(alone.p999_s),
+        )
     for cell, knee in view.knees.items():
         if cell in (best, view.base.cell.id):
             yield Number(
@@ -74,7 +102,11 @@ def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:
     for climb in view.climbs:
         if climb.rungs:
             id_ = climb.cell.id
-            yield StopReason(name=view.name(id_), colour=chart_theme.colour(view.place(id_)), sentence=stop_reason_sentence(view, climb))
+            yield StopReason(
+                name=view.name(id_),
+                colour=chart_theme.colour(view.place(id_)),
+                sentence=stop_reason_sentence(view, climb),
+            )
 
 
 def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
@@ -82,38 +114,66 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
     knee, short = view.knees.get(climb.cell.id), view.bottlenecks.get(climb.cell.id)
     parts = []
     if knee:
-        mark = "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
+        mark = (
+            "; a plateau, not a proven peak" if climb.stopped_by in FLAT and not knee.peak else ""
+        )
         nopm = f"{units.significant(knee.nopm.value)} NOPM ({interval(knee.nopm)})"
-        parts.append(f"{nopm} with {units.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f} users{mark}.")
+        parts.append(
+            f"{nopm} with {units.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f}"
+            f" users{mark}."
+        )
     parts += [as_sentence(v.sentence) for v in climb.stop_results if v.fired or v.flag]
     parts += [short.sentence] if short else []
     return " ".join(parts) or "Partly measured; no stop reason yet."
 
 
 def _columns(view: ViewModel, titles: tuple[str, ...]) -> tuple[Column, ...]:
-    return tuple(Column(title=title.format(point=view.point), number=title not in TEXTS) for title in titles)
+    return tuple(
+        Column(title=title.format(point=view.point), number=title not in TEXTS) for title in titles
+    )
 
 
 def _at_the_knee(view: ViewModel) -> Table:
     """Throughput, and the latency of the same runs."""
     few = any(not (knee.latency and knee.latency.p999_is_certain) for knee in view.knees.values())
-    caption = f"At the {view.point} (closed loop), latency equals users / throughput and says little about the drive." + f" {FEW_MEANS}" * few
+    caption = (
+        f"At the {view.point} (closed loop), latency equals users / throughput and says little"
+        " about the drive." + f" {FEW_MEANS}" * few
+    )
     rows = tuple(_knee_row(view, climb) for climb in view.climbs)
     return Table(caption=caption, columns=_columns(view, KNEE), rows=rows)
 
 
 def _knee_row(view: ViewModel, climb: Climb) -> Row:
     id_ = climb.cell.id
-    knee, log_write, against = view.knees.get(id_), metered(final_rungs(climb), "log.write_latency"), view.compared("nopm", id_)
-    ratio = "baseline" if view.is_base(climb) else _below(*times_and_interval(against.ratio)) if against else units.NOTHING
+    knee, log_write, against = (
+        view.knees.get(id_),
+        metered(final_rungs(climb), "log.write_latency"),
+        view.compared("nopm", id_),
+    )
+    ratio = (
+        "baseline"
+        if view.is_base(climb)
+        else _below(*times_and_interval(against.ratio))
+        if against
+        else units.NOTHING
+    )
     return Row(
         cells=(
             view.name(id_),
             _users(knee.users) if knee else units.NOTHING,
-            _below(units.significant(knee.nopm.value), interval(knee.nopm)) if knee else units.NOTHING,
+            (
+                _below(units.significant(knee.nopm.value), interval(knee.nopm))
+                if knee
+                else units.NOTHING
+            ),
             ratio,
             units.time(knee.latency_s.value) if knee else units.NOTHING,
-            _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain)) if knee else units.NOTHING,
+            (
+                _percentile(knee.p999_s, bool(knee.latency and knee.latency.p999_is_certain))
+                if knee
+                else units.NOTHING
+            ),
             units.time(log_write.value) if log_write else units.NOTHING,
             stop_reason(climb.stopped_by) or units.NOTHING,
         ),
@@ -123,12 +183,19 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
 
 def _at_the_rate(view: ViewModel) -> Table | None:
     """Latency in open loop: it belongs to no throughput above."""
-    found = {climb.cell.id: rate for climb in view.climbs if (rate := view.fixed_rate_latency.get(climb.cell.id))}
+    found = {
+        climb.cell.id: rate
+        for climb in view.climbs
+        if (rate := view.fixed_rate_latency.get(climb.cell.id))
+    }
     if not found:
         return None
     few = any(not rate.p999_certain for rate in found.values())
     per_min = units.count(60 * min(one.rate_per_s for one in found.values()))
-    caption = f"At a fixed rate: open loop, {per_min} transactions per minute on every storage; latency counts from the intended start." + f" {FEW_MEANS}" * few
+    caption = (
+        f"At a fixed rate: open loop, {per_min} transactions per minute on every storage; latency"
+        " counts from the intended start." + f" {FEW_MEANS}" * few
+    )
     rows = (
         Row(
             cells=(
@@ -153,4 +220,6 @@ def _percentile(value: Estimate, certain: bool) -> str:
 
 
 def _users(users: Estimate) -> str:
-    return f"{users.value:.0f}" + (f" ({users.low:.0f} to {users.high:.0f})" if users.low < users.high else "")
+    return f"{users.value:.0f}" + (
+        f" ({users.low:.0f} to {users.high:.0f})" if users.low < users.high else ""
+    )

@@ -21,24 +21,44 @@ PLACE = 50
 def section(view: ViewModel) -> Section | None:
     """Nothing where the log's writes were not measured."""
     points = [point for climb in view.climbs for point in _points(view, climb)]
-    return Section(name="log-writes", title="Log writes", figures=(_figure(view, points),)) if points else None
+    return (
+        Section(name="log-writes", title="Log writes", figures=(_figure(view, points),))
+        if points
+        else None
+    )
 
 
 def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
-    seen = {rung.users: rung.quantity("log.write_latency") for rung in climb.of("search", "bisection", "fixed_load") if not rung.invalid}
-    return [{"name": view.name(climb.cell.id), "users": users, "ms": value * 1e3} for users, value in sorted(seen.items()) if value]
+    seen = {
+        rung.users: rung.quantity("log.write_latency")
+        for rung in climb.of("search", "bisection", "fixed_load")
+        if not rung.invalid
+    }
+    return [
+        {"name": view.name(climb.cell.id), "users": users, "ms": value * 1e3}
+        for users, value in sorted(seen.items())
+        if value
+    ]
 
 
 def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
     limit_s = view.plan.ladder.stops.log_latency.limit
     above = sorted({point["name"] for point in points if point["ms"] > limit_s * 1e3})
-    title = f"Log writes: {listed(above) + ' above' if above else 'all within'} the limit of {units.time(limit_s)} (window means)"
+    title = (
+        f"Log writes: {listed(above) + ' above' if above else 'all within'} the limit of"
+        f" {units.time(limit_s)} (window means)"
+    )
     at_knees = list(filter(None, map(partial(_at_the_knee, view), view.climbs)))
-    at = f" At the {view.point}, in the final runs: {'; '.join(at_knees)}." if at_knees and view.direct else ""
+    at = (
+        f" At the {view.point}, in the final runs: {'; '.join(at_knees)}."
+        if at_knees and view.direct
+        else ""
+    )
     judged = _judged(view, above)
     caption = (
-        "Each point is the mean of write plus sync, as the database issues them, over the window of one search rung. "
-        f"It is not the commit wait: a commit may join another's flush.{judged}{at}"
+        "Each point is the mean of write plus sync, as the database issues them, over the window"
+        " of one search rung. It is not the commit wait: a commit may join another's"
+        f" flush.{judged}{at}"
     )
     return Figure(
         name="log-writes",
@@ -58,11 +78,20 @@ def _at_the_knee(view: ViewModel, climb: Climb) -> str:
 
 
 def _judged(view: ViewModel, above: list[str]) -> str:
-    """Where the stop, which judges a shorter time than the window, saw the limit exceeded and the points drawn do not show it."""
-    exceeded = [view.name(c.cell.id) for c in view.climbs if any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)]
+    """Where the stop, which judges a shorter time than the window, saw the limit exceeded and the
+    points drawn do not show it.
+    """
+    exceeded = [
+        view.name(c.cell.id)
+        for c in view.climbs
+        if any(v.stop == "log_latency" and (v.fired or v.flag) for v in c.stop_results)
+    ]
     hidden = [name for name in exceeded if name not in above]
     return (
-        f" The stop condition uses the median of shorter means (10 s, or a third of the window); it exceeded the limit on {listed(hidden)}." if hidden else ""
+        " The stop condition uses the median of shorter means (10 s, or a third of the window); it"
+        f" exceeded the limit on {listed(hidden)}."
+        if hidden
+        else ""
     )
 
 
@@ -79,15 +108,21 @@ def _spec(view: ViewModel, points: list[dict[str, Any]], limit_ms: float) -> dic
     limit, plane = {"ms": limit_ms, "users": across.low}, Plane("users", "ms", across, up)
     behind = [*by_storage(view, points), [limit, {**limit, "users": across.high}]]
     return plane.specification(
-        chart_theme.chart([{"ms": limit_ms}]).mark_rule(color=chart_theme.ALARM, strokeDash=[6, 4], strokeWidth=1.5).encode(y="ms:Q"),
+        chart_theme.chart([{"ms": limit_ms}])
+        .mark_rule(color=chart_theme.ALARM, strokeDash=[6, 4], strokeWidth=1.5)
+        .encode(y="ms:Q"),
         lines.mark_line(strokeWidth=2),
         lines.mark_point(filled=True, size=42, opacity=1),
         *plane.labels(_labelled(view, points, limit), behind),
     )
 
 
-def _labelled(view: ViewModel, points: list[dict[str, Any]], limit: dict[str, Any]) -> list[dict[str, Any]]:
-    """The limit with its name at its left end, and the lines' right ends with theirs unless a legend has them."""
+def _labelled(
+    view: ViewModel, points: list[dict[str, Any]], limit: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """The limit with its name at its left end, and the lines' right ends with theirs unless a
+    legend has them.
+    """
     ends = [line[-1] for line in by_storage(view, points) if line] if view.named_at_lines else []
     named = {**limit, "label": f"limit {units.time(limit['ms'] / 1e3)}", "ink": chart_theme.ALARM}
     return [named, *({**end, "label": end["name"]} for end in ends)]

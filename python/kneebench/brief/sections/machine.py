@@ -30,16 +30,28 @@ def section(view: ViewModel) -> Section:
     }
     tables = [_facts(facts)]
     if host.drives:
-        elsewhere = server_provenance.kind(view.plan) == "url" and not server_provenance.is_here(view.campaign)
-        tables.append(_drives(host.drives, "Drives of the load generator's machine. " if elsewhere else ""))
-    return Section(name="machine", title="Machine and drives", sentences=tuple(_whose(view)), tables=tuple(tables))
+        elsewhere = server_provenance.kind(view.plan) == "url" and not server_provenance.is_here(
+            view.campaign
+        )
+        tables.append(
+            _drives(host.drives, "Drives of the load generator's machine. " if elsewhere else "")
+        )
+    return Section(
+        name="machine",
+        title="Machine and drives",
+        sentences=tuple(_whose(view)),
+        tables=tuple(tables),
+    )
 
 
 def _whose(view: ViewModel) -> Iterator[str]:
     """What the facts are of, where it is not simply the machine that was measured."""
     kind = server_provenance.kind(view.plan)
     if kind == "simulated":
-        yield "The simulation ran on this machine; the database, its cores and its drives were a model."
+        yield (
+            "The simulation ran on this machine; the database, its cores and its drives were a"
+            " model."
+        )
     if kind != "url":
         return
     if server_provenance.is_here(view.campaign):
@@ -52,12 +64,19 @@ def _whose(view: ViewModel) -> Iterator[str]:
     elif elsewhere := [host for host in where if host not in server_provenance.HERE]:
         yield f"{sentence}; the server at {listed(elsewhere)} is not described here."
     else:
-        yield f"{sentence}; the server was reached at {listed(where)} and ran there too, unless that address is forwarded."
+        yield (
+            f"{sentence}; the server was reached at {listed(where)} and ran there too, unless that"
+            " address is forwarded."
+        )
 
 
 def _facts(facts: dict[str, str]) -> Table:
     columns = (Column(title="Fact", number=False), Column(title="Value", number=False))
-    return Table(columns=columns, rows=tuple(Row(cells=(name, value)) for name, value in facts.items() if value), narrow=True)
+    return Table(
+        columns=columns,
+        rows=tuple(Row(cells=(name, value)) for name, value in facts.items() if value),
+        narrow=True,
+    )
 
 
 def _drives(drives: tuple[Drive, ...], whose: str) -> Table:
@@ -69,6 +88,20 @@ def _drives(drives: tuple[Drive, ...], whose: str) -> Table:
         Column(title="Scheduler", number=False),
     )
     rows = (
-        Row(cells=(d.name, d.model or "unnamed", units.size(d.size_bytes), " → ".join(d.stack) or units.NOTHING, d.scheduler or units.NOTHING)) for d in drives
+        Row(
+            cells=(
+                d.name,
+                d.model or "unnamed",
+                units.size(d.size_bytes),
+                " → ".join(d.stack) or units.NOTHING,
+                d.scheduler or units.NOTHING,
+            )
+        )
+        for d in drives
     )
-    return Table(caption=f"{whose}I/O is counted once, on the underlying physical devices.", columns=columns, rows=tuple(rows), narrow=True)
+    return Table(
+        caption=f"{whose}I/O is counted once, on the underlying physical devices.",
+        columns=columns,
+        rows=tuple(rows),
+        narrow=True,
+    )

@@ -14,48 +14,102 @@ PLACE = 100
 BEGAN = {
     "copy": "Every climb and repeat started from a restored database (copy)",
     "clone": "Every climb and repeat started from a restored database (clone)",
-    "template": "Every climb and repeat started from a fresh copy of a template database on the server",
+    "template": (
+        "Every climb and repeat started from a fresh copy of a template database on the server"
+    ),
     "command": "Every climb and repeat started from a database restored by the plan's command",
-    "none": "The database was never restored: every climb and repeat started from the state the previous one left",
+    "none": (
+        "The database was never restored: every climb and repeat started from the state the"
+        " previous one left"
+    ),
     "model": "Every climb and repeat started from a fresh model with a cold cache",
 }
 """By how the database was really restored; nothing where an old campaign does not tell."""
 
 HAMMERDB = {
-    "template": "The tables were built by HammerDB. A copy of that database was measured; the original was not changed",
-    "command": "The tables were HammerDB's own, in the user's database; the plan's command restored them before each climb and repeat",
-    "none": "The tables were HammerDB's own, in the user's database; measuring added orders, payments and history to them",
+    "template": (
+        "The tables were built by HammerDB. A copy of that database was measured; the original was"
+        " not changed"
+    ),
+    "command": (
+        "The tables were HammerDB's own, in the user's database; the plan's command restored them"
+        " before each climb and repeat"
+    ),
+    "none": (
+        "The tables were HammerDB's own, in the user's database; measuring added orders, payments"
+        " and history to them"
+    ),
 }
 """Whose tables they were, by the same."""
 
 
 def section(view: ViewModel) -> Section:
     """The method in sentences."""
-    return Section(name="method", title="Method", sentences=(*_method(view), *map(as_sentence, (*view.campaign.notes, *view.notes))))
+    return Section(
+        name="method",
+        title="Method",
+        sentences=(*_method(view), *map(as_sentence, (*view.campaign.notes, *view.notes))),
+    )
 
 
 def _method(view: ViewModel) -> Iterator[str]:
     ladder, workload = view.plan.ladder, view.plan.workload
-    profile = {"spec": "45/43/4/4/4 from a deck of 100, NURand picks", "hammerdb": "10/10/1/1/1 of 23 cards, uniform picks"}[workload.profile]
-    home = "spread over all warehouses" if workload.home == "all" else "each bound to one home warehouse"
-    think = "with keying and think times" if workload.think_times else "without keying and think times"
+    profile = {
+        "spec": "45/43/4/4/4 from a deck of 100, NURand picks",
+        "hammerdb": "10/10/1/1/1 of 23 cards, uniform picks",
+    }[workload.profile]
+    home = (
+        "spread over all warehouses"
+        if workload.home == "all"
+        else "each bound to one home warehouse"
+    )
+    think = (
+        "with keying and think times" if workload.think_times else "without keying and think times"
+    )
     size = plural(workload.warehouses, "warehouse")
-    yield f"Workload: TPROC-C, {size}, profile {workload.profile} ({profile}); users {home}, {think}. 1% of New-Orders roll back by design."
+    yield (
+        f"Workload: TPROC-C, {size}, profile {workload.profile} ({profile}); users {home}, {think}."
+        " 1% of New-Orders roll back by design."
+    )
     if not ladder.fixed:
         yield (
-            "Climb: one rung with many users warms up the database. Then each rung multiplies the users by"
-            f" {ladder.step:g}, with a window of {units.time(ladder.window)}, until a stop condition fires; one bisection follows. "
-            "The knee is the rung before the stop."
+            "Climb: one rung with many users warms up the database. Then each rung multiplies the"
+            f" users by {ladder.step:g}, with a window of {units.time(ladder.window)}, until a stop"
+            " condition fires; one bisection follows. The knee is the rung before the stop."
         )
-    warm_up = "until throughput and device reads are steady" if ladder.warm_up == "auto" else units.time(float(ladder.warm_up))
-    runs = f"Final runs: each {view.point} {plural(ladder.repeats, 'time')}{view.own_restore}, storages interleaved, "
-    yield (
-        (runs if ladder.repeats else f"Each {view.point} was measured once, without repeats: no interval, no latency at a fixed rate; ")
-        + f"windows of {units.time(ladder.final_window)}, warm-up {warm_up}; "
-        + (f"at least {plural(ladder.checkpoints, 'whole checkpoint cycle')} per window." if ladder.checkpoints else "checkpoint cycles are not awaited.")
+    warm_up = (
+        "until throughput and device reads are steady"
+        if ladder.warm_up == "auto"
+        else units.time(float(ladder.warm_up))
     )
-    yield "Throughput counts completions in the window; latency covers transactions that started in it, followed to their end."
-    yield f"Intervals are 95% CIs; the sampling unit is one {'restored run' if view.own_restore else 'run'}, never one second of it."
+    runs = (
+        f"Final runs: each {view.point} {plural(ladder.repeats, 'time')}{view.own_restore},"
+        " storages interleaved, "
+    )
+    yield (
+        (
+            runs
+            if ladder.repeats
+            else (
+                f"Each {view.point} was measured once, without repeats: no interval, no latency at"
+                " a fixed rate; "
+            )
+        )
+        + f"windows of {units.time(ladder.final_window)}, warm-up {warm_up}; "
+        + (
+            f"at least {plural(ladder.checkpoints, 'whole checkpoint cycle')} per window."
+            if ladder.checkpoints
+            else "checkpoint cycles are not awaited."
+        )
+    )
+    yield (
+        "Throughput counts completions in the window; latency covers transactions that started in"
+        " it, followed to their end."
+    )
+    yield (
+        "Intervals are 95% CIs; the sampling unit is one"
+        f" {'restored run' if view.own_restore else 'run'}, never one second of it."
+    )
     began = f"{BEGAN[view.restored]}, and" if view.restored else "Every climb and repeat"
     yield f"{began} was warmed under load. {_pinned(view)}"
     if view.campaign.base_image.get("schema_from") == "hammerdb" and view.restored in HAMMERDB:
@@ -67,11 +121,16 @@ def _pinned(view: ViewModel) -> str:
     server, generator = view.plan.database.cores, view.plan.workload.load_generator_cores
     kind = server_provenance.kind(view.plan)
     if kind == "simulated":
-        return "The database was a model with its own cores and shared none with the load generator."
+        return (
+            "The database was a model with its own cores and shared none with the load generator."
+        )
     if kind == "url":
         how = f"pinned to {_cores(generator)}" if generator else "not pinned"
         if server_provenance.is_here(view.campaign):
-            return f"The server was an external one on the load generator's machine; the load generator was {how}."
+            return (
+                "The server was an external one on the load generator's machine; the load"
+                f" generator was {how}."
+            )
         return f"The server was an external one with its own cores; the load generator was {how}."
     if not server and not generator:
         return "Nothing was pinned: load generator and database shared the machine's cores."

@@ -18,7 +18,9 @@ def section(view: ViewModel) -> Section | None:
         return None
     lacks = tuple(sentence for climb in view.climbs for sentence in _lacks(view, climb))
     again = "The campaign is not finished. Running the same plan again resumes it at the next rung."
-    return Section(name="missing", title="Unfinished campaign", sentences=(again, *lacks), tone="note")
+    return Section(
+        name="missing", title="Unfinished campaign", sentences=(again, *lacks), tone="note"
+    )
 
 
 def _lacks(view: ViewModel, climb: Climb) -> Iterator[str]:
@@ -28,11 +30,17 @@ def _lacks(view: ViewModel, climb: Climb) -> Iterator[str]:
         return
     if not climb.stopped_by:
         climbed = climb.of("search", "bisection", "fixed_load")
-        there = f"{plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)} users"
+        there = (
+            f"{plural(len(climbed), 'rung')} up to {max((r.users for r in climbed), default=0)}"
+            " users"
+        )
         yield f"{name}: the climb is unfinished ({there}) and has no {view.point}."
         return
     repeats, wanted = len(climb.of("final_run")), view.plan.ladder.repeats
     if repeats < wanted:
-        yield f"{name}: {repeats} of {wanted} final runs at the {view.point} are done; search rungs are never quoted instead."
+        yield (
+            f"{name}: {repeats} of {wanted} final runs at the {view.point} are done; search rungs"
+            " are never quoted instead."
+        )
     if wanted and not climb.of("fixed_rate"):
         yield f"{name}: latency at the fixed rate was not measured."

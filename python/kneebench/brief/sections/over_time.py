@@ -19,7 +19,11 @@ MOST_CELLS = 6
 MOST_POINTS = 300
 """Of one line: more are averaged, or a long rung would make a heavy page."""
 TRAFFIC = {"device.read_bytes": "read", "device.write_bytes": "written", "log.bytes": "log"}
-STYLES: dict[str, tuple[str, list[int]]] = {"read": (chart_theme.READ, [1, 0]), "written": (chart_theme.WRITTEN, [1, 0]), "log": (chart_theme.LOG, [5, 3])}
+STYLES: dict[str, tuple[str, list[int]]] = {
+    "read": (chart_theme.READ, [1, 0]),
+    "written": (chart_theme.WRITTEN, [1, 0]),
+    "log": (chart_theme.LOG, [5, 3]),
+}
 """Colour and dashes of each kind of traffic."""
 CHECKPOINTS = ("checkpoints.timed", "checkpoints.requested")
 COUNTS = ("load.transactions", "database.commits")
@@ -28,8 +32,13 @@ Point = dict[str, Any]
 
 def section(view: ViewModel) -> Section | None:
     """One figure for each storage, all on the same scales."""
-    shown = [(climb.cell.id, rung) for climb in view.climbs if (rung := view.at_the_knee(climb))][:MOST_CELLS]
-    read = {cell: _Read(rung, view.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, "cores.busy")) for cell, rung in shown}
+    shown = [(climb.cell.id, rung) for climb in view.climbs if (rung := view.at_the_knee(climb))][
+        :MOST_CELLS
+    ]
+    read = {
+        cell: _Read(rung, view.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, "cores.busy"))
+        for cell, rung in shown
+    }
     read = {cell: one for cell, one in read.items() if one.traffic or one.cores}
     if not read:
         return None
@@ -38,34 +47,63 @@ def section(view: ViewModel) -> Section | None:
         top=1.08 * max((point["value"] for one in drawn for point in one.traffic), default=1.0),
         end=max(point["at"] for one in drawn for point in (*one.traffic, *one.cores)),
     )
-    figures = tuple(_figure(view, cell, one, letter, scales) for (cell, one), letter in zip(read.items(), ascii_lowercase, strict=False))
+    figures = tuple(
+        _figure(view, cell, one, letter, scales)
+        for (cell, one), letter in zip(read.items(), ascii_lowercase, strict=False)
+    )
     return Section(name="over-time", title=f"The {view.point}, second by second", figures=figures)
 
 
 class Scales(NamedTuple):
-    """What all of Fig. 5 shares: the most traffic in MB/s, with some room, and the longest rung in seconds."""
+    """What all of Fig. 5 shares: the most traffic in MB/s, with some room, and the longest rung in
+    seconds.
+    """
 
     top: float
     end: float
 
 
 class _Read:
-    """A rung's series as the figure needs them: MB/s by kind, busy cores as a share, seconds in which a checkpoint was."""
+    """A rung's series as the figure needs them: MB/s by kind, busy cores as a share, seconds in
+    which a checkpoint was.
+    """
 
     def __init__(self, rung: Rung, series: Iterable[Series]) -> None:
         self.rung = rung
         kept = list(series)
-        traffic = {kind: _combined([s for s in kept if s.quantity == quantity], sum) for quantity, kind in TRAFFIC.items()}
+        traffic = {
+            kind: _combined([s for s in kept if s.quantity == quantity], sum)
+            for quantity, kind in TRAFFIC.items()
+        }
         unheard = _unreported_seconds(kept)
         traffic["log"] = [(at, value) for at, value in traffic["log"] if at not in unheard]
-        self.traffic: list[Point] = [{"at": at, "value": value / 1e6, "kind": kind} for kind, points in traffic.items() for at, value in _thinned(points)]
-        self.cores: list[Point] = [{"at": at, "value": value} for at, value in _thinned(_combined([s for s in kept if s.quantity == "cores.busy"], _mean))]
-        self.checkpoints: list[Point] = [{"at": at} for s in kept if s.quantity in CHECKPOINTS for at, value in zip(s.at_s, s.value, strict=True) if value > 0]
+        self.traffic: list[Point] = [
+            {"at": at, "value": value / 1e6, "kind": kind}
+            for kind, points in traffic.items()
+            for at, value in _thinned(points)
+        ]
+        self.cores: list[Point] = [
+            {"at": at, "value": value}
+            for at, value in _thinned(
+                _combined([s for s in kept if s.quantity == "cores.busy"], _mean)
+            )
+        ]
+        self.checkpoints: list[Point] = [
+            {"at": at}
+            for s in kept
+            if s.quantity in CHECKPOINTS
+            for at, value in zip(s.at_s, s.value, strict=True)
+            if value > 0
+        ]
 
 
 def _unreported_seconds(series: list[Series]) -> set[float]:
-    """Seconds in which the users completed transactions and the database told of none: its counters lag, so its zeros are no zeros."""
-    done, counted = (dict(_combined([s for s in series if s.quantity == quantity], sum)) for quantity in COUNTS)
+    """Seconds in which the users completed transactions and the database told of none: its counters
+    lag, so its zeros are no zeros.
+    """
+    done, counted = (
+        dict(_combined([s for s in series if s.quantity == quantity], sum)) for quantity in COUNTS
+    )
     return {at for at, value in done.items() if value and not counted.get(at)}
 
 
@@ -90,11 +128,18 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales) -> Figure:
     rung = read.rung
-    means = [f"{units.rate(value)} {kind}" for quantity, kind in TRAFFIC.items() if (value := _traffic(rung, quantity)) is not None]
+    means = [
+        f"{units.rate(value)} {kind}"
+        for quantity, kind in TRAFFIC.items()
+        if (value := _traffic(rung, quantity)) is not None
+    ]
     dashed = f" Dashed: {plural(len(read.checkpoints), 'checkpoint')}." if read.checkpoints else ""
     at = f"{capital(view.name(cell))} at {rung.users} users"
     title = f"{at}: {listed(means)}" if means else at
-    window = f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded: the window)."
+    window = (
+        f"One rung of {rung.tally.window_s:.0f} s after {rung.warm_up_s:.0f} s of warm-up (shaded:"
+        " the window)."
+    )
     caption = f"{window}{dashed} All panels of Fig. 5 share their scales."
     return Figure(
         name=f"over-time-{letter}",
@@ -107,7 +152,11 @@ def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales
 
 
 def _traffic(rung: Rung, quantity: str) -> float | None:
-    """Bytes a second through the window. The log's by what a transaction cost: the database's counters lag by up to a second, bytes and transactions alike."""
+    """Bytes a second through the window.
+
+    The log's by what a transaction cost: the database's counters lag by up to a second, bytes and
+    transactions alike.
+    """
     each = rung.quantity("log.bytes_per_transaction") if quantity == "log.bytes" else None
     return rung.quantity(quantity) if each is None else each * rung.tally.throughput_per_s
 
@@ -116,13 +165,19 @@ def _spec(read: _Read, scales: Scales) -> dict[str, Any]:
     import altair as alt
 
     rung, (top, end) = read.rung, scales
-    window = chart_theme.chart([{"from": rung.warm_up_s, "to": min(end, rung.warm_up_s + rung.tally.window_s)}])
+    window = chart_theme.chart(
+        [{"from": rung.warm_up_s, "to": min(end, rung.warm_up_s + rung.tally.window_s)}]
+    )
     marks = chart_theme.chart(read.checkpoints)
     scale = alt.Scale(domain=[0, end], nice=False)
 
     def panel(lines: Any, title: str | None, height: int) -> Any:
-        shaded = window.mark_rect(color="#f1f5f9").encode(x=alt.X("from:Q", scale=scale, title=title), x2="to:Q")
-        dashed = marks.mark_rule(color=chart_theme.FAINT, strokeDash=[3, 3], strokeWidth=1).encode(x=alt.X("at:Q", scale=scale, title=title))
+        shaded = window.mark_rect(color="#f1f5f9").encode(
+            x=alt.X("from:Q", scale=scale, title=title), x2="to:Q"
+        )
+        dashed = marks.mark_rule(color=chart_theme.FAINT, strokeDash=[3, 3], strokeWidth=1).encode(
+            x=alt.X("at:Q", scale=scale, title=title)
+        )
         return alt.layer(shaded, dashed, lines).properties(width=chart_theme.WIDTH, height=height)
 
     drawn = {point["kind"] for point in read.traffic}
@@ -133,9 +188,18 @@ def _spec(read: _Read, scales: Scales) -> dict[str, Any]:
         x=alt.X("at:Q", scale=scale, title=None), y=alt.Y("value:Q", title="MB/s", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=5)),
         color=alt.Color("kind:N", scale=kinds), strokeDash=alt.StrokeDash("kind:N", scale=dashes),
     )  # fmt: skip
-    busy = alt.Y("value:Q", title="Cores busy", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", values=[0, 0.5, 1]))
-    cores = (
-        chart_theme.chart(read.cores).mark_area(color="#9aa5b1", opacity=0.55, line={"color": chart_theme.FAINT}).encode(x=alt.X("at:Q", scale=scale), y=busy)
+    busy = alt.Y(
+        "value:Q",
+        title="Cores busy",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format="%", values=[0, 0.5, 1]),
     )
-    panels = [panel(traffic, None, 170)] * bool(read.traffic) + [panel(cores, "Seconds since the rung started", 80)] * bool(read.cores)
+    cores = (
+        chart_theme.chart(read.cores)
+        .mark_area(color="#9aa5b1", opacity=0.55, line={"color": chart_theme.FAINT})
+        .encode(x=alt.X("at:Q", scale=scale), y=busy)
+    )
+    panels = [panel(traffic, None, 170)] * bool(read.traffic) + [
+        panel(cores, "Seconds since the rung started", 80)
+    ] * bool(read.cores)
     return chart_theme.specification(alt.vconcat(*panels, spacing=10))

@@ -6,7 +6,13 @@ from typing import Any
 
 from kneebench import units
 from kneebench.analysis.headline import foremost
-from kneebench.analysis.wording import NO_DIFFERENCE, capital, possessive, times, times_with_interval
+from kneebench.analysis.wording import (
+    NO_DIFFERENCE,
+    capital,
+    possessive,
+    times,
+    times_with_interval,
+)
 from kneebench.brief import chart_theme
 from kneebench.brief.bars import BEYOND, Bar, bars, cut_off, frame, whisker, whisker_marks
 from kneebench.brief.labels import broken
@@ -30,44 +36,102 @@ def section(view: ViewModel) -> Section | None:
     data = [bar for climb in view.climbs for bar in _bars(view, climb)]
     knees = [bar for bar in data if bar["kind"] == "knee"]
     levels = [_level(view, bar) for bar in knees]
-    spec = _panels(view, data) if whole else bars(view, levels, f"NOPM, baseline's {view.point} = 1")
-    beyond = any(bar["high"] and bar["high"] > _reach(data) for bar in knees) if whole else cut_off(levels)
+    spec = (
+        _panels(view, data) if whole else bars(view, levels, f"NOPM, baseline's {view.point} = 1")
+    )
+    beyond = (
+        any(bar["high"] and bar["high"] > _reach(data) for bar in knees)
+        if whole
+        else cut_off(levels)
+    )
     caption = _caption(view, knees, whole) + (BEYOND if beyond else "")
     best = foremost(view.comparisons)
     title = f"NOPM at the {view.point}"
     if best:
-        name, ratio = view.name(best.cell), f"{times_with_interval(best.ratio)} {possessive(view.name(best.baseline))} NOPM"
+        name, ratio = (
+            view.name(best.cell),
+            f"{times_with_interval(best.ratio)} {possessive(view.name(best.baseline))} NOPM",
+        )
         title = f"{capital(name)}: {ratio}" if best.differs else f"{NO_DIFFERENCE}: {name} {ratio}"
-    figure = Figure(name="relative-nopm", number="Fig. 1", title=title, caption=caption, alt=f"Bars of relative NOPM. {title}.", spec=spec)
+    figure = Figure(
+        name="relative-nopm",
+        number="Fig. 1",
+        title=title,
+        caption=caption,
+        alt=f"Bars of relative NOPM. {title}.",
+        spec=spec,
+    )
     return Section(name="relative", title="Throughput", figures=(figure,))
 
 
 def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:
-    sure = "whiskers are 95% CIs" if any(bar["high"] for bar in knees) else "one run each, no interval"
-    lighter = "Lighter bars are search rungs, one short measurement each; they are not results. " if whole else ""
+    sure = (
+        "whiskers are 95% CIs" if any(bar["high"] for bar in knees) else "one run each, no interval"
+    )
+    lighter = (
+        "Lighter bars are search rungs, one short measurement each; they are not results. "
+        if whole
+        else ""
+    )
     latencies = "; ".join(f"{view.name(bar['cell'])} {bar['latency']}" for bar in knees)
-    return f"NOPM at the {view.point}, {view.name(view.base.cell.id)} = 1; {sure}. {lighter}Mean latency there: {latencies}."
+    return (
+        f"NOPM at the {view.point}, {view.name(view.base.cell.id)} = 1; {sure}. {lighter}Mean"
+        f" latency there: {latencies}."
+    )
 
 
 def _level(view: ViewModel, bar: dict[str, Any]) -> Bar:
-    return Bar(view.name(bar["cell"]), bar["ratio"], bar["low"], bar["high"], f"{bar['label']}, {bar['users']} users")
+    return Bar(
+        view.name(bar["cell"]),
+        bar["ratio"],
+        bar["low"],
+        bar["high"],
+        f"{bar['label']}, {bar['users']} users",
+    )
 
 
 def _lighter(climb: Climb) -> dict[int, float]:
     """NOPM by users of the search rungs, where the final runs did not measure the same users."""
     reported = {rung.users for rung in climb.of("final_run", "fixed_load")}
-    return {rung.users: rung.tally.nopm for rung in climb.of("search", "bisection") if rung.users not in reported and not rung.invalid}
+    return {
+        rung.users: rung.tally.nopm
+        for rung in climb.of("search", "bisection")
+        if rung.users not in reported and not rung.invalid
+    }
 
 
 def _bars(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
     one = view.knees[view.base.cell.id].nopm.value
-    made: list[dict[str, Any]] = [{"cell": climb.cell.id, "users": users, "ratio": nopm / one, "kind": "search"} for users, nopm in _lighter(climb).items()]
+    made: list[dict[str, Any]] = [
+        {"cell": climb.cell.id, "users": users, "ratio": nopm / one, "kind": "search"}
+        for users, nopm in _lighter(climb).items()
+    ]
     if knee := view.knees.get(climb.cell.id):
         against = view.compared("nopm", climb.cell.id)
-        ratio = against.ratio if against else Estimate(value=knee.nopm.value / one, low=knee.nopm.low / one, high=knee.nopm.high / one, n=knee.nopm.n)
-        interval = {"low": ratio.low, "high": ratio.high} if ratio.n > 1 else {"low": None, "high": None}
+        ratio = (
+            against.ratio
+            if against
+            else Estimate(
+                value=knee.nopm.value / one,
+                low=knee.nopm.low / one,
+                high=knee.nopm.high / one,
+                n=knee.nopm.n,
+            )
+        )
+        interval = (
+            {"low": ratio.low, "high": ratio.high} if ratio.n > 1 else {"low": None, "high": None}
+        )
         labels = {"label": times(ratio.value), "latency": units.time(knee.latency_s.value)}
-        made.append({"cell": climb.cell.id, "users": round(knee.users.value), "ratio": ratio.value, "kind": "knee", **interval, **labels})
+        made.append(
+            {
+                "cell": climb.cell.id,
+                "users": round(knee.users.value),
+                "ratio": ratio.value,
+                "kind": "knee",
+                **interval,
+                **labels,
+            }
+        )
     return sorted(made, key=lambda bar: int(bar["users"]))
 
 
@@ -76,13 +140,23 @@ def _panels(view: ViewModel, data: list[dict[str, Any]]) -> dict[str, Any]:
 
     reach = _reach(data)
     data = [{**bar, **whisker(bar["ratio"], bar.get("high"), reach)._asdict()} for bar in data]
-    groups = [(climb, bars) for climb in view.climbs if (bars := [bar for bar in data if bar["cell"] == climb.cell.id])]
+    groups = [
+        (climb, bars)
+        for climb in view.climbs
+        if (bars := [bar for bar in data if bar["cell"] == climb.cell.id])
+    ]
     step = min(64.0, (chart_theme.WIDTH - 14 * len(groups)) / len(data))
     titles = [broken(view.name(climb.cell.id), step * len(bars)) for climb, bars in groups]
     short = max(map(len, titles)) <= MOST_LINES
-    panels = [_panel(view, climb, bars, 1.14 * reach, step, first=climb is groups[0][0], named=not short) for climb, bars in groups]
+    panels = [
+        _panel(view, climb, bars, 1.14 * reach, step, first=climb is groups[0][0], named=not short)
+        for climb, bars in groups
+    ]
     if short:
-        panels = [panel.properties(title=alt.Title(title, anchor="middle")) for panel, title in zip(panels, _level_lines(titles), strict=True)]
+        panels = [
+            panel.properties(title=alt.Title(title, anchor="middle"))
+            for panel, title in zip(panels, _level_lines(titles), strict=True)
+        ]
     return chart_theme.specification(alt.hconcat(*panels, spacing=14).resolve_scale(color="shared"))
 
 
@@ -96,20 +170,46 @@ def _reach(data: list[dict[str, Any]]) -> float:
     return frame(((bar["ratio"], bar.get("high")) for bar in data), most=1.5)
 
 
-def _panel(view: ViewModel, climb: Climb, bars: list[dict[str, Any]], top: float, step: float, *, first: bool, named: bool) -> Any:
-    """One storage's bars in the order of users; the vertical axis is the first panel's. `named`: a legend has the name."""
+def _panel(
+    view: ViewModel,
+    climb: Climb,
+    bars: list[dict[str, Any]],
+    top: float,
+    step: float,
+    *,
+    first: bool,
+    named: bool,
+) -> Any:
+    """One storage's bars in the order of users; the vertical axis is the first panel's.
+
+    `named`: a legend has the name.
+    """
     import altair as alt
 
     scale = alt.Scale(domain=[0, top], nice=False)
-    axis = alt.Axis(title="NOPM, baseline's knee = 1", format=".2~f") if first else alt.Axis(labels=False, title=None)
-    opacity = alt.Opacity("kind:N", scale=alt.Scale(domain=["knee", "search"], range=[1, 0.32]), legend=None)
+    axis = (
+        alt.Axis(title="NOPM, baseline's knee = 1", format=".2~f")
+        if first
+        else alt.Axis(labels=False, title=None)
+    )
+    opacity = alt.Opacity(
+        "kind:N", scale=alt.Scale(domain=["knee", "search"], range=[1, 0.32]), legend=None
+    )
     axis_x = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
     name = view.name(climb.cell.id)
-    shared = chart_theme.chart([{**bar, "name": name} for bar in bars]).encode(x=alt.X("users:O", title="Users", sort=None, axis=axis_x))
-    colour = chart_theme.colour_by_name(view.names, view.colours, chart_theme.legend(view.names, "square") if named else None)
+    shared = chart_theme.chart([{**bar, "name": name} for bar in bars]).encode(
+        x=alt.X("users:O", title="Users", sort=None, axis=axis_x)
+    )
+    colour = chart_theme.colour_by_name(
+        view.names, view.colours, chart_theme.legend(view.names, "square") if named else None
+    )
     knee = shared.transform_filter("datum.kind == 'knee'")
     return alt.layer(
-        shared.mark_bar(cornerRadiusEnd=2).encode(y=alt.Y("ratio:Q", scale=scale, axis=axis), color=colour, opacity=opacity),
+        shared.mark_bar(cornerRadiusEnd=2).encode(
+            y=alt.Y("ratio:Q", scale=scale, axis=axis), color=colour, opacity=opacity
+        ),
         *whisker_marks(knee, "y", scale, length=min(10, step * 0.4)),
-        knee.mark_text(baseline="bottom", dy=-7, fontWeight="bold", fontSize=13).encode(y=alt.Y("end:Q", scale=scale), text="label:N"),
+        knee.mark_text(baseline="bottom", dy=-7, fontWeight="bold", fontSize=13).encode(
+            y=alt.Y("end:Q", scale=scale), text="label:N"
+        ),
     ).properties(width={"step": step}, height=chart_theme.HEIGHT)

@@ -11,7 +11,10 @@ from kneebench.results.compare_plans import plan_document
 
 PLACE = 130
 INSTRUCTION = "Save this plan, with all defaults filled in, as plan.toml. Then run the command."
-COMMANDS = 'Commands are not saved because they may contain secrets: replace each "[not kept, hash ...]" with the command itself.'
+COMMANDS = (
+    'Commands are not saved because they may contain secrets: replace each "[not kept, hash ...]"'
+    " with the command itself."
+)
 RELATIVE = "Relative paths start from the directory where kneebench runs."
 
 
@@ -20,7 +23,13 @@ def section(view: ViewModel) -> Section:
     plan = Plan.model_validate(plan_document(view.plan))
     notes = {INSTRUCTION: True, RELATIVE: _relative(plan), COMMANDS: bool(plan.kept_commands)}
     sentences = tuple(sentence for sentence, holds in notes.items() if holds)
-    return Section(name="repeat", title="Reproduce this result", sentences=sentences, code=(to_toml(plan), "kneebench run plan.toml"), fold=True)
+    return Section(
+        name="repeat",
+        title="Reproduce this result",
+        sentences=sentences,
+        code=(to_toml(plan), "kneebench run plan.toml"),
+        fold=True,
+    )
 
 
 def _relative(plan: Plan) -> bool:

@@ -30,29 +30,44 @@ COLUMNS = (
 
 
 def section(view: ViewModel) -> Section | None:
-    """The table of all rungs; search rungs are labelled, because they are one short measurement each and never quoted."""
+    """The table of all rungs; search rungs are labelled, because they are one short measurement
+    each and never quoted.
+    """
     rows = tuple(_row(view, rung) for climb in view.climbs for rung in climb.rungs)
     if not rows:
         return None
     caption = (
-        f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop. Fixed rate: open loop, the same rate on every storage. "
-        "The warm-up rung is not used for any figure. Search rungs are one short measurement each, not results; the drift check repeats the first of "
-        f"them at the end. {FEW_MEANS} TPM comes from the database's counters, read while idle before and after, scaled to the window."
+        f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop. Fixed rate: open"
+        " loop, the same rate on every storage. The warm-up rung is not used for any figure."
+        " Search rungs are one short measurement each, not results; the drift check repeats the"
+        f" first of them at the end. {FEW_MEANS} TPM comes from the database's counters, read while"
+        " idle before and after, scaled to the window."
     )
-    return Section(name="rungs", title=f"All {plural(len(rows), 'rung')}", tables=(Table(caption=caption, columns=COLUMNS, rows=rows),), fold=True)
+    return Section(
+        name="rungs",
+        title=f"All {plural(len(rows), 'rung')}",
+        tables=(Table(caption=caption, columns=COLUMNS, rows=rows),),
+        fold=True,
+    )
 
 
 def label(view: ViewModel, rung: Rung) -> str:
     """What a rung was for, with the number of its repeat."""
     phase, repeat = rung.order.phase, rung.order.repeat
-    return (view.point if phase == "final_run" else PHASES[phase]) + (f" {repeat}" if repeat and phase in ("final_run", "fixed_rate") else "")
+    return (view.point if phase == "final_run" else PHASES[phase]) + (
+        f" {repeat}" if repeat and phase in ("final_run", "fixed_rate") else ""
+    )
 
 
 def _row(view: ViewModel, rung: Rung) -> Row:
     tally, base = rung.tally, view.knees.get(view.base.cell.id)
     closed = rung.order.rate_per_s is None
     tone = (
-        "alarm" if rung.invalid or any(not check.passed for check in rung.checks) else "strong" if rung.order.phase in ("final_run", "fixed_load") else "light"
+        "alarm"
+        if rung.invalid or any(not check.passed for check in rung.checks)
+        else "strong"
+        if rung.order.phase in ("final_run", "fixed_load")
+        else "light"
     )
     return Row(
         cells=(

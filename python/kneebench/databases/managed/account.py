@@ -1,9 +1,11 @@
-"""Whose rights a server runs with: it must not run as root, so root lends it an unprivileged account.
+"""Whose rights a server runs with: it must not run as root, so root lends it an unprivileged
+account.
 
-That account must reach the binaries, the data and the log. Where a directory above them bars the way (a home
-with mode 0700), no permission is changed: the server starts in a mount namespace of its own, in which
-that directory is covered by an empty one and only what the server needs is bound to its usual place. The
-covers vanish with the server's last process: there is nothing to unmount (unshare(1), mount_namespaces(7)).
+That account must reach the binaries, the data and the log. Where a directory above them bars the
+way (a home with mode 0700), no permission is changed: the server starts in a mount namespace of its
+own, in which that directory is covered by an empty one and only what the server needs is bound to
+its usual place. The covers vanish with the server's last process: there is nothing to unmount
+(unshare(1), mount_namespaces(7)).
 """
 
 from __future__ import annotations
@@ -45,13 +47,17 @@ class Account(NamedTuple):
         os.fchown(handle, *self.owner)
 
     def passes(self, handle: int) -> None:
-        """Let it pass through the open directory, which stays ours: it can neither list it nor change what lies in it."""
+        """Let it pass through the open directory, which stays ours: it can neither list it nor
+        change what lies in it.
+        """
         os.fchown(handle, -1, self.gid)
         os.fchmod(handle, 0o710)
 
 
 def unprivileged_account(names: Sequence[str]) -> Account | None:
-    """The first of these accounts that exists: what a server runs as. None for our own, when we are not root.
+    """The first of these accounts that exists: what a server runs as.
+
+    None for our own, when we are not root.
 
     Raises PlanError where none exists.
     """
@@ -71,11 +77,27 @@ def unprivileged_account(names: Sequence[str]) -> Account | None:
 
 
 def bar(account: Account | None, path: Path) -> Path | None:
-    """The topmost directory, from the root to `path` itself, that the account may not enter; None where the way is open."""
+    """The topmost directory, from the root to `path` itself, that the account may not enter; None
+    where the way is open.
+    """
     real = path.resolve()
     if account is None:
-        return next((p for p in (*reversed(real.parents), real) if p.is_dir() and not os.access(p, os.X_OK)), None)
-    return next((p for p in (*reversed(real.parents), real) if p.is_dir() and not _may_enter(account, p.stat())), None)
+        return next(
+            (
+                p
+                for p in (*reversed(real.parents), real)
+                if p.is_dir() and not os.access(p, os.X_OK)
+            ),
+            None,
+        )
+    return next(
+        (
+            p
+            for p in (*reversed(real.parents), real)
+            if p.is_dir() and not _may_enter(account, p.stat())
+        ),
+        None,
+    )
 
 
 def _may_enter(account: Account, seen: os.stat_result) -> bool:
@@ -87,9 +109,13 @@ def _may_enter(account: Account, seen: os.stat_result) -> bool:
 
 
 def may_replace(account: Account | None, path: Path) -> bool:
-    """Whether the account could put something else in the place of what we make in a directory, there or above it."""
+    """Whether the account could put something else in the place of what we make in a directory,
+    there or above it.
+    """
     real = path.resolve()
-    return account is not None and any(_may_rename_in(account, p.stat()) for p in (real, *real.parents))
+    return account is not None and any(
+        _may_rename_in(account, p.stat()) for p in (real, *real.parents)
+    )
 
 
 def _may_rename_in(account: Account, seen: os.stat_result) -> bool:
@@ -103,13 +129,24 @@ def covers_possible() -> bool:
     """True where a mount namespace can be made: root with CAP_SYS_ADMIN, and the tools."""
     if os.geteuid() != 0 or not all(shutil.which(tool) for tool in TOOLS):
         return False
-    return subprocess.run(["unshare", "--mount", "--propagation", "private", "true"], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(
+            ["unshare", "--mount", "--propagation", "private", "true"],
+            capture_output=True,
+            check=False,
+        ).returncode
+        == 0
+    )
 
 
-def as_account(account: Account | None, argv: Sequence[str | Path], reach: Sequence[Path], stash: Path) -> tuple[list[str], dict[str, Any]]:
-    """(command, Popen's further arguments) to run `argv` as the account, with every directory of `reach` open to it.
+def as_account(
+    account: Account | None, argv: Sequence[str | Path], reach: Sequence[Path], stash: Path
+) -> tuple[list[str], dict[str, Any]]:
+    """(command, Popen's further arguments) to run `argv` as the account, with every directory of
+    `reach` open to it.
 
-    `stash` is a directory outside of every barred one, where the directories wait while their way is covered.
+    `stash` is a directory outside of every barred one, where the directories wait while their way
+    is covered.
     Raises PlanError where one is barred and cannot be opened.
     """
     command = [str(word) for word in argv]
@@ -118,25 +155,49 @@ def as_account(account: Account | None, argv: Sequence[str | Path], reach: Seque
     barred = {path.resolve(): top for path in reach if (top := bar(account, path))}
     if not barred:
         return command, account.rights
-    path, top = next(((path, path) for path in barred if not _may_enter(account, path.stat())), next(iter(barred.items())))
+    path, top = next(
+        ((path, path) for path in barred if not _may_enter(account, path.stat())),
+        next(iter(barred.items())),
+    )
     if top == path or not covers_possible():
         raise PlanError(
             f"opening {path} to the account {account.name!r}",
             seen=f"{top} blocks the path and no mount namespace can be created here",
             do=f"use a directory outside {top}",
         )
-    drop = ["setpriv", f"--reuid={account.uid}", f"--regid={account.gid}", "--clear-groups", "--", *command]
-    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", f"{_covering(barred, stash)}exec {shlex.join(drop)}"], {}
+    drop = [
+        "setpriv",
+        f"--reuid={account.uid}",
+        f"--regid={account.gid}",
+        "--clear-groups",
+        "--",
+        *command,
+    ]
+    return [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        f"{_covering(barred, stash)}exec {shlex.join(drop)}",
+    ], {}
 
 
 def _covering(barred: dict[Path, Path], stash: Path) -> str:
-    """The shell lines that put every barred path aside, cover what bars the way, and put the paths back in their places."""
+    """The shell lines that put every barred path aside, cover what bars the way, and put the paths
+    back in their places.
+    """
     tops = sorted(set(barred.values()))
     aside = {path: stash / str(number) for number, path in enumerate(sorted(barred))}
     lines = ["set -e", "umask 022", "cd /"]
-    lines += [f"mkdir -p {_q(put)}; mount --bind {_q(path)} {_q(put)}" for path, put in aside.items()]
+    lines += [
+        f"mkdir -p {_q(put)}; mount --bind {_q(path)} {_q(put)}" for path, put in aside.items()
+    ]
     lines += [f"mount -t tmpfs -o mode=0755,size=4m kneebench {_q(top)}" for top in tops]
-    lines += [f"mkdir -p {_q(path)}; mount --bind {_q(put)} {_q(path)}" for path, put in aside.items()]
+    lines += [
+        f"mkdir -p {_q(path)}; mount --bind {_q(put)} {_q(path)}" for path, put in aside.items()
+    ]
     return "\n".join(lines) + "\n"
 
 

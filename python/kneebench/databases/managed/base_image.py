@@ -1,8 +1,10 @@
-"""The base image: the loaded database, kept as the data directory of a server that was shut down cleanly.
+"""The base image: the loaded database, kept as the data directory of a server that was shut down
+cleanly.
 
-It is keyed by everything that shapes it, so a plan that asks for the same data finds it again and any other does
-not. It is there whole or not at all: built under another name, written out, then renamed. It belongs to whoever
-started kneebench: the server's account can change it only while it is built.
+It is keyed by everything that shapes it, so a plan that asks for the same data finds it again and
+any other does not. It is there whole or not at all: built under another name, written out, then
+renamed. It belongs to whoever started kneebench: the server's account can change it only while it
+is built.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class BaseImage(NamedTuple):
     facts: Mapping[str, str]
 
     def opened(self, until: contextlib.ExitStack) -> Folder:
-        """Its data directory, open until then; raises Refused where another directory is in its place."""
+        """Its data directory, open until then; raises Refused where another directory is in its
+        place.
+        """
         return until.enter_context(until.enter_context(ours(self.folder)).inner(DATA))
 
     @property
@@ -44,11 +48,14 @@ class BaseImage(NamedTuple):
 
 
 def find(kept: Path) -> BaseImage | None:
-    """The kept image, or None; raises Refused where something else has its name or another user may change it, PlanError where that
-    user's files are closed to us."""
+    """The kept image, or None; raises Refused where something else has its name or another user may
+    change it, PlanError where that user's files are closed to us."""
     if not os.path.lexists(kept):
         return None
-    again = f"remove it (rm -r {shlex.quote(str(kept))}) and run again to rebuild the base image, or set database.base_image_path"
+    again = (
+        f"remove it (rm -r {shlex.quote(str(kept))}) and run again to rebuild the base image, or"
+        " set database.base_image_path"
+    )
     try:
         with Folder.at(kept) as there:
             require_ours(there.handle, kept, again)
@@ -57,10 +64,16 @@ def find(kept: Path) -> BaseImage | None:
             return BaseImage(kept, _facts(there, again))
     except PermissionError:
         raise PlanError(
-            f"opening the base image {kept}", seen="it belongs to another user", do="set database.base_image_path to a directory of your own"
+            f"opening the base image {kept}",
+            seen="it belongs to another user",
+            do="set database.base_image_path to a directory of your own",
         ) from None
     except (FileNotFoundError, NotADirectoryError):
-        raise Refused(f"using {kept}", seen="it is not a base image", do="move it away, or set database.base_image_path") from None
+        raise Refused(
+            f"using {kept}",
+            seen="it is not a base image",
+            do="move it away, or set database.base_image_path",
+        ) from None
 
 
 def _facts(image: Folder, again: str) -> dict[str, str]:
@@ -69,7 +82,9 @@ def _facts(image: Folder, again: str) -> dict[str, str]:
         facts = json.loads(image.text("facts.json"))
         int(facts["bytes"])
     except (ValueError, KeyError, TypeError):
-        raise PlanError(f"reading {image.path / 'facts.json'}", seen="the file is damaged", do=again) from None
+        raise PlanError(
+            f"reading {image.path / 'facts.json'}", seen="the file is damaged", do=again
+        ) from None
     return {name: str(value) for name, value in facts.items()}
 
 
@@ -80,9 +95,12 @@ def prepare(
     journal: Journal,
     watch: Watch,
 ) -> BaseImage:
-    """The image of that key, found or built. Two runs that want the same one build it once: the second waits.
+    """The image of that key, found or built.
 
-    `build` makes the data directory in the directory that it is given, and gives what is known about it, with its "bytes".
+    Two runs that want the same one build it once: the second waits.
+
+    `build` makes the data directory in the directory that it is given, and gives what is known
+    about it, with its "bytes".
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder / f".{key}.lock", watch):
@@ -104,13 +122,20 @@ def _alone(lock: Path, watch: Watch) -> Iterator[None]:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
         do = "set database.base_image_path to a directory that only you can write to"
-        raise PlanError(f"opening the lock of a base image, {lock}", seen=error.strerror or str(error), do=do) from error
+        raise PlanError(
+            f"opening the lock of a base image, {lock}", seen=error.strerror or str(error), do=do
+        ) from error
     with os.fdopen(handle) as file:
         require_ours(handle, lock)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            watch(Event(kind="start", doing="waiting for another kneebench run that builds the same base image"))
+            watch(
+                Event(
+                    kind="start",
+                    doing="waiting for another kneebench run that builds the same base image",
+                )
+            )
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

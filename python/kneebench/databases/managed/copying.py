@@ -1,10 +1,13 @@
-"""A database's files, duplicated: by a plain parallel copy, or by reflinks; then dropped from the page cache.
+"""A database's files, duplicated: by a plain parallel copy, or by reflinks; then dropped from the
+page cache.
 
-The plain copy reads and writes every byte (never copy_file_range, which may share blocks on XFS and btrfs: the
-run would then pay for copy on write). Clones share them on request: FICLONE, ioctl_ficlonerange(2).
+The plain copy reads and writes every byte (never copy_file_range, which may share blocks on XFS and
+btrfs: the run would then pay for copy on write). Clones share them on request: FICLONE,
+ioctl_ficlonerange(2).
 
-What is duplicated belongs to us and holds directories and regular files only, else it is refused: root reads for the
-server's account here, and may read nothing that the account could have put there.
+What is duplicated belongs to us and holds directories and regular files only, else it is refused:
+root reads for the server's account here, and may read nothing that the account could have put
+there.
 """
 
 from __future__ import annotations
@@ -48,11 +51,13 @@ def duplicate(
     doing: str = "restoring",
     left_behind: Collection[str] = (),
 ) -> int:
-    """Duplicate the tree under `source` into the empty directory `target`, with modes; bytes of its files. The copy belongs to us.
+    """Duplicate the tree under `source` into the empty directory `target`, with modes; bytes of its
+    files. The copy belongs to us.
 
     Files with a name of `left_behind` (a lock, the id of a process) and our marks are not copied.
 
-    Raises PlanError where the file system is full or cannot clone, Refused where something in `source` is not ours or no plain file.
+    Raises PlanError where the file system is full or cannot clone, Refused where something in
+    `source` is not ours or no plain file.
     """
     with contextlib.ExitStack() as opened:
         skeleton = _skeleton(source, target, opened, {MARKER, *left_behind})
@@ -60,7 +65,14 @@ def duplicate(
         return _duplicated(files, source.path, target.path, how, watch, doing)
 
 
-def _duplicated(files: Sequence[File], source: Path, target: Path, how: Literal["copy", "clone"], watch: Watch, doing: str) -> int:
+def _duplicated(
+    files: Sequence[File],
+    source: Path,
+    target: Path,
+    how: Literal["copy", "clone"],
+    watch: Watch,
+    doing: str,
+) -> int:
     total = sum(file.size_bytes for file in files)
     one = _copy if how == "copy" else _clone
     with ThreadPoolExecutor(THREADS, thread_name_prefix="restore") as threads:
@@ -87,13 +99,23 @@ def _progress(tasks: dict[Future[None], int], total: int) -> Iterator[tuple[floa
         yield share, (time.monotonic() - began) * (1 - share) / share if share else None
 
 
-def _skeleton(source: Folder, target: Folder, opened: contextlib.ExitStack, without: Collection[str]) -> Iterator[File]:
-    """Make the directories; yield the files. The directories (some thirty of a database) stay open until `opened` ends."""
+def _skeleton(
+    source: Folder, target: Folder, opened: contextlib.ExitStack, without: Collection[str]
+) -> Iterator[File]:
+    """Make the directories; yield the files.
+
+    The directories (some thirty of a database) stay open until `opened` ends.
+    """
     seen, there = require_ours(source.handle, source.path), source.plain()
     os.fchmod(target.handle, stat.S_IMODE(seen.st_mode))
     for name in there.files:
         if name not in without:
-            yield File(source, target, name, os.stat(name, dir_fd=source.handle, follow_symlinks=False).st_size)
+            yield File(
+                source,
+                target,
+                name,
+                os.stat(name, dir_fd=source.handle, follow_symlinks=False).st_size,
+            )
     for name in there.folders:
         inner = opened.enter_context(source.inner(name)), opened.enter_context(target.make(name))
         yield from _skeleton(*inner, opened, without)
@@ -128,20 +150,35 @@ def _clone(source: int, target: int) -> None:
 def _explained(error: OSError, source: Path, target: Path, how: str) -> Exception:
     doing = f"restoring {source} to {target}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return PlanError(doing, seen="the file system is full", do="free disk space, or lower workload.warehouses")
-    if how == "clone" and error.errno in (errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY):
+        return PlanError(
+            doing,
+            seen="the file system is full",
+            do="free disk space, or lower workload.warehouses",
+        )
+    if how == "clone" and error.errno in (
+        errno.EOPNOTSUPP,
+        errno.EXDEV,
+        errno.EINVAL,
+        errno.ENOTTY,
+    ):
         return PlanError(
             doing,
             seen=f"reflinks are not supported here ({error.strerror})",
             do='put base_image_path and the storage on one XFS or btrfs, or set restore = "copy"',
         )
-    return PlanError(doing, seen=f"{error.strerror}: {error.filename or ''}", do="check the permissions and the health of the storage")
+    return PlanError(
+        doing,
+        seen=f"{error.strerror}: {error.filename or ''}",
+        do="check the permissions and the health of the storage",
+    )
 
 
 def drop_caches(folders: Sequence[Folder]) -> None:
-    """Write everything out and drop the folders' files from the page cache, so that a climb starts cold.
+    """Write everything out and drop the folders' files from the page cache, so that a climb starts
+    cold.
 
-    DONTNEED drops only clean pages, hence syncfs(2) first. Files of a tmpfs are their page cache and stay.
+    DONTNEED drops only clean pages, hence syncfs(2) first. Files of a tmpfs are their page cache
+    and stay.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     for folder in folders:

@@ -1,4 +1,6 @@
-"""Crash report of a server: its exit, its last log lines, and whether the kernel killed it because memory ran out."""
+"""Crash report of a server: its exit, its last log lines, and whether the kernel killed it because
+memory ran out.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ LOGS_KEPT = 20
 
 
 class CrashSigns(NamedTuple):
-    """How an engine's crash is recognised: in the server's log, and by its program in the kernel's."""
+    """How an engine's crash is recognised: in the server's log, and by its program in the
+    kernel's.
+    """
 
     in_the_log: re.Pattern[str]
     program: str
@@ -27,20 +31,36 @@ def last_lines(log: Path, lines: int = 5) -> str:
 
 
 def crash_reason(signs: CrashSigns, exit_code: int | None, log: Path, started_s: float) -> str:
-    """The reason of a crash; empty if the server runs and its log has no crash. `started_s` is on the monotonic clock.
+    """The reason of a crash; empty if the server runs and its log has no crash.
+
+    `started_s` is on the monotonic clock.
 
     A server may survive a crashed process, but the measurement is lost.
     """
     crashes = [line for line in _tail(log) if signs.in_the_log.search(line)]
     if exit_code is None:
-        return f"a process of the server died: {' / '.join(crashes[-2:])}{_memory_hint(signs.program, started_s)}" if crashes else ""
-    how = f"exit code {exit_code}" if exit_code >= 0 else f"killed by {signal.Signals(-exit_code).name}"
+        return (
+            "a process of the server died:"
+            f" {' / '.join(crashes[-2:])}{_memory_hint(signs.program, started_s)}"
+            if crashes
+            else ""
+        )
+    how = (
+        f"exit code {exit_code}"
+        if exit_code >= 0
+        else f"killed by {signal.Signals(-exit_code).name}"
+    )
     last = " / ".join(dict.fromkeys([*crashes[-2:], *_tail(log)[-5:]])) or "nothing"
-    return f"the server ended ({how}){_memory_hint(signs.program, started_s)}; last log lines: {last}"
+    return (
+        f"the server ended ({how}){_memory_hint(signs.program, started_s)}; last log lines: {last}"
+    )
 
 
 def keep_log(log: Path, folder: Path) -> str:
-    """Copy a lost server's log to `folder`, where it outlives the server's directory. Returns words that name it; empty on failure."""
+    """Copy a lost server's log to `folder`, where it outlives the server's directory.
+
+    Returns words that name it; empty on failure.
+    """
     kept = folder / f"{log.parent.name}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -56,20 +76,25 @@ def _tail(log: Path) -> list[str]:
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - TAIL_BYTES))
-            return [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+            return [
+                line for line in file.read().decode(errors="replace").splitlines() if line.strip()
+            ]
     except FileNotFoundError:
         return []
 
 
 def _memory_hint(program: str, started_s: float) -> str:
-    """Words on the kernel's out-of-memory killer, if its log (readable by root) names a server process since the start."""
+    """Words on the kernel's out-of-memory killer, if its log (readable by root) names a server
+    process since the start.
+    """
     since = (text for at_s, text in _kernel_lines() if at_s >= started_s)
     killed = [text for text in since if "Killed process" in text and f"({program})" in text]
     return f"; the kernel killed a process because memory ran out: {killed[-1]}" if killed else ""
 
 
 def _kernel_lines() -> list[tuple[float, str]]:
-    """(seconds since boot, text) of the kernel's log as far as it can be read: one record a read, never waiting.
+    """(seconds since boot, text) of the kernel's log as far as it can be read: one record a read,
+    never waiting.
 
     A record is "priority,number,microseconds,flags;text" (Documentation/ABI/testing/dev-kmsg).
     """

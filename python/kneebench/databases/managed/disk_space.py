@@ -59,27 +59,49 @@ def bytes_beside(requirement: SpaceRequirement, others: Sequence[SpaceRequiremen
 
 
 def obstacles(requirement: SpaceRequirement, account: Account | None) -> Iterator[Finding]:
-    """Findings that prevent the use of a directory, apart from its free space; none if it can be used."""
+    """Findings that prevent the use of a directory, apart from its free space; none if it can be
+    used.
+    """
     subject = f"{requirement.path} ({requirement.holds})"
     if not exists(requirement.path):
         above = existing(requirement.path)
-        seen = "the directory does not exist" if os.access(above, os.X_OK) else f"no permission to enter {above}"
-        yield Finding(level="error", subject=subject, seen=seen, do="create it, or correct the plan")
+        seen = (
+            "the directory does not exist"
+            if os.access(above, os.X_OK)
+            else f"no permission to enter {above}"
+        )
+        yield Finding(
+            level="error", subject=subject, seen=seen, do="create it, or correct the plan"
+        )
     elif not requirement.path.is_dir():
         yield Finding(level="error", subject=subject, seen="not a directory", do="correct the plan")
     elif not os.access(requirement.path, os.W_OK | os.X_OK):
-        yield Finding(level="error", subject=subject, seen="no write permission", do="change its owner or use another directory")
+        yield Finding(
+            level="error",
+            subject=subject,
+            seen="no write permission",
+            do="change its owner or use another directory",
+        )
     else:
         yield from _barred(requirement, account, subject)
 
 
-def _barred(requirement: SpaceRequirement, account: Account | None, subject: str) -> Iterator[Finding]:
+def _barred(
+    requirement: SpaceRequirement, account: Account | None, subject: str
+) -> Iterator[Finding]:
     top = bar(account, requirement.path)
     if account and top and not covers_possible():
-        yield Finding(level="error", subject=subject, seen=f"the server's account {account.name!r} cannot enter {top}", do=f"use a directory outside {top}")
+        yield Finding(
+            level="error",
+            subject=subject,
+            seen=f"the server's account {account.name!r} cannot enter {top}",
+            do=f"use a directory outside {top}",
+        )
 
 
-def space_shortages(requirements: Iterable[SpaceRequirement], memory: Memory, do: str) -> Iterator[Finding]:
+def space_shortages(
+    requirements: Iterable[SpaceRequirement], memory: Memory, do: str
+) -> Iterator[Finding]:
     """Findings for file systems with less free space than all requirements on them together.
 
     A file system in memory must also leave space for the server's cache.
@@ -118,4 +140,8 @@ def require(found: Sequence[Finding], doing: str) -> None:
 
 def tree_bytes(folder: Path) -> int:
     """Total size of the files under a directory."""
-    return sum(entry.stat().st_size for entry in folder.rglob("*") if entry.is_file() and not entry.is_symlink())
+    return sum(
+        entry.stat().st_size
+        for entry in folder.rglob("*")
+        if entry.is_file() and not entry.is_symlink()
+    )

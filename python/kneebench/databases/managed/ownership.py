@@ -1,6 +1,7 @@
 """Owner of the database files: the server's account while a server runs on them, otherwise us.
 
-Only root can give files to another account. Started by an ordinary user, everything belongs to that user and nothing is changed here.
+Only root can give files to another account. Started by an ordinary user, everything belongs to that
+user and nothing is changed here.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def home(place: Path, name: str, account: Account | None) -> Path:
 
 
 def hand_over(folder: Folder, account: Account | None) -> None:
-    """Chown everything in a directory except the directory itself, so that the account cannot enter before the end."""
+    """Chown everything in a directory except the directory itself, so that the account cannot enter
+    before the end.
+    """
     if account is None:
         return
     for name in folder.listed().folders:
@@ -54,11 +57,16 @@ def hand_over(folder: Folder, account: Account | None) -> None:
 def take_back(folder: Folder, account: Account | None, depth: int = 0) -> None:
     """Take a directory and all that lies in it from the account, whose server has ended.
 
-    From the top down: what the account cannot change any more is looked at. Raises Refused for what is neither a
-    directory nor a plain file of the account's own: the account put there what it may not read, for us to read.
+    From the top down: what the account cannot change any more is looked at. Raises Refused for what
+    is neither a directory nor a plain file of the account's own: the account put there what it may
+    not read, for us to read.
     """
     if depth > DEEPEST:
-        raise Refused(f"opening {folder.path}", seen="it is nested deeper than any database directory", do=LOOK)
+        raise Refused(
+            f"opening {folder.path}",
+            seen="it is nested deeper than any database directory",
+            do=LOOK,
+        )
     _take(folder.handle, folder.path, account, 0o700)
     there = folder.plain()
     for name in there.files:
@@ -77,7 +85,11 @@ def _take(handle: int, path: Path, account: Account | None, mode: int) -> None:
         return
     seen = os.fstat(handle)
     if seen.st_uid != account.uid:
-        raise Refused(f"opening {path}", seen=f"it does not belong to the server's account {account.name!r}", do=LOOK)
+        raise Refused(
+            f"opening {path}",
+            seen=f"it does not belong to the server's account {account.name!r}",
+            do=LOOK,
+        )
     require_one_name(seen, path)
     os.fchown(handle, os.geteuid(), os.getegid())
     os.fchmod(handle, mode)

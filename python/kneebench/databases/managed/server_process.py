@@ -1,4 +1,6 @@
-"""A server process that we started: whether it answers, what was seen of its end, how it is stopped."""
+"""A server process that we started: whether it answers, what was seen of its end, how it is
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "TZ")
 
 
 class Surroundings(NamedTuple):
-    """Where a server's programs run: the account, the runtime directory, the cores (all when empty)."""
+    """Where a server's programs run: the account, the runtime directory, the cores (all when
+    empty).
+    """
 
     account: Account | None
     runtime: Path
@@ -46,7 +50,9 @@ class Surroundings(NamedTuple):
         """Where the server's own lines go."""
         return self.runtime / "server.log"
 
-    def command(self, argv: Sequence[str | Path], reach: Sequence[Path]) -> tuple[list[str], dict[str, Any]]:
+    def command(
+        self, argv: Sequence[str | Path], reach: Sequence[Path]
+    ) -> tuple[list[str], dict[str, Any]]:
         """(command, Popen's further arguments): the program as the account, on the cores.
 
         Every directory of `reach` is open to it.
@@ -87,13 +93,19 @@ class ServerProcess:
         return family(self.process.pid)
 
     def crash_report(self) -> str:
-        """What was seen of its end, or of a crash that it recovered from, and where its log is kept; empty while all is well."""
+        """What was seen of its end, or of a crash that it recovered from, and where its log is
+        kept; empty while all is well.
+        """
         log = self.surroundings.log
         seen = crash_reason(self._signs, self.process.poll(), log, self.started_s)
         return seen and seen + keep_log(log, self._lost_logs)
 
     def await_answer(self, answers: Callable[[], bool], ended: Callable[[str], Exception]) -> None:
-        """Wait until it answers. Raises what `ended` makes of its last log lines where it ends, KneebenchError where it takes too long."""
+        """Wait until it answers.
+
+        Raises what `ended` makes of its last log lines where it ends, KneebenchError where it takes
+        too long.
+        """
         began = time.monotonic()
         while not answers():
             lines = last_lines(self.surroundings.log)
@@ -108,9 +120,11 @@ class ServerProcess:
             time.sleep(0.02)
 
     def stop(self, *, keep: bool, limit_s: float = 600.0) -> None:
-        """End it: an orderly shutdown if the data is kept, otherwise an immediate one; then SIGKILL.
+        """End it: an orderly shutdown if the data is kept, otherwise an immediate one; then
+        SIGKILL.
 
-        Data about to be deleted is not written out: that would load the storage before the next climb.
+        Data about to be deleted is not written out: that would load the storage before the next
+        climb.
         """
         ways = [(self._stops.orderly, limit_s), (self._stops.immediate, IMMEDIATE_LIMIT_S)]
         for number, wait_s in ways if keep else ways[1:]:
@@ -126,15 +140,17 @@ class ServerProcess:
         self._free_segments()
 
     def _free_segments(self) -> None:
-        """Free the System V segments that a killed server left. The kernel knows which it created; the server's files are not
-        trusted, because its account could have changed them."""
+        """Free the System V segments that a killed server left. The kernel knows which it created;
+        the server's files are not trusted, because its account could have changed them."""
         account = self.surroundings.account
         for segment in _segments(self.process.pid, account.uid if account else os.geteuid()):
             ctypes.CDLL(None).shmctl(segment, 0, None)  # 0 is IPC_RMID
 
 
 def _segments(creator: int, user: int) -> list[int]:
-    """The ids of the System V segments that a process made and that belong to a user still: sysvipc_shm in proc(5)."""
+    """The ids of the System V segments that a process made and that belong to a user still:
+    sysvipc_shm in proc(5).
+    """
     with contextlib.suppress(FileNotFoundError):
         names, *rows = (line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines())
         segments = [dict(zip(names, map(int, row), strict=True)) for row in rows]

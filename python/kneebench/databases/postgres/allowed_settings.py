@@ -10,26 +10,47 @@ SIZED = ("shared_buffers", "max_wal_size")
 SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*(B|kB|MB|GB|TB)\s*")
 """A memory setting as PostgreSQL writes it: a number and its unit."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
-"""How a setting may be called, an extension's with its prefix; what `include` and its like name are files."""
-PLACES = ("config_file", "data_directory", "external_pid_file", "hba_file", "ident_file", "log_directory", "unix_socket_directories")
+"""How a setting may be called, an extension's with its prefix; what `include` and its like name are
+files."""
+PLACES = (
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "log_directory",
+    "unix_socket_directories",
+)
 """Where a server's files lie."""
-DOORS = ("listen_addresses", "port", "unix_socket_group", "unix_socket_permissions", "log_destination", "logging_collector")
+DOORS = (
+    "listen_addresses",
+    "port",
+    "unix_socket_group",
+    "unix_socket_permissions",
+    "log_destination",
+    "logging_collector",
+)
 """Where it listens, and where its log goes."""
 
 
 def fault(settings: Mapping[str, object]) -> tuple[str, str] | None:
     """The first setting that a plan cannot have, and what is allowed in its place.
 
-    With a data directory of its own a server would start on another's files, with addresses it would listen where others reach it.
+    With a data directory of its own a server would start on another's files, with addresses it
+    would listen where others reach it.
 
     >>> fault({"work_mem": "8MB"}), fault({"Data_Directory": "/srv/theirs"})
-    (None, ('Data_Directory', 'another setting: kneebench sets the paths and the address of a managed server'))
+    (None, ('Data_Directory', 'another setting: kneebench sets the paths and the address of a
+    managed server'))
     """
     for name, value in settings.items():
         if not NAME.fullmatch(name) or name.lower().startswith("include"):
             return name, "the name of a server setting"
         if name.lower() in (*PLACES, *DOORS):
-            return name, "another setting: kneebench sets the paths and the address of a managed server"
+            return (
+                name,
+                "another setting: kneebench sets the paths and the address of a managed server",
+            )
         if name in SIZED and not SIZE.fullmatch(str(value)):
             return name, 'a size with its unit, such as "2GB": the unit of a bare number varies'
     return None

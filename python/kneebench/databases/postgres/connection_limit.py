@@ -1,4 +1,6 @@
-"""Connection limit: free connections of a running server for this role vs. those that the plan opens."""
+"""Connection limit: free connections of a running server for this role vs. those that the plan
+opens.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from kneebench.plan import Plan
 from kneebench.records import Finding
 
 OURS = 4
-"""Sessions beside the users': two for queries, one that holds the base image, one for counts while idle."""
+"""Sessions beside the users': two for queries, one that holds the base image, one for counts while
+idle."""
 ALLOWED = """
 SELECT current_setting('max_connections')::int,
        CASE WHEN rolsuper THEN 0
@@ -23,8 +26,12 @@ FROM pg_roles WHERE rolname = current_user"""
 """The last column is -1 if the role has no limit; this session is not counted as in use."""
 
 
-def too_few_connections(connection: psycopg.Connection[tuple[Any, ...]], subject: str, plan: Plan) -> Iterator[Finding]:
-    """A warning if the last users of a climb would be refused, an error if those of a fixed load would."""
+def too_few_connections(
+    connection: psycopg.Connection[tuple[Any, ...]], subject: str, plan: Plan
+) -> Iterator[Finding]:
+    """A warning if the last users of a climb would be refused, an error if those of a fixed load
+    would.
+    """
     most, reserved, used, of_role = connection.execute(ALLOWED).fetchone() or (0, 0, 0, -1)
     free = max(min(most - reserved - used, most if of_role < 0 else of_role) - OURS, 0)
     fixed, last = plan.ladder.fixed, plan.ladder.last
@@ -35,7 +42,15 @@ def too_few_connections(connection: psycopg.Connection[tuple[Any, ...]], subject
     yield Finding(
         level="error" if fixed else "warning",
         subject=subject,
-        seen=f"max_connections is {most}, {reserved} of them reserved, {used} in use{limit}: {free} users can connect, the plan needs up to {wanted}",
-        do=f"raise {'max_connections' if of_role < 0 else 'max_connections and the CONNECTION LIMIT of the role'} "
-        f"(the climb needs {wanted + OURS} free), or set {'ladder.users' if fixed else 'the upper end of ladder.users'} or workload.connections to {free}",
+        seen=(
+            f"max_connections is {most}, {reserved} of them reserved, {used} in use{limit}: {free}"
+            f" users can connect, the plan needs up to {wanted}"
+        ),
+        do=(
+            "raise"
+            f" {'max_connections' if of_role < 0 else 'max_connections and the CONNECTION LIMIT of the role'}"
+            f" (the climb needs {wanted + OURS} free), or set"
+            f" {'ladder.users' if fixed else 'the upper end of ladder.users'} or"
+            f" workload.connections to {free}"
+        ),
     )

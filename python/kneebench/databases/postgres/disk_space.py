@@ -21,22 +21,35 @@ def space_requirements(storage: Storage, warehouses: int, log_bytes: int) -> lis
     data = climb_bytes(warehouses)
     if storage.log_path is None:
         return [SpaceRequirement(storage.path, "data and log", data + log_bytes)]
-    return [SpaceRequirement(storage.path, "data", data), SpaceRequirement(storage.log_path, "log", log_bytes)]
+    return [
+        SpaceRequirement(storage.path, "data", data),
+        SpaceRequirement(storage.log_path, "log", log_bytes),
+    ]
 
 
-def log_space_bytes(plan: Plan, memory_bytes: int, buffers_bytes: int, image: Sequence[SpaceRequirement]) -> int:
-    """Space for the log, equal for all storages: a share of what the data leaves free on the smallest log directory.
+def log_space_bytes(
+    plan: Plan, memory_bytes: int, buffers_bytes: int, image: Sequence[SpaceRequirement]
+) -> int:
+    """Space for the log, equal for all storages: a share of what the data leaves free on the
+    smallest log directory.
 
-    A base image that is not built yet counts as built, so a resumed campaign has the same log size as at its start.
+    A base image that is not built yet counts as built, so a resumed campaign has the same log size
+    as at its start.
     """
     warehouses = plan.workload.warehouses
-    found = [one for storage in plan.storages.values() for one in space_requirements(storage, warehouses, 0)]
+    found = [
+        one
+        for storage in plan.storages.values()
+        for one in space_requirements(storage, warehouses, 0)
+    ]
     most = int(memory_bytes * MEMORY_SHARE) - buffers_bytes
     left = (left_bytes(one, most) - bytes_beside(one, image) for one in found if "log" in one.holds)
     return min(map(log_share_bytes, left), default=0)
 
 
 def reduction_hint(plan: Plan) -> str:
-    """The plan keys that reduce the space needed; for the default plan also how to get a plan to edit."""
+    """The plan keys that reduce the space needed; for the default plan also how to get a plan to
+    edit.
+    """
     where = ", in your own plan (`kneebench plan default > plan.toml`)" if is_default(plan) else ""
     return f"lower workload.warehouses or database.settings.max_wal_size{where}"

@@ -1,7 +1,8 @@
-"""The PostgreSQL engine: servers that we run ourselves (embedded, or the user's build), or one by URL.
+"""The PostgreSQL engine: servers that we run ourselves (embedded, or the user's build), or one by
+URL.
 
-A server of ours lives for one restored cell: its data directory is duplicated from the image onto the storage under
-test, it starts cold, and at the end both are gone. Start reading here.
+A server of ours lives for one restored cell: its data directory is duplicated from the image onto
+the storage under test, it starts cold, and at the end both are gone. Start reading here.
 """
 
 from __future__ import annotations
@@ -67,10 +68,15 @@ REFLINKING = frozenset(["btrfs", "xfs", "bcachefs"])
 
 
 def open_engine(plan: Plan, journal: Journal) -> Engine:
-    """The engine that the plan asks for; changes nothing. Raises PlanError for a plan of results, which has no commands any more."""
+    """The engine that the plan asks for; changes nothing.
+
+    Raises PlanError for a plan of results, which has no commands any more.
+    """
     if plan.kept_commands:
         raise PlanError(
-            f"reading {dotted(plan.kept_commands[0])}", seen="this is the placeholder that results keep in place of a command", do="write the command itself"
+            f"reading {dotted(plan.kept_commands[0])}",
+            seen="this is the placeholder that results keep in place of a command",
+            do="write the command itself",
         )
     if any(plan.urls.values()):
         return RemotePostgres(plan, journal)
@@ -101,20 +107,37 @@ class OwnPostgres:
         return self.settings_for(self.lab.resources)
 
     def settings_for(self, resources: Resources) -> dict[str, str]:
-        """Settings of a server with this share of the machine. Sized once: drives may be fuller later."""
+        """Settings of a server with this share of the machine.
+
+        Sized once: drives may be fuller later.
+        """
         if resources not in self._settings:
             memory = resources.memory_bytes
-            log_space = log_space_bytes(self.plan, memory, cache_bytes(memory, self.plan.workload.warehouses), self._image_requirement())
-            self._settings[resources] = rules(self.plan, Machine(len(resources.cores), memory, log_space))
+            log_space = log_space_bytes(
+                self.plan,
+                memory,
+                cache_bytes(memory, self.plan.workload.warehouses),
+                self._image_requirement(),
+            )
+            self._settings[resources] = rules(
+                self.plan, Machine(len(resources.cores), memory, log_space)
+            )
         return self._settings[resources]
 
     @cached_property
     def recipe(self) -> images.Recipe:
         """What shapes the image."""
-        return images.Recipe(self.build.version, initdb_options(self.plan, self.build), self.plan.workload, self.plan.seed)
+        return images.Recipe(
+            self.build.version,
+            initdb_options(self.plan, self.build),
+            self.plan.workload,
+            self.plan.seed,
+        )
 
     def _space_requirements(self, storage: Storage) -> list[SpaceRequirement]:
-        return space_requirements(storage, self.plan.workload.warehouses, setting_bytes(self.settings["max_wal_size"]))
+        return space_requirements(
+            storage, self.plan.workload.warehouses, setting_bytes(self.settings["max_wal_size"])
+        )
 
     @contextlib.contextmanager
     def _launch(self, resources: Resources) -> Iterator[Launch]:
@@ -129,9 +152,17 @@ class OwnPostgres:
             return [finding_of(error)]
 
     def _findings(self) -> Iterator[Finding]:
-        yield Finding(level="ok", subject="PostgreSQL", seen=f"version {self.build.version} in {self.build.bin_dir}")
+        yield Finding(
+            level="ok",
+            subject="PostgreSQL",
+            seen=f"version {self.build.version} in {self.build.bin_dir}",
+        )
         if self.account:
-            yield Finding(level="ok", subject="account", seen=f"kneebench runs as root; the server runs as {self.account.name!r}")
+            yield Finding(
+                level="ok",
+                subject="account",
+                seen=f"kneebench runs as root; the server runs as {self.account.name!r}",
+            )
         for storage in self.plan.storages.values():
             yield from self._obstacles(storage)
         yield self._image_finding()
@@ -141,12 +172,21 @@ class OwnPostgres:
             return
         with self._launch(self.lab.resources) as launch:
             if words := complaint(launch, self.settings):
-                yield Finding(level="error", subject="database.settings", seen=words, do="correct the plan's settings")
+                yield Finding(
+                    level="error",
+                    subject="database.settings",
+                    seen=words,
+                    do="correct the plan's settings",
+                )
 
     def _obstacles(self, storage: Storage) -> Iterator[Finding]:
-        """What stands in a storage's way, beside the image where that is still to be built; else what will be written there."""
+        """What stands in a storage's way, beside the image where that is still to be built; else
+        what will be written there.
+        """
         there = self._space_requirements(storage)
-        found = [finding for requirement in there for finding in obstacles(requirement, self.account)]
+        found = [
+            finding for requirement in there for finding in obstacles(requirement, self.account)
+        ]
         yield from (
             found
             or list(self._space_shortages(self._with_image(there)))
@@ -154,7 +194,10 @@ class OwnPostgres:
                 Finding(
                     level="ok",
                     subject=str(requirement.path),
-                    seen=f"{requirement.holds}: up to {size(requirement.needs_bytes)} to be written, removed after each climb",
+                    seen=(
+                        f"{requirement.holds}: up to {size(requirement.needs_bytes)} to be written,"
+                        " removed after each climb"
+                    ),
                     writes_bytes=requirement.needs_bytes,
                 )
                 for requirement in there
@@ -167,16 +210,29 @@ class OwnPostgres:
         return space_shortages(requirements, memory, reduction_hint(self.plan))
 
     def _with_image(self, there: Sequence[SpaceRequirement]) -> list[SpaceRequirement]:
-        """A storage's places, and the image's where it is still to be built on a file system of theirs."""
+        """A storage's places, and the image's where it is still to be built on a file system of
+        theirs.
+        """
         devices = {device_of(requirement.path) for requirement in there}
-        return [*there, *(requirement for requirement in self._image_requirement() if device_of(requirement.path) in devices)]
+        return [
+            *there,
+            *(
+                requirement
+                for requirement in self._image_requirement()
+                if device_of(requirement.path) in devices
+            ),
+        ]
 
     def _image_requirement(self) -> list[SpaceRequirement]:
         """Where the image will be written and how much; nothing where it is kept already."""
         folder = self.table.base_image_path.absolute()
         if images.find(folder, self.recipe):
             return []
-        return [SpaceRequirement(existing(folder), "base image", image_bytes(self.plan.workload.warehouses))]
+        return [
+            SpaceRequirement(
+                existing(folder), "base image", image_bytes(self.plan.workload.warehouses)
+            )
+        ]
 
     def _cores_missing(self) -> Iterator[Finding]:
         missing = sorted(set(self.table.cores) - os.sched_getaffinity(0))
@@ -188,42 +244,76 @@ class OwnPostgres:
                 do="use cores of this machine",
             )
         elif self.table.cores and not shutil.which("taskset"):
-            yield Finding(level="error", subject="database.cores", seen="taskset (util-linux) is missing", do="install it, or remove database.cores")
+            yield Finding(
+                level="error",
+                subject="database.cores",
+                seen="taskset (util-linux) is missing",
+                do="install it, or remove database.cores",
+            )
 
     def _cloning(self) -> Iterator[Finding]:
         """A clone shares blocks with the image, so both must lie on one file system that can."""
         for name, storage in self.plan.storages.items() if self.table.restore == "clone" else ():
             image, there = mount_of(self.table.base_image_path), mount_of(storage.path or Path())
             if image.source != there.source or there.type not in REFLINKING:
-                seen = f"the base image is on {image.source} ({image.type}), the storage on {there.source} ({there.type})"
-                yield Finding(level="error", subject=f"clone to {name!r}", seen=seen, do='put both on one XFS or btrfs, or set restore = "copy"')
+                seen = (
+                    f"the base image is on {image.source} ({image.type}), the storage on"
+                    f" {there.source} ({there.type})"
+                )
+                yield Finding(
+                    level="error",
+                    subject=f"clone to {name!r}",
+                    seen=seen,
+                    do='put both on one XFS or btrfs, or set restore = "copy"',
+                )
 
     def _image_finding(self) -> Finding:
         folder = self.table.base_image_path.absolute()
         if image := images.find(folder, self.recipe):
-            return Finding(level="ok", subject="base image", seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused")
+            return Finding(
+                level="ok",
+                subject="base image",
+                seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused",
+            )
         [requirement] = self._image_requirement()
         kept_bytes = data_bytes(self.plan.workload.warehouses)
         written = f"{folder / self.recipe.key}: about {size(kept_bytes)} to be written and kept"
         return next(
-            itertools.chain(obstacles(requirement, self.account), self._space_shortages([requirement])),
+            itertools.chain(
+                obstacles(requirement, self.account), self._space_shortages([requirement])
+            ),
             Finding(level="ok", subject="base image", seen=written, keeps_bytes=kept_bytes),
         )
 
     def where(self, cell: Cell) -> Whereabouts:
         """On this machine, as the plan says."""
-        return Whereabouts(here=True, seen="on this machine", cores=self.lab.resources_of(cell).cores, paths=self.plan.storages[cell.storage].paths)
+        return Whereabouts(
+            here=True,
+            seen="on this machine",
+            cores=self.lab.resources_of(cell).cores,
+            paths=self.plan.storages[cell.storage].paths,
+        )
 
     def prepare(self, watch: Watch) -> dict[str, str]:
-        """Build the image, or find it; nothing is loaded that could not be restored for want of room beside it."""
+        """Build the image, or find it; nothing is loaded that could not be restored for want of
+        room beside it.
+        """
         require([self._image_finding()], "making room for the base image")
         for name, storage in self.plan.storages.items():
             require(
-                list(self._space_shortages(self._with_image(self._space_requirements(storage)))), f"making room for the base image and its copy on {name!r}"
+                list(self._space_shortages(self._with_image(self._space_requirements(storage)))),
+                f"making room for the base image and its copy on {name!r}",
             )
         with self._launch(self.lab.resources) as launch:
             check_settings(launch, self.settings)
-            self._image = images.prepare(self.table.base_image_path.absolute(), self.recipe, launch, self.settings, self.journal, watch)
+            self._image = images.prepare(
+                self.table.base_image_path.absolute(),
+                self.recipe,
+                launch,
+                self.settings,
+                self.journal,
+                watch,
+            )
         return dict(self._image.facts)
 
     @contextlib.contextmanager
@@ -244,31 +334,56 @@ class OwnPostgres:
         with contextlib.ExitStack() as stack:
             data, log = self._put_in_place(prepared, stack, watch, doing)
             launch = stack.enter_context(self._launch(prepared.resources))
-            process = stack.enter_context(running_server(launch, data, self.journal, reach=[log] if log else []))
+            process = stack.enter_context(
+                running_server(launch, data, self.journal, reach=[log] if log else [])
+            )
             server = self._server(prepared, process, time.monotonic() - began)
             stack.callback(server.close)
             watch(Event(kind="end", doing=doing, share=1.0, data={"restore_s": server.restore_s}))
             yield server
 
-    def _put_in_place(self, prepared: Prepared, stack: contextlib.ExitStack, watch: Watch, doing: str) -> tuple[Path, Path | None]:
+    def _put_in_place(
+        self, prepared: Prepared, stack: contextlib.ExitStack, watch: Watch, doing: str
+    ) -> tuple[Path, Path | None]:
         """(data directory, log directory or None) on the storage, from the image, cold."""
-        name, storage, settings = f".kneebench-{uuid.uuid4().hex[:12]}", prepared.storage, self.settings_for(prepared.resources)
+        name, storage, settings = (
+            f".kneebench-{uuid.uuid4().hex[:12]}",
+            prepared.storage,
+            self.settings_for(prepared.resources),
+        )
 
         def make(parent: Path, what: str) -> Path:
-            return stack.enter_context(self.journal.directory(parent.resolve() / f"{name}-{what}", f"a restored database's {what}"))
+            return stack.enter_context(
+                self.journal.directory(
+                    parent.resolve() / f"{name}-{what}", f"a restored database's {what}"
+                )
+            )
 
         try:
-            files, log = make(storage.path or Path(), "data"), make(storage.log_path, "log") if storage.log_path else None
+            files, log = (
+                make(storage.path or Path(), "data"),
+                make(storage.log_path, "log") if storage.log_path else None,
+            )
             how: Literal["copy", "clone"] = "clone" if self.table.restore == "clone" else "copy"
             data = restore(self._image, files, log, how, settings, self.account, watch, doing)
         except OSError as error:
-            raise PlanError(doing, seen=str(error), do="check the permissions, the free space and the health of the storage") from error
+            raise PlanError(
+                doing,
+                seen=str(error),
+                do="check the permissions, the free space and the health of the storage",
+            ) from error
         return data, log
 
-    def _server(self, prepared: Prepared, process: RunningServer, restore_s: float) -> PostgresServer:
+    def _server(
+        self, prepared: Prepared, process: RunningServer, restore_s: float
+    ) -> PostgresServer:
         address = process.address.model_copy(update={"database": DATABASE})
         notes = []
         if self.table.restore == "clone":
-            notes.append("restored by reflink: the first write to each block includes its copy-on-write")
-        here = Process(process.family, process.crash_report, prepared.resources.cores, prepared.storage.paths)
+            notes.append(
+                "restored by reflink: the first write to each block includes its copy-on-write"
+            )
+        here = Process(
+            process.family, process.crash_report, prepared.resources.cores, prepared.storage.paths
+        )
         return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)

@@ -1,5 +1,6 @@
-"""What a PostgreSQL database of so many warehouses takes of a machine: on disk, in memory, for its log. The default plan is sized
-by these formulas, the server's settings are made by them, and the free space is judged by them.
+"""What a PostgreSQL database of so many warehouses takes of a machine: on disk, in memory, for its
+log. The default plan is sized by these formulas, the server's settings are made by them, and the
+free space is judged by them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ LOG_BYTES_PER_CORE_S = 10_000_000
 GROWTH_SHARE = 0.25
 """What a climb may add to the data: orders, their lines, history, and versions not yet vacuumed."""
 CHECKPOINT_S, QUICK_CHECKPOINT_S = 300, 60
-"""From one timed checkpoint to the next (the server's default); in plans whose windows contain no whole cycle."""
+"""From one timed checkpoint to the next (the server's default); in plans whose windows contain no
+whole cycle."""
 
 
 def data_bytes(warehouses: int) -> int:
@@ -46,6 +48,9 @@ def checkpoint_timeout_s(*, quick: bool) -> int:
 
 
 def log_bytes(cores: int, space_bytes: int, *, quick: bool) -> int:
-    """max_wal_size, at least 256 MiB. A checkpoint is asked for at max_wal_size / (1 + completion target 0.9)."""
+    """max_wal_size, at least 256 MiB.
+
+    A checkpoint is asked for at max_wal_size / (1 + completion target 0.9).
+    """
     wanted = int(cores * LOG_BYTES_PER_CORE_S * checkpoint_timeout_s(quick=quick) * 1.9 * 1.5)
     return max(256 * MIB, min(wanted, space_bytes) // (64 * MIB) * 64 * MIB)

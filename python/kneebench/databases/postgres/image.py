@@ -38,14 +38,27 @@ class Recipe(NamedTuple):
     @property
     def key(self) -> str:
         """The image's name: readable, and a hash of everything."""
-        shape = [FORMAT, ROWS_FORMAT, self.version, list(self.options), self.workload.warehouses, self.workload.profile, self.seed, sql_hash()]
+        shape = [
+            FORMAT,
+            ROWS_FORMAT,
+            self.version,
+            list(self.options),
+            self.workload.warehouses,
+            self.workload.profile,
+            self.seed,
+            sql_hash(),
+        ]
         digest = hashlib.sha256(json.dumps(shape).encode()).hexdigest()[:12]
-        return f"postgres-{self.version}-{self.workload.warehouses}w-{self.workload.profile}-{digest}"
+        return (
+            f"postgres-{self.version}-{self.workload.warehouses}w-{self.workload.profile}-{digest}"
+        )
 
 
 def sql_hash() -> str:
     """A hash of the schema, the keys and the procedures, comments and all."""
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in sorted(SQL.glob("*.sql")))).hexdigest()
+    return hashlib.sha256(
+        b"\0".join(file.read_bytes() for file in sorted(SQL.glob("*.sql")))
+    ).hexdigest()
 
 
 def find(folder: Path, recipe: Recipe) -> BaseImage | None:
@@ -53,7 +66,14 @@ def find(folder: Path, recipe: Recipe) -> BaseImage | None:
     return base_image.find(folder / recipe.key)
 
 
-def prepare(folder: Path, recipe: Recipe, launch: Launch, settings: Mapping[str, str], journal: Journal, watch: Watch) -> BaseImage:
+def prepare(
+    folder: Path,
+    recipe: Recipe,
+    launch: Launch,
+    settings: Mapping[str, str],
+    journal: Journal,
+    watch: Watch,
+) -> BaseImage:
     """The image, found or built."""
 
     def build(place: Folder) -> dict[str, str]:
@@ -62,10 +82,19 @@ def prepare(folder: Path, recipe: Recipe, launch: Launch, settings: Mapping[str,
     return base_image.prepare(folder, recipe.key, build, journal, watch)
 
 
-def _build(building: Folder, recipe: Recipe, launch: Launch, settings: Mapping[str, str], journal: Journal, watch: Watch) -> dict[str, str]:
+def _build(
+    building: Folder,
+    recipe: Recipe,
+    launch: Launch,
+    settings: Mapping[str, str],
+    journal: Journal,
+    watch: Watch,
+) -> dict[str, str]:
     data = home(building.path, DATA, launch.account)
     began = time.monotonic()
-    watch(Event(kind="start", doing=f"building the database: {recipe.workload.warehouses} warehouses"))
+    watch(
+        Event(kind="start", doing=f"building the database: {recipe.workload.warehouses} warehouses")
+    )
     make_cluster(launch, data, recipe.options)
     with building.inner(DATA) as made:
         configure(made, loading(settings), launch.account)
@@ -80,6 +109,14 @@ def _build(building: Folder, recipe: Recipe, launch: Launch, settings: Mapping[s
         take_back(loaded_data, launch.account)
     seconds = time.monotonic() - began
     watch(Event(kind="end", doing="building the database", share=1.0))
-    known = {"server": recipe.version, "warehouses": str(recipe.workload.warehouses), "profile": recipe.workload.profile, "seed": str(recipe.seed)}
-    rate = {"build_s": f"{seconds:.1f}", "warehouses_per_min": f"{60 * recipe.workload.warehouses / seconds:.1f}"}
+    known = {
+        "server": recipe.version,
+        "warehouses": str(recipe.workload.warehouses),
+        "profile": recipe.workload.profile,
+        "seed": str(recipe.seed),
+    }
+    rate = {
+        "build_s": f"{seconds:.1f}",
+        "warehouses_per_min": f"{60 * recipe.workload.warehouses / seconds:.1f}",
+    }
     return {**known, **rate, **loaded, "bytes": str(tree_bytes(data))}

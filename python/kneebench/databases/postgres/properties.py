@@ -1,4 +1,6 @@
-"""The properties of PostgreSQL (`engines.EngineProperties`): what is known of it before a server runs."""
+"""The properties of PostgreSQL (`engines.EngineProperties`): what is known of it before a server
+runs.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ _ERRORS: dict[str, ErrorClass] = {
     "57P": "stopped",
     "58": "broken",
 }
-"""By how the SQLSTATE begins (appendix A of the manual): 53 insufficient resources, 57P operator intervention, 58 system error."""
+"""By how the SQLSTATE begins (appendix A of the manual): 53 insufficient resources, 57P operator
+intervention, 58 system error."""
 
 
 def major_version(settings: Sequence[Setting]) -> str:
@@ -54,7 +57,8 @@ def error_class(code: str) -> ErrorClass:
 
 
 def wait_class(event: str) -> WaitClass:
-    """By pg_stat_activity's wait_event_type:wait_event, "running" where a session waits for nothing.
+    """By pg_stat_activity's wait_event_type:wait_event, "running" where a session waits for
+    nothing.
 
     >>> [wait_class(event) for event in ("LWLock:WALWrite", "IO:DataFileRead", "Lock:tuple", "running", "LWLock:BufferContent")]
     ['log', 'data_read', 'lock', 'cpu', 'other']

@@ -1,13 +1,16 @@
 """What the server counts about itself, asked once a second in a few fast queries.
 
-The views moved: up to 17 the log's writes and syncs are in pg_stat_wal, from 18 in pg_stat_io (object wal); the
-checkpoints are in pg_stat_bgwriter up to 16, in pg_stat_checkpointer from 17. The server is asked
-what it has; its version is not trusted (16 has a pg_stat_io too, without the log). A backend hands its counts over at most once a second
-(pgstat: PGSTAT_MIN_INTERVAL), so log quantities are to be summed over 5 s or more.
+The views moved: up to 17 the log's writes and syncs are in pg_stat_wal, from 18 in pg_stat_io
+(object wal); the checkpoints are in pg_stat_bgwriter up to 16, in pg_stat_checkpointer from 17. The
+server is asked what it has; its version is not trusted (16 has a pg_stat_io too, without the log).
+A backend hands its counts over at most once a second (pgstat: PGSTAT_MIN_INTERVAL), so log
+quantities are to be summed over 5 s or more.
 
-Without track_wal_io_timing the views hold zeros in place of times: the times are then left out, not read as 0.
+Without track_wal_io_timing the views hold zeros in place of times: the times are then left out, not
+read as 0.
 
-`log_writes` also reads the database's commits and rollbacks, `tables` also its cache hits and reads.
+`log_writes` also reads the database's commits and rollbacks, `tables` also its cache hits and
+reads.
 """
 
 from __future__ import annotations
@@ -28,10 +31,20 @@ WAL_IN_PG_STAT_IO = """
 SELECT w.wal_bytes, w.wal_records, w.wal_fpi, i.writes, i.write_time, i.fsyncs, i.fsync_time
 FROM pg_stat_wal w, (SELECT sum(writes) writes, sum(write_time) write_time, sum(fsyncs) fsyncs, sum(fsync_time) fsync_time
                      FROM pg_stat_io WHERE object = 'wal' AND context = 'normal') i"""
-WAL_IN_PG_STAT_WAL = "SELECT wal_bytes, wal_records, wal_fpi, wal_write, wal_write_time, wal_sync, wal_sync_time FROM pg_stat_wal"
-CHECKPOINTS_IN_CHECKPOINTER = "SELECT num_timed, num_requested, buffers_written FROM pg_stat_checkpointer"
-CHECKPOINTS_IN_BGWRITER = "SELECT checkpoints_timed, checkpoints_req, buffers_checkpoint FROM pg_stat_bgwriter"
-DATABASE = "SELECT xact_commit, xact_rollback, blks_hit, blks_read FROM pg_stat_database WHERE datname = %s"
+WAL_IN_PG_STAT_WAL = (
+    "SELECT wal_bytes, wal_records, wal_fpi, wal_write, wal_write_time, wal_sync, wal_sync_time"
+    " FROM pg_stat_wal"
+)
+CHECKPOINTS_IN_CHECKPOINTER = (
+    "SELECT num_timed, num_requested, buffers_written FROM pg_stat_checkpointer"
+)
+CHECKPOINTS_IN_BGWRITER = (
+    "SELECT checkpoints_timed, checkpoints_req, buffers_checkpoint FROM pg_stat_bgwriter"
+)
+DATABASE = (
+    "SELECT xact_commit, xact_rollback, blks_hit, blks_read FROM pg_stat_database WHERE datname"
+    " = %s"
+)
 TABLES = """
 SELECT coalesce(whole.relname, part.relname), sum(part.n_dead_tup), sum(part.seq_scan), sum(part.autovacuum_count)
 FROM pg_stat_user_tables part LEFT JOIN pg_inherits ON inhrelid = part.relid LEFT JOIN pg_class whole ON whole.oid = inhparent
@@ -47,9 +60,18 @@ class Readings:
 
     def __init__(self, connection: Connection, database: str) -> None:
         self._connection, self._database = connection, database
-        self._wal = WAL_IN_PG_STAT_WAL if self._has("pg_stat_wal", "wal_sync") else WAL_IN_PG_STAT_IO
-        self._checkpoints = CHECKPOINTS_IN_CHECKPOINTER if self._has("pg_stat_checkpointer", "num_timed") else CHECKPOINTS_IN_BGWRITER
-        self._each_write_syncs = self._one("SELECT current_setting('wal_sync_method')")[0] in ("open_sync", "open_datasync")
+        self._wal = (
+            WAL_IN_PG_STAT_WAL if self._has("pg_stat_wal", "wal_sync") else WAL_IN_PG_STAT_IO
+        )
+        self._checkpoints = (
+            CHECKPOINTS_IN_CHECKPOINTER
+            if self._has("pg_stat_checkpointer", "num_timed")
+            else CHECKPOINTS_IN_BGWRITER
+        )
+        self._each_write_syncs = self._one("SELECT current_setting('wal_sync_method')")[0] in (
+            "open_sync",
+            "open_datasync",
+        )
         self._timed = self._one("SELECT current_setting('track_wal_io_timing')")[0] == "on"
         self._waited: set[str] = set()
 
@@ -57,26 +79,49 @@ class Readings:
         return self._connection.execute(query, values or None).fetchone() or ()
 
     def _has(self, view: str, column: str) -> bool:
-        query = "SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s"
+        query = (
+            "SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s"
+        )
         return bool(self._one(query, f"pg_catalog.{view}", column)[0])
 
     def read(self, meter: str) -> dict[str, float]:
-        """One meter's readings by "quantity|source"; raises KeyError for a meter that is not one of METERS."""
-        return {"log_writes": self._log_writes, "checkpoints": self._checkpointed, "tables": self._tables, "waits": self._waits}[meter]()
+        """One meter's readings by "quantity|source"; raises KeyError for a meter that is not one of
+        METERS.
+        """
+        return {
+            "log_writes": self._log_writes,
+            "checkpoints": self._checkpointed,
+            "tables": self._tables,
+            "waits": self._waits,
+        }[meter]()
 
     def _log_writes(self) -> dict[str, float]:
-        size_bytes, records, images, writes, write_ms, syncs, sync_ms = (float(value or 0) for value in self._one(self._wal))
+        size_bytes, records, images, writes, write_ms, syncs, sync_ms = (
+            float(value or 0) for value in self._one(self._wal)
+        )
         if self._each_write_syncs:  # the server counts no syncs: every write is one
             syncs = writes
         commits, rollbacks, _, _ = self._counts()
-        log = {"bytes": size_bytes, "records": records, "full_page_images": images, "writes": writes, "flushes": syncs}
+        log = {
+            "bytes": size_bytes,
+            "records": records,
+            "full_page_images": images,
+            "writes": writes,
+            "flushes": syncs,
+        }
         if self._timed:
             log |= {"write_time": write_ms / 1e3, "flush_time": sync_ms / 1e3}
-        return {f"log.{name}|database": value for name, value in log.items()} | {"database.commits|database": commits, "database.rollbacks|database": rollbacks}
+        return {f"log.{name}|database": value for name, value in log.items()} | {
+            "database.commits|database": commits,
+            "database.rollbacks|database": rollbacks,
+        }
 
     def _checkpointed(self) -> dict[str, float]:
         names = ("checkpoints.timed", "checkpoints.requested", "checkpoints.buffers")
-        return {f"{name}|database": float(value) for name, value in zip(names, self._one(self._checkpoints), strict=True)}
+        return {
+            f"{name}|database": float(value)
+            for name, value in zip(names, self._one(self._checkpoints), strict=True)
+        }
 
     def _tables(self) -> dict[str, float]:
         _, _, hits, reads = self._counts()
@@ -89,11 +134,20 @@ class Readings:
         return seen
 
     def _waits(self) -> dict[str, float]:
-        """Sessions at work, by what they wait for; a wait seen once is read as 0 when nobody waits for it any more."""
-        found = {name: float(count) for name, count in self._connection.execute(WAITS, [self._database])}
+        """Sessions at work, by what they wait for; a wait seen once is read as 0 when nobody waits
+        for it any more.
+        """
+        found = {
+            name: float(count) for name, count in self._connection.execute(WAITS, [self._database])
+        }
         self._waited |= set(found)
-        return {f"waits.{wait_class(name)}|{name}": found.get(name, 0.0) for name in sorted(self._waited)}
+        return {
+            f"waits.{wait_class(name)}|{name}": found.get(name, 0.0)
+            for name in sorted(self._waited)
+        }
 
     def _counts(self) -> tuple[float, float, float, float]:
-        commits, rollbacks, hits, reads = (float(value) for value in self._one(DATABASE, self._database))
+        commits, rollbacks, hits, reads = (
+            float(value) for value in self._one(DATABASE, self._database)
+        )
         return commits, rollbacks, hits, reads

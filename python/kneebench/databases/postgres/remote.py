@@ -2,7 +2,8 @@
 
 How a climb gets its fresh database (`restore`):
 
-- template (when nothing is said): the image is a database of ours on that server, the work database its copy.
+- template (when nothing is said): the image is a database of ours on that server, the work database
+  its copy.
 - command: the plan's shell command puts the URL's database back; it may also be what fills it.
 - none: the URL's database is used as the last climb left it.
 
@@ -29,7 +30,12 @@ from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.databases.postgres.sql_schema import facts as facts_of_load
-from kneebench.databases.postgres.sql_schema import install_functions, logs_errors, may_quiet, quiet_rollbacks
+from kneebench.databases.postgres.sql_schema import (
+    install_functions,
+    logs_errors,
+    may_quiet,
+    quiet_rollbacks,
+)
 from kneebench.databases.postgres.table import postgres_table
 from kneebench.databases.postgres.templates import Template
 from kneebench.databases.postgres.whereabouts import whereabouts
@@ -41,11 +47,21 @@ from kneebench.records import Address, Cell, Check, Event, Finding, Watch, Where
 from kneebench.secrets import redacted_output, without_passwords
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE", "sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT"}
+LIBPQ = {
+    "host": "PGHOST",
+    "port": "PGPORT",
+    "user": "PGUSER",
+    "dbname": "PGDATABASE",
+    "sslmode": "PGSSLMODE",
+    "sslrootcert": "PGSSLROOTCERT",
+}
 START_LIMIT_S = 60.0
 """How long a server may take to answer again after the restore command."""
 
-LOGGED = "each New-Order that rolls back by design (1 in 100) writes an error of about 0.5 kB to the server's log"
+LOGGED = (
+    "each New-Order that rolls back by design (1 in 100) writes an error of about 0.5 kB to the"
+    " server's log"
+)
 
 
 class RemotePostgres:
@@ -58,7 +74,11 @@ class RemotePostgres:
         self.foreign = self.table.schema_from == "hammerdb"
         self.how = plan.restore
         if (requested := self.table.restore) in ("copy", "clone"):
-            raise PlanError("database.restore", seen=f"{requested!r} needs the server's files", do='use "template", "command" or "none" with a URL')
+            raise PlanError(
+                "database.restore",
+                seen=f"{requested!r} needs the server's files",
+                do='use "template", "command" or "none" with a URL',
+            )
 
     def _address(self, storage: str) -> Address:
         return address_of(self.plan.urls[storage])
@@ -73,11 +93,19 @@ class RemotePostgres:
             address = self._address(storage)
             with explained("reading the role's rights", address), connect(address) as connection:
                 where = whereabouts(connection)
-                yield Finding(level="ok", subject=subject, seen=f"PostgreSQL {_version(connection)}, restored by {self.how}; {where.seen}")
-                yield from (Finding(level="note", subject=subject, seen=note) for note in where.notes)
+                yield Finding(
+                    level="ok",
+                    subject=subject,
+                    seen=f"PostgreSQL {_version(connection)}, restored by {self.how}; {where.seen}",
+                )
+                yield from (
+                    Finding(level="note", subject=subject, seen=note) for note in where.notes
+                )
                 yield from _rights(connection, subject, self.how)
                 if self.foreign:
-                    yield from adopted.findings(connection, subject, self.how, stated=self.table.restore == self.how)
+                    yield from adopted.findings(
+                        connection, subject, self.how, stated=self.table.restore == self.how
+                    )
                 yield from too_few_connections(connection, subject, self.plan)
         except KneebenchError as error:
             yield finding_of(error, subject)
@@ -91,7 +119,9 @@ class RemotePostgres:
         return self._where[url]
 
     def prepare(self, watch: Watch) -> dict[str, str]:
-        """Load the image database (template) or the URL's own where it is empty; facts of the last storage's, and how it is restored."""
+        """Load the image database (template) or the URL's own where it is empty; facts of the last
+        storage's, and how it is restored.
+        """
         facts: dict[str, str] = {}
         for url, storage in {url: name for name, url in self.plan.urls.items()}.items():
             doing = f"preparing the database at {without_passwords(url)}"
@@ -136,19 +166,29 @@ class RemotePostgres:
             restore_s = time.monotonic() - began
             with explained("opening the restored database", address):
                 process, before = self._process(address), self._before(address, watch)
-                server = PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, process, before)
+                server = PostgresServer(
+                    address, self.plan.workload.warehouses, restore_s, notes, process, before
+                )
             stack.callback(server.close)
             server.checkpoint()
             yield server
 
     def _process(self, address: Address) -> Process:
-        """The server as a process of this machine, where it is one; anew each time, as it may have been started again."""
+        """The server as a process of this machine, where it is one; anew each time, as it may have
+        been started again.
+        """
         with connect(address) as connection:
             found = whereabouts(connection)
-        return Process(lambda: family(found.process), cores=found.cores, paths=found.paths) if found.here else Process()
+        return (
+            Process(lambda: family(found.process), cores=found.cores, paths=found.paths)
+            if found.here
+            else Process()
+        )
 
     def _functions(self, address: Address) -> list[str]:
-        """Install them, but in the copy of an image that has them; a note where their rollbacks by design are seen in the server's log."""
+        """Install them, but in the copy of an image that has them; a note where their rollbacks by
+        design are seen in the server's log.
+        """
         with explained("installing the functions", address), connect(address) as connection:
             if self.how != "template" or self.foreign:
                 install_functions(connection)
@@ -165,16 +205,32 @@ class RemotePostgres:
     def _notes(self) -> list[str]:
         notes = ["external server: its caches were not emptied and its settings were not changed"]
         if self.how == "none":
-            notes.append("the database was not restored: each climb started from the state the previous one left")
+            notes.append(
+                "the database was not restored: each climb started from the state the previous one"
+                " left"
+            )
         return notes
 
     def _run_command(self, address: Address) -> None:
-        """Run the plan's command, then wait for the server; it is told the address by libpq's variables, not the password."""
+        """Run the plan's command, then wait for the server; it is told the address by libpq's
+        variables, not the password.
+        """
         command = self.table.restore_command
-        done = subprocess.run(["sh", "-c", command], env=_libpq_environment(address), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            ["sh", "-c", command],
+            env=_libpq_environment(address),
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
         if done.returncode != 0:
             words = redacted_output(command, done.stderr or done.stdout).strip()[-400:]
-            raise KneebenchError("database.restore_command", seen=f"exit code {done.returncode}: {words}", do="run the command by hand and correct it")
+            raise KneebenchError(
+                "database.restore_command",
+                seen=f"exit code {done.returncode}: {words}",
+                do="run the command by hand and correct it",
+            )
         until = time.monotonic() + START_LIMIT_S
         while True:
             try:
@@ -186,7 +242,10 @@ class RemotePostgres:
 
 
 def _libpq_environment(address: Address) -> dict[str, str]:
-    """Our environment with the address in libpq's variables. Of the password a command knows what a passfile tells it."""
+    """Our environment with the address in libpq's variables.
+
+    Of the password a command knows what a passfile tells it.
+    """
     given = parameters(address)
     variables = {variable: given[name] for name, variable in LIBPQ.items() if name in given}
     return {name: value for name, value in os.environ.items() if name != "PGPASSWORD"} | variables
@@ -199,21 +258,44 @@ def _version(connection: Connection) -> str:
 def _rights(connection: Connection, subject: str, how: str) -> Iterator[Finding]:
     query = """SELECT rolsuper OR rolcreatedb, rolsuper OR pg_has_role(current_user, 'pg_monitor', 'usage'), current_setting('track_wal_io_timing') = 'on',
                has_database_privilege(current_database(), 'CREATE') FROM pg_roles WHERE rolname = current_user"""
-    may_create, may_monitor, timed, may_add = connection.execute(query).fetchone() or (False, False, False, False)
+    may_create, may_monitor, timed, may_add = connection.execute(query).fetchone() or (
+        False,
+        False,
+        False,
+        False,
+    )
     if how == "template" and not may_create:
         yield Finding(
-            level="error", subject=subject, seen="the role has no right to create databases", do='grant CREATEDB, or set restore = "command" or "none"'
+            level="error",
+            subject=subject,
+            seen="the role has no right to create databases",
+            do='grant CREATEDB, or set restore = "command" or "none"',
         )
     if how != "template" and not may_add:
-        seen, do = "the role has no right to create schemas in the database", f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {connection.info.user}"
+        seen, do = (
+            "the role has no right to create schemas in the database",
+            f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {connection.info.user}",
+        )
         yield Finding(level="error", subject=subject, seen=seen, do=do)
     if logs_errors(connection) and not may_quiet(connection):
         grant = connection.info.server_version >= 150000
-        do = f"GRANT SET ON PARAMETER log_min_messages TO {connection.info.user}" if grant else "to suppress them, use a superuser in the URL"
+        do = (
+            f"GRANT SET ON PARAMETER log_min_messages TO {connection.info.user}"
+            if grant
+            else "to suppress them, use a superuser in the URL"
+        )
         yield Finding(level="note", subject=subject, seen=LOGGED, do=do)
     if not may_monitor:
-        yield Finding(level="warning", subject=subject, seen="the role has no right to see other sessions", do="grant pg_monitor")
+        yield Finding(
+            level="warning",
+            subject=subject,
+            seen="the role has no right to see other sessions",
+            do="grant pg_monitor",
+        )
     if not timed:
         yield Finding(
-            level="warning", subject=subject, seen="track_wal_io_timing is off: log write latency will not be measured", do="set track_wal_io_timing = on"
+            level="warning",
+            subject=subject,
+            seen="track_wal_io_timing is off: log write latency will not be measured",
+            do="set track_wal_io_timing = on",
         )

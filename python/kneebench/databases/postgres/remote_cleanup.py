@@ -1,4 +1,6 @@
-"""Cleanup on an external server: retried until the server has recovered; a failure is reported with the command that fixes it."""
+"""Cleanup on an external server: retried until the server has recovered; a failure is reported with
+the command that fixes it.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,20 @@ RESTART_LIMIT_S = 60.0
 """Longest wait for a server that recovers from a crash."""
 
 
-def undo_or_report(undo: Callable[[], None], noted: MadeOnServer, journal: Journal, watch: Watch) -> None:
-    """Undo a journal entry and forget it. If that fails, the entry stays, and the failure is reported: with the error that
-    ends the run, or else as a warning."""
+def undo_or_report(
+    undo: Callable[[], None], noted: MadeOnServer, journal: Journal, watch: Watch
+) -> None:
+    """Undo a journal entry and forget it. If that fails, the entry stays, and the failure is
+    reported: with the error that ends the run, or else as a warning."""
     ending = sys.exc_info()[1]
     try:
         undo()
     except (KneebenchError, psycopg.Error) as error:
         why = " ".join(str(error).split())
-        left = f"{noted.what} could not be removed ({why}). The next run of this plan removes it; to remove it now: {noted.by_hand}"
+        left = (
+            f"{noted.what} could not be removed ({why}). The next run of this plan removes it; to"
+            f" remove it now: {noted.by_hand}"
+        )
         if isinstance(ending, KneebenchError):
             ending.also(left)
         else:

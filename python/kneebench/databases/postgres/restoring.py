@@ -1,4 +1,7 @@
-"""A restore: the image's files put in place on a storage. They are ours and out of the account's reach until all of them are there."""
+"""A restore: the image's files put in place on a storage.
+
+They are ours and out of the account's reach until all of them are there.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ def restore(
     watch: Watch,
     doing: str,
 ) -> Path:
-    """The data directory, made cold in the directory `data` of ours, its log in `log` where that is given; the account's at the end."""
+    """The data directory, made cold in the directory `data` of ours, its log in `log` where that is
+    given; the account's at the end.
+    """
     with contextlib.ExitStack() as opened:
         places = [opened.enter_context(ours(place)) for place in (data, log) if place]
         source, target = image.opened(opened), opened.enter_context(places[0].make("data"))

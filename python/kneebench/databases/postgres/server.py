@@ -31,7 +31,9 @@ NO_CHECKPOINTS = "the role may not run CHECKPOINT, so windows do not start at on
 
 
 class Process(NamedTuple):
-    """What a server on this machine can be asked beside SQL; one elsewhere has neither ids nor cores nor directories."""
+    """What a server on this machine can be asked beside SQL; one elsewhere has neither ids nor
+    cores nor directories.
+    """
 
     family: Callable[[], Sequence[int]] = tuple
     crash_report: Callable[[], str] = str
@@ -42,10 +44,11 @@ class Process(NamedTuple):
 class PostgresServer:
     """Answers for one database of one server.
 
-    It asks from two sessions (one for what takes long) on the workload's database, each in one transaction that never
-    ends: so none of its own questions is counted as a transaction. Read committed and without a snapshot between
-    statements, they keep no row from being vacuumed. Each question is rolled back to a savepoint, which gives back the locks
-    that it took: between questions they keep nobody waiting.
+    It asks from two sessions (one for what takes long) on the workload's database, each in one
+    transaction that never ends: so none of its own questions is counted as a transaction. Read
+    committed and without a snapshot between statements, they keep no row from being vacuumed. Each
+    question is rolled back to a savepoint, which gives back the locks that it took: between
+    questions they keep nobody waiting.
     """
 
     measures = METERS
@@ -60,16 +63,28 @@ class PostgresServer:
         before: Sequence[Check] | None = None,
         timeouts: Timeouts = TIMEOUTS,
     ) -> None:
-        self.address, self.warehouses, self.restore_s, self._before = address, warehouses, restore_s, before
+        self.address, self.warehouses, self.restore_s, self._before = (
+            address,
+            warehouses,
+            restore_s,
+            before,
+        )
         self._process = process or Process()
         self.cores, self.paths = self._process.cores, self._process.paths
         self._lock = threading.Lock()
         self._timeouts = timeouts
-        self._session, self._side = connect(address, limit_s=timeouts.reading_s), connect(address, limit_s=timeouts.whole_s)
+        self._session, self._side = (
+            connect(address, limit_s=timeouts.reading_s),
+            connect(address, limit_s=timeouts.whole_s),
+        )
         self.settings: Sequence[Setting] = with_users_session(in_force(self._session))
         self._readings = Readings(self._session, address.database)
         self._may_checkpoint = _may_checkpoint(self._session)
-        self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *([] if self._may_checkpoint else [NO_CHECKPOINTS]))
+        self.notes: Sequence[str] = (
+            *notes,
+            *_remarks(self.settings),
+            *([] if self._may_checkpoint else [NO_CHECKPOINTS]),
+        )
         for session in (self._session, self._side):
             _settle(session, timeouts.lock_s)
 
@@ -79,7 +94,9 @@ class PostgresServer:
         self._side.close()
 
     @contextlib.contextmanager
-    def _session_for(self, doing: str, limit_s: float | None = None) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    def _session_for(
+        self, doing: str, limit_s: float | None = None
+    ) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         with self._lock, self._losses_reported(doing):
             self._session.limit_s = limit_s or self._timeouts.reading_s
             self._session.execute("SELECT pg_stat_clear_snapshot()")
@@ -90,7 +107,10 @@ class PostgresServer:
     def _reaching(self, doing: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         """A connection of its own; DatabaseLost where the server went away."""
         try:
-            with self._losses_reported(doing), connect(self.address, limit_s=self._timeouts.whole_s) as connection:
+            with (
+                self._losses_reported(doing),
+                connect(self.address, limit_s=self._timeouts.whole_s) as connection,
+            ):
                 _bound(connection, self._timeouts.lock_s)
                 yield connection
         except PlanError as error:
@@ -98,7 +118,9 @@ class PostgresServer:
 
     @contextlib.contextmanager
     def _losses_reported(self, doing: str) -> Iterator[None]:
-        """DatabaseLost where the server went away; its words in a KneebenchError where it refuses, and who stands in the way of a lock."""
+        """DatabaseLost where the server went away; its words in a KneebenchError where it refuses,
+        and who stands in the way of a lock.
+        """
         try:
             with explained(doing):
                 yield
@@ -109,7 +131,9 @@ class PostgresServer:
                 raise InvalidMeasurement(doing, seen=seen, do=UNLOCK) from error
             if not isinstance(error.__cause__, psycopg.OperationalError):
                 raise
-            raise DatabaseLost(doing, seen="; ".join(filter(None, (error.seen, self.alive()))), do=KEPT) from error
+            raise DatabaseLost(
+                doing, seen="; ".join(filter(None, (error.seen, self.alive()))), do=KEPT
+            ) from error
 
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator for this server."""
@@ -123,12 +147,19 @@ class PostgresServer:
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
         with self._session_for("adding up the orders", self._timeouts.idle_s) as session:
-            return int((session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone() or (0,))[0])
+            return int(
+                (
+                    session.execute("SELECT sum(d_next_o_id) FROM public.district").fetchone()
+                    or (0,)
+                )[0]
+            )
 
     def transaction_counts(self) -> tuple[int, int]:
-        """(committed, rolled back) as pg_stat_database counts them, once the last session of the load has handed over its counts.
+        """(committed, rolled back) as pg_stat_database counts them, once the last session of the
+        load has handed over its counts.
 
-        Beside the load's transactions it counts one commit for each session's start and one for each statement it prepares.
+        Beside the load's transactions it counts one commit for each session's start and one for
+        each statement it prepares.
         """
         with self._session_for("counting the transactions", self._timeouts.idle_s) as session:
             _await_idle(session, self._own)
@@ -170,12 +201,18 @@ class PostgresServer:
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end."""
         seen = self._process.crash_report()
-        return seen or ("" if answers(self.address) else self._process.crash_report() or "it accepts no connections")
+        return seen or (
+            ""
+            if answers(self.address)
+            else self._process.crash_report() or "it accepts no connections"
+        )
 
 
 @contextlib.contextmanager
 def _given_back(session: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
-    """What the block locks is given back at its end, and an error in it leaves the transaction usable."""
+    """What the block locks is given back at its end, and an error in it leaves the transaction
+    usable.
+    """
     try:
         yield
     finally:
@@ -188,7 +225,9 @@ def _bound(session: psycopg.Connection[tuple[Any, ...]], lock_s: float) -> None:
 
 
 def _settle(session: psycopg.Connection[tuple[Any, ...]], lock_s: float) -> None:
-    """Have the counts of the session's own start handed over, then enter the transaction that never ends."""
+    """Have the counts of the session's own start handed over, then enter the transaction that never
+    ends.
+    """
     _bound(session, lock_s)
     if session.info.server_version >= 150000:
         session.execute("SELECT pg_stat_force_next_flush()")
@@ -201,14 +240,22 @@ def _settle(session: psycopg.Connection[tuple[Any, ...]], lock_s: float) -> None
 
 def _may_checkpoint(session: psycopg.Connection[tuple[Any, ...]]) -> bool:
     """Superusers may, and from version 15 on members of pg_checkpoint."""
-    member = "EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'pg_checkpoint' AND pg_has_role(r.oid, 'usage'))"
-    query = f"SELECT rolsuper OR {member} FROM pg_roles WHERE rolname = current_user"  # noqa: S608 no value from outside
+    member = (
+        "EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'pg_checkpoint' AND pg_has_role(r.oid,"
+        " 'usage'))"
+    )
+    query = f"SELECT rolsuper OR {member} FROM pg_roles WHERE rolname = current_user"
     return bool((session.execute(query).fetchone() or (False,))[0])
 
 
 def _await_idle(session: psycopg.Connection[tuple[Any, ...]], own: Sequence[int]) -> None:
-    """Wait until no other client's session is in the database: a session hands its last counts over before it leaves the list."""
-    others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> ALL(%s)"
+    """Wait until no other client's session is in the database: a session hands its last counts over
+    before it leaves the list.
+    """
+    others = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type"
+        " = 'client backend' AND pid <> ALL(%s)"
+    )
     until = time.monotonic() + FLUSH_LIMIT_S
     while time.monotonic() < until and (session.execute(others, [list(own)]).fetchone() or (0,))[0]:
         time.sleep(0.02)
@@ -222,8 +269,14 @@ def _remarks(settings: Sequence[Setting]) -> Iterator[str]:
     values = {setting.name: setting.value for setting in settings}
     for name in ("fsync", "full_page_writes", "synchronous_commit"):
         if values.get(name) == "off":
-            yield f"{name} is off: a machine crash can lose or damage data, and log writes are measured without their sync"
+            yield (
+                f"{name} is off: a machine crash can lose or damage data, and log writes are"
+                " measured without their sync"
+            )
     if values.get("track_wal_io_timing") == "off":
         yield "track_wal_io_timing is off: log write latency is not measured"
     if values.get("wal_sync_method") in ("open_sync", "open_datasync"):
-        yield f"wal_sync_method is {values['wal_sync_method']}: each log write includes its sync and counts as one flush"
+        yield (
+            f"wal_sync_method is {values['wal_sync_method']}: each log write includes its sync and"
+            " counts as one flush"
+        )

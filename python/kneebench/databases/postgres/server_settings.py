@@ -1,14 +1,20 @@
 """Which settings the server runs with: rules by the machine, overridden one by one by the plan.
 
-The rules are the same for all storages of a plan, so that nothing but the storage differs between them:
+The rules are the same for all storages of a plan, so that nothing but the storage differs between
+them:
 
-- shared_buffers: a quarter of memory, at most 8 GiB, and no more than the data (with room to grow) can fill.
-- max_wal_size: the log of one and a half checkpoint cycles at 10 MB/s a core, so that checkpoints come by
-  time and not by volume; at most what the smallest place for a log (a tmpfs counts as memory) can hold.
-- checkpoint_timeout: 5 min; 1 min for quick plans, whose windows would else see no checkpoint at all.
-- Durable: fsync, full_page_writes and synchronous_commit on. The log is minimal: no standby reads it.
+- shared_buffers: a quarter of memory, at most 8 GiB, and no more than the data (with room to grow)
+  can fill.
+- max_wal_size: the log of one and a half checkpoint cycles at 10 MB/s a core, so that checkpoints
+  come by time and not by volume; at most what the smallest place for a log (a tmpfs counts as
+  memory) can hold.
+- checkpoint_timeout: 5 min; 1 min for quick plans, whose windows would else see no checkpoint at
+  all.
+- Durable: fsync, full_page_writes and synchronous_commit on. The log is minimal: no standby reads
+  it.
 - Rolled back orders (1% by design) write no lines to the server's log.
-- Dynamic shared memory (next to none without parallel queries) lies in the data directory: what is killed leaves nothing in /dev/shm.
+- Dynamic shared memory (next to none without parallel queries) lies in the data directory: what is
+  killed leaves nothing in /dev/shm.
 """
 
 from __future__ import annotations
@@ -24,7 +30,13 @@ import psycopg
 from kneebench._core import SESSION_SETTINGS
 from kneebench.databases.postgres.allowed_settings import PLACES, SIZE
 from kneebench.databases.postgres.builds import Build
-from kneebench.databases.postgres.footprint import GIB, MIB, cache_bytes, checkpoint_timeout_s, log_bytes
+from kneebench.databases.postgres.footprint import (
+    GIB,
+    MIB,
+    cache_bytes,
+    checkpoint_timeout_s,
+    log_bytes,
+)
 from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
@@ -70,7 +82,15 @@ MATTERS = frozenset(
     ]
 )
 PATHS = frozenset([*PLACES, "ssl_ca_file", "ssl_cert_file", "ssl_key_file"])
-SWITCHED_ON = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum", "track_io_timing", "track_wal_io_timing", "log_checkpoints")
+SWITCHED_ON = (
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "autovacuum",
+    "track_io_timing",
+    "track_wal_io_timing",
+    "log_checkpoints",
+)
 LISTENING = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -81,7 +101,9 @@ LISTENING = {
 
 
 class Machine(NamedTuple):
-    """What the rules look at: `log_space_bytes` is that of the smallest place where a log will lie."""
+    """What the rules look at: `log_space_bytes` is that of the smallest place where a log will
+    lie.
+    """
 
     cores: int
     memory_bytes: int
@@ -115,17 +137,39 @@ def rules(plan: Plan, machine: Machine) -> dict[str, str]:
         "log_min_error_statement": "panic",
         **LISTENING,
     }
-    return ruled | {name: _text(value) for name, value in plan.database.settings.items() if name not in INITDB}
+    return ruled | {
+        name: _text(value) for name, value in plan.database.settings.items() if name not in INITDB
+    }
 
 
 def loading(ruled: Mapping[str, str]) -> dict[str, str]:
-    """The settings while the image is built: what is half built is never used, so nothing needs to be durable before its end."""
-    hurried = dict.fromkeys(("fsync", "full_page_writes", "synchronous_commit", "autovacuum", "wal_recycle", "log_checkpoints"), "off")
-    return {**ruled, **hurried, "checkpoint_timeout": "1h", "min_wal_size": "80MB", "maintenance_work_mem": "512MB"}
+    """The settings while the image is built: what is half built is never used, so nothing needs to
+    be durable before its end.
+    """
+    hurried = dict.fromkeys(
+        (
+            "fsync",
+            "full_page_writes",
+            "synchronous_commit",
+            "autovacuum",
+            "wal_recycle",
+            "log_checkpoints",
+        ),
+        "off",
+    )
+    return {
+        **ruled,
+        **hurried,
+        "checkpoint_timeout": "1h",
+        "min_wal_size": "80MB",
+        "maintenance_work_mem": "512MB",
+    }
 
 
 def initdb_options(plan: Plan, build: Build) -> list[str]:
-    """The options of initdb that the plan's settings ask for; the version's own defaults without any."""
+    """The options of initdb that the plan's settings ask for; the version's own defaults without
+    any.
+    """
     options = []
     for name, value in plan.database.settings.items():
         if name == "data_checksums" and _text(value) == "on":
@@ -141,15 +185,22 @@ def configuration(settings: Mapping[str, str]) -> str:
     """The text of postgresql.conf.
 
     >>> print(configuration({"shared_buffers": "1GB", "listen_addresses": ""}), end="")
-    shared_buffers = '1GB'
-    listen_addresses = ''
+    shared_buffers = '1GB' listen_addresses = ''
     """
-    return "".join(f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in settings.items())
+    return "".join(
+        f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in settings.items()
+    )
 
 
 def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
-    """The server's words on settings that it does not know or take; empty where it takes them. Starts no server."""
-    with tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder, Folder.at(Path(folder)) as opened:
+    """The server's words on settings that it does not know or take; empty where it takes them.
+
+    Starts no server.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="settings-", dir=launch.runtime) as folder,
+        Folder.at(Path(folder)) as opened,
+    ):
         file = Path(folder, "postgresql.conf")
         opened.put(file.name, configuration(settings), launch.account and launch.account.owner)
         if launch.account:
@@ -160,48 +211,86 @@ def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
 
 
 def _words(stderr: str) -> str:
-    """What the server says of its configuration, without times, process ids and the lines that say nothing."""
-    messages = [line.partition("LOG:")[2].strip() for line in stderr.splitlines() if "LOG:" in line and "skipping missing" not in line]
+    """What the server says of its configuration, without times, process ids and the lines that say
+    nothing.
+    """
+    messages = [
+        line.partition("LOG:")[2].strip()
+        for line in stderr.splitlines()
+        if "LOG:" in line and "skipping missing" not in line
+    ]
     return "; ".join(messages) or " ".join(stderr.split())
 
 
 def check_settings(launch: Launch, settings: Mapping[str, str]) -> None:
     """Raises PlanError with the server's words for settings that it refuses."""
     if words := complaint(launch, settings):
-        raise PlanError("database.settings", seen=f"PostgreSQL {launch.build.version} reports: {words}", do="correct the plan's settings")
+        raise PlanError(
+            "database.settings",
+            seen=f"PostgreSQL {launch.build.version} reports: {words}",
+            do="correct the plan's settings",
+        )
 
 
 def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, ...]:
-    """Every setting that is not the version's default, and all that change what storage sees, as the server reads them back."""
-    wanted = "SELECT name, current_setting(name), source FROM pg_settings WHERE source NOT IN ('default', 'client', 'session') OR name = ANY(%s) ORDER BY name"
+    """Every setting that is not the version's default, and all that change what storage sees, as
+    the server reads them back.
+    """
+    wanted = (
+        "SELECT name, current_setting(name), source FROM pg_settings WHERE source NOT IN"
+        " ('default', 'client', 'session') OR name = ANY(%s) ORDER BY name"
+    )
     rows = connection.execute(wanted, [sorted(MATTERS)]).fetchall()
     return tuple(
-        Setting(name=name, value=_reported_value(name, value), source=source, matters=name in MATTERS) for name, value, source in rows if name not in PATHS
+        Setting(
+            name=name, value=_reported_value(name, value), source=source, matters=name in MATTERS
+        )
+        for name, value, source in rows
+        if name not in PATHS
     )
 
 
 def _reported_value(name: str, value: str) -> str:
-    """A value as it may be kept. Commands and connection strings may hold keys and passwords in any form: that they are set is enough.
+    """A value as it may be kept.
+
+    Commands and connection strings may hold keys and passwords in any form: that they are set is
+    enough.
 
     >>> _reported_value("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p"), _reported_value("archive_command", ""), _reported_value("work_mem", "4MB")
     ('set; not saved because it may contain a secret', '', '4MB')
     """
-    return "set; not saved because it may contain a secret" if value and name.endswith(("_command", "_conninfo")) else value
+    return (
+        "set; not saved because it may contain a secret"
+        if value and name.endswith(("_command", "_conninfo"))
+        else value
+    )
 
 
 def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
-    """The server's settings with those that each virtual user sets for its session, which win there over the server's own."""
-    users = {name: Setting(name=name, value=value, source="user sessions", matters=True) for name, value in SESSION_SETTINGS}
-    return tuple(sorted((*(s for s in settings if s.name not in users), *users.values()), key=lambda s: s.name))
+    """The server's settings with those that each virtual user sets for its session, which win there
+    over the server's own.
+    """
+    users = {
+        name: Setting(name=name, value=value, source="user sessions", matters=True)
+        for name, value in SESSION_SETTINGS
+    }
+    return tuple(
+        sorted(
+            (*(s for s in settings if s.name not in users), *users.values()), key=lambda s: s.name
+        )
+    )
 
 
 def setting_bytes(value: str) -> int:
-    """The bytes of a memory setting as PostgreSQL writes it; a bare number of shared_buffers counts 8 kB blocks, of max_wal_size MB: give units.
+    """The bytes of a memory setting as PostgreSQL writes it; a bare number of shared_buffers counts
+    8 kB blocks, of max_wal_size MB: give units.
 
     >>> setting_bytes("128MB"), setting_bytes("2GB")
     (134217728, 2147483648)
     """
     found = SIZE.fullmatch(value)
     if not found:
-        raise PlanError("database.settings", seen=f"the size {value!r} has no unit", do='write it as "2GB"')
+        raise PlanError(
+            "database.settings", seen=f"the size {value!r} has no unit", do='write it as "2GB"'
+        )
     return int(float(found[1]) * {"B": 1, "kB": 2**10, "MB": MIB, "GB": GIB, "TB": 2**40}[found[2]])

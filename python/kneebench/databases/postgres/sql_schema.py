@@ -1,7 +1,8 @@
-"""The SQL files beside this one, statement by statement, and the marks by which we know what we made.
+"""The SQL files beside this one, statement by statement, and the marks by which we know what we
+made.
 
-A table that we make carries the comment MARK from the transaction that makes it. The table kneebench.image holds the
-facts of the load and whether it came to its end.
+A table that we make carries the comment MARK from the transaction that makes it. The table
+kneebench.image holds the facts of the load and whether it came to its end.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from kneebench.errors import Refused
 Connection = psycopg.Connection[tuple[Any, ...]]
 HERE = Path(__file__).parent
 MARK = "made by kneebench"
-LARGEST_FIRST = ("order_line", "stock", "customer", "orders", "history", "new_order", "item", "district", "warehouse")
+LARGEST_FIRST = (
+    "order_line",
+    "stock",
+    "customer",
+    "orders",
+    "history",
+    "new_order",
+    "item",
+    "district",
+    "warehouse",
+)
 """The nine tables in the order of their bytes: what is started first ends first."""
 
 QUIET = [(level,) for level in ("log", "fatal", "panic")]
@@ -38,7 +49,10 @@ def statements(file: str) -> list[str]:
 def making(table: str) -> list[str]:
     """What makes a table of ours, to be run in the transaction that loads it."""
     wanted = re.compile(rf"CREATE TABLE public\.{table}\b")
-    return [*(one for one in statements("schema.sql") if wanted.match(one)), f"COMMENT ON TABLE public.{table} IS '{MARK}'"]
+    return [
+        *(one for one in statements("schema.sql") if wanted.match(one)),
+        f"COMMENT ON TABLE public.{table} IS '{MARK}'",
+    ]
 
 
 def keys_of(table: str) -> list[str]:
@@ -48,7 +62,8 @@ def keys_of(table: str) -> list[str]:
 
 
 def install_functions(connection: Connection) -> None:
-    """Put the five functions into the schema kneebench, whoever built the tables; those of an earlier version are replaced.
+    """Put the five functions into the schema kneebench, whoever built the tables; those of an
+    earlier version are replaced.
 
     Their plans need statistics: tables without any are analyzed.
     """
@@ -58,15 +73,23 @@ def install_functions(connection: Connection) -> None:
 
 
 def may_quiet(connection: Connection) -> bool:
-    """Whether the role may keep errors out of the server's log: superusers, and from 15 on whom SET ON PARAMETER was granted."""
-    granted = " OR has_parameter_privilege('log_min_messages', 'SET')" if connection.info.server_version >= 150000 else ""
-    query = f"SELECT rolsuper{granted} FROM pg_roles WHERE rolname = current_user"  # noqa: S608 our own words
+    """Whether the role may keep errors out of the server's log: superusers, and from 15 on whom SET
+    ON PARAMETER was granted.
+    """
+    granted = (
+        " OR has_parameter_privilege('log_min_messages', 'SET')"
+        if connection.info.server_version >= 150000
+        else ""
+    )
+    query = f"SELECT rolsuper{granted} FROM pg_roles WHERE rolname = current_user"
     return connection.execute(query.encode()).fetchone() == (True,)
 
 
 def quiet_rollbacks(connection: Connection) -> bool:
-    """Keep the rollbacks by design out of the server's log, where the role may: by a setting of the function that raises them, so that
-    any other error is still written. False where each will be an error in the log, with its statement."""
+    """Keep the rollbacks by design out of the server's log, where the role may: by a setting of the
+    function that raises them, so that any other error is still written. False where each will be an
+    error in the log, with its statement.
+    """
     quiet = may_quiet(connection)
     if quiet:
         connection.execute("ALTER FUNCTION kneebench.no_such_item() SET log_min_messages = 'log'")
@@ -81,7 +104,8 @@ def logs_errors(connection: Connection) -> bool:
 def ensure_statistics(connection: Connection) -> None:
     """ANALYZE those of our tables that have no statistics, as after a restore by pg_restore.
 
-    Without any, orders_i2 looks as good as orders_i1 for an order's number, and customer_i1 as good as customer_i2 for a name.
+    Without any, orders_i2 looks as good as orders_i1 for an order's number, and customer_i1 as good
+    as customer_i2 for a name.
     """
     query = """SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname = ANY(%s) AND relkind IN ('r', 'p')
                AND NOT EXISTS (SELECT FROM pg_stats WHERE schemaname = 'public' AND tablename = relname)"""
@@ -97,7 +121,10 @@ def tables_there(connection: Connection) -> dict[str, bool]:
 
 
 def facts(connection: Connection) -> dict[str, str]:
-    """What the load noted of itself; empty where there was none. `state` is "loading" or "whole"."""
+    """What the load noted of itself; empty where there was none.
+
+    `state` is "loading" or "whole".
+    """
     if connection.execute("SELECT to_regclass('kneebench.image')").fetchone() == (None,):
         return {}
     return dict(connection.execute("SELECT name, value FROM kneebench.image").fetchall())
@@ -107,13 +134,21 @@ def note(connection: Connection, known: dict[str, str]) -> None:
     """Keep facts of the load, in place of those of the same names."""
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA IF NOT EXISTS kneebench")
-        cursor.execute("CREATE TABLE IF NOT EXISTS kneebench.image (name text PRIMARY KEY, value text NOT NULL)")
-        upsert = "INSERT INTO kneebench.image VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        cursor.execute(
+            "CREATE TABLE IF NOT EXISTS kneebench.image (name text PRIMARY KEY, value text NOT"
+            " NULL)"
+        )
+        upsert = (
+            "INSERT INTO kneebench.image VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value ="
+            " excluded.value"
+        )
         cursor.executemany(upsert, list(known.items()))
 
 
 def drop_ours(connection: Connection) -> None:
-    """Drop our tables and the load's facts, and nothing else; raises Refused where a table of another's is among them."""
+    """Drop our tables and the load's facts, and nothing else; raises Refused where a table of
+    another's is among them.
+    """
     there = tables_there(connection)
     if foreign := sorted(name for name, ours in there.items() if not ours):
         raise Refused(

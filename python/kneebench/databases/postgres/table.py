@@ -14,29 +14,59 @@ from kneebench.plan.values import Directory, Shell, check_url, wrong
 
 
 class PostgresDatabase(ServerDatabase):
-    """Database engine and how it is provided: the embedded server, your own build (`bin_dir`), or an external server (`url`)."""
+    """Database engine and how it is provided: the embedded server, your own build (`bin_dir`), or
+    an external server (`url`).
+    """
 
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
-    bin_dir: Annotated[Directory | None, Field(description="Binary directory of your build; without it and url, the embedded PostgreSQL 18 runs")] = None
+    bin_dir: Annotated[
+        Directory | None,
+        Field(
+            description=(
+                "Binary directory of your build; without it and url, the embedded PostgreSQL 18"
+                " runs"
+            )
+        ),
+    ] = None
     restore_command: Annotated[
-        Shell, Field(description='Shell command that restores the database, with restore = "command". Its secrets belong in the environment or in a file')
+        Shell,
+        Field(
+            description=(
+                'Shell command that restores the database, with restore = "command". Its secrets'
+                " belong in the environment or in a file"
+            )
+        ),
     ] = ""
     schema_from: Annotated[
         Literal["kneebench", "hammerdb"],
-        Field(description='Origin of the schema. hammerdb: the TPROC-C schema found at url; restore = "template" measures a copy, "none" changes it'),
+        Field(
+            description=(
+                "Origin of the schema. hammerdb: the TPROC-C schema found at url; restore ="
+                ' "template" measures a copy, "none" changes it'
+            )
+        ),
     ] = "kneebench"
-    base_image_path: Annotated[Directory, Field(description="Directory for the base image (the loaded database), kept for the next run")] = Path(
-        ".kneebench/images"
-    )
+    base_image_path: Annotated[
+        Directory,
+        Field(
+            description="Directory for the base image (the loaded database), kept for the next run"
+        ),
+    ] = Path(".kneebench/images")
 
     @model_validator(mode="after")
     def _keys_fit_each_other(self) -> Self:
         if self.url:
             check_url(self.url)
         if self.url and self.bin_dir:
-            raise wrong("bin_dir", sentence="either bin_dir for a managed server, or the url of an external server")
+            raise wrong(
+                "bin_dir",
+                sentence="either bin_dir for a managed server, or the url of an external server",
+            )
         if (self.restore == "command") != bool(self.restore_command):
-            raise wrong("restore_command", sentence='restore = "command" and restore_command, both or neither')
+            raise wrong(
+                "restore_command",
+                sentence='restore = "command" and restore_command, both or neither',
+            )
         if unfit := fault(self.settings):
             raise wrong("settings", unfit[0], sentence=unfit[1])
         return self
@@ -48,7 +78,10 @@ class PostgresDatabase(ServerDatabase):
             raise wrong("database", "schema_from", sentence='"kneebench": "hammerdb" needs a url')
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
-        """By URL "auto" is a template, or nothing over HammerDB's schema. Plans of old results say "copy" there, the default's old name."""
+        """By URL "auto" is a template, or nothing over HammerDB's schema.
+
+        Plans of old results say "copy" there, the default's old name.
+        """
         if not any(urls.values()) or self.restore not in ("auto", "copy"):
             return super().restored_by(urls)
         return "none" if self.schema_from == "hammerdb" else "template"

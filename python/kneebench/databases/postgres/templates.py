@@ -1,7 +1,9 @@
-"""The image as a database on a running server, and the work database made from it: CREATE DATABASE ... TEMPLATE.
+"""The image as a database on a running server, and the work database made from it: CREATE DATABASE
+... TEMPLATE.
 
-What is ours says so in its comment; nothing else is dropped, whatever its name. Two runs that want the same image would drop
-each other's work, so each holds an advisory lock while it builds or measures.
+What is ours says so in its comment; nothing else is dropped, whatever its name. Two runs that want
+the same image would drop each other's work, so each holds an advisory lock while it builds or
+measures.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ from psycopg import sql
 from kneebench.databases.postgres.address import connect, explained
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
-from kneebench.databases.postgres.remote_cleanup import once_it_answers, psql_command, undo_or_report
+from kneebench.databases.postgres.remote_cleanup import (
+    once_it_answers,
+    psql_command,
+    undo_or_report,
+)
 from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
@@ -27,12 +33,19 @@ from kneebench.records import Address, Watch
 Connection = psycopg.Connection[tuple[Any, ...]]
 OURS = "made by kneebench: "
 ENDED = "57P"
-"""How the SQLSTATE begins by which a server says that it ended a session (admin_shutdown, crash_shutdown, ...)."""
-HOLDERS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND (classid::int8 << 32) + objid::int8 = %s"
+"""How the SQLSTATE begins by which a server says that it ended a session (admin_shutdown,
+crash_shutdown, ...)."""
+HOLDERS = (
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND"
+    " (classid::int8 << 32) + objid::int8 = %s"
+)
 
 
 class Template(NamedTuple):
-    """The image on one server. `source` is the database to copy where it is not ours (HammerDB's); empty for our own."""
+    """The image on one server.
+
+    `source` is the database to copy where it is not ours (HammerDB's); empty for our own.
+    """
 
     address: Address
     source: str
@@ -60,21 +73,38 @@ class Template(NamedTuple):
             address = self.address.model_copy(update={"database": self.image})
             loaded = load(address, workload, seed, watch)
             seconds = time.monotonic() - began
-            size = (connection.execute("SELECT pg_database_size(%s)", [self.image]).fetchone() or (0,))[0]
-            known = {"key": self.recipe.key, "server": self.recipe.version, "warehouses": str(workload.warehouses), "bytes": str(size)}
-            facts = {**known, "build_s": f"{seconds:.1f}", "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}", **loaded}
+            size = (
+                connection.execute("SELECT pg_database_size(%s)", [self.image]).fetchone() or (0,)
+            )[0]
+            known = {
+                "key": self.recipe.key,
+                "server": self.recipe.version,
+                "warehouses": str(workload.warehouses),
+                "bytes": str(size),
+            }
+            facts = {
+                **known,
+                "build_s": f"{seconds:.1f}",
+                "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
+                **loaded,
+            }
             _mark(connection, self.image, f"image {json.dumps(facts)}")
         return {**facts, "reused": "no"}
 
     @contextlib.contextmanager
     def work(self, watch: Watch) -> Iterator[Address]:
-        """A fresh copy of the image: its address; dropped at the end. Where that fails it is told, with what removes it."""
+        """A fresh copy of the image: its address; dropped at the end.
+
+        Where that fails it is told, with what removes it.
+        """
         name = f"kneebench_work_{self._digest}"
         with self._alone() as connection:
             with explained(f"dropping the database {name} of an earlier run", self.address):
                 _drop(connection, name)
             command = psql_command(self.address, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-            noted = self.journal.on_a_server(f"the database {name}", f"{self.address.host}:{self.address.port}", command)
+            noted = self.journal.on_a_server(
+                f"the database {name}", f"{self.address.host}:{self.address.port}", command
+            )
             try:
                 with explained(f"copying the database {self.image}", self.address):
                     _create(connection, self.address, name, "a restored database", self.image)
@@ -97,9 +127,11 @@ class Template(NamedTuple):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[Connection]:
-        """A session beside the workload's that holds the image's lock; raises Refused where another run holds it.
+        """A session beside the workload's that holds the image's lock; raises Refused where another
+        run holds it.
 
-        A lock is its database's, and another run's URL may name another database: hence pg_locks is asked, which knows all.
+        A lock is its database's, and another run's URL may name another database: hence pg_locks is
+        asked, which knows all.
         """
         key = int(self._digest, 16)
         with connect(self.address) as connection:
@@ -107,7 +139,11 @@ class Template(NamedTuple):
                 mine = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
                 holders = connection.execute(HOLDERS, [key]).fetchone()
             if (mine, holders) != ((True,), (1,)):
-                raise Refused(f"locking the base image {self.image}", seen="another kneebench run uses it", do="wait for it to finish, or use another server")
+                raise Refused(
+                    f"locking the base image {self.image}",
+                    seen="another kneebench run uses it",
+                    do="wait for it to finish, or use another server",
+                )
             try:
                 yield connection
             finally:  # at once: a closed session's lock goes a moment later
@@ -117,26 +153,50 @@ class Template(NamedTuple):
 
 def _comment(connection: Connection, database: str) -> str | None:
     """The database's comment: None where there is no such database, "" where it has none."""
-    row = connection.execute("SELECT coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE datname = %s", [database]).fetchone()
+    row = connection.execute(
+        "SELECT coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE datname"
+        " = %s",
+        [database],
+    ).fetchone()
     return row[0] if row else None
 
 
 def _mark(connection: Connection, database: str, what: str) -> None:
-    connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(database), sql.Literal(OURS + what)))
+    connection.execute(
+        sql.SQL("COMMENT ON DATABASE {} IS {}").format(
+            sql.Identifier(database), sql.Literal(OURS + what)
+        )
+    )
 
 
-def _create(connection: Connection, address: Address, database: str, what: str, template: str = "template0") -> None:
-    strategy = " STRATEGY file_copy" if template != "template0" and connection.info.server_version >= 150000 else ""
+def _create(
+    connection: Connection, address: Address, database: str, what: str, template: str = "template0"
+) -> None:
+    strategy = (
+        " STRATEGY file_copy"
+        if template != "template0" and connection.info.server_version >= 150000
+        else ""
+    )
     with explained(f"creating the database {database}", address):
-        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}" + strategy).format(sql.Identifier(database), sql.Identifier(template)))
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}" + strategy).format(
+                sql.Identifier(database), sql.Identifier(template)
+            )
+        )
     _mark(connection, database, what)
 
 
 def _drop(connection: Connection, database: str) -> None:
-    """Drop a database of ours; nothing where there is none; raises Refused for one that does not say it is ours."""
+    """Drop a database of ours; nothing where there is none; raises Refused for one that does not
+    say it is ours.
+    """
     comment = _comment(connection, database)
     if comment is None:
         return
     if not comment.startswith(OURS):
-        raise Refused(f"dropping the database {database}", seen="it carries no kneebench mark", do="rename it or drop it yourself")
+        raise Refused(
+            f"dropping the database {database}",
+            seen="it carries no kneebench mark",
+            do="rename it or drop it yourself",
+        )
     connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(database)))

@@ -1,8 +1,10 @@
-"""Whether a server that was reached by URL runs on this machine, as which process, and where its files are.
+"""Whether a server that was reached by URL runs on this machine, as which process, and where its
+files are.
 
-"localhost" proves nothing: a port may be forwarded. What proves it: the other end of our socket is this machine, the process
-that serves our session is here under its number and its title names our role and database, and the server's data directory is
-here. A server in a container is taken for one elsewhere: its numbers and its directories are others.
+"localhost" proves nothing: a port may be forwarded. What proves it: the other end of our socket is
+this machine, the process that serves our session is here under its number and its title names our
+role and database, and the server's data directory is here. A server in a container is taken for one
+elsewhere: its numbers and its directories are others.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ from kneebench.records import Whereabouts
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 SETTING = "SELECT setting FROM pg_settings WHERE name = 'data_directory'"
-TABLESPACE = "SELECT pg_tablespace_location(dattablespace) FROM pg_database WHERE datname = current_database()"
+TABLESPACE = (
+    "SELECT pg_tablespace_location(dattablespace) FROM pg_database WHERE datname ="
+    " current_database()"
+)
 UNKNOWN = "the directories of the server's files are unknown: grant pg_monitor to the role"
 
 
@@ -36,7 +41,9 @@ def whereabouts(connection: Connection) -> Whereabouts:
         return Whereabouts(seen=f"its data directory {data} is not on this machine (container)")
     paths, notes = _paths(connection, data) if data else ((), (UNKNOWN,))
     cores = tuple(sorted(os.sched_getaffinity(postmaster)))
-    return Whereabouts(here=True, seen="on this machine", process=postmaster, cores=cores, paths=paths, notes=notes)
+    return Whereabouts(
+        here=True, seen="on this machine", process=postmaster, cores=cores, paths=paths, notes=notes
+    )
 
 
 def _ends_here(connection: Connection) -> bool:
@@ -46,7 +53,9 @@ def _ends_here(connection: Connection) -> bool:
 
 
 def _postmaster(connection: Connection) -> int | None:
-    """The process above the one that serves our session; its title is "postgres: role database client activity"."""
+    """The process above the one that serves our session; its title is "postgres: role database
+    client activity".
+    """
     try:
         serving = psutil.Process(connection.info.backend_pid)
         named = f" {connection.info.user} {connection.info.dbname} " in " ".join(serving.cmdline())
@@ -73,13 +82,17 @@ def _is_there(path: Path) -> bool:
 
 
 def _paths(connection: Connection, data: Path) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """The data directory, the log's where that is apart, the database's tablespace; what of them is not known."""
+    """The data directory, the log's where that is apart, the database's tablespace; what of them is
+    not known.
+    """
     (space,) = connection.execute(TABLESPACE).fetchone() or ("",)
     spaces = (Path(space),) if space and os.access(space, os.F_OK) else ()
     if not os.access(data.parent, os.X_OK):
         return spaces, (f"the drive under {data} is unknown: no read permission for this account",)
     if not os.access(data, os.X_OK):
-        return (data, *spaces), (f"the log's location is unknown: this account cannot enter {data}",)
+        return (data, *spaces), (
+            f"the log's location is unknown: this account cannot enter {data}",
+        )
     log = (data / "pg_wal").resolve()
     apart = log != data / "pg_wal" or mount_of(log) != mount_of(data)
     return (data, *((log,) if apart else ()), *spaces), ()

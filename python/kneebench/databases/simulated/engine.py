@@ -1,8 +1,8 @@
 """The simulated engine: nothing is loaded, nothing on this machine is touched, and its clock jumps.
 
-The model is in the Rust core (src/session/simulated.rs): k cores with one queue, buffer misses to a data device of c channels, and a
-log with group commit. Its figures are the plan's `simulated` table of each storage. It is never the default, and every page made from
-it says "simulated".
+The model is in the Rust core (src/session/simulated.rs): k cores with one queue, buffer misses to a
+data device of c channels, and a log with group commit. Its figures are the plan's `simulated` table
+of each storage. It is never the default, and every page made from it says "simulated".
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from kneebench.records import Cell, Event, Finding, Record, Watch, Whereabouts
 
 
 class Model(Record):
-    """What the Rust core is told: the drives and cores, the size of the database, the seed of its chances."""
+    """What the Rust core is told: the drives and cores, the size of the database, the seed of its
+    chances.
+    """
 
     storage: SimulatedStorage
     warehouses: int
@@ -31,11 +33,14 @@ class Model(Record):
 
 def model(storage: SimulatedStorage, workload: Workload, seed: int) -> Model:
     """A simulated database of a workload's size."""
-    return Model(storage=storage, warehouses=workload.warehouses, profile=workload.profile, seed=seed)
+    return Model(
+        storage=storage, warehouses=workload.warehouses, profile=workload.profile, seed=seed
+    )
 
 
 def restored_seed(seed: int, cell: str, repeat: int) -> int:
-    """The seed of one restore: repeats differ like a noisy machine's, and the same campaign run again or resumed, is the same.
+    """The seed of one restore: repeats differ like a noisy machine's, and the same campaign run
+    again or resumed, is the same.
 
     >>> restored_seed(1, "disk", 0) == restored_seed(1, "disk", 0), restored_seed(1, "disk", 0) == restored_seed(1, "disk", 1)
     (True, False)
@@ -44,7 +49,10 @@ def restored_seed(seed: int, cell: str, repeat: int) -> int:
 
 
 class SimulatedEngine:
-    """Models in place of servers. A restore is a new model, seeded by plan, cell and what the restore is for."""
+    """Models in place of servers.
+
+    A restore is a new model, seeded by plan, cell and what the restore is for.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -56,9 +64,16 @@ class SimulatedEngine:
     def _finding(self, name: str) -> Finding:
         found = self._plan.storages[name].simulated
         if found is None:
-            return Finding(level="error", subject=f"storage {name}", seen="no model", do=_table(name))
-        drives = f"{found.cores} cores, reads of {1e3 * found.read_latency:g} ms, log flushes of {1e3 * found.log_latency:g} ms"
-        return Finding(level="ok", subject=f"storage {name}", seen=f"simulated: {drives}; nothing is written")
+            return Finding(
+                level="error", subject=f"storage {name}", seen="no model", do=_table(name)
+            )
+        drives = (
+            f"{found.cores} cores, reads of {1e3 * found.read_latency:g} ms, log flushes of"
+            f" {1e3 * found.log_latency:g} ms"
+        )
+        return Finding(
+            level="ok", subject=f"storage {name}", seen=f"simulated: {drives}; nothing is written"
+        )
 
     def where(self, cell: Cell) -> Whereabouts:
         """Nowhere, on the model's cores."""
@@ -72,7 +87,10 @@ class SimulatedEngine:
 
     @contextlib.contextmanager
     def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[Simulated]:
-        """A fresh model with a cold cache and its clock at 0. Raises PlanError where the storage has none."""
+        """A fresh model with a cold cache and its clock at 0.
+
+        Raises PlanError where the storage has none.
+        """
         storage = self._plan.storages[cell.storage].simulated
         if storage is None:
             raise PlanError(f"storage {cell.storage}", seen="no model", do=_table(cell.storage))

@@ -1,4 +1,6 @@
-"""The properties of the simulated engine (`engines.EngineProperties`): its clock and its drives are a model's."""
+"""The properties of the simulated engine (`engines.EngineProperties`): its clock and its drives are
+a model's.
+"""
 
 from __future__ import annotations
 

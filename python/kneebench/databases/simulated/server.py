@@ -25,7 +25,10 @@ METERS: dict[str, tuple[str, ...]] = {
 
 
 class Simulated:
-    """One model, from its restore on. Its only clock is `now_s`: a tick of the load generator advances it."""
+    """One model, from its restore on.
+
+    Its only clock is `now_s`: a tick of the load generator advances it.
+    """
 
     def __init__(self, server: SimulatedServer, storage: SimulatedStorage) -> None:
         self._server = server
@@ -43,7 +46,11 @@ class Simulated:
     def readings(self, meter: str) -> dict[str, float]:
         """One meter's readings; raises KeyError for one that the model does not answer."""
         beginnings = METERS[meter]
-        found = ((name, value) for name, value in self._server.readings().items() if name.startswith(beginnings))
+        found = (
+            (name, value)
+            for name, value in self._server.readings().items()
+            if name.startswith(beginnings)
+        )
         return {_classified(name): value for name, value in found}
 
     def sum_next_order_ids(self) -> int:
@@ -95,8 +102,17 @@ def _classified(name: str) -> str:
 
 
 def _settings(storage: SimulatedStorage) -> tuple[Setting, ...]:
-    """The model's figures as settings: what storage is made of matters, and is printed. `checkpoint_timeout` as a real server names it."""
-    figures = tuple(Setting(name=f"simulated.{name}", value=f"{value:g}", source="plan", matters=True) for name, value in storage)
+    """The model's figures as settings: what storage is made of matters, and is printed.
+
+    `checkpoint_timeout` as a real server names it.
+    """
+    figures = tuple(
+        Setting(name=f"simulated.{name}", value=f"{value:g}", source="plan", matters=True)
+        for name, value in storage
+    )
     if not storage.checkpoint_every:
         return figures
-    return (*figures, Setting(name="checkpoint_timeout", value=f"{storage.checkpoint_every:g}s", source="model"))
+    return (
+        *figures,
+        Setting(name="checkpoint_timeout", value=f"{storage.checkpoint_every:g}s", source="model"),
+    )

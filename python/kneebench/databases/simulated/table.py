@@ -1,4 +1,6 @@
-"""The table `[database]` of a plan for the simulated engine: a model has no server, no cores of this machine and no files."""
+"""The table `[database]` of a plan for the simulated engine: a model has no server, no cores of
+this machine and no files.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""What is true of a model: bounds, the throughput of any number of users, where it peaks and where its knee lies.
+"""What is true of a model: bounds, the throughput of any number of users, where it peaks and where
+its knee lies.
 
-For the tests of ladder and analysis, which must find what is known. Three ways that know nothing of one another:
+For the tests of ladder and analysis, which must find what is known. Three ways that know nothing of
+one another:
 
-bound       no resource works more than all the time (operational analysis: Denning and Buzen, Computing Surveys 10, 1978)
-mva         mean value analysis, exact for exponential service and no log (Reiser and Lavenberg, JACM 27, 1980)
-throughput  the model itself, without noise, warm, for 200,000 transactions: good to about 0.3%
+bound       no resource works more than all the time (operational analysis: Denning and Buzen,
+Computing Surveys 10, 1978) mva         mean value analysis, exact for exponential service and no
+log (Reiser and Lavenberg, JACM 27, 1980) throughput  the model itself, without noise, warm, for
+200,000 transactions: good to about 0.3%
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from kneebench.plan.plan import SimulatedStorage, Workload
 from kneebench.records import Tally
 
 COMMITS = {"spec": (0.99 * 45 + 43 + 4) / 100, "hammerdb": (0.99 * 10 + 10 + 1) / 23}
-"""Share of transactions that wait for the log: all but those that read only and the orders that roll back."""
+"""Share of transactions that wait for the log: all but those that read only and the orders that
+roll back."""
 TRANSACTIONS = 200_000
 WARM_UP_S = 2
 DEFAULT = Workload()
@@ -62,11 +66,14 @@ def alone_s(storage: SimulatedStorage, workload: Workload = DEFAULT) -> float:
     2.6578
     """
     log_s = COMMITS[workload.profile] * (storage.log_latency + storage.log_time_per_commit)
-    return storage.cpu_per_transaction + storage.reads_per_transaction * storage.read_latency + log_s
+    return (
+        storage.cpu_per_transaction + storage.reads_per_transaction * storage.read_latency + log_s
+    )
 
 
 def mva(storage: SimulatedStorage, users: int, workload: Workload = DEFAULT) -> float:
-    """Throughput by mean value analysis with load-dependent stations; the log is taken as a mere delay of one flush.
+    """Throughput by mean value analysis with load-dependent stations; the log is taken as a mere
+    delay of one flush.
 
     Exact where service is exponential, the same for all, and nobody shares the log; else near.
 
@@ -74,14 +81,22 @@ def mva(storage: SimulatedStorage, users: int, workload: Workload = DEFAULT) -> 
     >>> round(mva(one, 1) * alone_s(one), 6)
     1.0
     """
-    stations = [(storage.cpu_per_transaction, storage.cores), (storage.reads_per_transaction * storage.read_latency, storage.read_channels)]
+    stations = [
+        (storage.cpu_per_transaction, storage.cores),
+        (storage.reads_per_transaction * storage.read_latency, storage.read_channels),
+    ]
     delay_s = alone_s(storage, workload) - sum(demand_s for demand_s, _ in stations)
     held = [[1.0] for _ in stations]  # held[s][j]: the chance that j users are at station s
     per_s = 0.0
     for population in range(1, users + 1):
-        stays_s = [_stay_s(chances, *station) for chances, station in zip(held, stations, strict=True)]
+        stays_s = [
+            _stay_s(chances, *station) for chances, station in zip(held, stations, strict=True)
+        ]
         per_s = population / (delay_s + math.fsum(stays_s))
-        held = [_one_more(chances, demand_s * per_s, servers) for chances, (demand_s, servers) in zip(held, stations, strict=True)]
+        held = [
+            _one_more(chances, demand_s * per_s, servers)
+            for chances, (demand_s, servers) in zip(held, stations, strict=True)
+        ]
     return per_s
 
 
@@ -96,15 +111,32 @@ def _one_more(chances: list[float], load: float, servers: int) -> list[float]:
 
 
 @lru_cache(maxsize=4096)
-def throughput(storage: SimulatedStorage, users: int, workload: Workload = DEFAULT, transactions: int = TRANSACTIONS) -> float:
-    """Transactions a second of so many users in the long run, without noise and with a warm cache."""
+def throughput(
+    storage: SimulatedStorage,
+    users: int,
+    workload: Workload = DEFAULT,
+    transactions: int = TRANSACTIONS,
+) -> float:
+    """Transactions a second of so many users in the long run, without noise and with a warm
+    cache.
+    """
     expected_per_s = min(bound(storage, workload), users / alone_s(storage, workload))
-    return long_run(storage, users, math.ceil(transactions / expected_per_s), workload).throughput_per_s
+    return long_run(
+        storage, users, math.ceil(transactions / expected_per_s), workload
+    ).throughput_per_s
 
 
-def long_run(storage: SimulatedStorage, users: int, window_s: int, workload: Workload = DEFAULT, seed: int = 1) -> Tally:
+def long_run(
+    storage: SimulatedStorage,
+    users: int,
+    window_s: int,
+    workload: Workload = DEFAULT,
+    seed: int = 1,
+) -> Tally:
     """The tally of so many seconds without noise, from a warm cache."""
-    calm = storage.model_copy(update={"noise": 0.0, "restore_noise": 0.0, "cold_reads_per_transaction": 0.0})
+    calm = storage.model_copy(
+        update={"noise": 0.0, "restore_noise": 0.0, "cold_reads_per_transaction": 0.0}
+    )
     server = SimulatedServer(model(calm, workload, seed).model_dump_json())
     generator = server.load_generator(_spec(users, workload, seed))
     generator.ready()
@@ -143,13 +175,25 @@ def rungs(first: int, last: int, step: float) -> Iterator[int]:
     yield last
 
 
-def knee(storage: SimulatedStorage, first: int = 1, last: int = 512, step: float = 1.33, plateau: Plateau = Plateau()) -> tuple[int, float]:  # noqa: B008
-    """(users, throughput) of the last rung before the plateau rule fires, as a climb without noise would find it."""
+def knee(
+    storage: SimulatedStorage,
+    first: int = 1,
+    last: int = 512,
+    step: float = 1.33,
+    plateau: Plateau = Plateau(),
+) -> tuple[int, float]:
+    """(users, throughput) of the last rung before the plateau rule fires, as a climb without noise
+    would find it.
+    """
     flat, before, found = 0, 0, (first, throughput(storage, first))
     for users in rungs(first, last, step):
         per_s = throughput(storage, users)
         if before:
-            flat = flat + 1 if between(before, throughput(storage, before), users, per_s) < plateau.elasticity else 0
+            flat = (
+                flat + 1
+                if between(before, throughput(storage, before), users, per_s) < plateau.elasticity
+                else 0
+            )
         if not flat:
             found = (users, per_s)
         if flat == plateau.steps:
@@ -158,8 +202,12 @@ def knee(storage: SimulatedStorage, first: int = 1, last: int = 512, step: float
     return found
 
 
-def peak(storage: SimulatedStorage, last: int = 512, step: float = 1.33, near: float = 0.005) -> tuple[int, float]:
-    """(users, throughput) of the first rung that is near the highest: the peak where contention makes one, else where the plateau begins."""
+def peak(
+    storage: SimulatedStorage, last: int = 512, step: float = 1.33, near: float = 0.005
+) -> tuple[int, float]:
+    """(users, throughput) of the first rung that is near the highest: the peak where contention
+    makes one, else where the plateau begins.
+    """
     found = [(users, throughput(storage, users)) for users in rungs(1, last, step)]
     highest = max(per_s for _, per_s in found)
     return next((users, per_s) for users, per_s in found if per_s >= (1 - near) * highest)

@@ -1,4 +1,6 @@
-"""The shelf of changes that a journal may record: one file per kind, with what it changed and how that is undone."""
+"""The shelf of changes that a journal may record: one file per kind, with what it changed and how
+that is undone.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ def kind(name: str) -> type[Change]:
 
 
 def read(text: bytes) -> Change:
-    """The change in a file of the journal. Raises ValueError for one that is damaged or of an unknown kind."""
+    """The change in a file of the journal.
+
+    Raises ValueError for one that is damaged or of an unknown kind.
+    """
     fields = json.loads(text)
     if not isinstance(fields, dict):
         raise ValueError("it is no JSON object")

@@ -1,6 +1,7 @@
 """What every change to the machine has: who made it, and how it is undone.
 
-A file on this shelf has `KIND`, its class of changes. `undo` must be repeatable: it is run again after it was interrupted.
+A file on this shelf has `KIND`, its class of changes. `undo` must be repeatable: it is run again
+after it was interrupted.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from kneebench.records import Record
 class Change(Record):
     """One change, as the journal keeps it.
 
-    `owner_*` is the kneebench that made it, distinguished by its start from a later process that reuses the PID. While that
-    process runs, no other kneebench undoes the change. `boot` is the boot in which it was made.
+    `owner_*` is the kneebench that made it, distinguished by its start from a later process that
+    reuses the PID. While that process runs, no other kneebench undoes the change. `boot` is the
+    boot in which it was made.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -39,11 +41,17 @@ class Change(Record):
 
     @abstractmethod
     def undo(self) -> bool:
-        """Undo it; whether there was something to undo. Raises OSError where that is not possible now."""
+        """Undo it; whether there was something to undo.
+
+        Raises OSError where that is not possible now.
+        """
 
     @abstractmethod
     def require_gone(self, forget: str) -> None:
-        """Raises OSError if something remains that `undo` could not identify as ours. `forget` is the command that removes its entry."""
+        """Raises OSError if something remains that `undo` could not identify as ours.
+
+        `forget` is the command that removes its entry.
+        """
 
     def is_out_of_reach(self) -> bool:
         """Whether it may remain on a drive that is not mounted now."""

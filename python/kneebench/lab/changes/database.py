@@ -1,4 +1,5 @@
-"""What was made on a server that is not ours (a database, functions in one): undone by the next run of its plan, or by hand.
+"""What was made on a server that is not ours (a database, functions in one): undone by the next run
+of its plan, or by hand.
 
 The journal does not keep the password, so nobody but the run that has the plan can undo it.
 """
@@ -28,7 +29,9 @@ class MadeOnServer(Change):
 
     def require_gone(self, forget: str) -> None:
         """Raises OSError with the command that removes it."""
-        raise OSError(f"the next run of its plan removes it; to remove it now: {self.by_hand} && {forget}")
+        raise OSError(
+            f"the next run of its plan removes it; to remove it now: {self.by_hand} && {forget}"
+        )
 
 
 KIND = MadeOnServer

@@ -31,15 +31,26 @@ class MadeDirectory(Change):
         return remove(Path(self.path))
 
     def require_gone(self, forget: str) -> None:
-        """Raises OSError for a directory without our marker, or on a drive that is not mounted now."""
+        """Raises OSError for a directory without our marker, or on a drive that is not mounted
+        now.
+        """
         if Path(self.path).exists():
-            raise FileExistsError(f"{self.path} carries no kneebench marker: inspect it and remove it yourself, then {forget}")
+            raise FileExistsError(
+                f"{self.path} carries no kneebench marker: inspect it and remove it yourself, then"
+                f" {forget}"
+            )
         if self.ground is None:
             Path(self.path).parent.stat()
         elif is_away(self.ground, self.boot):
             point, kind, source = self.ground
-            seen = f"{self.path} was created while {source} ({kind}) was mounted on {point}, which is not mounted now"
-            raise FileNotFoundError(f"{seen}: mount it and run `kneebench clean` again; if it no longer exists: {forget}")
+            seen = (
+                f"{self.path} was created while {source} ({kind}) was mounted on {point}, which is"
+                " not mounted now"
+            )
+            raise FileNotFoundError(
+                f"{seen}: mount it and run `kneebench clean` again; if it no longer exists:"
+                f" {forget}"
+            )
 
     def is_out_of_reach(self) -> bool:
         """Whether its drive is not mounted now."""

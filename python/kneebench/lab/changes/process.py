@@ -11,7 +11,9 @@ from kneebench.lab.processes import boot, end, runs
 
 
 class StartedProcess(Change):
-    """A server process, distinguished from a later process that reuses the PID by its start (in ticks since the boot)."""
+    """A server process, distinguished from a later process that reuses the PID by its start (in
+    ticks since the boot).
+    """
 
     turn = 1
     kind: Literal["process"] = "process"

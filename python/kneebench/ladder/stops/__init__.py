@@ -1,8 +1,8 @@
 """The shelf of stop conditions: one file each, named as in the plan.
 
-A stop is a module with two functions. `judge` looks at the search rungs so far and says, in a sentence with what was seen
-and the limit, whether the climb ends here. `beyond` says how many of these rungs lie beyond the knee when it fires: one for a
-limit that the last rung broke.
+A stop is a module with two functions. `judge` looks at the search rungs so far and says, in a
+sentence with what was seen and the limit, whether the climb ends here. `beyond` says how many of
+these rungs lie beyond the knee when it fires: one for a limit that the last rung broke.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def find(name: str) -> Stop:
 
 
 def limits(name: str, ladder: Ladder) -> Part:
-    """The plan's table of a stop's limits; the ladder itself for one that has none of its own (budget)."""
+    """The plan's table of a stop's limits; the ladder itself for one that has none of its own
+    (budget).
+    """
     found: Part = getattr(ladder.stops, name, ladder)
     return found

@@ -1,4 +1,6 @@
-"""The budget: the users or the time that the plan allows are used up, and the knee may lie beyond."""
+"""The budget: the users or the time that the plan allows are used up, and the knee may lie
+beyond.
+"""
 
 from __future__ import annotations
 
@@ -13,27 +15,44 @@ from kneebench.records import Rung, StopResult
 from kneebench.units import time
 
 STILL_TO_COME = 3
-"""Rungs that the time must still allow before the climb takes another step: the step itself, the bisection, the first rung again."""
+"""Rungs that the time must still allow before the climb takes another step: the step itself, the
+bisection, the first rung again."""
 
 
 def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
-    """Fires when the last rung had the plan's last number of users, or when three more rungs like it would exceed the time."""
+    """Fires when the last rung had the plan's last number of users, or when three more rungs like
+    it would exceed the time.
+    """
     assert isinstance(limits, Ladder)
     used_s = sum(r.tally.whole_s for r in rungs)
     needed_s = used_s + STILL_TO_COME * rungs[-1].tally.whole_s
     seen = f"{number_of_users(rungs[-1].users)}, {time(used_s)}"
     limit = f"{number_of_users(limits.last)}, {time(limits.budget)}"
     if rungs[-1].users >= limits.last:
-        sentence = f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true knee may be higher"
+        sentence = (
+            f"User limit reached: {number_of_users(rungs[-1].users)} without another stop; the true"
+            " knee may be higher"
+        )
     elif needed_s > limits.budget:
-        sentence = f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another step; the true knee may be higher"
+        sentence = (
+            f"Time limit reached: {seen} of {time(limits.budget)} leave too little for another"
+            " step; the true knee may be higher"
+        )
     else:
-        return StopResult(stop="budget", fired=False, seen=seen, limit=limit, sentence=f"Within the budget: {seen} (limit {limit})")
+        return StopResult(
+            stop="budget",
+            fired=False,
+            seen=seen,
+            limit=limit,
+            sentence=f"Within the budget: {seen} (limit {limit})",
+        )
     return StopResult(stop="budget", fired=True, seen=seen, limit=limit, sentence=sentence)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
-    """The flat steps at the end, if any: the climb ended before it was sure of the plateau that they began."""
+    """The flat steps at the end, if any: the climb ended before it was sure of the plateau that
+    they began.
+    """
     assert isinstance(limits, Ladder)
     flat = 0
     for a, b in reversed(list(pairwise(rungs))):

@@ -1,4 +1,7 @@
-"""Errors: transactions fail, or their answer is lost. What is not answered cannot be counted as fast."""
+"""Errors: transactions fail, or their answer is lost.
+
+What is not answered cannot be counted as fast.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from kneebench.records import Rung, StopResult
 
 
 def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
-    """Fires when failed and unknown transactions are more than `share` of all started; successful retries do not count.
+    """Fires when failed and unknown transactions are more than `share` of all started; successful
+    retries do not count.
 
     A rung that started nothing has failed altogether.
     """
@@ -21,10 +25,15 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     limit = f"{100 * limits.share:g}% of all transactions"
     seen = f"{100 * share:.2g}%"
     lost = whole.failed + whole.unknown
-    sentence = f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)} ({seen}; limit {limit})"
+    sentence = (
+        f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)}"
+        f" ({seen}; limit {limit})"
+    )
     if rungs[-1].tally.errors:
         sentence += f". First error: {rungs[-1].tally.errors[0].first}"
-    return StopResult(stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=sentence)
+    return StopResult(
+        stop="errors", fired=share > limits.share, seen=seen, limit=limit, sentence=sentence
+    )
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:

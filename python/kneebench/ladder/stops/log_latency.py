@@ -1,9 +1,10 @@
 """Log latency: the database waits too long for its log.
 
-A flush is write plus sync as the database issues it. Judged is the middle of three means, each over 10 s or a third of a window
-shorter than 30 s, so the limit is exceeded when two of three exceed it; below 15 s it is the mean over the whole window. A limit
-that the first rung already exceeds says something about the drive and nothing about the number of users: a flag, and the climb
-goes on to its plateau.
+A flush is write plus sync as the database issues it. Judged is the middle of three means, each over
+10 s or a third of a window shorter than 30 s, so the limit is exceeded when two of three exceed it;
+below 15 s it is the mean over the whole window. A limit that the first rung already exceeds says
+something about the drive and nothing about the number of users: a flag, and the climb goes on to
+its plateau.
 """
 
 from __future__ import annotations
@@ -20,22 +21,39 @@ QUANTITY = "log.write_latency_10s"
 
 
 def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
-    """Fires when the last rung exceeds the limit and the first did not; a flag where the first did."""
+    """Fires when the last rung exceeds the limit and the first did not; a flag where the first
+    did.
+    """
     assert isinstance(limits, LogLatency)
     limit, judged = f"{time(limits.limit)}, {_mean_over(rungs[-1])}", _judged(rungs[-1])
     seen = rungs[-1].quantity(QUANTITY)
     if seen is None:
         sentence = "Log write latency was not measured; its limit was not checked"
-        return StopResult(stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=sentence)
+        return StopResult(
+            stop="log_latency", fired=False, seen="not measured", limit=limit, sentence=sentence
+        )
     first = rungs[0].quantity(QUANTITY)
     flagged = first is not None and first > limits.limit
     within = nopm_within_limit(rungs, QUANTITY, limits.limit)
     best = "none" if within is None else count(within)
-    sentence = f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit}); NOPM within the limit: {best}"
+    sentence = (
+        f"Log write {time(seen)} ({judged}) at {number_of_users(rungs[-1].users)} (limit {limit});"
+        f" NOPM within the limit: {best}"
+    )
     if flagged and first is not None:
-        before = f"The first rung already exceeded the limit ({time(first)}, {number_of_users(rungs[0].users)})"
+        before = (
+            f"The first rung already exceeded the limit ({time(first)},"
+            f" {number_of_users(rungs[0].users)})"
+        )
         sentence = f"{before}; this is flagged and does not end the climb. {sentence}"
-    return StopResult(stop="log_latency", fired=seen > limits.limit and not flagged, seen=time(seen), limit=limit, sentence=sentence, flag=flagged)
+    return StopResult(
+        stop="log_latency",
+        fired=seen > limits.limit and not flagged,
+        seen=time(seen),
+        limit=limit,
+        sentence=sentence,
+        flag=flagged,
+    )
 
 
 def _mean_over(rung: Rung) -> str:
@@ -65,5 +83,14 @@ def beyond(rungs: Sequence[Rung], limits: Part) -> int:
 
 
 def nopm_within_limit(rungs: Sequence[Rung], quantity: str, limit: float) -> float | None:
-    """Highest NOPM among the rungs whose quantity did not exceed the limit; None if there is no such rung."""
-    return max((r.tally.nopm for r in rungs if (seen := r.quantity(quantity)) is not None and seen <= limit), default=None)
+    """Highest NOPM among the rungs whose quantity did not exceed the limit; None if there is no
+    such rung.
+    """
+    return max(
+        (
+            r.tally.nopm
+            for r in rungs
+            if (seen := r.quantity(quantity)) is not None and seen <= limit
+        ),
+        default=None,
+    )

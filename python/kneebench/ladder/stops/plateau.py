@@ -1,9 +1,11 @@
 """The plateau: throughput no longer grows with users.
 
-It fires when the elasticity stays below the limit on so many steps running. One flat step is often noise: in simulations on USL
-curves with 0.5 to 3% of it, the 5th percentile of throughput at the knee is 0.95 to 0.97 of the true peak with two steps, and 0.81
-to 0.95 with one, as the curves are chosen. With 12% the second rule raises it from 0.64 to 0.70 at steps of 1.33 and from 0.75 to 0.82 at 1.5;
-with 1% it changes nothing. On curves that never peak it ends at 0.86 to 0.92 of what unlimited users would reach: a plateau, not the peak.
+It fires when the elasticity stays below the limit on so many steps running. One flat step is often
+noise: in simulations on USL curves with 0.5 to 3% of it, the 5th percentile of throughput at the
+knee is 0.95 to 0.97 of the true peak with two steps, and 0.81 to 0.95 with one, as the curves are
+chosen. With 12% the second rule raises it from 0.64 to 0.70 at steps of 1.33 and from 0.75 to 0.82
+at 1.5; with 1% it changes nothing. On curves that never peak it ends at 0.86 to 0.92 of what
+unlimited users would reach: a plateau, not the peak.
 """
 
 from __future__ import annotations
@@ -19,11 +21,19 @@ from kneebench.records import Rung, StopResult
 
 
 def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
-    """Fires when the last `steps` elasticities are all below `elasticity`; the knee is the last rung before them. Fires, too, when more than `steps`
-    rungs running did not exceed an earlier one, which is the knee then: a rung that noise made low hides a plateau from the steps beside it."""
+    """Fires when the last `steps` elasticities are all below `elasticity`; the knee is the last
+    rung before them. Fires, too, when more than `steps` rungs running did not exceed an earlier
+    one, which is the knee then: a rung that noise made low hides a plateau from the steps beside
+    it.
+    """
     assert isinstance(limits, Plateau)
     if len(rungs) <= limits.steps:
-        return _result(False, "too few rungs", limits, f"No plateau yet: {len(rungs)} rungs are too few to judge {limits.steps} steps")
+        return _result(
+            False,
+            "too few rungs",
+            limits,
+            f"No plateau yet: {len(rungs)} rungs are too few to judge {limits.steps} steps",
+        )
     best = _best(rungs)
     if len(rungs) - 1 - best > limits.steps:
         return _not_exceeded(rungs, best, limits)
@@ -31,10 +41,23 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     found = [elasticity(a, b) for a, b in pairwise(last)]
     fired = max(found) < limits.elasticity
     seen = ", ".join(f"{e:.2f}" for e in found)
-    gain = 100 * (last[-1].tally.throughput_per_s / last[0].tally.throughput_per_s - 1) if last[0].tally.throughput_per_s else 0.0
-    where = f"Plateau at {number_of_users(last[0].users)}" if fired else f"No plateau up to {number_of_users(last[-1].users)}"
-    sentence = f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users (elasticity {seen}; rule: {_rule(limits)})"
-    return _result(fired, f"elasticity {seen}", limits, f"{sentence}{_lower(rungs, last[0]) if fired else ''}")
+    gain = (
+        100 * (last[-1].tally.throughput_per_s / last[0].tally.throughput_per_s - 1)
+        if last[0].tally.throughput_per_s
+        else 0.0
+    )
+    where = (
+        f"Plateau at {number_of_users(last[0].users)}"
+        if fired
+        else f"No plateau up to {number_of_users(last[-1].users)}"
+    )
+    sentence = (
+        f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users"
+        f" (elasticity {seen}; rule: {_rule(limits)})"
+    )
+    return _result(
+        fired, f"elasticity {seen}", limits, f"{sentence}{_lower(rungs, last[0]) if fired else ''}"
+    )
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
@@ -55,18 +78,35 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
     gain = 100 * (most / top.tally.throughput_per_s - 1) if most else 0.0
     limit = f"{limits.steps + 1} consecutive rungs not above an earlier one"
     sentence = (
-        f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to {after[-1].users} users, was {gain:+.1f}% (rule: {limit})"
+        f"Plateau at {number_of_users(top.users)}: the best of the next {len(after)} rungs, up to"
+        f" {after[-1].users} users, was {gain:+.1f}% (rule: {limit})"
     )
-    return StopResult(stop="plateau", fired=True, seen=f"{len(after)} rungs", limit=limit, sentence=f"{sentence}{_lower(rungs, top)}")
+    return StopResult(
+        stop="plateau",
+        fired=True,
+        seen=f"{len(after)} rungs",
+        limit=limit,
+        sentence=f"{sentence}{_lower(rungs, top)}",
+    )
 
 
 def _lower(rungs: Sequence[Rung], knee: Rung) -> str:
     """What a sentence adds where the climb began at its knee."""
-    return f". The climb started at {number_of_users(knee.users)}, so the true knee may be lower" if knee is rungs[0] and knee.users > 1 else ""
+    return (
+        f". The climb started at {number_of_users(knee.users)}, so the true knee may be lower"
+        if knee is rungs[0] and knee.users > 1
+        else ""
+    )
 
 
 def _result(fired: bool, seen: str, limits: Plateau, sentence: str) -> StopResult:
-    return StopResult(stop="plateau", fired=fired, seen=seen, limit=f"elasticity {_rule(limits)}", sentence=sentence)
+    return StopResult(
+        stop="plateau",
+        fired=fired,
+        seen=seen,
+        limit=f"elasticity {_rule(limits)}",
+        sentence=sentence,
+    )
 
 
 def _rule(limits: Plateau) -> str:

@@ -1,8 +1,9 @@
 """Saturation: the database's cores are flat out and throughput has stopped growing.
 
-Both are needed. Busy cores alone are no knee: group commit and batching still find work for more users. Where the load
-generator shares the cores, its own time counts as busy too: pin them apart, or judge its result so. What other programs and
-a hypervisor use does not count: the kernel does not tell whose a core's time was, so above a limit of it saturation is not judged.
+Both are needed. Busy cores alone are no knee: group commit and batching still find work for more
+users. Where the load generator shares the cores, its own time counts as busy too: pin them apart,
+or judge its result so. What other programs and a hypervisor use does not count: the kernel does not
+tell whose a core's time was, so above a limit of it saturation is not judged.
 """
 
 from __future__ import annotations
@@ -21,29 +22,50 @@ WORTH_SAYING = 0.05
 
 
 def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
-    """Fires when the least busy core of the last rung reaches `busy` and the last step's elasticity is below `elasticity`, unless other programs
-    used more than `OTHERS_BUSY` of these cores."""
+    """Fires when the least busy core of the last rung reaches `busy` and the last step's elasticity
+    is below `elasticity`, unless other programs used more than `OTHERS_BUSY` of these cores."""
     assert isinstance(limits, Saturation)
-    limit = f"every database core at least {100 * limits.busy:g}% busy and elasticity below {limits.elasticity:g}"
+    limit = (
+        f"every database core at least {100 * limits.busy:g}% busy and elasticity below"
+        f" {limits.elasticity:g}"
+    )
     busy, (others, who) = rungs[-1].quantity(QUANTITY), taken(rungs[-1:])
     if busy is None:
-        return _result(False, "not measured", limit, f"Saturation was not judged: {seen(rungs[-1])}")
+        return _result(
+            False, "not measured", limit, f"Saturation was not judged: {seen(rungs[-1])}"
+        )
     at = f"at {number_of_users(rungs[-1].users)}: {seen(rungs[-1])}"
     if busy >= limits.busy and others > OTHERS_BUSY:
         short = f"{100 * busy:.3g}% busy, {100 * others:.0f}% used by {who}"
-        return _result(False, short, limit, f"Saturation could not be judged {at}. The database's share is unknown (rule: {limit})")
+        return _result(
+            False,
+            short,
+            limit,
+            f"Saturation could not be judged {at}. The database's share is unknown (rule: {limit})",
+        )
     growth = elasticity(rungs[-2], rungs[-1]) if len(rungs) > 1 else None
     fired = busy >= limits.busy and growth is not None and growth < limits.elasticity
     grew = f"elasticity {'unknown at the first rung' if growth is None else f'{growth:.2f}'}"
-    return _result(fired, f"{100 * busy:.3g}% busy, {grew}", limit, f"{'Saturated' if fired else 'Not saturated'} {at}, {grew} (rule: {limit})")
+    return _result(
+        fired,
+        f"{100 * busy:.3g}% busy, {grew}",
+        limit,
+        f"{'Saturated' if fired else 'Not saturated'} {at}, {grew} (rule: {limit})",
+    )
 
 
 def seen(rung: Rung) -> str:
-    """How busy the database's cores were, in words; and what others had of them, where those used a part worth telling."""
+    """How busy the database's cores were, in words; and what others had of them, where those used a
+    part worth telling.
+    """
     busy, (others, who) = rung.quantity(QUANTITY), taken([rung])
     if busy is None:
         return "the load of the database's cores was not measured"
-    besides = f" ({who} used {100 * others:.0f}% of the database's cores)" if others >= WORTH_SAYING else ""
+    besides = (
+        f" ({who} used {100 * others:.0f}% of the database's cores)"
+        if others >= WORTH_SAYING
+        else ""
+    )
     return f"the least busy database core was {100 * busy:.3g}% busy{besides}"
 
 

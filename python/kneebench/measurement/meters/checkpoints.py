@@ -1,4 +1,6 @@
-"""Checkpoints begun, by cause, and the blocks that they wrote, as the database's statistics tell them."""
+"""Checkpoints begun, by cause, and the blocks that they wrote, as the database's statistics tell
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Every core of this machine, from /proc/stat.
 
-Busy is all that is not idle and not waiting for I/O; stolen time is in it (the core had work and the hypervisor ran
-somebody else), and is also told apart. Guest time is in user time already (proc_stat(5)). The kernel
-counts in steps of 10 ms, so one second is known to about one per cent.
+Busy is all that is not idle and not waiting for I/O; stolen time is in it (the core had work and
+the hypervisor ran somebody else), and is also told apart. Guest time is in user time already
+(proc_stat(5)). The kernel counts in steps of 10 ms, so one second is known to about one per cent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Cores:
             if name == b"cpu":
                 continue
             core = name[3:].decode()
-            user, nice, system, _idle, iowait, irq, soft, steal = (int(f) * TICK_S for f in fields[:8])
+            user, nice, system, _idle, iowait, irq, soft, steal = (
+                int(f) * TICK_S for f in fields[:8]
+            )
             found[f"cores.busy|{core}"] = user + nice + system + irq + soft + steal
             found[f"cores.iowait|{core}"] = iowait
             found[f"cores.steal|{core}"] = steal
@@ -44,6 +46,12 @@ class Cores:
 
 
 def open_meter(context: MeterContext) -> Meter:
-    """The cores of this machine; where the server is elsewhere, a note says that they are the load generator's."""
-    elsewhere = () if context.server.cores else ("core figures are of the load generator's machine: the server runs elsewhere",)
+    """The cores of this machine; where the server is elsewhere, a note says that they are the load
+    generator's.
+    """
+    elsewhere = (
+        ()
+        if context.server.cores
+        else ("core figures are of the load generator's machine: the server runs elsewhere",)
+    )
     return Cores(notes=elsewhere)

@@ -1,9 +1,12 @@
-"""The block devices under the storage, from /proc/diskstats (all 17 fields, flushes included since Linux 5.5).
+"""The block devices under the storage, from /proc/diskstats (all 17 fields, flushes included since
+Linux 5.5).
 
-Counted is the whole device at the bottom (through loop, partition, md and dm), once, however many of the storage's paths stand on
-it; never a partition and its disk together (a peer once reported 6,000 IOPS for a volume of 3,000). Sectors are of 512 bytes whatever the
-device's own (Documentation/admin-guide/iostats.rst). The await that follows from these counters does not see waits above the block
-layer (throttling by cgroup): read it beside the pressure and the database's own log times.
+Counted is the whole device at the bottom (through loop, partition, md and dm), once, however many
+of the storage's paths stand on it; never a partition and its disk together (a peer once reported
+6,000 IOPS for a volume of 3,000). Sectors are of 512 bytes whatever the device's own
+(Documentation/admin-guide/iostats.rst). The await that follows from these counters does not see
+waits above the block layer (throttling by cgroup): read it beside the pressure and the database's
+own log times.
 """
 
 from __future__ import annotations
@@ -48,13 +51,20 @@ class Devices:
     name = "devices"
     quantities = QUANTITIES
 
-    def __init__(self, names: Sequence[str], file: Path = Path("/proc/diskstats"), notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        file: Path = Path("/proc/diskstats"),
+        notes: tuple[str, ...] = (),
+    ) -> None:
         self._names = frozenset(name.encode() for name in names)
         self._file = KernelFile(file)
         self.notes = notes
 
     def read(self) -> dict[str, float]:
-        """Cumulative counts, bytes and seconds by device; flushes only where the kernel counts them."""
+        """Cumulative counts, bytes and seconds by device; flushes only where the kernel counts
+        them.
+        """
         found: dict[str, float] = {}
         for line in self._file.read().splitlines():
             words = line.split()
@@ -69,17 +79,31 @@ class Devices:
 def whole_devices(paths: Sequence[Path]) -> tuple[str, ...]:
     """The whole devices under these paths, each once; none for memory and network file systems."""
     drives = [drive for path in paths if (drive := drive_of(path))]
-    return tuple(dict.fromkeys(name for drive in drives for name in (drive.real or (drive.name,))))
+    return tuple(dict.fromkeys(name for drive in drives for name in drive.real or (drive.name,)))
 
 
 def open_meter(context: MeterContext) -> Meter:
-    """The devices under the storage paths; where there is none, a note says what there is instead."""
+    """The devices under the storage paths; where there is none, a note says what there is
+    instead.
+    """
     if not context.storage_paths:
-        why = "the directories of the server's files are unknown" if context.server.cores else "the server's storage is not on this machine"
+        why = (
+            "the directories of the server's files are unknown"
+            if context.server.cores
+            else "the server's storage is not on this machine"
+        )
         return UnavailableMeter("devices", QUANTITIES, f"devices not measured: {why}")
-    notes = tuple(dict.fromkeys(_without_device(path) for path in context.storage_paths if drive_of(path) is None))
+    notes = tuple(
+        dict.fromkeys(
+            _without_device(path) for path in context.storage_paths if drive_of(path) is None
+        )
+    )
     names = whole_devices(context.storage_paths)
-    return Devices(names, notes=notes) if names else UnavailableMeter("devices", QUANTITIES, "; ".join(notes))
+    return (
+        Devices(names, notes=notes)
+        if names
+        else UnavailableMeter("devices", QUANTITIES, "; ".join(notes))
+    )
 
 
 def _without_device(path: Path) -> str:

@@ -1,7 +1,9 @@
-"""The database's own log writes, as its statistics tell them: what a flush costs the database, not the device.
+"""The database's own log writes, as its statistics tell them: what a flush costs the database, not
+the device.
 
-A device's flush await understated the time of an fdatasync 3.5 times here; PostgreSQL's own times agree with an eBPF histogram of the
-system call within 2%. A flush is write plus sync; what a transaction waits for its commit is another quantity.
+A device's flush await understated the time of an fdatasync 3.5 times here; PostgreSQL's own times
+agree with an eBPF histogram of the system call within 2%. A flush is write plus sync; what a
+transaction waits for its commit is another quantity.
 """
 
 from __future__ import annotations

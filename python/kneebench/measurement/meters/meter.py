@@ -1,7 +1,8 @@
 """Protocol of a meter, and the code that meters share.
 
-A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and `open_meter(context) -> Meter`. A meter may
-also be closed at the end of a rung (`ClosableMeter`), or take too long for the tick of a rung (`SlowMeter`).
+A meter file has `QUANTITIES` (what it reads, by name in measurement/quantities.py) and
+`open_meter(context) -> Meter`. A meter may also be closed at the end of a rung (`ClosableMeter`),
+or take too long for the tick of a rung (`SlowMeter`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from kneebench.databases.engine import Server
 
 MOST_BYTES = 1 << 17
-"""Larger than any file under /proc that is read here (/proc/stat has 80 bytes per core, before all else)."""
+"""Larger than any file under /proc that is read here (/proc/stat has 80 bytes per core, before all
+else)."""
 
 
 class Meter(Protocol):
@@ -52,11 +54,15 @@ class ClosableMeter(Meter, Protocol):
 
 @runtime_checkable
 class SlowMeter(Meter, Protocol):
-    """A meter whose readings take more than a few milliseconds: they are taken in a thread of its own, not in the tick."""
+    """A meter whose readings take more than a few milliseconds: they are taken in a thread of its
+    own, not in the tick.
+    """
 
     @property
     def every_s(self) -> float:
-        """Seconds from the start of one reading to the start of the next; longer where a reading takes longer."""
+        """Seconds from the start of one reading to the start of the next; longer where a reading
+        takes longer.
+        """
         ...
 
 
@@ -68,7 +74,9 @@ class MeterContext(NamedTuple):
 
 
 class ServerMeter:
-    """A meter that the server itself answers: statistics views, or a simulated server's own counters."""
+    """A meter that the server itself answers: statistics views, or a simulated server's own
+    counters.
+    """
 
     def __init__(self, name: str, quantities: tuple[str, ...], server: Server) -> None:
         self.name, self.quantities = name, quantities
@@ -81,7 +89,9 @@ class ServerMeter:
 
 
 class UnavailableMeter:
-    """A meter that cannot read anything here: its note states why, and its quantities stay absent."""
+    """A meter that cannot read anything here: its note states why, and its quantities stay
+    absent.
+    """
 
     def __init__(self, name: str, quantities: tuple[str, ...], note: str) -> None:
         self.name, self.quantities = name, quantities
@@ -94,7 +104,9 @@ class UnavailableMeter:
 
 def only_by_server(name: str, quantities: tuple[str, ...]) -> Meter:
     """Replacement for a meter that needs readings from the server, if this server has none."""
-    return UnavailableMeter(name, quantities, f"{name} not measured: this server does not report it")
+    return UnavailableMeter(
+        name, quantities, f"{name} not measured: this server does not report it"
+    )
 
 
 class KernelFile:

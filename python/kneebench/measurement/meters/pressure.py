@@ -1,8 +1,10 @@
-"""Pressure stall information: the share of time in which tasks waited for CPU, I/O or memory, from /proc/pressure.
+"""Pressure stall information: the share of time in which tasks waited for CPU, I/O or memory, from
+/proc/pressure.
 
-"some": at least one task waited; "full": all that could run did. The totals are read, in microseconds
-(Documentation/accounting/psi.rst), not the kernel's own averages over 10 s. Unlike disk statistics they see waits above the
-block layer. Absent on kernels without CONFIG_PSI or booted with psi=0.
+"some": at least one task waited; "full": all that could run did. The totals are read, in
+microseconds
+(Documentation/accounting/psi.rst), not the kernel's own averages over 10 s. Unlike disk statistics
+they see waits above the block layer. Absent on kernels without CONFIG_PSI or booted with psi=0.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ class Pressure:
     notes: tuple[str, ...] = ()
 
     def __init__(self, folder: Path = Path("/proc/pressure")) -> None:
-        self._files = {quantity: KernelFile(folder / quantity.partition(".")[2]) for quantity in QUANTITIES}
+        self._files = {
+            quantity: KernelFile(folder / quantity.partition(".")[2]) for quantity in QUANTITIES
+        }
 
     def read(self) -> dict[str, float]:
         """Cumulative seconds by "some" and "full"."""

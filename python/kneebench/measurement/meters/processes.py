@@ -1,7 +1,8 @@
 """CPU time of the load generator and of the server, from /proc/PID/stat.
 
-The load generator is this process, all its threads. The server is its first process and that one's children: those that run, and those that have
-ended, whose time the kernel adds to the parent that reaped them (cutime and cstime, proc_pid_stat(5)). Steps of 10 ms.
+The load generator is this process, all its threads. The server is its first process and that one's
+children: those that run, and those that have ended, whose time the kernel adds to the parent that
+reaped them (cutime and cstime, proc_pid_stat(5)). Steps of 10 ms.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
 QUANTITIES = ("processes.cpu",)
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PARENT, OWN, ENDED = 1, slice(11, 13), slice(13, 15)
-"""Fields of /proc/PID/stat after the name in brackets (which may hold spaces): ppid; utime, stime; cutime, cstime."""
+"""Fields of /proc/PID/stat after the name in brackets (which may hold spaces): ppid; utime, stime;
+cutime, cstime."""
 
 
 def _fields(stat: bytes) -> list[bytes]:
@@ -36,7 +38,11 @@ class Processes:
     def __init__(self, server_processes: Sequence[int] = ()) -> None:
         self._load_generator = KernelFile(Path("/proc/self/stat"))
         self._first = _first_of(server_processes)
-        self._children = _opened(Path(f"/proc/{self._first}/task/{self._first}/children")) if self._first else None
+        self._children = (
+            _opened(Path(f"/proc/{self._first}/task/{self._first}/children"))
+            if self._first
+            else None
+        )
         self._known = tuple(server_processes)
         self._files: dict[int, KernelFile] = {}
         self._server_s = 0.0
@@ -53,13 +59,19 @@ class Processes:
     def _server_cpu_s(self, first: int) -> float:
         """Of the first process, its children now, and those it has reaped."""
         family = (first, *self._children_now())
-        self._files = {pid: file for pid in family if (file := self._files.get(pid) or _opened(Path(f"/proc/{pid}/stat")))}
+        self._files = {
+            pid: file
+            for pid in family
+            if (file := self._files.get(pid) or _opened(Path(f"/proc/{pid}/stat")))
+        }
         stats = {pid: fields for pid, file in self._files.items() if (fields := _read_stat(file))}
         ended_s = _cpu_s(stats[first], ENDED) if first in stats else 0.0
         return ended_s + sum(_cpu_s(fields, OWN) for fields in stats.values())
 
     def _children_now(self) -> Sequence[int]:
-        """By /proc/PID/task/PID/children, which needs no look at all other processes; without it, those known at the start."""
+        """By /proc/PID/task/PID/children, which needs no look at all other processes; without it,
+        those known at the start.
+        """
         if self._children is None:
             return self._known
         try:
@@ -86,7 +98,9 @@ def _read_stat(file: KernelFile) -> list[bytes]:
 def _first_of(pids: Sequence[int]) -> int | None:
     """The process above the others: the one whose parent is not among them."""
     files = {pid: file for pid in pids if (file := _opened(Path(f"/proc/{pid}/stat")))}
-    parents = {pid: int(fields[PARENT]) for pid, file in files.items() if (fields := _read_stat(file))}
+    parents = {
+        pid: int(fields[PARENT]) for pid, file in files.items() if (fields := _read_stat(file))
+    }
     return next((pid for pid, parent in parents.items() if parent not in parents), None)
 
 

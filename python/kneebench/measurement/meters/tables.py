@@ -1,6 +1,8 @@
-"""Tables as the database's statistics tell them: cache hits, dead tuples, vacuums, and sequential scans.
+"""Tables as the database's statistics tell them: cache hits, dead tuples, vacuums, and sequential
+scans.
 
-Scans by table: a plan that flips to a sequential scan of a large table makes a run several times too slow without any other sign.
+Scans by table: a plan that flips to a sequential scan of a large table makes a run several times
+too slow without any other sign.
 """
 
 from __future__ import annotations

@@ -15,9 +15,17 @@ fn ready() -> Vec<u8> {
 
 /// Every message that a statement may cause, with tags and zeros in the rows.
 fn rows() -> Vec<u8> {
-    let rows = [message(b'D', b"Z\0\0\0\x05I"), message(b'D', &[b'E'; 20_000]), message(b'D', b"")].concat();
-    [message(b'2', b""), message(b'N', b"SNOTICE\0VFATAL\0\0"), message(b'S', b"a\0b\0"), rows, message(b'C', b"SELECT 3\0"), ready()]
-        .concat()
+    let rows = [message(b'D', b"Z\0\0\0\x05I"), message(b'D', &[b'E'; 20_000]), message(b'D', b"")]
+        .concat();
+    [
+        message(b'2', b""),
+        message(b'N', b"SNOTICE\0VFATAL\0\0"),
+        message(b'S', b"a\0b\0"),
+        rows,
+        message(b'C', b"SELECT 3\0"),
+        ready(),
+    ]
+    .concat()
 }
 
 fn response(bytes: &[u8]) -> Option<Option<ErrorResponse>> {
@@ -34,7 +42,9 @@ fn rows_and_notices_are_skipped_up_to_ready_for_query() {
 
 #[test]
 fn an_answer_cut_at_any_byte_is_the_same_answer() {
-    for (whole, is_error) in [(rows(), false), ([message(b'2', b""), error("ERROR", "22012"), ready()].concat(), true)] {
+    for (whole, is_error) in
+        [(rows(), false), ([message(b'2', b""), error("ERROR", "22012"), ready()].concat(), true)]
+    {
         for cut in (0..whole.len()).filter(|cut| *cut < 200 || whole.len() - cut < 200) {
             let mut parser = ResponseParser::default();
             parser.feed(&whole[..cut]).unwrap();
@@ -49,20 +59,34 @@ fn an_answer_cut_at_any_byte_is_the_same_answer() {
 fn an_answer_that_comes_byte_by_byte_is_the_same_answer() {
     let mut parser = ResponseParser::default();
     let whole = [rows(), error("ERROR", "KB001"), ready()].concat();
-    let answers: Vec<_> = whole.iter().filter_map(|&byte| parser.feed(&[byte]).map(|()| parser.response()).unwrap()).collect();
+    let answers: Vec<_> = whole
+        .iter()
+        .filter_map(|&byte| parser.feed(&[byte]).map(|()| parser.response()).unwrap())
+        .collect();
     assert_eq!(answers.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true]);
     assert_eq!(answers[1].clone().unwrap().outcome_error().class, ErrorClass::RolledBack);
 }
 
 #[test]
 fn an_error_has_the_class_of_its_code_and_the_servers_message() {
-    let outcome = |severity, code| response(&[error(severity, code), ready()].concat()).unwrap().unwrap().outcome_error();
+    let outcome = |severity, code| {
+        response(&[error(severity, code), ready()].concat()).unwrap().unwrap().outcome_error()
+    };
     let message_of = |code: &str| format!("schwer: no; because; try (SQLSTATE {code})");
     assert_eq!(outcome("ERROR", "KB001").class, ErrorClass::RolledBack);
-    assert_eq!((outcome("ERROR", "40001").class, outcome("ERROR", "40001").code), (ErrorClass::Retry, "40001".into()));
+    assert_eq!(
+        (outcome("ERROR", "40001").class, outcome("ERROR", "40001").code),
+        (ErrorClass::Retry, "40001".into())
+    );
     assert_eq!(outcome("ERROR", "40P01").class, ErrorClass::Retry);
-    assert_eq!(outcome("ERROR", "22012"), Error { class: ErrorClass::Other, code: "22012".into(), message: message_of("22012") });
-    assert_eq!(outcome("PANIC", "40001"), Error { class: ErrorClass::Lost, code: "40001".into(), message: message_of("40001") });
+    assert_eq!(
+        outcome("ERROR", "22012"),
+        Error { class: ErrorClass::Other, code: "22012".into(), message: message_of("22012") }
+    );
+    assert_eq!(
+        outcome("PANIC", "40001"),
+        Error { class: ErrorClass::Lost, code: "40001".into(), message: message_of("40001") }
+    );
 }
 
 #[test]
@@ -70,12 +94,18 @@ fn an_error_after_the_answer_is_a_farewell_and_does_not_change_it() {
     let mut parser = ResponseParser::default();
     parser.feed(&[rows(), error("FATAL", "57P01")].concat()).unwrap();
     assert_eq!(parser.response(), Some(None));
-    assert!(parser.termination().is_some_and(|error| error.code == "57P01" && error.class == ErrorClass::Lost));
+    assert!(
+        parser
+            .termination()
+            .is_some_and(|error| error.code == "57P01" && error.class == ErrorClass::Lost)
+    );
 }
 
 #[test]
 fn what_is_no_message_is_refused() {
     for nonsense in [b"HTTP/1.1 400 Bad", b"Z\0\0\0\x03aaaaaaaaaaa"] {
-        assert!(ResponseParser::default().feed(nonsense).unwrap_err().contains("none of PostgreSQL's"));
+        assert!(
+            ResponseParser::default().feed(nonsense).unwrap_err().contains("none of PostgreSQL's")
+        );
     }
 }
