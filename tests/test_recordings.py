@@ -23,7 +23,9 @@ def results(name: str, tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 def test_a_recording_is_read_and_ended_as_its_name_says(name: str, results: Results) -> None:
-    assert results.finished == (not record.RECORDINGS[name])
+    recording = record.RECORDINGS[name]
+    assert results.finished == (not recording.interrupted_after)
+    assert recording.stopped_by in {"", *(climb.stopped_by for climb in results.climbs)}
     assert not results.campaign.simulated
     assert all(
         rung.quantity("cores.busy") and rung.tally.window.completed

@@ -2,45 +2,90 @@
 tests/recorded/record.py [NAME ...]`.
 
 Real ones, unlike that of make.py: with noise, and figures that no formula gave. The tests read them
-and expect of them what must hold on a busy machine too, not figures. Each takes a minute or two,
-with one warehouse and windows of 3 s.
+and expect of them what must hold on a busy machine too, not figures. Each takes one to four
+minutes, with one to four warehouses and windows of 3 s.
 """
 
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from kneebench import load, run
+from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Event, Results
 
 HERE = Path(__file__).parent
-MOST_BYTES = 200_000
+MOST_BYTES = 250_000
 PLAN = """
 question = "A small campaign for the tests"
 [workload]
-warehouses = 1
+warehouses = {warehouses}
+{workload}
+[database]
+{database}
 [ladder]
-users = [4, 32]
+users = [2, 64]
 step = 2
 warm_up = "2s"
 window = "3s"
 final_window = "3s"
 checkpoints = 0
 repeats = 2
+{stops}
 [storages]
-disk = { path = "disk" }
-memory = { path = "memory" }
+{storages}
 """
+DISK, MEMORY = 'disk = { path = "disk" }', 'memory = { path = "memory" }'
 
 
-RECORDINGS = {"interrupted": 4}
-"""The recordings by name, with the number of rungs after which Ctrl-C ends them (0: none does)."""
+class Recording(NamedTuple):
+    """A campaign to record, and what it is an example of."""
+
+    storages: tuple[str, ...]
+    stopped_by: str
+    """Stop condition that must have ended one of its climbs; empty if it does not matter."""
+    stops: str = ""
+    database: str = ""
+    workload: str = ""
+    warehouses: int = 1
+    interrupted_after: int = 0
+    """Number of rungs after which Ctrl-C ends it; 0: it finishes."""
+    hogs: int = 0
+    """Number of other processes that use a whole core each meanwhile."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is run."""
+        values = {**self._asdict(), "storages": "\n".join(self.storages)}
+        return parse_plan(PLAN.format(**values))
+
+
+RECORDINGS = {
+    "plateau": Recording((MEMORY,), "plateau", "[ladder.stops.saturation]\nbusy = 1"),
+    "log_bound": Recording(
+        (DISK,),
+        "log_latency",
+        '[ladder.stops.plateau]\nsteps = 5\n[ladder.stops.log_latency]\nlimit = "1.6ms"',
+        warehouses=4,
+    ),
+    "saturated": Recording(
+        (MEMORY,),
+        "saturation",
+        "[ladder.stops.plateau]\nsteps = 5\n[ladder.stops.saturation]\nbusy = 0.9",
+        "cores = [0]",
+        "load_generator_cores = [1]",
+    ),
+    "noisy": Recording((DISK, MEMORY), "", hogs=1),
+    "interrupted": Recording((DISK, MEMORY), "", interrupted_after=4),
+}
 
 
 def record(name: str) -> Path:
@@ -48,14 +93,18 @@ def record(name: str) -> Path:
 
     Raises SystemExit where it did not end as it should, or is too large.
     """
-    rungs = RECORDINGS[name]
-    with _directories() as place, contextlib.chdir(place):
+    recording = RECORDINGS[name]
+    with _directories() as place, contextlib.chdir(place), _hogs(recording.hogs):
         with contextlib.suppress(KeyboardInterrupt):
-            run(parse_plan(PLAN), "campaigns", _interrupting(rungs), fresh=True)
+            watch = _interrupting(recording.interrupted_after)
+            run(recording.plan, "campaigns", watch, fresh=True)
         (folder,) = Path("campaigns").iterdir()
         results = load(folder)
-        if results.finished == bool(rungs):
+        if results.finished == bool(recording.interrupted_after):
             raise SystemExit(f"{name}: finished is {results.finished}")
+        stopped_by = {climb.stopped_by for climb in results.climbs}
+        if recording.stopped_by and recording.stopped_by not in stopped_by:
+            raise SystemExit(f"{name}: stopped by {stopped_by}, not by {recording.stopped_by}")
         archive = HERE / f"{name}.tar.xz"
         with tarfile.open(archive, "w:xz", preset=9) as packed:
             packed.add(folder, name, filter=_kept)
@@ -85,6 +134,19 @@ def _directories() -> Iterator[Path]:
         (Path(place) / "disk").mkdir()
         (Path(place) / "memory").symlink_to(memory)
         yield Path(place)
+
+
+@contextlib.contextmanager
+def _hogs(number: int) -> Iterator[None]:
+    """Other processes that compute all the time, each on any core."""
+    code = [sys.executable, "-c", "while True: pass"]
+    hogs = [subprocess.Popen(code) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
 
 
 def _interrupting(rungs: int) -> Callable[[Event], None]:

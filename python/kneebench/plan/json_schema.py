@@ -53,9 +53,10 @@ def keys_of(path: Sequence[str | int], engine: str = "") -> list[str]:
     Without an engine, or with one that does not exist, the table of the database has the keys of
     all.
 
-    >>> keys_of(["ladder", "stops"]), keys_of(["database"], "simulated")
-    (['plateau', 'log_latency', 'saturation', 'errors'], ['engine', 'url', 'settings', 'restore',
-    'cores'])
+    >>> keys_of(["ladder", "stops"])
+    ['plateau', 'log_latency', 'saturation', 'errors']
+    >>> keys_of(["database"], "simulated")
+    ['engine', 'url', 'settings', 'restore', 'cores']
     """
     tables = (
         plan_schema()["properties"]["database"]["oneOf"] if tuple(path) == ("database",) else ()

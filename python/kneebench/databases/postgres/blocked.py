@@ -106,9 +106,8 @@ def _one(
 ) -> str:
     """One session in words.
 
-    >>> _one(7, "psql", "idle in transaction", 75.0, [], "AccessExclusiveLock on public.orders")
-    "process 7 (application 'psql', idle in transaction for 1.25 min, AccessExclusiveLock on
-    public.orders)"
+    >>> _one(7, "psql", "idle in transaction", 75.0, [], "ShareLock on public.orders")
+    "process 7 (application 'psql', idle in transaction for 1.25 min, ShareLock on public.orders)"
     """
     if pid == 0:
         return "a prepared transaction (pg_prepared_xacts)"

@@ -185,7 +185,8 @@ def configuration(settings: Mapping[str, str]) -> str:
     """The text of postgresql.conf.
 
     >>> print(configuration({"shared_buffers": "1GB", "listen_addresses": ""}), end="")
-    shared_buffers = '1GB' listen_addresses = ''
+    shared_buffers = '1GB'
+    listen_addresses = ''
     """
     return "".join(
         f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in settings.items()
