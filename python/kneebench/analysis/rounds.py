@@ -1,0 +1,211 @@
+"""Estimates from rounds, and when enough rounds have been measured.
+
+In each round every configuration is measured once, for a short window; every few rounds each one is
+restored. Rounds of one restore are alike for two reasons that a plain t interval ignores: restores
+differ, and noise lasts longer than a round. So an interval here is the wider of two, both on
+logarithms:
+
+- Rounds: a t interval of as many rounds as autocorrelation leaves.
+- Restores: a t interval of their means. Consecutive restores count as one unit until it has four
+  rounds, so that neighbouring units are nearly independent.
+
+Both are widened by a fifth, because the values themselves decide when to stop. Values are lists by
+restore; the ratio of two configurations is one list of paired rounds, which the restores divide in
+the same way. docs/method.md has the simulated coverage and the price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from math import exp, log, sqrt
+from statistics import fmean, variance
+from typing import Literal, NamedTuple
+
+from kneebench.analysis.estimate import estimate
+from kneebench.records import Estimate
+
+Progress = Literal["continue", "sharp", "spent"]
+Restores = Sequence[Sequence[float]]
+
+UNIT_ROUNDS = 4
+"""Fewest rounds of a unit: with noise of autocorrelation 0.5, means of four correlate by 0.2."""
+LEAST_UNITS = 3
+"""Fewest units that may end a campaign: two can agree by chance."""
+BIAS = 3.0
+"""A measured autocorrelation is too low by (1 + 4 rho) / n (Marriott and Pope, "Bias in the
+estimation of autocorrelations", Biometrika 41, 1954): 3 / n at 0.5, and no less is assumed."""
+MOST_CORRELATED = 0.9
+LOOKED = 1.2
+"""Factor of every half-width: the interval is looked at after each round, and the look at which it
+is narrow by chance would be the last one."""
+
+
+class Interval(NamedTuple):
+    """Mean and half-width of the 95% interval, on the scale of the values."""
+
+    centre: float
+    half: float
+
+
+def rounds_estimate(restores: Restores) -> Estimate:
+    """The geometric mean of all rounds, and its 95% interval; `n` counts rounds.
+
+    `restores` has the values of each restore, in the order of measurement. Rounds of one restore
+    alone cannot show how restores differ: `method` says so. One round has the interval of a single
+    value (estimate.ALONE). If a value is 0 or less there are no logarithms: the mean, and an
+    interval not below 0. Raises ValueError for no values.
+
+    >>> print(rounds_estimate([[100.0, 104.0, 102.0, 99.0], [101.0, 103.0, 98.0, 104.0]]))
+    101.4 (99.1 to 103.7, n=8)
+    >>> rounds_estimate([[100.0, 104.0, 102.0, 99.0]]).method
+    't interval on logarithms, 4 rounds on one restore: how restores differ is unknown'
+    """
+    kept = [tuple(rounds) for rounds in restores if rounds]
+    values = list(chain.from_iterable(kept))
+    if len(values) < 2:
+        return estimate(values)
+    how = f"{len(values)} rounds on {_restores(len(kept))}"
+    if min(values) <= 0:
+        mean, half = interval(kept)
+        return Estimate(
+            value=mean,
+            low=max(0.0, mean - half),
+            high=mean + half,
+            n=len(values),
+            method=f"t interval (a value of 0 has no logarithm), {how}",
+        )
+    centre, half = interval([[log(value) for value in rounds] for rounds in kept])
+    return Estimate(
+        value=exp(centre),
+        low=exp(centre - half),
+        high=exp(centre + half),
+        n=len(values),
+        method=f"t interval on logarithms, {how}",
+    )
+
+
+def rounds_ratio(of: Restores, to: Restores) -> Estimate:
+    """The geometric mean of of / to by round, and its interval: drift common to both cancels out.
+
+    Raises ValueError unless both have as many rounds on each restore, all above 0.
+
+    >>> print(rounds_ratio([[250.0, 262.0], [247.0, 255.0]], [[100.0, 104.0], [99.0, 101.0]]))
+    2.51 (2.48 to 2.539, n=4)
+    """
+    found = rounds_estimate(paired(of, to))
+    return found.model_copy(update={"method": f"{found.method}, of paired ratios"})
+
+
+def paired(of: Restores, to: Restores) -> tuple[tuple[float, ...], ...]:
+    """of / to of each round, by restore; raises ValueError as rounds_ratio does."""
+    if [len(rounds) for rounds in of] != [len(rounds) for rounds in to] or (
+        min(chain(*of, *to), default=0) <= 0
+    ):
+        raise ValueError(f"a ratio needs pairs of positive values, not {of} and {to}")
+    return tuple(
+        tuple(a / b for a, b in zip(ours, theirs, strict=True))
+        for ours, theirs in zip(of, to, strict=True)
+    )
+
+
+def progress(restores: Restores, precision: float, repeats: tuple[int, int]) -> Progress:
+    """Whether another round is needed; asked after each round, of the headline's ratios.
+
+    "sharp": the half-width of the interval, as a share of the value, is at most `precision`, from
+    at least repeats[0] rounds and three units. "spent": not sharp after repeats[1] rounds.
+    "continue" otherwise.
+
+    >>> restore = [1.0, 1.01, 0.99, 1.0]
+    >>> [progress([restore] * n, 0.10, (5, 30)) for n in (1, 2, 3)]
+    ['continue', 'continue', 'sharp']
+    >>> progress([[1.0, 2.0, 0.5, 1.0]] * 8, 0.10, (5, 30))
+    'spent'
+    """
+    n = sum(len(rounds) for rounds in restores)
+    enough = n >= repeats[0] and len(_merged(restores)) >= LEAST_UNITS
+    if enough and half_width(rounds_estimate(restores)) <= precision:
+        return "sharp"
+    return "spent" if n >= repeats[1] else "continue"
+
+
+def half_width(ratio: Estimate) -> float:
+    """The half-width of an interval on logarithms as a share of its value; infinite from 0.
+
+    >>> round(half_width(Estimate(value=1.0, low=0.9, high=1 / 0.9, n=5)), 3)
+    0.111
+    """
+    return sqrt(ratio.high / ratio.low) - 1 if ratio.low > 0 else float("inf")
+
+
+def interval(restores: Restores) -> Interval:
+    """The mean of at least two values, and the wider of the two half-widths, on their scale."""
+    values = list(chain.from_iterable(restores))
+    return Interval(fmean(values), LOOKED * max(_by_round(values), _by_restore(restores)))
+
+
+def independent_rounds(values: Sequence[float]) -> float:
+    """As many independent rounds say as much of the mean as these do: n (1 - r) / (1 + r), at least
+    2.
+
+    r is the autocorrelation from one round to the next, corrected for its bias, not below 0.
+
+    >>> independent_rounds([1.0, 3.0] * 10), round(independent_rounds([1.0] * 10 + [3.0] * 10), 1)
+    (20.0, 2.0)
+    """
+    n, mean = len(values), fmean(values)
+    square = sum((value - mean) ** 2 for value in values)
+    if not square:
+        return n
+    product = sum((a - mean) * (b - mean) for a, b in pairwise(values))
+    r = min(max(product / square + BIAS / n, 0.0), MOST_CORRELATED)
+    return max(2.0, n * (1 - r) / (1 + r))
+
+
+def _by_round(values: Sequence[float]) -> float:
+    n = independent_rounds(values)
+    return _t(n - 1) * sqrt(variance(values) / n)
+
+
+def _by_restore(restores: Restores) -> float:
+    """Of the means of units, each weighing as much as it has rounds; 0 from one unit alone."""
+    units = _units(restores)
+    if len(units) < 2:
+        return 0.0
+    mean, n = fmean(chain.from_iterable(units)), sum(map(len, units))
+    between = sum(len(unit) * (fmean(unit) - mean) ** 2 for unit in units) / (len(units) - 1)
+    return _t(len(units) - 1) * sqrt(between / n)
+
+
+def _units(restores: Restores) -> list[list[float]]:
+    """Restores put together to four rounds each; the restores themselves where that leaves too few
+    to compare.
+    """
+    merged = _merged(restores)
+    return merged if len(merged) >= LEAST_UNITS else _merged(restores, least=1)
+
+
+def _merged(restores: Restores, least: int = UNIT_ROUNDS) -> list[list[float]]:
+    """Consecutive restores put together until each unit has `least` rounds. A last unit with less
+    than half of the rounds of the one before joins it.
+    """
+    units: list[list[float]] = []
+    for rounds in restores:
+        if units and len(units[-1]) < least:
+            units[-1] += rounds
+        elif rounds:
+            units.append(list(rounds))
+    if len(units) > 1 and 2 * len(units[-1]) < len(units[-2]):
+        units[-2:] = [units[-2] + units[-1]]
+    return units
+
+
+def _t(freedom: float) -> float:
+    """Student's t, 97.5%; scipy is imported where it is first used, as it takes long."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))
+
+
+def _restores(count: int) -> str:
+    return "one restore: how restores differ is unknown" if count == 1 else f"{count} restores"
