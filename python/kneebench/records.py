@@ -156,6 +156,8 @@ class Order(Record):
     users: int
     repeat: int = 0
     rate_per_s: float | None = None
+    restore: int = 0
+    """Short rounds: number of the restore that this rung shares with others, from 1."""
 
     @property
     def key(self) -> str:
@@ -338,6 +340,8 @@ class Rung(Record):
     notes: tuple[str, ...] = ()
     invalid: str = ""
     restore_s: float | None = None
+    age_s: float | None = None
+    """Seconds under load since the restore when the window began; None in older files."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The order and the main figures; not the histograms, quantities and checks."""

@@ -13,7 +13,8 @@ from math import log
 from typing import NamedTuple
 
 from kneebench.analysis.drift import FLOOR
-from kneebench.analysis.estimate import paired_ratio, scatter, unpaired_ratio
+from kneebench.analysis.estimate import scatter, unpaired_ratio
+from kneebench.analysis.final_estimates import ratio_of_pairs, short
 from kneebench.analysis.fixed_rate import together
 from kneebench.analysis.knee import place, quoted_rungs
 from kneebench.analysis.wording import (
@@ -91,7 +92,12 @@ def baseline(results: Results) -> str:
 
 
 def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
-    """max(2%, what two runs of one cell differ by): below it no difference is claimed."""
+    """max(2%, what two runs of one cell differ by): below it no difference is claimed.
+
+    Of short rounds only their mean counts, and its interval contains their scatter: 2%.
+    """
+    if all(short(_rungs(climb, quantity)) for climb in climbs):
+        return FLOOR
     groups = [[quantity.pick(r) for r in _rungs(climb, quantity)] for climb in climbs]
     return max(FLOOR, scatter(groups))
 
@@ -201,9 +207,7 @@ def _paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimat
     ]
     if not pairs:
         return None
-    ratio = paired_ratio(
-        *([quantity.pick(rung) for rung in side] for side in zip(*pairs, strict=True))
-    )
+    ratio = ratio_of_pairs(pairs, quantity.pick)
     return _of_merged(ratio, pairs) if quantity is P999 else ratio
 
 

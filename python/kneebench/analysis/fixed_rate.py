@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kneebench.analysis.estimate import estimate
-from kneebench.analysis.knee import knee, merged_latency, repeated_p999
+from kneebench.analysis.final_estimates import estimate_of
+from kneebench.analysis.knee import knee, latency_of, merged_latency, repeated_p999
 from kneebench.records import Climb, Estimate, Latency
 
 
@@ -32,7 +32,7 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
         for rung in climb.of("fixed_rate")
         if rung.tally.latency and rung.order.rate_per_s and not rung.invalid
     ]
-    latencies = [rung.tally.latency for rung in rungs if rung.tally.latency]
+    latencies = [latency_of(rung) for rung in rungs]
     if not rungs or not rungs[0].order.rate_per_s:
         return None
     merged = merged_latency(latencies)
@@ -41,8 +41,8 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
     return FixedRateLatency(
         rate_per_s=rate_per_s,
         share=60 * rate_per_s / own.tpm.value if own else None,
-        mean_s=estimate([latency.mean_s for latency in latencies]),
-        p999_s=repeated_p999(latencies, merged),
+        mean_s=estimate_of(rungs, lambda rung: latency_of(rung).mean_s),
+        p999_s=repeated_p999(rungs, merged),
         p999_certain=whole.p999_is_certain,
         n=whole.n,
         users=rungs[0].users,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.analysis.estimate import estimate
+from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee_interval import users_interval
 from kneebench.analysis.wording import number_of_users
 from kneebench.records import Climb, Estimate, Knee, Latency, Rung
@@ -29,15 +29,15 @@ def knee(climb: Climb) -> Knee | None:
     users = users_interval(climb)
     if not rungs or users is None:
         return None
-    latencies = [r.tally.latency for r in rungs if r.tally.latency is not None]
+    latencies = [latency_of(r) for r in rungs]
     merged = merged_latency(latencies)
     return Knee(
         cell=climb.cell,
         users=users,
-        nopm=estimate([r.tally.nopm for r in rungs]),
-        tpm=estimate([r.tpm for r in rungs]),
-        latency_s=_widened(estimate([one.mean_s for one in latencies]), users),
-        p999_s=_widened(repeated_p999(latencies, merged), users),
+        nopm=estimate_of(rungs, lambda rung: rung.tally.nopm),
+        tpm=estimate_of(rungs, lambda rung: rung.tpm),
+        latency_s=_widened(estimate_of(rungs, lambda rung: latency_of(rung).mean_s), users),
+        p999_s=_widened(repeated_p999(rungs, merged), users),
         latency=merged,
         peak=_peaked(climb),
     )
@@ -83,8 +83,8 @@ def metered(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
     """A metered quantity over the knee's runs (`final_rungs`), as throughput is told; None where
     none of them measured it.
     """
-    values = [value for rung in rungs if (value := rung.quantity(quantity)) is not None]
-    return estimate(values) if values else None
+    measured = [rung for rung in rungs if rung.quantity(quantity) is not None]
+    return estimate_of(measured, lambda rung: rung.quantity(quantity) or 0.0) if measured else None
 
 
 def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
@@ -107,11 +107,12 @@ def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
     )
 
 
-def repeated_p999(latencies: Sequence[Latency], merged: Latency | None) -> Estimate:
+def repeated_p999(rungs: Sequence[Rung], merged: Latency | None) -> Estimate:
     """P99.9 of repeats, of the merged histogram (unmerged: of the middle run); the interval of the
     repeats and of the order statistics together.
     """
-    between = estimate([one.p999_s for one in latencies])
+    between = estimate_of(rungs, lambda rung: latency_of(rung).p999_s)
+    latencies = [latency_of(rung) for rung in rungs]
     middle = sorted(latencies, key=lambda one: one.p999_s)[len(latencies) // 2]
     one = merged or middle
     ratio = one.p999_s / between.value if between.value else 1.0
@@ -121,6 +122,12 @@ def repeated_p999(latencies: Sequence[Latency], merged: Latency | None) -> Estim
         " as the percentile's order statistics"
     )
     return Estimate(value=one.p999_s, low=low, high=high, n=len(latencies), method=method)
+
+
+def latency_of(rung: Rung) -> Latency:
+    """The latency of a rung that has one."""
+    assert rung.tally.latency is not None
+    return rung.tally.latency
 
 
 def _widened(latency: Estimate, users: Estimate) -> Estimate:

@@ -53,14 +53,20 @@ class Lab:
     @cached_property
     def resources(self) -> Resources:
         """What the plan gives to every cell: the cores of `database.cores`, or all that this
-        process may use, and all memory. As first seen: a thread that is pinned later on changes
-        nothing."""
+        process may use, and the memory, shared by the servers that are up side by side. As first
+        seen: a thread that is pinned later on changes nothing.
+        """
         pinned = self.plan.database.cores
         return Resources(
             pinned or tuple(sorted(os.sched_getaffinity(0))),
-            psutil.virtual_memory().total,
+            psutil.virtual_memory().total // self.servers,
             bool(pinned),
         )
+
+    @property
+    def servers(self) -> int:
+        """Servers that are up at the same time: those of all storages in short rounds."""
+        return len(self.plan.storages) if self.plan.ladder.rounds == "short" else 1
 
     def resources_of(self, cell: Cell) -> Resources:
         """The share of one cell: that of every cell, as no constraint lowers it yet."""

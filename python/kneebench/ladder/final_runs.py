@@ -1,17 +1,17 @@
 """Final runs: the knee of every cell measured again with repetitions, and its latency at a fixed
 rate.
 
-A knee is measured several times, each from its own restore, because data grows, bloats and is
-cleaned up in a climb. The cells take turns, first there and then back (A B B A), so that what
-drifts with time falls on all alike. On a plateau latency is only users / throughput, so cells are
-compared on latency in an open loop at one absolute rate. That rate is a share of what the final
-runs measured, so in the first turn it is known only at the last cell; the others are restored once
-more for it.
+Long runs: a knee is measured several times, each from its own restore, because data grows, bloats
+and is cleaned up in a climb. The cells take turns, first there and then back (A B B A), so that
+what drifts with time falls on all alike. Short runs are rounds (ladder/rounds.py). On a plateau
+latency is only users / throughput, so cells are compared on latency in an open loop at one absolute
+rate. That rate is a share of what the final runs measured, so in the first turn it is known only at
+the last cell; for long runs the others are restored once more for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.knee import knee_rung
@@ -19,63 +19,83 @@ from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
 
 
-class Repetition(NamedTuple):
-    """One restored run: `steps` yields orders and is sent rungs.
+class Load(NamedTuple):
+    """A load on a restored database before its first run; it is not quoted.
 
-    `load` is put on the database first; it is not quoted.
+    `warm_up_s` is None if the warm-up finds its own end.
     """
 
-    cell: Cell
-    repeat: int
+    order: Order
+    warm_up_s: float | None = None
+
+
+class RestoredRuns(NamedTuple):
+    """Final runs on one restore, of one cell alone or of all cells side by side.
+
+    `steps` yields orders and is sent rungs; `loads` are put on the databases first, by cell id.
+    """
+
+    cells: tuple[Cell, ...]
+    restore: int
     steps: Generator[Order, Rung, None]
-    load: Order | None = None
+    loads: Mapping[str, Load]
 
 
-class FinalRuns:
-    """The repetitions of a campaign, and the fixed rate, which the first turn decides.
+class FixedRate:
+    """The fixed rate: `fixed_rate_share` of the lowest knee as the first final runs measured it."""
 
-    The same rungs always give the same rate.
-    """
-
-    def __init__(self, climbs: Sequence[Climb], ladder: Ladder) -> None:
-        self._ladder = ladder
-        self._search_knees = {
-            climb.cell: rung for climb in climbs if (rung := knee_rung(climb)) is not None
-        }
+    def __init__(self, ladder: Ladder, knees: Mapping[Cell, Rung]) -> None:
+        self._share, self._knees = ladder.fixed_rate_share, knees
         self._first: dict[Cell, Rung] = {}
 
+    def first(self, cell: Cell, rung: Rung) -> None:
+        """Take the first final run of a cell."""
+        self._first[cell] = rung
+
     @property
-    def rate_per_s(self) -> float:
-        """`fixed_rate_share` of the lowest knee as the first turn measured it; 0 before its end.
+    def per_s(self) -> float:
+        """Transactions per second; 0 until every cell has its first final run.
 
         Of a cell whose rung was invalid, the climb's counts.
         """
-        if len(self._first) < len(self._search_knees):
+        if len(self._first) < len(self._knees):
             return 0.0
-        knees = (
-            self._search_knees[cell] if rung.invalid else rung for cell, rung in self._first.items()
-        )
-        return round(
-            self._ladder.fixed_rate_share * min((rung.tpm for rung in knees), default=0.0) / 60, 3
+        knees = (self._knees[cell] if rung.invalid else rung for cell, rung in self._first.items())
+        return round(self._share * min((rung.tpm for rung in knees), default=0.0) / 60, 3)
+
+    def order(self, cell: Cell, repeat: int, restore: int = 0) -> Order:
+        """As many users as the highest knee, so that no cell waits for a free user."""
+        return Order(
+            cell=cell.id,
+            phase="fixed_rate",
+            users=max(rung.users for rung in self._knees.values()),
+            repeat=repeat,
+            rate_per_s=self.per_s,
+            restore=restore,
         )
 
-    def repetitions(self) -> Iterator[Repetition]:
+
+class FinalRuns:
+    """The long final runs of a campaign; the same rungs always give the same orders."""
+
+    def __init__(self, climbs: Sequence[Climb], ladder: Ladder) -> None:
+        self._ladder = ladder
+        self._knees = search_knees(climbs)
+        self._rate = FixedRate(ladder, self._knees)
+
+    def restored_runs(self) -> Iterator[RestoredRuns]:
         """Repetitions in the order to measure them; repeats count from 1.
 
         Cells whose climb found no knee are left out.
         """
-        cells = list(self._search_knees)
-        for repeat in range(1, self._ladder.repeats + 1):
-            yield from (
-                Repetition(cell, repeat, self._knee(cell, repeat))
-                for cell in (cells if repeat % 2 else reversed(cells))
-            )
-            if repeat == 1:
-                yield from (
-                    Repetition(cell, 1, self._latency(cell, 1), load=self._order(cell, 1))
-                    for cell in reversed(cells[:-1])
-                    if self.rate_per_s
-                )
+        cells = list(self._knees)
+        for repeat in range(1, self._ladder.most_repeats + 1):
+            for cell in cells if repeat % 2 else reversed(cells):
+                yield RestoredRuns((cell,), repeat, self._knee(cell, repeat), {})
+            if repeat == 1 and self._rate.per_s:
+                for cell in reversed(cells[:-1]):
+                    loads = {cell.id: Load(self._order(cell, 1))}
+                    yield RestoredRuns((cell,), 1, self._latency(cell, 1), loads)
 
     def _knee(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
         """The knee, then the latency at the fixed rate on the same restore, if the rate is
@@ -83,24 +103,17 @@ class FinalRuns:
         """
         rung = yield self._order(cell, repeat)
         if repeat == 1:
-            self._first[cell] = rung
+            self._rate.first(cell, rung)
         yield from self._latency(cell, repeat)
 
     def _latency(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
-        """The fixed rate with as many users as the highest knee, so that no cell waits for a free
-        user.
-        """
-        if self.rate_per_s:
-            users = max(rung.users for rung in self._search_knees.values())
-            yield Order(
-                cell=cell.id,
-                phase="fixed_rate",
-                users=users,
-                repeat=repeat,
-                rate_per_s=self.rate_per_s,
-            )
+        if self._rate.per_s:
+            yield self._rate.order(cell, repeat)
 
     def _order(self, cell: Cell, repeat: int) -> Order:
-        return Order(
-            cell=cell.id, phase="final_run", users=self._search_knees[cell].users, repeat=repeat
-        )
+        return Order(cell=cell.id, phase="final_run", users=self._knees[cell].users, repeat=repeat)
+
+
+def search_knees(climbs: Sequence[Climb]) -> dict[Cell, Rung]:
+    """The search rung at each cell's knee; cells without a knee are left out."""
+    return {climb.cell: rung for climb in climbs if (rung := knee_rung(climb)) is not None}

@@ -52,15 +52,16 @@ def measure(
     watch: Watch,
     *,
     cold: bool = False,
+    warm_up_s: float | None = None,
 ) -> MeasuredRung:
-    """Measure one rung; `cold` where it is the first on a restored database, which takes longer to
-    warm.
+    """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
+    warm; `warm_up_s` is its warm-up, instead of the plan's.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
     cycle_s = plan.engine.checkpoint_cycle_s(server.settings)
-    times = schedule(order, plan.ladder, cycle_s, cold=cold)
+    times = schedule(order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s)
     with losses_reported(server, described(order)):
         record = _recorded(order, plan, server, storage_paths, times, watch)
     rung, outside = judged(summarised(record, plan, server), record.load.held)

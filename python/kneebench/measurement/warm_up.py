@@ -25,6 +25,8 @@ seconds."""
 SHORT_S = 5.0
 """Minimum window of a warm-up rung, which is normally a third of the other windows: long enough for
 its checks."""
+RAMP_S = 1.0
+"""Warm-up of a short round: its database was warmed after the restore and has been under load."""
 LATE_S = 30.0
 """How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
 
@@ -64,14 +66,22 @@ class Schedule(NamedTuple):
     limit_s: float
     cycles: int
     cycle_s: float
+    note: str = ""
 
 
-def schedule(order: Order, ladder: Ladder, cycle_s: float, *, cold: bool = False) -> Schedule:
-    """The times that a plan gives an order; `warm_up_s` is None where the warm-up finds its own
+def schedule(
+    order: Order,
+    ladder: Ladder,
+    cycle_s: float,
+    *,
+    cold: bool = False,
+    warm_up_s: float | None = None,
+) -> Schedule:
+    """The times that a plan gives an order; its `warm_up_s` is None if the warm-up finds its own
     end.
 
     `cycle_s`: the longest checkpoint cycle of the server; `cold`: it is the first on a restored
-    database.
+    database; `warm_up_s`: the warm-up, instead of the plan's.
 
     >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s"), 300.0).minimum_s
     3.0
@@ -81,7 +91,7 @@ def schedule(order: Order, ladder: Ladder, cycle_s: float, *, cold: bool = False
     window_s = (
         max(min(stretch_s, SHORT_S), stretch_s / 3) if order.phase == "warm_up" else stretch_s
     )
-    fixed_s = None if ladder.warm_up == "auto" else ladder.warm_up
+    fixed_s, note = _fixed_warm_up(order, ladder, warm_up_s)
     limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
     least_s, most_s, wanted_s = (
         (LONG_ENOUGH_S, QUOTED_COLD_S if quoted else COLD_S, stretch_s)
@@ -97,15 +107,30 @@ def schedule(order: Order, ladder: Ladder, cycle_s: float, *, cold: bool = False
         limit_s,
         ladder.checkpoints if quoted else 0,
         cycle_s,
+        note,
     )
+
+
+def _fixed_warm_up(
+    order: Order, ladder: Ladder, warm_up_s: float | None
+) -> tuple[float | None, str]:
+    """(the warm-up or None for an automatic one, what to note of it)."""
+    if warm_up_s is not None:
+        return warm_up_s, ""
+    if order.restore and order.phase in QUOTED:
+        return RAMP_S, ""
+    if ladder.warm_up == "auto":
+        return None, ""
+    note = f"warm-up fixed at {ladder.warm_up:g} s by the plan; steady state not checked"
+    return ladder.warm_up, note
 
 
 def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
     """Let the load run until the window may start."""
     if times.warm_up_s is not None:
         _pass(rung, times.warm_up_s, times)
-        fixed = f"warm-up fixed at {times.warm_up_s:g} s by the plan; steady state not checked"
-        return WarmedUp(True, "", (fixed, *_until_a_checkpoint(rung, times)))
+        fixed: tuple[str, ...] = (times.note,) if times.note else ()
+        return WarmedUp(True, "", (*fixed, *_until_a_checkpoint(rung, times)))
     seen = _until_steady(rung, times)
     notes = _until_a_checkpoint(rung, times)
     if times.cycles and not seen.steady:

@@ -21,6 +21,8 @@ _START_S = 3.0
 """To start and stop a server, and to drop its files from the page cache."""
 _RUNG_S = 1.0
 """To open connections and to let transactions end."""
+_RAMP_S = 1.0
+"""Warm-up of a short round."""
 _OF_ITS_LIMIT = 0.45
 """What an automatic warm-up takes, cold or warm: from a drive nearly all of it, from memory the
 shortest there is."""
@@ -60,6 +62,11 @@ def expected(plan: Plan, host: Host) -> Expected:
         ladder.budget,
     )
     rung_s = _final_window_s(ladder, plan.engine.checkpoint_cycle_s(())) + _RUNG_S
+    if ladder.rounds == "short":
+        restores = math.ceil(ladder.most_repeats / ladder.restore_every)
+        warm_s = restore_s + _warm_up_s(ladder, cold=True) + _RUNG_S
+        rounds_s = 2 * ladder.most_repeats * (rung_s + _RAMP_S)
+        return Expected(load_s, count * climb_s, count * (restores * warm_s + rounds_s))
     knee_s, latency_s = (
         restore_s + _warm_up_s(ladder, cold=True) + rung_s,
         _warm_up_s(ladder) + rung_s,
@@ -67,7 +74,7 @@ def expected(plan: Plan, host: Host) -> Expected:
     return Expected(
         load_s,
         count * climb_s,
-        count * ladder.repeats * (knee_s + latency_s) + (count - 1) * knee_s,
+        count * ladder.most_repeats * (knee_s + latency_s) + (count - 1) * knee_s,
     )
 
 

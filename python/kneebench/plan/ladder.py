@@ -119,17 +119,38 @@ class Ladder(Part):
             ),
         ),
     ] = 2
-    repeats: Annotated[
-        Whole,
+    rounds: Annotated[
+        Literal["short", "long"],
         Field(
-            ge=0,
-            le=50,
             description=(
-                "Final runs per storage, each on a freshly restored database; 0, with a fixed load:"
-                " one run"
+                "Final runs. long: each storage alone, on its own restore, with a long window."
+                " short: short windows, all storages in turn, their servers side by side"
+            )
+        ),
+    ] = "long"
+    repeats: Annotated[
+        tuple[Whole, Whole] | Whole,
+        Field(
+            description=(
+                "Final runs per storage, 0 to 50; with short rounds also [least, most], ended at"
+                " `precision`; 0, with a fixed load: one run"
             ),
         ),
     ] = 3
+    precision: Annotated[
+        Number,
+        Field(
+            gt=0,
+            lt=1,
+            description=(
+                "Short rounds end when the 95% interval of the throughput ratio is this narrow"
+                " (half-width as a fraction)"
+            ),
+        ),
+    ] = 0.1
+    restore_every: Annotated[
+        Whole, Field(ge=1, le=50, description="Short rounds on one restore of the databases")
+    ] = 4
     fixed_rate_share: Annotated[
         Number,
         Field(
@@ -172,6 +193,16 @@ class Ladder(Part):
         return self.users if isinstance(self.users, int) else self.users[1]
 
     @property
+    def fewest_repeats(self) -> int:
+        """Final runs per storage before `precision` may end them."""
+        return self.repeats if isinstance(self.repeats, int) else self.repeats[0]
+
+    @property
+    def most_repeats(self) -> int:
+        """Most final runs per storage."""
+        return self.repeats if isinstance(self.repeats, int) else self.repeats[1]
+
+    @property
     def cold_warm_up_limit(self) -> float:
         """Longest automatic warm-up, in seconds, of what is measured first on a restored database:
         it starts cold.
@@ -195,14 +226,28 @@ class Ladder(Part):
             )
         if self.first > self.last:
             raise wrong("users", sentence="[first, last], the smaller number first")
-        if not self.repeats and not self.fixed:
+        return self
+
+    @model_validator(mode="after")
+    def _repeats_in_order(self) -> Self:
+        if not 0 <= self.fewest_repeats <= self.most_repeats <= 50:
+            raise wrong("repeats", sentence="0 to 50, or [least, most], the smaller number first")
+        if not self.fewest_repeats and not self.fixed:
             raise wrong(
                 "repeats",
                 sentence="at least 1, or 0 with `users` as one number: search rungs are not quoted",
             )
+        if self.rounds == "long" and not isinstance(self.repeats, int):
+            raise wrong("repeats", sentence='one number, or [least, most] with rounds = "short"')
+        return self
+
+    @model_validator(mode="after")
+    def _short_rounds_without_checkpoints(self) -> Self:
+        if self.rounds == "short" and self.checkpoints:
+            raise wrong("checkpoints", sentence='0 with rounds = "short": their windows hold none')
         return self
 
     def once(self, users: int, window_s: float) -> Ladder:
         """The same, but so many users for so long, measured once on each storage; no final runs."""
         window = {"window": window_s, "final_window": window_s, "checkpoints": 0}
-        return self.model_copy(update={"users": users, "repeats": 0, **window})
+        return self.model_copy(update={"users": users, "repeats": 0, "rounds": "long", **window})

@@ -89,7 +89,7 @@ class Work:
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
         self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Lab(plan).resources.cores))
         self._report_rung_s = expected.final_runs_s / max(
-            1, 2 * plan.ladder.repeats * len(plan.storages)
+            1, 2 * plan.ladder.most_repeats * len(plan.storages)
         )
         self._climbs_left_s = dict.fromkeys(plan.storages, self._climb_s)
         self._report_left_s = expected.final_runs_s

@@ -83,7 +83,7 @@ def _method(view: ViewModel) -> Iterator[str]:
         else units.time(float(ladder.warm_up))
     )
     runs = (
-        f"Final runs: each {view.point} {plural(ladder.repeats, 'time')}{view.own_restore},"
+        f"Final runs: each {view.point} {plural(ladder.most_repeats, 'time')}{view.own_restore},"
         " storages interleaved, "
     )
     yield (

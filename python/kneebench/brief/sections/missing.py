@@ -36,7 +36,7 @@ def _lacks(view: ViewModel, climb: Climb) -> Iterator[str]:
         )
         yield f"{name}: the climb is unfinished ({there}) and has no {view.point}."
         return
-    repeats, wanted = len(climb.of("final_run")), view.plan.ladder.repeats
+    repeats, wanted = len(climb.of("final_run")), view.plan.ladder.fewest_repeats
     if repeats < wanted:
         yield (
             f"{name}: {repeats} of {wanted} final runs at the {view.point} are done; search rungs"

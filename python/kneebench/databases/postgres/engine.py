@@ -165,6 +165,8 @@ class OwnPostgres:
             )
         for storage in self.plan.storages.values():
             yield from self._obstacles(storage)
+        if self.lab.servers > 1:
+            yield from self._side_by_side()
         yield self._image_finding()
         yield from self._cloning()
         if missing := list(self._cores_missing()):
@@ -178,6 +180,15 @@ class OwnPostgres:
                     seen=words,
                     do="correct the plan's settings",
                 )
+
+    def _side_by_side(self) -> Iterator[Finding]:
+        """What is missing for the servers of all storages at the same time."""
+        needed = [
+            requirement
+            for storage in self.plan.storages.values()
+            for requirement in self._space_requirements(storage)
+        ]
+        yield from self._space_shortages(self._with_image(needed), self.lab.servers)
 
     def _obstacles(self, storage: Storage) -> Iterator[Finding]:
         """What stands in a storage's way, beside the image where that is still to be built; else
@@ -204,9 +215,12 @@ class OwnPostgres:
             ]
         )
 
-    def _space_shortages(self, requirements: Sequence[SpaceRequirement]) -> Iterator[Finding]:
+    def _space_shortages(
+        self, requirements: Sequence[SpaceRequirement], servers: int = 1
+    ) -> Iterator[Finding]:
         buffers = setting_bytes(self.settings["shared_buffers"])
-        memory = Memory(psutil.virtual_memory().available, buffers, "shared_buffers")
+        cache_bytes = buffers * servers
+        memory = Memory(psutil.virtual_memory().available, cache_bytes, "shared_buffers")
         return space_shortages(requirements, memory, reduction_hint(self.plan))
 
     def _with_image(self, there: Sequence[SpaceRequirement]) -> list[SpaceRequirement]:

@@ -9,7 +9,8 @@ them:
   come by time and not by volume; at most what the smallest place for a log (a tmpfs counts as
   memory) can hold.
 - checkpoint_timeout: 5 min; 1 min for quick plans, whose windows would else see no checkpoint at
-  all.
+  all. With short rounds neither a checkpoint nor autovacuum may fall into a window by chance: both
+  wait for an hour, longer than a restored database lives.
 - Durable: fsync, full_page_writes and synchronous_commit on. The log is minimal: no standby reads
   it.
 - Rolled back orders (1% by design) write no lines to the server's log.
@@ -91,6 +92,7 @@ SWITCHED_ON = (
     "track_wal_io_timing",
     "log_checkpoints",
 )
+NO_BACKGROUND_WORK = {"checkpoint_timeout": "1h", "autovacuum_naptime": "1h"}
 LISTENING = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -119,7 +121,8 @@ def rules(plan: Plan, machine: Machine) -> dict[str, str]:
     users = plan.ladder.last
     connections = min(users, plan.workload.connections or users)
     quick = plan.ladder.quick
-    log_mib = log_bytes(machine.cores, machine.log_space_bytes, quick=quick) // MIB
+    short = plan.ladder.rounds == "short"
+    log_mib = log_bytes(machine.cores, machine.log_space_bytes, quick=quick and not short) // MIB
     ruled = {
         "shared_buffers": f"{cache_bytes(machine.memory_bytes, plan.workload.warehouses) // MIB}MB",
         "max_connections": str(connections + 24),
@@ -127,6 +130,7 @@ def rules(plan: Plan, machine: Machine) -> dict[str, str]:
         "min_wal_size": f"{log_mib // 2}MB",
         "checkpoint_timeout": f"{checkpoint_timeout_s(quick=quick)}s",
         "checkpoint_completion_target": "0.9",
+        **(NO_BACKGROUND_WORK if short else {}),
         **dict.fromkeys(SWITCHED_ON, "on"),
         "wal_level": "minimal",
         "max_wal_senders": "0",

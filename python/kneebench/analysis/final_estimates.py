@@ -1,0 +1,87 @@
+"""Estimates over final runs: long runs, each on its own restore, or short rounds on shared restores.
+
+Long runs are independent, so a run is the unit (analysis/estimate.py). Rounds of one restore are
+not, so their intervals know both scatters (analysis/rounds.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from kneebench.analysis.estimate import estimate, paired_ratio
+from kneebench.analysis.rounds import Restores, paired, progress, rounds_estimate, rounds_ratio
+from kneebench.records import Estimate, Rung
+
+Pick = Callable[[Rung], float]
+Pairs = Sequence[tuple[Rung, Rung]]
+
+
+def estimate_of(rungs: Sequence[Rung], pick: Pick) -> Estimate:
+    """The geometric mean of a figure over the rungs of one cell, and its 95% interval.
+
+    Raises ValueError for no rungs.
+    """
+    if short(rungs):
+        return rounds_estimate(by_restore(rungs, pick))
+    return estimate([pick(rung) for rung in rungs])
+
+
+def ratio_of_pairs(pairs: Pairs, pick: Pick) -> Estimate:
+    """The geometric mean of the ratio of a figure over pairs of rungs, and its 95% interval.
+
+    Raises ValueError unless all figures are above 0.
+    """
+    of, to = ([pair[side] for pair in pairs] for side in (0, 1))
+    if short(of):
+        return rounds_ratio(by_restore(of, pick), by_restore(to, pick))
+    return paired_ratio([pick(rung) for rung in of], [pick(rung) for rung in to])
+
+
+def short(rungs: Sequence[Rung]) -> bool:
+    """Whether the rungs are short rounds."""
+    return bool(rungs) and all(rung.order.restore for rung in rungs)
+
+
+def by_restore(rungs: Sequence[Rung], pick: Pick) -> tuple[tuple[float, ...], ...]:
+    """A figure of rounds, by restore, in the order of measurement."""
+    return tuple(
+        tuple(pick(rung) for rung in of_restore)
+        for _, of_restore in groupby(rungs, lambda rung: rung.order.restore)
+    )
+
+
+def enough(rungs: Sequence[Rung], precision: float, repeats: tuple[int, int]) -> bool:
+    """Whether the rounds so far are precise enough, or as many as the plan allows.
+
+    The throughput of every cell over the first cell's decides; of one cell, its throughput. Rounds
+    in which a cell was invalid are left out.
+    """
+    runs = [rung for rung in rungs if rung.order.phase == "final_run"]
+    if max((rung.order.repeat for rung in runs), default=0) >= repeats[1]:
+        return True
+    first, *others = (
+        {rung.order.repeat: rung for rung in runs if rung.order.cell == cell and _counts(rung)}
+        for cell in dict.fromkeys(rung.order.cell for rung in runs if rung.order.repeat == 1)
+    )
+    if not others:
+        return _ended(by_restore(list(first.values()), _nopm), precision, repeats)
+    return all(_ended(_ratios(other, first), precision, repeats) for other in others)
+
+
+def _ratios(of: dict[int, Rung], to: dict[int, Rung]) -> tuple[tuple[float, ...], ...]:
+    repeats = sorted(of.keys() & to.keys())
+    sides = [[side[repeat] for repeat in repeats] for side in (of, to)]
+    return paired(*(by_restore(side, _nopm) for side in sides)) if repeats else ()
+
+
+def _ended(restores: Restores, precision: float, repeats: tuple[int, int]) -> bool:
+    return progress(restores, precision, repeats) != "continue"
+
+
+def _counts(rung: Rung) -> bool:
+    return not rung.invalid and rung.tally.nopm > 0
+
+
+def _nopm(rung: Rung) -> float:
+    return rung.tally.nopm

@@ -1,0 +1,192 @@
+"""Restored databases: one that rungs are measured on, or those of all cells side by side.
+
+A database is restored when the first rung really has to be measured, so a resumed campaign restores
+nothing for rungs that it has already. Everything measured is kept at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kneebench.analysis.disturbance import TRIES
+from kneebench.analysis.wording import number_of_users
+from kneebench.databases.engine import Engine, Server
+from kneebench.ladder.final_runs import Load
+from kneebench.measurement.rung import MeasuredRung, measure
+from kneebench.measurement.rung_runner import described
+from kneebench.plan import Plan
+from kneebench.records import Cell, Event, Order, Rung, Watch
+from kneebench.results.store import Store
+
+RESUMED = (
+    "{}: this climb was resumed on a freshly restored database; drift and consistency checks cover"
+    " only what was measured after the resume"
+)
+COOL_DOWN_S = 1.0
+"""Load that follows every window (measurement/warm_up.py)."""
+
+
+class Context(NamedTuple):
+    """What every measurement of a campaign needs."""
+
+    plan: Plan
+    engine: Engine
+    store: Store
+    watch: Watch
+
+    def report_rung(self, rung: Rung, *, kept: bool) -> None:
+        """Report a rung to the watcher: measured now, or kept from before."""
+        event = Event(
+            kind="rung", doing=number_of_users(rung.users), data={"rung": rung, "kept": kept}
+        )
+        self.watch(event)
+
+
+class Restored:
+    """One restored database: made on first use, removed at the end.
+
+    `load` is measured on it first, for nothing; without one, the first rung that is kept of a
+    database that was here before.
+    """
+
+    def __init__(
+        self, context: Context, cell: Cell, restore: int = 0, load: Load | None = None
+    ) -> None:
+        self.context, self.cell, self.restore = context, cell, restore
+        self._stack = contextlib.ExitStack()
+        self._server: Server | None = None
+        self._load, self._unused = load, False
+        self._under_load_s = 0.0
+        self.last: Order | None = None
+        """The latest order that was measured or kept."""
+
+    def __enter__(self) -> Restored:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @property
+    def server(self) -> Server:
+        """The server, restored and started on first use."""
+        if self._server is None:
+            restored = self.context.engine.restored(self.cell, self.context.watch, self.restore)
+            self._server = self._stack.enter_context(restored)
+            self._unused = True
+            self.context.store.put_settings(self.cell, self._server.settings)
+        return self._server
+
+    def rung(self, order: Order) -> Rung:
+        """The kept rung of this order, or else a new one, measured and kept."""
+        kept = self.context.store.rung(order)
+        if kept and self._server is None:
+            self._load = self._load or Load(order)
+        rung = kept or self._measured(order)
+        self.last = order
+        self.context.report_rung(rung, kept=kept is not None)
+        return rung
+
+    def load_again(self) -> bool:
+        """True if the database was restored and cold, and a load was put on it now: before rounds,
+        before the fixed rate of a final run, or after a resume.
+
+        It fills the cache, as it did before, and leaves the consistency conditions something to
+        find.
+        """
+        if self._server is not None or self._load is None:
+            return False
+        if not self.restore:
+            self.context.store.put_note(RESUMED.format(self.cell.storage))
+        self._measure(self._load.order, cold=True, warm_up_s=self._load.warm_up_s)
+        return True
+
+    def check_conditions(self) -> None:
+        """Check the consistency conditions after the last rung, unless that was done before."""
+        if self.last and not self.context.store.has_conditions(self.last):
+            self.load_again()
+            found = self.server.conditions(self.context.watch)
+            self.context.store.put_conditions(self.last, found)
+
+    def _measured(self, order: Order) -> Rung:
+        cold = self._server is None and not self.load_again()
+        measured = self._undisturbed(order, cold=cold)
+        restore_s = self.server.restore_s if self._unused else None
+        rung = measured.rung.model_copy(update={"restore_s": restore_s})
+        self._unused = False
+        self.context.store.put(measured._replace(rung=rung))
+        return rung
+
+    def _undisturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
+        """The first attempt that nothing from outside made invalid, or the last one; it says what
+        became of those before.
+        """
+        tried: list[str] = []
+        while True:
+            measured = self._measure(order, cold=cold and not tried)
+            if not measured.disturbed or len(tried) + 1 == TRIES:
+                return measured._replace(rung=_with_tries(measured.rung, tried))
+            tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {measured.disturbed}")
+            attempt = f"attempt {len(tried)} of {TRIES} is invalid: {measured.disturbed}"
+            self.context.watch(Event(kind="warning", doing=f"{described(order)}: {attempt}"))
+
+    def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
+        measured = measure(
+            order,
+            self.context.plan,
+            self.server,
+            self.server.paths,
+            self.context.watch,
+            cold=cold,
+            warm_up_s=warm_up_s,
+        )
+        rung = measured.rung
+        age_s = self._under_load_s + rung.warm_up_s
+        self._under_load_s = age_s + rung.tally.window_s + COOL_DOWN_S
+        return measured._replace(rung=rung.model_copy(update={"age_s": round(age_s, 3)}))
+
+
+class SideBySide:
+    """Restored databases of several cells, up at the same time; one at a time is under load.
+
+    All are restored and loaded before the first rung is measured.
+    """
+
+    def __init__(
+        self, context: Context, cells: Iterable[Cell], restore: int, loads: Mapping[str, Load]
+    ) -> None:
+        self._context = context
+        self._restored = {
+            cell.id: Restored(context, cell, restore, loads.get(cell.id)) for cell in cells
+        }
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> SideBySide:
+        for restored in self._restored.values():
+            self._stack.enter_context(restored)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def rung(self, order: Order) -> Rung:
+        """The rung of this order, kept or measured."""
+        if order.restore and not self._context.store.rung(order):
+            for restored in self._restored.values():
+                restored.load_again()
+        return self._restored[order.cell].rung(order)
+
+    def check_conditions(self) -> None:
+        """Check the consistency conditions of every database after its last rung."""
+        for restored in self._restored.values():
+            restored.check_conditions()
+
+
+def _with_tries(rung: Rung, tried: Sequence[str]) -> Rung:
+    """The rung with a note for each attempt before it: that one was invalid and is not kept."""
+    notes = (
+        f"attempt {number} of {len(tried) + 1} was invalid and was repeated: {seen}"
+        for number, seen in enumerate(tried, start=1)
+    )
+    return rung.model_copy(update={"notes": (*rung.notes, *notes)})
