@@ -20,6 +20,7 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Check, Event, Results, Watch, Whereabouts
+from kneebench.restored import Context
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import kept_rungs
 
@@ -375,15 +376,9 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     }
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, remote, host())
-    assert (
-        Bench(
-            remote,
-            catalogue.engine(plan(), Journal(tmp_path / "journal")),
-            store,
-            lambda event: None,
-        )._cores(cells(remote)[0])
-        == 1
-    )
+    engine = catalogue.engine(plan(), Journal(tmp_path / "journal"))
+    bench = Bench(Context(remote, engine, store, lambda event: None))
+    assert bench._cores(cells(remote)[0]) == 1
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]
 
 

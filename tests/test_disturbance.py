@@ -19,13 +19,13 @@ from kneebench.analysis.disturbance import TRIES, disturbances
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import exit_code
 from kneebench.brief import Brief
-from kneebench.campaign import Bench, Restored
 from kneebench.cli import app
 from kneebench.lab.host import host
 from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.rung import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Results, Rung, Summary, Watch
+from kneebench.restored import Context, Restored
 from kneebench.results import Store, load
 from kneebench.screen.summary import printed, results_json
 
@@ -92,13 +92,13 @@ def kept(server: Formula, folder: Path, order: Order = SEARCH) -> tuple[Rung, li
     """The rung that a campaign keeps, as its folder gives it back, and the warnings on the way."""
     told: list[str] = []
     with Store.create(folder, plan(), host()) as store:
-        bench = Bench(
+        context = Context(
             plan(),
             Engine(server),
             store,
             lambda event: told.append(event.doing) if event.kind == "warning" else None,
         )
-        with Restored(bench, CELL) as place:
+        with Restored(context, CELL) as place:
             place.rung(order)
         found = store.rung(order)
         assert found

@@ -42,8 +42,9 @@ def visited(
         made[-1][1].append(order)
         return measure(order)
 
-    for repetition in FinalRuns(climbs, ladder).repetitions():
-        made.append((repetition.load, []))
+    for repetition in FinalRuns(climbs, ladder).restored_runs():
+        loads = [load.order for load in repetition.loads.values()]
+        made.append((loads[0] if loads else None, []))
         followed(repetition.steps, measured)
     return made
 

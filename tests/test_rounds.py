@@ -1,145 +1,172 @@
-"""Final runs in rounds: intervals from rounds grouped by restore, and the rule that ends them.
-
-The claims of docs/method.md are checked on simulated campaigns (tests/rounds_simulated.py).
+"""Campaigns with short rounds: databases side by side, of the same age, resumed where they stopped;
+simulated, and on the embedded PostgreSQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import sqrt
+import json
+import subprocess
+from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rounds_simulated import NOISES, PRECISION, REPEATS, Noise, campaign
 
-from kneebench.analysis.rounds import (
-    half_width,
-    independent_rounds,
-    progress,
-    rounds_estimate,
-    rounds_ratio,
-)
+from kneebench import run
+from kneebench.analysis.comparison import compare
+from kneebench.analysis.outcome import failed_checks
+from kneebench.brief import Brief
+from kneebench.plan import Plan
+from kneebench.plan.reader import parse_plan
+from kneebench.records import Event, Results
 
-Seeds = Callable[[int], range]
-RESTORES = st.lists(
-    st.lists(st.floats(1.0, 1e6), min_size=1, max_size=6), min_size=1, max_size=8
-).filter(lambda restores: sum(map(len, restores)) > 1)
-
-
-# --- coverage, by simulation ----------------------------------------------------------------------
-
-
-def least_covered(count: int) -> float:
-    """94%, less what so many campaigns scatter by."""
-    return 0.94 - 2.5 * sqrt(0.94 * 0.06 / count)
+LADDER = {
+    "users": [1, 64],
+    "step": 2,
+    "warm_up_limit": "30s",
+    "window": "10s",
+    "final_window": "3s",
+    "checkpoints": 0,
+    "rounds": "short",
+    "repeats": [4, 12],
+    "restore_every": 4,
+}
+FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
+SLOW = {**FAST, "read_latency": "10ms", "read_channels": 8}
 
 
-@pytest.mark.parametrize("every", [2, 4, 6])
-@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.called)
-def test_the_interval_at_which_rounds_stop_covers_the_ratio_94_times_in_100(
-    noise: Noise, every: int, seeds: Seeds
-) -> None:
-    ended = [campaign(noise, every, seed) for seed in seeds(160)]
-    assert np.mean([one.ratio_covered for one in ended]) >= least_covered(len(ended))
-    if not noise.stalls:
-        assert np.mean([one.nopm_covered for one in ended]) >= least_covered(len(ended))
-
-
-@pytest.mark.parametrize(("noise", "most"), [(NOISES[0], 11), (NOISES[1], 12), (NOISES[2], 24)])
-def test_little_noise_needs_few_rounds_to_be_sharp(noise: Noise, most: int, seeds: Seeds) -> None:
-    ended = [campaign(noise, 4, seed) for seed in seeds(160)]
-    assert np.mean([one.rounds for one in ended]) <= most
-    assert np.mean([one.half_width <= PRECISION for one in ended]) >= 0.8
-
-
-def test_half_of_the_campaigns_with_rare_long_stalls_see_none_and_miss_their_nopm(
-    seeds: Seeds,
-) -> None:
-    """A limit of the method: no interval knows of what was not measured."""
-    stalls = next(noise for noise in NOISES if noise.stalls)
-    ended = [campaign(stalls, 4, seed) for seed in seeds(160)]
-    assert 0.6 <= np.mean([one.nopm_covered for one in ended]) <= 0.9
-
-
-# --- the interval ---------------------------------------------------------------------------------
-
-
-def test_restores_that_differ_more_than_their_rounds_widen_the_interval() -> None:
-    alike = rounds_estimate([[99.0, 101.0, 100.0, 102.0]] * 4)
-    differ = rounds_estimate([[f * v for v in (99, 101, 100, 102)] for f in (0.9, 1.1, 0.95, 1.05)])
-    assert half_width(differ) > 5 * half_width(alike)
-
-
-def test_one_restore_alone_says_that_others_are_unknown_and_is_never_sharp() -> None:
-    rounds = [100.0, 101.0, 99.0, 100.0] * 7
-    assert rounds_estimate([rounds]).method.endswith(
-        "28 rounds on one restore: how restores differ is unknown"
+def plan(**ladder: object) -> Plan:
+    return Plan.model_validate(
+        {
+            "database": {"engine": "simulated"},
+            "workload": {"warehouses": 400},
+            "storages": {"fast": {"simulated": FAST}, "slow": {"simulated": SLOW}},
+            "ladder": {**LADDER, **ladder},
+        }
     )
-    assert progress([rounds], PRECISION, REPEATS) == "continue"
-    assert progress([rounds + rounds[:2]], PRECISION, REPEATS) == "spent"
 
 
-def test_slow_noise_counts_as_fewer_rounds_and_alternating_noise_as_all_of_them() -> None:
-    assert independent_rounds([1.0, 1.1] * 8) == 16
-    assert independent_rounds([1.0] * 8 + [1.1] * 8) == 2
-    rng = np.random.default_rng(1)
-    assert 8 <= independent_rounds(rng.normal(size=30).tolist()) <= 30
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return run(plan(), tmp_path_factory.mktemp("campaigns"))
 
 
-def test_drift_common_to_both_configurations_is_not_in_their_ratio() -> None:
-    drift = [[100.0, 110.0, 120.0, 130.0], [140.0, 150.0, 160.0, 170.0]]
-    ratio = rounds_ratio([[2 * v for v in rounds] for rounds in drift], drift)
-    assert (ratio.low, ratio.value, ratio.high) == pytest.approx((2.0, 2.0, 2.0))
-    assert ratio.n == 8 and ratio.method.endswith("8 rounds on 2 restores, of paired ratios")
+def test_every_storage_has_as_many_rounds_and_as_many_latencies(results: Results) -> None:
+    counts = {len(climb.of(phase)) for climb in results.climbs for phase in ("final_run",)}
+    assert counts == {len(climb.of("fixed_rate")) for climb in results.climbs}
+    assert len(counts) == 1
+    assert 10 <= counts.pop() <= 12
 
 
-def test_a_round_that_did_nothing_leaves_a_mean_with_an_interval_from_0() -> None:
-    found = rounds_estimate([[100.0, 0.0], [100.0, 100.0]])
-    assert (found.value, found.low) == (75.0, 0.0)
-    assert "a value of 0 has no logarithm" in found.method
-    assert progress([[100.0, 0.0]] * 8, PRECISION, REPEATS) == "continue"
+def test_the_windows_of_a_round_begin_at_the_same_age_on_every_storage(results: Results) -> None:
+    fast, slow = (climb.of("final_run") for climb in results.climbs)
+    for one, other in zip(fast, slow, strict=True):
+        assert (one.order.restore, one.order.repeat) == (other.order.restore, other.order.repeat)
+        assert one.age_s == pytest.approx(other.age_s, abs=1.5)
+    first = [rung for rung in fast if rung.order.restore == 1]
+    again = [rung for rung in fast if rung.order.restore == 2]
+    assert [rung.age_s for rung in first] == pytest.approx([rung.age_s for rung in again], abs=1.5)
 
 
-def test_one_round_alone_has_the_interval_of_a_single_value_and_none_is_an_error() -> None:
-    assert (rounds_estimate([[100.0]]).low, rounds_estimate([[100.0], []]).high) == (0.0, 1068.0)
-    with pytest.raises(ValueError, match="at least one value"):
-        rounds_estimate([[]])
-
-
-@pytest.mark.parametrize(
-    ("of", "to"), [([[1.0]], [[1.0, 2.0]]), ([[1.0, 0.0]], [[1.0, 2.0]]), ([], [])]
-)
-def test_a_ratio_of_rounds_that_are_no_pairs_is_refused(
-    of: list[list[float]], to: list[list[float]]
+def test_a_comparison_of_rounds_has_a_narrow_interval_and_no_floor_of_single_rounds(
+    results: Results,
 ) -> None:
-    with pytest.raises(ValueError, match="pairs of positive values"):
-        rounds_ratio(of, to)
+    nopm = next(found for found in compare(results) if found.quantity == "nopm")
+    assert nopm.differs
+    assert nopm.ratio.n == len(results.climbs[0].of("final_run"))
+    assert "rounds on 3 restores" in nopm.ratio.method
+    assert nopm.ratio.high / nopm.ratio.low < 1.25
+    assert nopm.noise_floor == 0.02
 
 
-@given(restores=RESTORES, factor=st.floats(0.01, 100.0))
-def test_the_interval_contains_its_value_and_scales_with_it(
-    restores: list[list[float]], factor: float
+def test_a_campaign_that_was_stopped_in_its_rounds_ends_with_as_many(tmp_path: Path) -> None:
+    class Stopped(Exception):
+        pass
+
+    def stopper(event: Event) -> None:
+        if event.kind == "rung" and not event.data["kept"]:
+            order = event.data["rung"].order
+            if order.phase == "fixed_rate" and order.repeat in (2, 4):
+                raise Stopped
+
+    for _ in range(4):
+        with pytest.raises(Stopped):
+            run(plan(repeats=5), tmp_path, stopper)
+    resumed = run(plan(repeats=5), tmp_path, stopper)
+    assert [len(climb.of("final_run")) for climb in resumed.climbs] == [5, 5]
+    assert len({rung.order.rate_per_s for c in resumed.climbs for rung in c.of("fixed_rate")}) == 1
+
+
+def test_the_brief_says_how_rounds_were_measured_and_what_they_cannot_show(
+    results: Results,
 ) -> None:
-    found = rounds_estimate(restores)
-    scaled = rounds_estimate([[factor * v for v in rounds] for rounds in restores])
-    assert found.low <= found.value * (1 + 1e-9) and found.value <= found.high * (1 + 1e-9)
-    assert scaled.value == pytest.approx(factor * found.value)
-    assert half_width(scaled) == pytest.approx(half_width(found), rel=1e-3, abs=1e-6)
+    page = Brief(results).html()
+    assert "the order reverses from round to round" in page
+    assert "restored every 4 rounds" in page
+    assert "Short rounds: checkpoints and autovacuum are postponed" in page
+    assert "Quick plan" not in page
 
 
-# --- the rule that ends the rounds ----------------------------------------------------------------
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bench")
 
 
-def test_rounds_continue_until_the_least_number_even_if_they_are_sharp() -> None:
-    alike = [[1.0, 1.01, 0.99, 1.0]] * 3
-    assert progress(alike, PRECISION, (13, 30)) == "continue"
-    assert progress(alike, PRECISION, (12, 30)) == "sharp"
+def data_directories(place: Path) -> list[Path]:
+    return list(place.glob("*/.kneebench-*-data"))
 
 
-def test_the_last_round_is_spent_unless_it_made_the_ratio_sharp() -> None:
-    alike, apart = [[1.0, 1.01, 0.99, 1.0]] * 3, [[1.0, 2.0, 0.5, 1.0]] * 3
-    assert progress(alike, PRECISION, (5, 12)) == "sharp"
-    assert progress(apart, PRECISION, (5, 12)) == "spent"
-    assert progress(apart, PRECISION, (5, 13)) == "continue"
+def share_in_page_cache(place: Path) -> float:
+    """Of the tables and indexes of the databases that are there."""
+    files = [str(file) for data in data_directories(place) for file in data.glob("**/base/*/*")]
+    seen = subprocess.run(["fincore", "-Jb", *files], check=True, capture_output=True, text=True)
+    found = json.loads(seen.stdout)["fincore"]
+    return sum(int(one["res"]) for one in found) / sum(int(one["size"]) for one in found)
+
+
+SMALL = """
+[workload]
+warehouses = 1
+[database]
+page_cache = "warm"
+[ladder]
+users = 2
+warm_up = "1s"
+window = "2s"
+final_window = "1s"
+checkpoints = 0
+rounds = "short"
+repeats = 3
+restore_every = 2
+[storages]
+one = { path = "one" }
+other = { path = "other" }
+"""
+
+
+def test_real_servers_stay_up_side_by_side_and_are_restored_together(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    place.chmod(0o755)
+    for name in ("one", "other"):
+        Path(name).mkdir()
+    servers: dict[str, int] = {}
+    cached: list[float] = []
+
+    def watch(event: Event) -> None:
+        if event.kind == "end" and event.doing.startswith("restoring"):
+            cached.append(share_in_page_cache(place))
+        if event.kind == "rung":
+            order = event.data["rung"].order
+            servers[order.key] = len(data_directories(place))
+
+    results = run(parse_plan(SMALL), place / "campaigns", watch)
+    assert not [found for found in failed_checks(results) if "condition" in found]
+    for climb in results.climbs:
+        assert [rung.order.restore for rung in climb.of("final_run")] == [1, 1, 2]
+        assert all(rung.quantity("checkpoints.timed") == 0 for rung in climb.of("final_run"))
+        settings = {setting.name: setting.value for setting in results.campaign.settings[climb.cell.id]}
+        assert settings["checkpoint_timeout"] == "1h"
+    assert {n for key, n in servers.items() if "final_run" in key} == {2}
+    assert {n for key, n in servers.items() if "fixed_load" in key} == {1}
+    assert min(cached) > 0.9
+    assert data_directories(place) == []

@@ -140,12 +140,12 @@ class Bench:
         return climbed
 
     def final_runs(self, runs: RestoredRuns) -> None:
-        """Measure the final runs of one restore; then check the conditions of the data that their
-        figures come from.
+        """Measure the final runs of one restore; then check the conditions of the data, if the runs
+        say so.
         """
         with SideBySide(self.context, runs.cells, runs.restore, runs.loads) as databases:
-            followed(runs.steps, databases.rung)
-            databases.check_conditions()
+            if followed(runs.steps, databases.rung):
+                databases.check_conditions()
 
     def _cores(self, cell: Cell) -> int:
         """Number of the cell's database cores.

@@ -132,13 +132,14 @@ class Restored:
             self.context.watch(Event(kind="warning", doing=f"{described(order)}: {attempt}"))
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
+        plan = self.context.plan
         measured = measure(
             order,
-            self.context.plan,
+            plan,
             self.server,
             self.server.paths,
             self.context.watch,
-            cold=cold,
+            cold=cold and plan.database.page_cache == "cold",
             warm_up_s=warm_up_s,
         )
         rung = measured.rung

@@ -18,7 +18,7 @@ from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung
 from kneebench.analysis.outcome import MissingFigure, conditions, missing_figures
-from kneebench.analysis.wording import listed, named
+from kneebench.analysis.wording import listed, named, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
@@ -120,7 +120,12 @@ class ViewModel:
         """The words that a sentence adds about the final runs: nothing where they were not
         restored, or nobody knows.
         """
-        return "" if self.restored in ("", "none") else ", each on a freshly restored database"
+        if self.restored in ("", "none"):
+            return ""
+        if self.plan.ladder.rounds == "short":
+            every = plural(self.plan.ladder.restore_every, "round")
+            return f", each storage on a database that was restored every {every}"
+        return ", each on a freshly restored database"
 
     @property
     def base(self) -> Climb:

@@ -32,12 +32,13 @@ class Load(NamedTuple):
 class RestoredRuns(NamedTuple):
     """Final runs on one restore, of one cell alone or of all cells side by side.
 
-    `steps` yields orders and is sent rungs; `loads` are put on the databases first, by cell id.
+    `steps` yields orders and is sent rungs; it returns whether the consistency conditions are to be
+    checked after them. `loads` are put on the databases first, by cell id.
     """
 
     cells: tuple[Cell, ...]
     restore: int
-    steps: Generator[Order, Rung, None]
+    steps: Generator[Order, Rung, bool]
     loads: Mapping[str, Load]
 
 
@@ -97,18 +98,19 @@ class FinalRuns:
                     loads = {cell.id: Load(self._order(cell, 1))}
                     yield RestoredRuns((cell,), 1, self._latency(cell, 1), loads)
 
-    def _knee(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
+    def _knee(self, cell: Cell, repeat: int) -> Generator[Order, Rung, bool]:
         """The knee, then the latency at the fixed rate on the same restore, if the rate is
         known.
         """
         rung = yield self._order(cell, repeat)
         if repeat == 1:
             self._rate.first(cell, rung)
-        yield from self._latency(cell, repeat)
+        return (yield from self._latency(cell, repeat))
 
-    def _latency(self, cell: Cell, repeat: int) -> Generator[Order, Rung, None]:
+    def _latency(self, cell: Cell, repeat: int) -> Generator[Order, Rung, bool]:
         if self._rate.per_s:
             yield self._rate.order(cell, repeat)
+        return True
 
     def _order(self, cell: Cell, repeat: int) -> Order:
         return Order(cell=cell.id, phase="final_run", users=self._knees[cell].users, repeat=repeat)

@@ -3,7 +3,8 @@
 In each round every cell is measured once at its knee, then once at the fixed rate. The order
 reverses from round to round (A B, B A), so what drifts within minutes affects all cells alike. All
 cells are restored again after `restore_every` rounds, and warmed up for the same time. Rounds end
-when the comparison is as precise as the plan wants, or after the plan's most repeats.
+when the comparison is as precise as the plan wants, or after the plan's most repeats. The
+consistency conditions are checked on the last restore, as all restores have the same load.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Rounds:
             }
             yield RestoredRuns(tuple(self._knees), restore, self._steps(restore, rounds), loads)
 
-    def _steps(self, restore: int, rounds: range) -> Generator[Order, Rung, None]:
+    def _steps(self, restore: int, rounds: range) -> Generator[Order, Rung, bool]:
         for repeat in rounds:
             for phase in ("final_run", "fixed_rate"):  # type: Phase
                 for cell in in_turn(tuple(self._knees), repeat):
@@ -54,7 +55,8 @@ class Rounds:
                         self._keep(cell, rung)
             if self._enough(self._rungs):
                 self._ended = True
-                return
+                break
+        return self._ended
 
     def _keep(self, cell: Cell, rung: Rung) -> None:
         self._rungs.append(rung)

@@ -43,6 +43,15 @@ class Database(Part):
             )
         ),
     ] = "auto"
+    page_cache: Annotated[
+        Literal["cold", "warm"],
+        Field(
+            description=(
+                "Page cache after a restore by copy. cold: emptied, so first reads reach the drive."
+                " warm: the copied data stay in it, on all storages alike"
+            )
+        ),
+    ] = "cold"
     cores: Annotated[
         Cores, Field(description="Cores that the server is pinned to; empty: all")
     ] = ()
@@ -85,6 +94,9 @@ class ServerDatabase(Database):
             return
         if bare:
             raise wrong("storages", bare[0], sentence="a url for every storage, or for none")
+        if self.page_cache == "warm":
+            sentence = '"cold" together with a url: only a managed server is restored by copy'
+            raise wrong("database", "page_cache", sentence=sentence)
         if given := next((name for name in self.managed_only if getattr(self, name)), ""):
             sentence = "no value together with a url: only a managed server uses it"
             raise wrong("database", given, sentence=sentence)
@@ -94,3 +106,6 @@ class ServerDatabase(Database):
         if self.restored_by({}) not in ("copy", "clone"):
             sentence = f'"copy" or "clone": "{self.restore}" needs a url'
             raise wrong("database", "restore", sentence=sentence)
+        if self.page_cache == "warm" and self.restored_by({}) != "copy":
+            sentence = f'"cold": restore = "{self.restore}" leaves nothing in the page cache'
+            raise wrong("database", "page_cache", sentence=sentence)

@@ -90,7 +90,13 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             f"Only {fewest:.1f} warehouses per user at the {view.point} ({view.some(crowded)}). "
             f"Below {WAREHOUSES_PER_USER} per user, row contention masks storage differences."
         )
-    if ladder.quick:
+    if ladder.rounds == "short":
+        yield (
+            "Short rounds: checkpoints and autovacuum are postponed, so their cost is not in these"
+            " figures. They cannot show a drive's steady state once its cache is full, or"
+            ' stability over hours; rounds = "long" can.'
+        )
+    elif ladder.quick:
         yield (
             f"Quick plan: a window of {units.time(ladder.final_window)} may miss checkpoints and"
             " the burst of full-page images after them. It cannot show whether the removal of old"

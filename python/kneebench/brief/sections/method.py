@@ -77,6 +77,30 @@ def _method(view: ViewModel) -> Iterator[str]:
             f" users by {ladder.step:g}, with a window of {units.time(ladder.window)}, until a stop"
             " condition fires; one bisection follows. The knee is the rung before the stop."
         )
+    yield _final_runs(view)
+    yield (
+        "Throughput counts completions in the window; latency covers transactions that started in"
+        " it, followed to their end."
+    )
+    yield f"Intervals are 95% CIs; {_sampling_unit(view)}."
+    began = f"{BEGAN[view.restored]}, and" if view.restored else "Every climb and repeat"
+    yield f"{began} was warmed under load. {_pinned(view)}"
+    if view.campaign.base_image.get("schema_from") == "hammerdb" and view.restored in HAMMERDB:
+        yield f"{HAMMERDB[view.restored]}."
+    yield f"{plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
+
+
+def _final_runs(view: ViewModel) -> str:
+    ladder = view.plan.ladder
+    if ladder.rounds == "short":
+        rounds = max(len(climb.of("final_run")) for climb in view.climbs)
+        return (
+            f"Final runs: {plural(rounds, 'round')}{view.own_restore}. In each round every storage"
+            f" is measured in turn, at the {view.point} and at the fixed rate, with windows of"
+            f" {units.time(ladder.final_window)}; the order reverses from round to round. The"
+            " servers stay up side by side and only one is under load. Checkpoints and autovacuum"
+            " are set to wait for an hour, longer than a restored database is used."
+        )
     warm_up = (
         "until throughput and device reads are steady"
         if ladder.warm_up == "auto"
@@ -86,7 +110,7 @@ def _method(view: ViewModel) -> Iterator[str]:
         f"Final runs: each {view.point} {plural(ladder.most_repeats, 'time')}{view.own_restore},"
         " storages interleaved, "
     )
-    yield (
+    return (
         (
             runs
             if ladder.repeats
@@ -102,19 +126,18 @@ def _method(view: ViewModel) -> Iterator[str]:
             else "checkpoint cycles are not awaited."
         )
     )
-    yield (
-        "Throughput counts completions in the window; latency covers transactions that started in"
-        " it, followed to their end."
+
+
+def _sampling_unit(view: ViewModel) -> str:
+    if view.plan.ladder.rounds == "short":
+        return (
+            "they contain the variation between rounds and between restores, and are widened"
+            " because the rounds ended by their own precision"
+        )
+    return (
+        f"the sampling unit is one {'restored run' if view.own_restore else 'run'}, never one"
+        " second of it"
     )
-    yield (
-        "Intervals are 95% CIs; the sampling unit is one"
-        f" {'restored run' if view.own_restore else 'run'}, never one second of it."
-    )
-    began = f"{BEGAN[view.restored]}, and" if view.restored else "Every climb and repeat"
-    yield f"{began} was warmed under load. {_pinned(view)}"
-    if view.campaign.base_image.get("schema_from") == "hammerdb" and view.restored in HAMMERDB:
-        yield f"{HAMMERDB[view.restored]}."
-    yield f"{plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
 
 
 def _pinned(view: ViewModel) -> str:

@@ -180,12 +180,17 @@ def drop_caches(folders: Sequence[Folder]) -> None:
     DONTNEED drops only clean pages, hence syncfs(2) first. Files of a tmpfs are their page cache
     and stay.
     """
+    write_out(folders)
+    for folder in folders:
+        _forget(folder)
+
+
+def write_out(folders: Sequence[Folder]) -> None:
+    """Write everything to the folders' drives; what was copied stays in the page cache."""
     libc = ctypes.CDLL(None, use_errno=True)
     for folder in folders:
         if libc.syncfs(folder.handle):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder.path))
-    for folder in folders:
-        _forget(folder)
 
 
 def _forget(folder: Folder) -> None:

@@ -23,8 +23,7 @@ import psycopg
 from kneebench.records import Check
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-ALL_UP_TO = 20
-SAMPLE = 10
+ALL_UP_TO = SAMPLE = 10
 NAME = "condition {}"
 SETTINGS = (
     "work_mem = '256MB'",

@@ -332,7 +332,7 @@ class OwnPostgres:
 
     @contextlib.contextmanager
     def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[PostgresServer]:
-        """A server over a fresh copy of the image on the cell's storage, started cold."""
+        """A server over a fresh copy of the image on the cell's storage; its own cache is empty."""
         if not hasattr(self, "_image"):
             self.prepare(watch)
         with self.lab.prepared(cell) as prepared:
@@ -359,7 +359,7 @@ class OwnPostgres:
     def _put_in_place(
         self, prepared: Prepared, stack: contextlib.ExitStack, watch: Watch, doing: str
     ) -> tuple[Path, Path | None]:
-        """(data directory, log directory or None) on the storage, from the image, cold."""
+        """(data directory, log directory or None) on the storage, from the image."""
         name, storage, settings = (
             f".kneebench-{uuid.uuid4().hex[:12]}",
             prepared.storage,
@@ -379,7 +379,17 @@ class OwnPostgres:
                 make(storage.log_path, "log") if storage.log_path else None,
             )
             how: Literal["copy", "clone"] = "clone" if self.table.restore == "clone" else "copy"
-            data = restore(self._image, files, log, how, settings, self.account, watch, doing)
+            data = restore(
+                self._image,
+                files,
+                log,
+                how,
+                settings,
+                self.account,
+                watch,
+                doing,
+                warm=self.table.page_cache == "warm",
+            )
         except OSError as error:
             raise PlanError(
                 doing,

@@ -12,7 +12,7 @@ from typing import Literal
 
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
-from kneebench.databases.managed.copying import drop_caches, duplicate
+from kneebench.databases.managed.copying import drop_caches, duplicate, write_out
 from kneebench.databases.managed.ownership import admit, hand_over
 from kneebench.databases.postgres.cluster import configure, move_log
 from kneebench.lab.removal import ours
@@ -30,9 +30,11 @@ def restore(
     account: Account | None,
     watch: Watch,
     doing: str,
+    *,
+    warm: bool = False,
 ) -> Path:
-    """The data directory, made cold in the directory `data` of ours, its log in `log` where that is
-    given; the account's at the end.
+    """The data directory, made in the directory `data` of ours, its log in `log` if that is given;
+    the account's at the end. Its files are not in the page cache, unless `warm`.
     """
     with contextlib.ExitStack() as opened:
         places = [opened.enter_context(ours(place)) for place in (data, log) if place]
@@ -42,7 +44,10 @@ def restore(
         configure(target, settings, account)
         for part in parts:
             hand_over(part, account)
-        drop_caches([source, *parts])
+        if warm:
+            write_out(parts)
+        else:
+            drop_caches([source, *parts])
         for place in places:
             admit(place, account)
         for part in parts:

@@ -1,0 +1,143 @@
+"""Rounds: every cell in turn in each round, on databases restored and loaded alike, until the
+ratio is precise enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from curves import answer, rung, walk
+
+from kneebench.analysis.final_estimates import enough
+from kneebench.analysis.usl import Usl
+from kneebench.ladder.climb import climb, followed
+from kneebench.ladder.final_runs import RestoredRuns
+from kneebench.ladder.rounds import Rounds
+from kneebench.plan.ladder import Ladder
+from kneebench.records import Cell, Climb, Order, Rung
+
+PER_S = {"a": 2000.0, "b": 500.0, "c": 1500.0}
+
+
+def climbed(name: str, lone_per_s: float, kappa: float = 0.0004) -> Climb:
+    curve = Usl(lone_per_s, 0.02, kappa)
+    return walk(climb(Cell(id=name, storage=name), Ladder(), 4), answer(curve))[0]
+
+
+A, B, C = climbed("a", 900), climbed("b", 400, 0.002), climbed("c", 700)
+
+
+def ladder(**changes: object) -> Ladder:
+    fields = {"rounds": "short", "checkpoints": 0, "repeats": [8, 12], "restore_every": 4}
+    return Ladder.model_validate({**fields, **changes})
+
+
+def as_measured(order: Order) -> Rung:
+    return rung(order, order.rate_per_s or PER_S[order.cell])
+
+
+def restored(
+    climbs: Sequence[Climb], plan: Ladder, measure: Callable[[Order], Rung] = as_measured
+) -> list[tuple[RestoredRuns, list[Order], bool]]:
+    """The runs of each restore, their orders, and whether conditions are checked after them."""
+    made = []
+    repeats = plan.fewest_repeats, plan.most_repeats
+    rounds = Rounds(climbs, plan, lambda rungs: enough(rungs, plan.precision, repeats))
+    for runs in rounds.restored_runs():
+        orders: list[Order] = []
+
+        def measured(order: Order, orders: list[Order] = orders) -> Rung:
+            orders.append(order)
+            return measure(order)
+
+        made.append((runs, orders, followed(runs.steps, measured)))
+    return made
+
+
+def test_each_round_measures_every_cell_at_its_knee_and_then_at_the_fixed_rate() -> None:
+    _, orders, _ = restored([A, B], ladder())[0]
+    assert [(o.cell, o.phase) for o in orders[:8]] == [
+        ("a", "final_run"),
+        ("b", "final_run"),
+        ("a", "fixed_rate"),
+        ("b", "fixed_rate"),
+        ("b", "final_run"),
+        ("a", "final_run"),
+        ("b", "fixed_rate"),
+        ("a", "fixed_rate"),
+    ]
+    assert {o.rate_per_s for o in orders if o.phase == "fixed_rate"} == {350.0}
+
+
+def test_with_three_cells_each_begins_and_ends_a_round_in_its_turn() -> None:
+    orders = [o for _, some, _ in restored([A, B, C], ladder(repeats=6)) for o in some]
+    finals = [o.cell for o in orders if o.phase == "final_run"]
+    assert "".join(finals) == "abccbabcaacbcabbac"
+
+
+def test_every_restore_loads_all_cells_for_the_longest_warm_up_of_the_climbs() -> None:
+    slow = B.model_copy(
+        update={"rungs": (B.rungs[0].model_copy(update={"warm_up_s": 33.0}), *B.rungs[1:])}
+    )
+    made = restored([A, slow], ladder(repeats=8))
+    assert [runs.restore for runs, *_ in made] == [1, 2]
+    for runs, orders, _ in made:
+        assert {load.warm_up_s for load in runs.loads.values()} == {33.0}
+        assert {load.order.users for load in runs.loads.values()} == {A.knee_users, B.knee_users}
+        assert {order.restore for order in orders} == {runs.restore}
+
+
+def test_rounds_end_when_three_units_agree_and_go_on_while_they_do_not() -> None:
+    alike = restored([A, B], ladder(repeats=[4, 30]))
+    assert sum(len(orders) for _, orders, _ in alike) == 4 * 9 + 4
+
+    def scattered(order: Order) -> Rung:
+        factor = 1 + order.repeat % 2 if order.cell == "a" else 1.0
+        return rung(order, order.rate_per_s or factor * PER_S[order.cell])
+
+    most = restored([A, B], ladder(repeats=[4, 30]), scattered)
+    assert max(order.repeat for _, orders, _ in most for order in orders) == 30
+
+
+def test_conditions_are_checked_on_the_last_restore_only() -> None:
+    checked = [check for *_, check in restored([A, B], ladder(repeats=[4, 30]))]
+    assert checked == [False, False, True]
+
+
+def test_one_cell_alone_ends_by_the_precision_of_its_own_throughput() -> None:
+    orders = [o for _, some, _ in restored([A], ladder(repeats=[4, 30])) for o in some]
+    assert max(order.repeat for order in orders) == 10
+
+
+def test_a_round_in_which_a_cell_was_invalid_does_not_count() -> None:
+    def measure(order: Order) -> Rung:
+        invalid = "disturbed" if order.cell == "b" and order.repeat in (2, 3) else ""
+        return rung(order, order.rate_per_s or PER_S[order.cell], invalid=invalid)
+
+    orders = [o for _, some, _ in restored([A, B], ladder(repeats=[4, 30]), measure) for o in some]
+    assert max(order.repeat for order in orders) > 10
+
+
+def test_no_rounds_are_measured_without_a_knee() -> None:
+    nothing = Climb(cell=A.cell, rungs=(), stop_results=(), stopped_by="errors")
+    assert restored([nothing], ladder()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "allowed"),
+    [
+        ({"repeats": [9, 3]}, "the smaller number first"),
+        ({"repeats": [0, 3]}, "at least 1"),
+        ({"repeats": 51}, "0 to 50"),
+        ({"rounds": "long", "repeats": [3, 9]}, "one number"),
+        ({"checkpoints": 2}, "their windows hold none"),
+        ({"precision": 0}, "precision"),
+        ({"restore_every": 0}, "restore_every"),
+    ],
+)
+def test_a_ladder_that_its_rounds_cannot_follow_is_refused(
+    changes: dict[str, object], allowed: str
+) -> None:
+    with pytest.raises(ValueError, match=allowed):
+        ladder(**changes)
