@@ -303,7 +303,7 @@ def loaded(
         for _ in range(seconds):
             generator.tick()
         generator.mark("cool_down")
-        tally = Tally.model_validate_json(generator.stop())
+        tally = Tally.model_validate(generator.stop())
         if enough(tally) or seconds > LONGEST_S:
             return tally
         seconds *= 2

@@ -97,7 +97,7 @@ class RunningLoad:
         """Wait for the end of the current second (a simulated load generator does not wait) and
         report it.
         """
-        return Tick.model_validate_json(self._generator.tick())
+        return Tick.model_validate(self._generator.tick())
 
     def mark(self, phase: Literal["window", "cool_down"]) -> float:
         """Enter the phase; seconds since go."""
@@ -108,7 +108,7 @@ class RunningLoad:
         again.
         """
         if self._tally is None:
-            self._tally = Tally.model_validate_json(self._generator.stop())
+            self._tally = Tally.model_validate(self._generator.stop())
         return self._tally
 
 
