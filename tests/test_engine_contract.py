@@ -22,8 +22,8 @@ from kneebench.databases.postgres.address import connect
 from kneebench.engines import engine_names
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
+from kneebench.measurement.measure import measure
 from kneebench.measurement.quantities import READ
-from kneebench.measurement.rung import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, Watch
 from kneebench.workload import generator_spec
