@@ -1,4 +1,4 @@
-"""The record of a rung, and its summary: a rung with the quantities of its window and its checks."""
+"""The record of a rung, and its summary: a rung with its window's quantities and its checks."""
 
 from __future__ import annotations
 
