@@ -26,7 +26,7 @@ from kneebench.analysis.elasticity import between
 from kneebench.databases.simulated.truth import alone_s, bound, rungs, throughput
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
-from kneebench.measurement.rung import measure as measure_rung
+from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.ladder import Plateau

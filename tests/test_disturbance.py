@@ -22,8 +22,8 @@ from kneebench.brief import Brief
 from kneebench.campaign import Bench, Restored
 from kneebench.cli import app
 from kneebench.lab.host import host
+from kneebench.measurement.measure import measure
 from kneebench.measurement.meters.cores import Cores
-from kneebench.measurement.rung import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Results, Rung, Summary, Watch
 from kneebench.results import Store, load

@@ -22,8 +22,8 @@ from kneebench.databases.postgres.address import connect
 from kneebench.engines import engine_names
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
+from kneebench.measurement.measure import measure
 from kneebench.measurement.quantities import READ
-from kneebench.measurement.rung import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, Watch
 from kneebench.workload import generator_spec
@@ -303,7 +303,7 @@ def loaded(
         for _ in range(seconds):
             generator.tick()
         generator.mark("cool_down")
-        tally = Tally.model_validate_json(generator.stop())
+        tally = Tally.model_validate(generator.stop())
         if enough(tally) or seconds > LONGEST_S:
             return tally
         seconds *= 2

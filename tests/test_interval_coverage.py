@@ -9,7 +9,7 @@ import pytest
 from kneebench.analysis.estimate import estimate, paired_ratio
 from kneebench.databases.simulated.engine import SimulatedEngine
 from kneebench.databases.simulated.truth import throughput
-from kneebench.measurement.rung import measure
+from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.plan import SimulatedStorage

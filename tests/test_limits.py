@@ -63,7 +63,7 @@ def test_no_limit_ends_what_the_users_wait_for(address: Address) -> None:
         generator.tick()
         other.execute("ROLLBACK")
     generator.tick()
-    tally = Tally.model_validate_json(generator.stop())
+    tally = Tally.model_validate(generator.stop())
     server.close()
     assert tally.whole.committed > 0
     assert tally.errors == ()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kneebench._core import GeneratorSpec
+from kneebench._core import GeneratorSpec, merge_histograms
 from kneebench.catalogue import engine
 from kneebench.databases.simulated import truth
 from kneebench.databases.simulated.server import METERS, Simulated
@@ -18,7 +18,17 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.plan.plan import SimulatedStorage, Workload
-from kneebench.records import Cell, Event, Record, Tally, Tick
+from kneebench.records import (
+    Cell,
+    Counts,
+    Event,
+    Latency,
+    Record,
+    Second,
+    Tally,
+    Tick,
+    TransactionTally,
+)
 
 CALM = {
     "cpu_per_transaction": "2ms",
@@ -84,10 +94,10 @@ def rung(
     before = readings(server)
     ticks += [generator.tick() for _ in range(window_s)]
     after = readings(server)
-    tally = Tally.model_validate_json(generator.stop())
+    tally = Tally.model_validate(generator.stop())
     counted = {name: after[name] - before.get(name, 0.0) for name in after}
     return Seen(
-        tally=tally, counted=counted, ticks=tuple(Tick.model_validate_json(tick) for tick in ticks)
+        tally=tally, counted=counted, ticks=tuple(Tick.model_validate(tick) for tick in ticks)
     )
 
 
@@ -261,6 +271,26 @@ def test_load_generators_follow_one_another_on_one_clock_and_one_database() -> N
             sum(t.whole.committed for t in tallies),
             sum(t.whole.rolled_back for t in tallies),
         )
+
+
+def test_what_leaves_the_core_has_exactly_the_fields_of_the_records() -> None:
+    with engine(plan(), Journal()).restored(CELL, ignored) as server:
+        generator = server.load_generator(spec(4))
+        generator.go()
+        generator.mark("window")
+        tick, report = generator.tick(), generator.stop()
+    payment, latency = report["transactions"]["payment"], report["latency"]
+    assert latency is not None
+    for seen, record in (
+        (tick, Tick),
+        (tick["seconds"][0], Second),
+        (report, Tally),
+        (payment, TransactionTally),
+        (payment["whole"], Counts),
+        (latency, Latency),
+        (merge_histograms([latency["histogram"]]), Latency),
+    ):
+        assert seen.keys() == record.model_fields.keys()
 
 
 def test_a_load_generator_reports_what_it_cannot_do_and_one_that_is_dropped_leaves_the_server_in_order() -> (

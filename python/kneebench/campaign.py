@@ -21,7 +21,7 @@ from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns, Repetition
-from kneebench.measurement.rung import MeasuredRung, measure
+from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.rung_runner import described
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells

@@ -19,7 +19,8 @@ from kneebench.errors import UnknownPart
 class Shelf(NamedTuple):
     """The package of one kind of component.
 
-    `no_components` are modules in it that say what a component is, or that several share.
+    `no_components` are modules in it that a plan cannot name: they say what a component is, several
+    share them, or they are always in force.
     """
 
     kind: str
@@ -49,6 +50,8 @@ def _modules(path: tuple[str, ...]) -> list[str]:
 
 ENGINES = Shelf("engine", "kneebench.databases", ("engine", "managed"))
 METERS = Shelf("meter", "kneebench.measurement.meters", ("meter",))
-STOPS = Shelf("stop", "kneebench.ladder.stops")
+STOPS = Shelf(
+    "stop", "kneebench.ladder.stops", ("fixed_load", "invalid", "load_generator", "warming")
+)
 SECTIONS = Shelf("section", "kneebench.brief.sections")
 CHANGES = Shelf("change", "kneebench.lab.changes", ("change",))

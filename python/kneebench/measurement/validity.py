@@ -56,6 +56,16 @@ def invalid(order: Order, tally: Tally, most_errors: float) -> str:
     return "" if order.phase in JUDGED_BY_THE_STOP else _errors(tally, most_errors)
 
 
+def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
+    """The rung with what disturbed it from outside; and that alone, where it makes the rung
+    invalid.
+    """
+    outside = disturbed(rung, held)
+    reasons = "; ".join(filter(None, (outside, rung.invalid)))
+    notes = (*rung.notes, *disturbance.notes(rung))
+    return rung.model_copy(update={"invalid": reasons, "notes": notes}), outside
+
+
 def disturbed(rung: Rung, held: Held) -> str:
     """External disturbance that invalidates the rung and may not recur; empty if none."""
     return "" if rung.order.phase == "warm_up" else "; ".join(_disturbances(rung, held))

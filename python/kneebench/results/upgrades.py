@@ -11,7 +11,7 @@ from kneebench.engines import WaitClass, engine_properties
 from kneebench.plan.engine_table import DEFAULT, table_of
 from kneebench.plan.explanation import RENAMED
 from kneebench.records import Order
-from kneebench.workload.load_generator import STREAM_NAMES
+from kneebench.workload.specification import STREAM_NAMES
 
 Document = dict[str, Any]
 PHASES = {old: new for new, old in STREAM_NAMES.items()}

@@ -17,23 +17,12 @@ from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.plan import SimulatedStorage, Workload
-from kneebench.records import Cell, Event, Finding, Record, Watch, Whereabouts
+from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
 
 
-class Model(Record):
-    """What the Rust core is told: the drives and cores, the size of the database, the seed of its
-    chances.
-    """
-
-    storage: SimulatedStorage
-    warehouses: int
-    profile: str
-    seed: int
-
-
-def model(storage: SimulatedStorage, workload: Workload, seed: int) -> Model:
-    """A simulated database of a workload's size."""
-    return Model(
+def simulated_server(storage: SimulatedStorage, workload: Workload, seed: int) -> SimulatedServer:
+    """A simulated database of a workload's size; `seed`: of its chances."""
+    return SimulatedServer(
         storage=storage, warehouses=workload.warehouses, profile=workload.profile, seed=seed
     )
 
@@ -95,7 +84,7 @@ class SimulatedEngine:
         if storage is None:
             raise PlanError(f"storage {cell.storage}", seen="no model", do=_table(cell.storage))
         seed = restored_seed(self._plan.seed, cell.id, repeat)
-        server = SimulatedServer(model(storage, self._plan.workload, seed).model_dump_json())
+        server = simulated_server(storage, self._plan.workload, seed)
         watch(Event(kind="end", doing=f"restoring {cell.storage} (simulated)"))
         yield Simulated(server, storage)
 
