@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import kneebench.databases
 from kneebench import catalogue
 from kneebench.databases.engine import Engine, Server
 from kneebench.databases.postgres.address import connect
@@ -29,6 +28,7 @@ from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, W
 from kneebench.workload import generator_spec
 from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401
 from tests.loaded import BUILDS, DEBIAN, WITHOUT_DEBIAN
+from tests.toy_shelf import put_on_the_shelf
 
 CELL = Cell(id="here", storage="here")
 USERS, TOO_MANY_USERS = 4, 64
@@ -180,14 +180,6 @@ def subject(
             yield managed(folder, request.param)
         else:
             yield {"simulated": simulated, "toy": toy}[request.param](folder)
-
-
-def put_on_the_shelf(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """A folder `toy` beside the other engines': nothing else in kneebench knows it."""
-    (folder / "toy").mkdir(parents=True)
-    for module in ("__init__", "engine", "properties", "table"):
-        (folder / "toy" / f"{module}.py").write_text("from tests.toy_engine import *\n")
-    patch.setattr(kneebench.databases, "__path__", [*kneebench.databases.__path__, str(folder)])
 
 
 def test_the_contract_runs_over_every_engine_on_the_shelf() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from signal import Signals
 from typing import Literal, NamedTuple, Protocol, cast
 
 from kneebench.records import Setting
@@ -36,6 +37,17 @@ class Quantity(NamedTuple):
     kind: Literal["counter", "gauge"]
     over: Literal["sum", "mean", "max"] = "sum"
     event: str = ""
+
+
+class ServerProgram(NamedTuple):
+    """The program of an engine's servers: the name of its processes, and the signal that stops one
+    without waiting for its sessions.
+
+    A server's working directory is one of ours (its data directory); what starts it stays at /.
+    """
+
+    name: str
+    stop: Signals
 
 
 class Footprint(Protocol):
@@ -78,6 +90,8 @@ class EngineProperties(Protocol):
     """False for a model: its clock is its own, and this machine's drives, cores and load do not
     matter."""
     footprint: Footprint
+    server_program: ServerProgram | None
+    """None where kneebench starts no server of it."""
     own_quantities: Mapping[str, Quantity]
     """Quantities that its servers read beside those of every database, by name."""
 
@@ -114,3 +128,14 @@ def engine_properties(name: str) -> EngineProperties:
     False
     """
     return cast(EngineProperties, import_module(f"{ENGINES.module(name).__name__}.properties"))
+
+
+def server_programs() -> dict[str, Signals]:
+    """The signal that stops a server, by the name of its processes; of all engines, so that what a
+    killed run left is known whichever engine it was of.
+
+    >>> server_programs()
+    {'postgres': <Signals.SIGINT: 2>}
+    """
+    programs = (engine_properties(name).server_program for name in engine_names())
+    return {one.name: one.stop for one in programs if one}

@@ -5,13 +5,16 @@ runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from signal import SIGINT
 
 from kneebench.databases.postgres import footprint as footprint
-from kneebench.engines import ErrorClass, Quantity, WaitClass
+from kneebench.engines import ErrorClass, Quantity, ServerProgram, WaitClass
 from kneebench.records import Setting
 
 label = "PostgreSQL"
 measures_real_hardware = True
+server_program = ServerProgram("postgres", stop=SIGINT)
+"""SIGINT is the fast shutdown, with a checkpoint."""
 own_quantities = {
     "tables.dead_tuples": Quantity("rows", "gauge"),
     "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),

@@ -12,6 +12,7 @@ from kneebench.records import Setting
 
 label = "Simulated"
 measures_real_hardware = False
+server_program = None
 own_quantities = {
     "tables.dead_tuples": Quantity("rows", "gauge"),
     "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),
