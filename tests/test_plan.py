@@ -11,10 +11,12 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
+from kneebench.plan.database import ServerDatabase
 from kneebench.plan.default import Free, default_plan, fitting_warehouses, sized_plan
 from kneebench.plan.duration import expected, rungs
 from kneebench.plan.faults import Fault, PlanFaults
@@ -22,6 +24,7 @@ from kneebench.plan.json_schema import plan_schema, quoted, tables, time_text, t
 from kneebench.plan.lines import Lines
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import parse_plan, read_plan
+from kneebench.plan.server_url import UrlRule
 from kneebench.plan.writer import to_toml
 from kneebench.records import Host
 from kneebench.units import TIME, parse_time
@@ -159,6 +162,18 @@ def test_a_password_in_a_plan_is_refused_and_not_repeated() -> None:
         with pytest.raises(PlanFaults, match="PGPASSWORD") as caught:
             parse_plan(f'[storages]\na = {{ url = "{url}" }}\n')
         assert "hush" not in str(caught.value)
+
+
+def test_each_engine_says_how_its_urls_are_written_and_where_a_password_belongs() -> None:
+    class Other(ServerDatabase):
+        url_rule = UrlRule(("other",), "other://user@host:1/x", "a wallet")
+
+    assert Other(url="other://me@db/x").url
+    for url in ("postgresql://me@db/x", "other://me@a,b/x"):
+        with pytest.raises(ValidationError, match="other://user@host:1/x"):
+            Other(url=url)
+    with pytest.raises(ValidationError, match="in a wallet"):
+        Other(url="other://me:hush@db/x")
 
 
 def test_a_file_that_is_not_there_or_not_text_is_an_error_that_says_what_to_do(

@@ -200,6 +200,12 @@ BAD = {
         "database.cores",
         "a simulated database has no server",
     ),
+    "a simulated storage by url": (
+        'database.engine = "simulated"\nstorages.a.url = "postgresql://me@db/x"',
+        2,
+        "storages.a.url",
+        "no value: this engine has no external servers",
+    ),
     "simulated 2^63": (
         SIMULATED + "warm_after = 9223372036854775808",
         2,

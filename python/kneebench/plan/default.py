@@ -16,7 +16,7 @@ import psutil
 
 from kneebench.engines import Footprint, engine_properties
 from kneebench.errors import PlanError
-from kneebench.plan.engine_table import DEFAULT
+from kneebench.plan.database import DEFAULT
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.machine_share import MEMORY_SHARE, log_space_bytes
 from kneebench.plan.plan import Plan, Storage, Workload

@@ -12,17 +12,15 @@ from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny
 from pydantic_core import CoreSchema
 
 from kneebench.engines import engine_names
-from kneebench.plan.database import Database
+from kneebench.plan.database import DEFAULT, Database
 from kneebench.shelf import ENGINES
-
-DEFAULT = "postgres"
 
 
 def table_of(engine: str) -> type[Database]:
     """The table of an engine; of an engine that does not exist the default's, for the reader
     reports the name.
 
-    >>> table_of("simulated").__name__, table_of("nosuch") is table_of("postgres")
+    >>> table_of("simulated").__name__, table_of("nosuch") is table_of(DEFAULT)
     ('SimulatedDatabase', True)
     """
     name = engine if engine in engine_names() else DEFAULT

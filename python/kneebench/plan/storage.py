@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from kneebench.plan.simulated import SimulatedStorage
-from kneebench.plan.values import Directory, Part, Text, check_url, wrong
+from kneebench.plan.values import Directory, Part, Text, wrong
 
 
 class Storage(Part):
@@ -33,8 +33,6 @@ class Storage(Part):
 
     @model_validator(mode="after")
     def _place_is_clear(self) -> Self:
-        if self.url:
-            check_url(self.url)
         if self.url and (self.path or self.log_path):
             raise wrong(
                 "url",

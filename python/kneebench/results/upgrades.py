@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.engines import WaitClass, engine_properties
-from kneebench.plan.engine_table import DEFAULT, table_of
+from kneebench.plan.database import DEFAULT
+from kneebench.plan.engine_table import table_of
 from kneebench.plan.explanation import RENAMED
 from kneebench.records import Order
 from kneebench.workload.load_generator import STREAM_NAMES
