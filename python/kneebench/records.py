@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 Phase = Literal[
@@ -92,18 +92,6 @@ class Finding(Record):
     writes_bytes: int = 0
     keeps_bytes: int = 0
     takes_s: float | None = None
-
-
-class Address(Record):
-    """Address of a server. It is never stored: results contain only the engine's settings."""
-
-    host: str
-    port: int = 5432
-    user: str = "kneebench"
-    password: SecretStr | None = None
-    database: str = "kneebench"
-    sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
-    sslrootcert: str = ""
 
 
 class Whereabouts(Record):

@@ -22,9 +22,9 @@ from kneebench._core import NO_LIMITS, system_roots
 from kneebench._core import Address as CoreAddress
 from kneebench.databases.postgres.client_timeouts import TimeLimitedConnection
 from kneebench.databases.postgres.error_hints import error_hint, refusal
+from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.table import URL
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.records import Address
 from kneebench.secrets import without_passwords
 
 UNDERSTOOD = {

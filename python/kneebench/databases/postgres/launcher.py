@@ -27,10 +27,10 @@ from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.error_hints import state_of
 from kneebench.databases.postgres.properties import server_program
 from kneebench.databases.postgres.runtime import PORT, socket_folder, socket_of
+from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import living_in
-from kneebench.records import Address
 
 USER = "kneebench"
 TO_CHANGE = {
