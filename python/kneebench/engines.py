@@ -30,13 +30,15 @@ class Quantity(NamedTuple):
     """A thing read: `over` says how the sources combine.
 
     `event`: what a sentence says of a count above 0 where that is background work ("a checkpoint
-    started").
+    started"). `heading`: that of its column among the brief's costs, where an engine's own quantity
+    has one.
     """
 
     unit: str
     kind: Literal["counter", "gauge"]
     over: Literal["sum", "mean", "max"] = "sum"
     event: str = ""
+    heading: str = ""
 
 
 class ServerProgram(NamedTuple):

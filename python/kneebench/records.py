@@ -209,7 +209,7 @@ class TransactionTally(Record):
 
 
 class SeenError(Record):
-    """Errors of one class (SQLSTATE, or "connection"), with the first message."""
+    """Errors of one class (the database's own code, or "connection"), with the first message."""
 
     code: str
     count: int

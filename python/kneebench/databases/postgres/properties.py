@@ -16,7 +16,7 @@ measures_real_hardware = True
 server_program = ServerProgram("postgres", stop=SIGINT)
 """SIGINT is the fast shutdown, with a checkpoint."""
 own_quantities = {
-    "tables.dead_tuples": Quantity("rows", "gauge"),
+    "tables.dead_tuples": Quantity("rows", "gauge", heading="Dead rows"),
     "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),
 }
 _UNITS_S = {"ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}

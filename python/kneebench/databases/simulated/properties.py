@@ -14,7 +14,7 @@ label = "Simulated"
 measures_real_hardware = False
 server_program = None
 own_quantities = {
-    "tables.dead_tuples": Quantity("rows", "gauge"),
+    "tables.dead_tuples": Quantity("rows", "gauge", heading="Dead rows"),
     "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),
 }
 CHECKPOINT_EVERY = "simulated.checkpoint_every"
