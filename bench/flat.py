@@ -13,7 +13,8 @@ from bench.turn import generator_values, in_turn, own_turn, resident_bytes
 from kneebench._core import GeneratorSpec, SimulatedServer
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.simulated.engine import model
-from kneebench.plan.plan import SimulatedStorage, Workload
+from kneebench.databases.simulated.storage import SimulatedStorage
+from kneebench.plan.plan import Workload
 from kneebench.workload import RunningLoad, running_load
 
 NAME = "flat"

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from kneebench.databases.simulated.table import STORAGE
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
@@ -174,6 +175,18 @@ def test_each_engine_says_how_its_urls_are_written_and_where_a_password_belongs(
             Other(url=url)
     with pytest.raises(ValidationError, match="in a wallet"):
         Other(url="other://me:hush@db/x")
+
+
+def test_an_engine_may_have_a_table_of_each_storage_and_the_plan_keeps_it() -> None:
+    plan = parse_plan(preset_text("simulated"))
+    storage = plan.storages["fast drive"]
+    assert isinstance(storage.own_table("simulated"), STORAGE)
+    assert storage.own_table("postgres") is None
+    assert parse_plan(to_toml(plan)) == plan
+    assert [table.path for table in tables() if table.path[:1] == ("storages",)] == [
+        ("storages", "*"),
+        ("storages", "*", "simulated"),
+    ]
 
 
 def test_a_file_that_is_not_there_or_not_text_is_an_error_that_says_what_to_do(

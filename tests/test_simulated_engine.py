@@ -13,11 +13,12 @@ from kneebench._core import GeneratorSpec
 from kneebench.catalogue import engine
 from kneebench.databases.simulated import truth
 from kneebench.databases.simulated.server import METERS, Simulated
+from kneebench.databases.simulated.storage import SimulatedStorage
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.plan.plan import SimulatedStorage, Workload
+from kneebench.plan.plan import Workload
 from kneebench.records import Cell, Event, Record, Tally, Tick
 
 CALM = {

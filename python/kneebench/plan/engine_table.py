@@ -1,18 +1,27 @@
-"""The union of the engines' tables: `[database]` is read by the table of the engine that it
-names.
+"""The engines' tables of a plan: `[database]` is read by the table of the engine that it names, and
+a storage may have a table of its own for an engine, by the engine's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Annotated, Any
+from inspect import getdoc
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    SerializeAsAny,
+    create_model,
+)
 from pydantic_core import CoreSchema
 
 from kneebench.engines import engine_names
 from kneebench.plan.database import DEFAULT, Database
+from kneebench.plan.storage import Storage
 from kneebench.shelf import ENGINES
 
 
@@ -23,9 +32,12 @@ def table_of(engine: str) -> type[Database]:
     >>> table_of("simulated").__name__, table_of("nosuch") is table_of(DEFAULT)
     ('SimulatedDatabase', True)
     """
-    name = engine if engine in engine_names() else DEFAULT
-    table: type[Database] = import_module(f"{ENGINES.package}.{name}.table").TABLE
+    table: type[Database] = _module(engine if engine in engine_names() else DEFAULT).TABLE
     return table
+
+
+def _module(engine: str) -> ModuleType:
+    return import_module(f"{ENGINES.package}.{engine}.table")
 
 
 def default_database() -> Database:
@@ -62,3 +74,21 @@ class _OneOfThem:
 
 EngineTable = Annotated[SerializeAsAny[Database], BeforeValidator(_by_its_engine), _OneOfThem()]
 """A table of the plan: one of the engines' tables, by its key `engine`."""
+
+
+def _storage() -> type[Storage]:
+    """The table of a storage, with a key for each engine that has a `STORAGE` table."""
+    own = {name: getattr(_module(name), "STORAGE", None) for name in engine_names()}
+    keys: dict[str, Any] = {
+        name: (table | None, Field(default=None, description=getdoc(table)))
+        for name, table in own.items()
+        if table
+    }
+    return create_model("Storage", __base__=Storage, __doc__=getdoc(Storage), **keys)
+
+
+if TYPE_CHECKING:
+    EngineStorage = Storage
+else:
+    EngineStorage = _storage()
+"""A table of the plan: a storage."""

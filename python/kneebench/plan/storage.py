@@ -7,7 +7,6 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from kneebench.plan.simulated import SimulatedStorage
 from kneebench.plan.values import Directory, Part, Text, wrong
 
 
@@ -27,9 +26,6 @@ class Storage(Part):
     url: Annotated[
         Text, Field(description="External server on this storage; overrides database.url")
     ] = ""
-    simulated: Annotated[
-        SimulatedStorage | None, Field(description="Drives of the simulated engine")
-    ] = None
 
     @model_validator(mode="after")
     def _place_is_clear(self) -> Self:
@@ -46,3 +42,10 @@ class Storage(Part):
     def paths(self) -> tuple[Path, ...]:
         """Its directories, the data's first; none of a server by URL."""
         return tuple(path for path in (self.path, self.log_path) if path)
+
+    def own_table(self, engine: str) -> Part | None:
+        """The engine's own table of this storage, by the engine's name; None where there is
+        none.
+        """
+        found: Part | None = getattr(self, engine, None)
+        return found
