@@ -65,8 +65,7 @@ def run(
         host(dict.fromkeys(path for server in servers.values() for path in server.paths)),
     )
     with contextlib.ExitStack() as stack:
-        store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
-        watch(_opened(store))
+        store = _opened(Store.for_plan(root, plan, machine, fresh=fresh), stack, watch)
         image = engine.prepare(watch)
         if differing := store.differing(image):
             watch(
@@ -75,8 +74,7 @@ def run(
                     doing=f"cannot resume {store.folder} ({differing}); starting a new campaign",
                 )
             )
-            store = stack.enter_context(Store.create(root, plan, machine))
-            watch(_opened(store))
+            store = _opened(Store.create(root, plan, machine), stack, watch)
         if store.rungs:
             watch(
                 Event(
@@ -96,10 +94,11 @@ def run(
         return store.finish(exit_code, awaits_brief=brief)
 
 
-def _opened(store: Store) -> Event:
-    return Event(
-        kind="start", doing=f"writing results to {store.folder}", data={"folder": str(store.folder)}
-    )
+def _opened(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
+    """The store, open until then; the watcher is told where it is."""
+    folder = str(until.enter_context(store).folder)
+    watch(Event(kind="start", doing=f"writing results to {folder}", data={"folder": folder}))
+    return store
 
 
 def _refuse(found: Sequence[Finding]) -> None:
