@@ -21,8 +21,8 @@ import numpy as np
 
 from bench.ratio import Ratio, Size, at_most, turns
 from bench.servers import unwatched
-from kneebench import catalogue
 from kneebench.analysis.elasticity import between
+from kneebench.databases.engine import engine_of
 from kneebench.databases.simulated.storage import SimulatedStorage, drives_of
 from kneebench.databases.simulated.truth import alone_s, bound, rungs, throughput
 from kneebench.lab.journal import Journal
@@ -138,7 +138,7 @@ def _climbed(plan: Plan) -> tuple[Climb, float]:
     """The climb, and its seconds on the simulated clock."""
     (cell,) = cells(plan)
     storage = drives_of(plan.storages[cell.storage])
-    with catalogue.engine(plan, Journal()).restored(cell, unwatched) as server:
+    with engine_of(plan, Journal()).restored(cell, unwatched) as server:
         steps = climb(cell, plan.ladder, storage.cores if storage else 1)
         climbed = followed(
             steps,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import kneebench
-from kneebench.engines import engine_names
+from kneebench.shelf import ENGINES
 
 HOUSE = Path(kneebench.__file__).parent
 ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "results", "brief")
@@ -22,14 +22,13 @@ GROUND = (
     "directories",
     "shelf",
     "records",
-    "engines",
+    "engine_properties",
     "secrets",
     "visible",
     "_core",
     "analysis",
 )
 ABOVE = (
-    "catalogue",
     "preflight",
     "campaign",
     "screen",
@@ -141,7 +140,7 @@ def test_what_every_managed_server_needs_names_no_engine() -> None:
 
 
 def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
-    folders = [HOUSE / "databases" / name for name in engine_names()]
+    folders = [HOUSE / "databases" / name for name in ENGINES.names()]
     files = [
         folder / f"{module}.py" for folder in folders for module in ("properties", "footprint")
     ]
@@ -157,7 +156,7 @@ def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
 def test_the_table_of_an_engine_needs_no_whole_plan() -> None:
     """Else the plan, which finds the tables, and a table would wait for each other."""
     tables = {
-        name: (HOUSE / "databases" / name / "table.py").read_text() for name in engine_names()
+        name: (HOUSE / "databases" / name / "table.py").read_text() for name in ENGINES.names()
     }
     imported = {
         name: set(re.findall(r"from kneebench\.(plan[\w.]*) import", text))

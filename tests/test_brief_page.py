@@ -14,14 +14,14 @@ from recorded import make
 
 from kneebench.brief import Brief
 from kneebench.brief.section import Figure
-from kneebench.catalogue import names, part
 from kneebench.databases.postgres.engine import open_engine
-from kneebench.engines import Quantity
+from kneebench.engine_properties import Quantity
 from kneebench.lab.journal import Journal
 from kneebench.plan.reader import read_plan
 from kneebench.records import Cell, Check, Climb, Results, Rung, StopResult, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.compare_plans import plan_document
+from kneebench.shelf import SECTIONS
 from tests.briefs import changed, section, with_rungs
 
 FOLDER = make.HERE / make.NAME
@@ -421,7 +421,7 @@ def test_names_with_markup_are_shown_and_not_run(results: Results) -> None:
 
 
 def test_every_section_on_the_shelf_has_a_place_of_its_own(results: Results) -> None:
-    shelf = [part("section", name) for name in names("section")]
+    shelf = [SECTIONS.module(name) for name in SECTIONS.names()]
     assert len({module.PLACE for module in shelf}) == len(shelf)
     assert all(module.__doc__ for module in shelf)
 

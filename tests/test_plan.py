@@ -136,7 +136,7 @@ def test_a_plan_without_storages_says_that_they_are_required() -> None:
     assert only_fault("[storages]\n").allowed == "at least one"
 
 
-def test_a_part_that_the_catalogue_does_not_have_is_told_with_those_there_are() -> None:
+def test_a_component_that_is_on_no_shelf_is_told_with_those_there_are() -> None:
     shelves = {"meters": ["cores", "devices"], "database.engine": ["postgres"]}
     found = faults('meters = ["cores", "devises"]\ndatabase.engine = "postgress"\n' + DISK, shelves)
     assert [(fault.line, fault.key, fault.near) for fault in found] == [

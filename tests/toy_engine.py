@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kneebench._core import ConnectError, GeneratorSpec
-from kneebench.engines import ErrorClass, Quantity, ServerProgram, WaitClass
+from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.database import Database as TABLE  # noqa: F401

@@ -10,11 +10,10 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench import catalogue
 from kneebench.analysis.disturbance import TRIES
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.engine import Engine, Server
+from kneebench.databases.engine import Engine, Server, engine_of
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
@@ -57,7 +56,7 @@ def run(
     """
     journal = Journal()
     journal.clean(watch)
-    engine = catalogue.engine(plan, journal)
+    engine = engine_of(plan, journal)
     _refuse(preflight_checks(plan, engine, journal))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
     root, machine = (

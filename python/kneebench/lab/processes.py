@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from kneebench.engines import server_programs
+from kneebench.engine_properties import server_programs
 
 
 def started(pid: int) -> int:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import psutil
 
-from kneebench.engines import Footprint, engine_properties
+from kneebench.engine_properties import Footprint, engine_properties
 from kneebench.errors import PlanError
 from kneebench.plan.database import DEFAULT
 from kneebench.plan.engine_table import EngineStorage

@@ -1,25 +1,18 @@
-"""The engines' tables of a plan: `[database]` is read by the table of the engine that it names, and
-a storage may have a table of its own for an engine, by the engine's name.
+"""How a plan is read by the tables of its engine, which are in `table.py` of the engine's folder.
+
+`[database]` is read by the table of the engine that it names. A storage may have a table of its own
+for an engine, by the engine's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from inspect import getdoc
-from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    GetJsonSchemaHandler,
-    SerializeAsAny,
-    create_model,
-)
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, SerializeAsAny, create_model
 from pydantic_core import CoreSchema
 
-from kneebench.engines import engine_names
 from kneebench.plan.database import DEFAULT, Database
 from kneebench.plan.storage import Storage
 from kneebench.shelf import ENGINES
@@ -32,12 +25,9 @@ def table_of(engine: str) -> type[Database]:
     >>> table_of("simulated").__name__, table_of("nosuch") is table_of(DEFAULT)
     ('SimulatedDatabase', True)
     """
-    table: type[Database] = _module(engine if engine in engine_names() else DEFAULT).TABLE
+    known = engine if engine in ENGINES.names() else DEFAULT
+    table: type[Database] = ENGINES.module(known, "table").TABLE
     return table
-
-
-def _module(engine: str) -> ModuleType:
-    return import_module(f"{ENGINES.package}.{engine}.table")
 
 
 def default_database() -> Database:
@@ -69,7 +59,7 @@ class _OneOfThem:
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """One schema for each engine on the shelf."""
-        return {"oneOf": [_schema(name) for name in engine_names()]}
+        return {"oneOf": [_schema(name) for name in ENGINES.names()]}
 
 
 EngineTable = Annotated[SerializeAsAny[Database], BeforeValidator(_by_its_engine), _OneOfThem()]
@@ -78,7 +68,9 @@ EngineTable = Annotated[SerializeAsAny[Database], BeforeValidator(_by_its_engine
 
 def _storage() -> type[Storage]:
     """The table of a storage, with a key for each engine that has a `STORAGE` table."""
-    own = {name: getattr(_module(name), "STORAGE", None) for name in engine_names()}
+    own = {
+        name: getattr(ENGINES.module(name, "table"), "STORAGE", None) for name in ENGINES.names()
+    }
     keys: dict[str, Any] = {
         name: (table | None, Field(default=None, description=getdoc(table)))
         for name, table in own.items()

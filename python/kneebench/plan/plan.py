@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from kneebench.engines import EngineProperties, engine_properties
+from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.database import Database as Database
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.ladder import WAREHOUSES_PER_USER, Ladder

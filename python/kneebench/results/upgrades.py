@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kneebench.engines import WaitClass, engine_properties
+from kneebench.engine_properties import WaitClass, engine_properties
 from kneebench.plan.database import DEFAULT
 from kneebench.plan.engine_table import table_of
 from kneebench.plan.explanation import RENAMED

@@ -1,4 +1,4 @@
-"""The properties of PostgreSQL (`engines.EngineProperties`): what is known of it before a server
+"""The properties of PostgreSQL (`engine_properties.EngineProperties`): what is known of it before a server
 runs.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from signal import SIGINT
 
 from kneebench.databases.postgres import footprint as footprint
-from kneebench.engines import ErrorClass, Quantity, ServerProgram, WaitClass
+from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
 from kneebench.records import Setting
 
 label = "PostgreSQL"

@@ -1,13 +1,13 @@
-"""The properties of engines: what every room may ask of an engine by its name, without opening it.
+"""What every room may ask of an engine by its name, without a server of it; what its servers do is
+in databases/engine.py.
 
-They are in `properties.py` of the engine's folder (`databases/<engine>/`), which imports from the
-ground floor only: the plan, which comes before the engines, asks them too.
+The properties are in `properties.py` of the engine's folder (`databases/<engine>/`), which imports
+from the ground floor only: the plan, which comes before the engines, asks them too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from signal import Signals
 from typing import Literal, NamedTuple, Protocol, cast
 
@@ -114,22 +114,13 @@ class EngineProperties(Protocol):
         ...
 
 
-def engine_names() -> list[str]:
-    """The engines that a plan may name.
-
-    >>> engine_names()
-    ['postgres', 'simulated']
-    """
-    return ENGINES.names()
-
-
 def engine_properties(name: str) -> EngineProperties:
     """The properties of an engine. Raises UnknownPart with the names of the engines.
 
     >>> engine_properties("simulated").measures_real_hardware
     False
     """
-    return cast(EngineProperties, import_module(f"{ENGINES.module(name).__name__}.properties"))
+    return cast(EngineProperties, ENGINES.module(name, "properties"))
 
 
 def server_programs() -> dict[str, Signals]:
@@ -139,5 +130,5 @@ def server_programs() -> dict[str, Signals]:
     >>> server_programs()
     {'postgres': <Signals.SIGINT: 2>}
     """
-    programs = (engine_properties(name).server_program for name in engine_names())
+    programs = (engine_properties(name).server_program for name in ENGINES.names())
     return {one.name: one.stop for one in programs if one}
