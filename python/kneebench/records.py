@@ -277,11 +277,14 @@ class Tally(Record):
 
 
 class Summary(Record):
-    """A quantity over the window: `sources` by source (device, core), `value` over all of them."""
+    """A quantity over the window: `sources` by source (device, core), `value` over all of them.
+
+    `high`: the highest second's; None where an old format did not keep it.
+    """
 
     unit: str
     value: float
-    high: float
+    high: float | None
     sources: dict[str, float] = Field(default_factory=dict)
 
 
