@@ -19,7 +19,7 @@ import psutil
 
 from bench.servers import SEED, Loaded, usable
 from kneebench._core import SESSION_SETTINGS
-from kneebench.records import Address
+from kneebench.databases.postgres.server_address import Address
 
 SETTLED_S = 1
 """Seconds at the start that do not count: connecting and preparing are no part of a transaction's

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kneebench import catalogue
 from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.campaign import Bench, run
+from kneebench.databases.engine import engine_of
 from kneebench.databases.simulated.engine import SimulatedEngine
 from kneebench.databases.simulated.server import Simulated
 from kneebench.databases.simulated.truth import bound
@@ -378,7 +378,7 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     assert (
         Bench(
             remote,
-            catalogue.engine(plan(), Journal(tmp_path / "journal")),
+            engine_of(plan(), Journal(tmp_path / "journal")),
             store,
             lambda event: None,
         )._cores(cells(remote)[0])

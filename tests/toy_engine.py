@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kneebench._core import ConnectError, GeneratorSpec
-from kneebench.engines import ErrorClass, Quantity, WaitClass
+from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.database import Database as TABLE  # noqa: F401
@@ -40,6 +41,7 @@ from kneebench.records import (
 
 label = "Toy"
 measures_real_hardware = False
+server_program = ServerProgram("toyserver", stop=signal.SIGQUIT)
 own_quantities: dict[str, Quantity] = {}
 footprint = SimpleNamespace(WAREHOUSE_BYTES=0)
 CLASSES: dict[str, ErrorClass] = {"conflict": "retry", "full": "full"}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, TypedDict, final
 
-from kneebench.plan.simulated import SimulatedStorage
+from kneebench.databases.simulated.storage import SimulatedStorage
 
 SESSION_SETTINGS: list[tuple[str, str]]
 """Settings of every session of the load generator on a PostgreSQL server: (name, value)."""

@@ -88,7 +88,7 @@ def _recorded(
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
     with _kept_on(plan.workload.load_generator_cores if real else ()):
-        meters = open_meters(plan.meters, MeterContext(server, storage_paths), not real)
+        meters = open_meters(plan.meters, MeterContext(server, storage_paths), real_hardware=real)
         with contextlib.closing(Sampler(meters, server.now_s)) as sampler:
             load = _under_load(generator, order, times, sampler, server, watch)
             refuse_starved(order, load.tally, plan.engine)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
-from kneebench.engines import EngineProperties, ErrorClass
+from kneebench.engine_properties import EngineProperties, ErrorClass
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
 from kneebench.measurement.rung_runner import described
