@@ -21,16 +21,16 @@ import numpy as np
 
 from bench.ratio import Ratio, Size, at_most, turns
 from bench.servers import unwatched
-from kneebench import catalogue
 from kneebench.analysis.elasticity import between
+from kneebench.databases.engine import engine_of
+from kneebench.databases.simulated.storage import SimulatedStorage, drives_of
 from kneebench.databases.simulated.truth import alone_s, bound, rungs, throughput
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
-from kneebench.measurement.rung import measure as measure_rung
+from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.ladder import Plateau
-from kneebench.plan.plan import SimulatedStorage
 from kneebench.records import Climb, Estimate
 
 NAME = "answer"
@@ -137,8 +137,8 @@ def _answer(seed: int, storage: SimulatedStorage) -> Answer:
 def _climbed(plan: Plan) -> tuple[Climb, float]:
     """The climb, and its seconds on the simulated clock."""
     (cell,) = cells(plan)
-    storage = plan.storages[cell.storage].simulated
-    with catalogue.engine(plan, Journal()).restored(cell, unwatched) as server:
+    storage = drives_of(plan.storages[cell.storage])
+    with engine_of(plan, Journal()).restored(cell, unwatched) as server:
         steps = climb(cell, plan.ladder, storage.cores if storage else 1)
         climbed = followed(
             steps,

@@ -16,8 +16,8 @@ from bench.scripts import constant_scripts
 from bench.servers import MEMORY, SEED, Loaded, loaded
 from bench.sessions import session_turns, sessions_program
 from bench.turn import Turn, generator_values, in_turn, own_turn, pgbench_turn, sessions_as_ours
+from kneebench.databases.postgres.server_address import Address
 from kneebench.plan.plan import Workload
-from kneebench.records import Address
 
 NAME = "clients"
 ABOUT = "load generator CPU per transaction, kneebench vs. pgbench, own session vs. tokio-postgres"
@@ -80,8 +80,20 @@ def _session_rows(
     own, library, over_ours = in_turn(size.count(8, 1), *sides)
     where = f"{what}, {users} connections"
     return [
-        _cpu_row(f"load generator CPU, own session vs. tokio-postgres, {where}", own, library),
-        _cpu_row(f"the same, tokio-postgres over our socket, {where}", own, over_ours),
+        _cpu_row(
+            f"load generator CPU, own session vs. tokio-postgres, {where}",
+            SESSION_AIM,
+            SESSION_NOTE,
+            own=own,
+            library=library,
+        ),
+        _cpu_row(
+            f"the same, tokio-postgres over our socket, {where}",
+            SESSION_AIM,
+            SESSION_NOTE,
+            own=own,
+            library=over_ours,
+        ),
         at_least(
             f"transactions per second, own session vs. tokio-postgres, {where}",
             turns([t.per_s for t in own], [t.per_s for t in library]),
@@ -94,17 +106,16 @@ def _session_rows(
     ]
 
 
-def _cpu_row(name: str, own: Sequence[Turn], other: Sequence[Turn]) -> Ratio:
-    return at_most(
-        name,
-        turns([t.cpu_us for t in own], [t.cpu_us for t in other]),
-        SESSION_AIM,
-        note=SESSION_NOTE,
-        own_us=fmean(t.cpu_us for t in own),
-        library_us=fmean(t.cpu_us for t in other),
-        own_switches=fmean(t.switches_each for t in own),
-        library_switches=fmean(t.switches_each for t in other),
-    )
+def _cpu_row(name: str, aim: float, note: str, **sides: Sequence[Turn]) -> Ratio:
+    """The CPU per transaction of the first side over the second's; each side by its name."""
+    ours, theirs = sides.values()
+    beside: dict[str, float] = {}
+    for side, found in sides.items():
+        beside[f"{side}_us"] = fmean(t.cpu_us for t in found)
+        beside[f"{side}_switches"] = fmean(t.switches_each for t in found)
+        beside[f"{side}_per_s"] = fmean(t.per_s for t in found)
+    cpu = turns([t.cpu_us for t in ours], [t.cpu_us for t in theirs])
+    return at_most(name, cpu, aim, note=note, unit="x", **beside)
 
 
 def _row(
@@ -117,14 +128,5 @@ def _row(
         lambda: own_turn(order, address, seconds, CLIENT),
         lambda: pgbench_turn(server, address, users, seconds, script, CLIENT),
     )
-    found = turns([t.cpu_us for t in ours], [t.cpu_us for t in theirs])
-    return at_most(
-        f"load generator CPU per transaction, {what}, {users} connections",
-        found,
-        AIM,
-        note=NOTE,
-        ours_us=fmean(t.cpu_us for t in ours),
-        pgbench_us=fmean(t.cpu_us for t in theirs),
-        ours_per_s=fmean(t.per_s for t in ours),
-        pgbench_per_s=fmean(t.per_s for t in theirs),
-    )
+    name = f"load generator CPU per transaction, {what}, {users} connections"
+    return _cpu_row(name, AIM, NOTE, ours=ours, pgbench=theirs)

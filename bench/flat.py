@@ -10,10 +10,11 @@ from statistics import fmean, median
 from bench.ratio import Ratio, Size, alone, at_most, turns
 from bench.servers import MEMORY, SEED, loaded
 from bench.turn import generator_values, in_turn, own_turn, resident_bytes
-from kneebench._core import GeneratorSpec, SimulatedServer
-from kneebench.databases.simulated.engine import model
-from kneebench.plan.plan import SimulatedStorage, Workload
-from kneebench.records import Address
+from kneebench._core import GeneratorSpec
+from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.simulated.engine import simulated_server
+from kneebench.databases.simulated.storage import SimulatedStorage
+from kneebench.plan.plan import Workload
 from kneebench.workload import RunningLoad, running_load
 
 NAME = "flat"
@@ -62,9 +63,7 @@ def _simulated(size: Size) -> Ratio:
 
 def _simulated_us(users: int, size: Size) -> float:
     """CPU microseconds a transaction of users on the simulated engine."""
-    server = SimulatedServer(
-        model(SimulatedStorage(), Workload(warehouses=WAREHOUSES), SEED).model_dump_json()
-    )
+    server = simulated_server(SimulatedStorage(), Workload(warehouses=WAREHOUSES), SEED)
     generator = server.load_generator(GeneratorSpec(**generator_values(users, WAREHOUSES)))
     generator.ready()
     with running_load(generator) as load:

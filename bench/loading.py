@@ -33,13 +33,13 @@ from kneebench.databases.postgres.footprint import GIB
 from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import KEYS_MEMORY, STREAMS, load
 from kneebench.databases.postgres.runtime import runtime_directory
+from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.server_settings import Machine, loading, rules
 from kneebench.databases.postgres.sql_schema import LARGEST_FIRST, keys_of, making
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
-from kneebench.records import Address
 
 NAME = "loading"
 ABOUT = "loading speed over psql's COPY BINARY of the same rows from files"

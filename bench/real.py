@@ -22,7 +22,7 @@ from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.simulated.truth import rungs
 from kneebench.lab.host import host
 from kneebench.ladder.climb import climb, followed
-from kneebench.measurement.rung import measure as measure_rung
+from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.ladder import Plateau
 from kneebench.plan.plan import Workload

@@ -27,7 +27,7 @@ from kneebench.databases.managed.copying import drop_caches, duplicate
 from kneebench.databases.postgres.engine import OwnPostgres
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
-from kneebench.measurement.rung import measure as measure_rung
+from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Order

@@ -29,12 +29,13 @@ from kneebench.databases.postgres.launcher import (
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.server_settings import LISTENING, loading
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
 from kneebench.plan.plan import Workload
-from kneebench.records import Address, Event
+from kneebench.records import Event
 
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
 MEMORY = Path("/dev/shm")

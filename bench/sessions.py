@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.turn import Turn, program_turn
-from kneebench.records import Address
+from kneebench.databases.postgres.server_address import Address
 
 SESSIONS = ("own", "library", "library-own-socket")
 """Our own session; tokio-postgres as it comes; tokio-postgres over our own socket."""

@@ -8,7 +8,6 @@
 //!   reports when a response arrived.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
@@ -276,7 +275,7 @@ fn run(generator: &dyn LoadGenerator, seconds: f64) -> Result<u64, Failure> {
     generator.go()?;
     let (mut now_s, mut committed, mut rolled_back, mut new_orders) = (0.0, 0, 0, 0);
     while now_s < seconds - 0.5 {
-        let tick: Tick = serde_json::from_str(&generator.tick(&keep_waiting)?)?;
+        let tick = generator.tick(&keep_waiting)?;
         now_s = tick.now_s;
         for second in &tick.seconds {
             (committed, rolled_back) =
@@ -287,37 +286,8 @@ fn run(generator: &dyn LoadGenerator, seconds: f64) -> Result<u64, Failure> {
         println!("[{now_s}, {}, {new_orders}, {rolled_back}]", committed + rolled_back);
     }
     println!("end");
-    let tally: Tally = serde_json::from_str(&generator.stop(&keep_waiting)?)?;
+    let tally = generator.stop(&keep_waiting)?;
     Ok(tally.transactions.values().map(|one| one.whole.failed).sum())
-}
-
-/// The parts of the load generator's records that are needed here.
-#[derive(Deserialize)]
-struct Tally {
-    transactions: BTreeMap<String, TransactionTally>,
-}
-
-#[derive(Deserialize)]
-struct TransactionTally {
-    whole: Counts,
-}
-
-#[derive(Deserialize)]
-struct Counts {
-    failed: u64,
-}
-
-#[derive(Deserialize)]
-struct Tick {
-    now_s: f64,
-    seconds: Vec<Second>,
-}
-
-#[derive(Deserialize)]
-struct Second {
-    transaction: String,
-    committed: u64,
-    rolled_back: u64,
 }
 
 fn main() -> Result<(), Failure> {

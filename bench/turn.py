@@ -19,12 +19,12 @@ import psutil
 
 from bench.servers import SEED, Loaded, usable
 from kneebench._core import SESSION_SETTINGS
-from kneebench.records import Address
+from kneebench.databases.postgres.server_address import Address
 
 SETTLED_S = 1
 """Seconds at the start that do not count: connecting and preparing are no part of a transaction's
 cost."""
-LOAD_GENERATOR = (sys.executable, "-m", "bench.load_generator")
+LOAD_GENERATOR = (sys.executable, "-m", "bench.timed_load")
 PROGRESS = re.compile(r"progress: ([\d.]+) s, ([\d.]+) tps")
 SWITCHES = re.compile(r"ctxt_switches:\s*(\d+)")
 
@@ -134,7 +134,7 @@ def program_turn(
     seconds: int,
     cores: Sequence[int] = (),
 ) -> Turn:
-    """A turn of a program that takes and prints what bench/load_generator.py does."""
+    """A turn of a program that takes and prints what bench/timed_load.py does."""
     return _turn(_command(program, values, address, seconds + SETTLED_S), cores, _told_by_us)
 
 
@@ -226,7 +226,7 @@ def _started(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], It
 
 
 def _told_by_us(lines: Iterator[str], pid: int) -> Iterator[Mark]:
-    """bench/load_generator.py prints its sums each second, as JSON."""
+    """bench/timed_load.py prints its sums each second, as JSON."""
     for line in lines:
         if line.startswith("["):
             at_s, transactions, new_orders, rolled_back = json.loads(line)

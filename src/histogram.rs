@@ -7,7 +7,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
-use serde::Serialize;
 
 const LOW_NS: u64 = 1_000;
 /// An hour. Longer times are counted here and reported as overflow.
@@ -35,7 +34,8 @@ impl Default for Latencies {
 }
 
 /// The record `Latency` of Python: seconds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "python", derive(pyo3::IntoPyObject))]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Latency {
     pub n: u64,
     pub mean_s: f64,
@@ -79,9 +79,9 @@ impl Latencies {
         self.0.value_at_quantile(share) as f64 * NS
     }
 
-    /// 95 % interval of a quantile by order statistics: the samples of rank n p -+ 1.96 sqrt(n p (1
-    /// - p)), widened to contain the quantile (for small n the upper rank exceeds the last sample:
-    /// the interval then ends at the maximum).
+    /// 95% interval of a quantile by order statistics: the samples of rank
+    /// n p -+ 1.96 sqrt(n p (1 - p)), widened to contain the quantile (for small n the upper rank
+    /// exceeds the last sample: the interval then ends at the maximum).
     pub fn interval_s(&self, p: f64) -> (f64, f64) {
         let n = self.n() as f64;
         let half = 1.96 * (n * p * (1.0 - p)).sqrt();

@@ -4,8 +4,6 @@
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-
 use crate::random::Stream;
 
 pub const DISTRICTS: i32 = 10;
@@ -44,8 +42,7 @@ impl Kind {
 
 /// The rules of the inputs: TPC-C's, or HammerDB's (uniform customers and items, C = 123
 /// everywhere).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     Spec,
     Hammerdb,

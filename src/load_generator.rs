@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use crate::generator_spec::GeneratorSpec;
 use crate::session::{Connector, Error};
 use crate::shared_state::{SECOND_NS, SharedState, Tick};
-use crate::tally::{Rung, Tally};
+use crate::tally::Tally;
+use crate::tally::report::{Report, Rung};
 use crate::worker::{self, Cpu, RESPONSE_LIMIT, Signal};
 
 /// Interval at which a long wait checks for Ctrl-C.
@@ -38,14 +39,14 @@ pub enum GeneratorError {
 /// Called about every 100 ms during a long wait; false interrupts it.
 pub type KeepWaiting<'a> = &'a dyn Fn() -> bool;
 
-/// A load generator as Python uses it, on a real or a simulated server. JSON follows the records of
-/// records.py.
+/// A load generator as Python uses it, on a real or a simulated server.
 pub trait LoadGenerator: Send + Sync {
     fn ready(&self, keep_waiting: KeepWaiting) -> Result<(), GeneratorError>;
     fn go(&self) -> Result<(), GeneratorError>;
-    fn tick(&self, keep_waiting: KeepWaiting) -> Result<String, GeneratorError>;
+    /// Wait for the end of the current second; all seconds that ended since the last call.
+    fn tick(&self, keep_waiting: KeepWaiting) -> Result<Tick, GeneratorError>;
     fn mark(&self, phase: &str) -> Result<f64, GeneratorError>;
-    fn stop(&self, keep_waiting: KeepWaiting) -> Result<String, GeneratorError>;
+    fn stop(&self, keep_waiting: KeepWaiting) -> Result<Report, GeneratorError>;
 }
 
 /// A load generator on its own threads; each has a runtime and a share of the users.
@@ -181,7 +182,7 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
             .map_err(|_| GeneratorError::Broken("no worker is alive".into()))
     }
 
-    fn tick(&self, keep_waiting: KeepWaiting) -> Result<String, GeneratorError> {
+    fn tick(&self, keep_waiting: KeepWaiting) -> Result<Tick, GeneratorError> {
         let (started, first_s) = {
             let state = self.state();
             Self::now_ns(&state)?;
@@ -203,7 +204,7 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
         self.state().reported_s = until_s;
         let seconds = self.shared.take(first_s..until_s);
         let alive = self.shared.alive.load(std::sync::atomic::Ordering::Relaxed);
-        json(&Tick {
+        Ok(Tick {
             now_s: started.elapsed().as_secs_f64(),
             alive,
             late_s: self.shared.take_late_s(),
@@ -215,7 +216,7 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
         self.mark_at(&mut self.state(), phase)
     }
 
-    fn stop(&self, keep_waiting: KeepWaiting) -> Result<String, GeneratorError> {
+    fn stop(&self, keep_waiting: KeepWaiting) -> Result<Report, GeneratorError> {
         let mut state = self.state();
         Self::now_ns(&state)?;
         if state.workers.is_empty() {
@@ -242,7 +243,7 @@ impl<C: Connector + Send + Sync + 'static> LoadGenerator for ThreadedLoadGenerat
             sum.merge(&tally.map_err(|error| GeneratorError::Broken(error.message))?);
         }
         sum.identity().map_err(GeneratorError::Broken)?;
-        json(&sum.report(self.rung(&state, whole_s)))
+        Ok(sum.report(self.rung(&state, whole_s)))
     }
 }
 
@@ -257,10 +258,4 @@ impl<C> Drop for ThreadedLoadGenerator<C> {
 fn shut_down(signal: &watch::Sender<Signal>, state: &mut State, response_limit: Duration) {
     let _ = signal.send(Signal::Close { response_limit, drain: Duration::ZERO });
     state.workers.drain(..).for_each(|worker| drop(worker.join()));
-}
-
-/// A record as Python reads it.
-pub fn json<T: serde::Serialize>(record: &T) -> Result<String, GeneratorError> {
-    serde_json::to_string(record)
-        .map_err(|error| GeneratorError::Broken(format!("writing JSON: {error}")))
 }

@@ -4,7 +4,7 @@ use crate::address::ServerAddress;
 use crate::generator_spec::GeneratorSpec;
 use crate::load_generator::{LoadGenerator, ThreadedLoadGenerator};
 use crate::loading::{Load, LoadProgress, LoadingSpec};
-use crate::session::postgres::{PostgresConnector, PostgresLoader};
+use crate::session::postgres::PostgresConnector;
 
 /// The address of a database, by the wire protocol of its server.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl Address {
     /// A load of this database; nothing is opened before start().
     pub fn load(self, spec: LoadingSpec) -> Box<dyn LoadProgress> {
         match self {
-            Address::Postgres(server) => Box::new(Load::new(spec, PostgresLoader::new(server))),
+            Address::Postgres(server) => Box::new(Load::new(spec, PostgresConnector::new(server))),
         }
     }
 }

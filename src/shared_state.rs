@@ -8,8 +8,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use crate::histogram::Latencies;
 use crate::inputs::Kind;
 use crate::session::Outcome;
@@ -90,7 +88,8 @@ impl SecondTally {
 }
 
 /// The record `Tick` of Python.
-#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "python", derive(pyo3::IntoPyObject))]
+#[derive(Debug)]
 pub struct Tick {
     pub now_s: f64,
     pub alive: usize,
@@ -100,20 +99,21 @@ pub struct Tick {
 }
 
 /// The record `Second` of Python.
-#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "python", derive(pyo3::IntoPyObject))]
+#[derive(Debug)]
 pub struct Second {
-    at_s: u64,
-    transaction: &'static str,
-    committed: u64,
-    rolled_back: u64,
-    failed: u64,
-    unknown: u64,
-    mean_s: f64,
-    p50_s: f64,
-    p99_s: f64,
-    p999_s: f64,
-    max_s: f64,
-    histogram: String,
+    pub at_s: u64,
+    pub transaction: &'static str,
+    pub committed: u64,
+    pub rolled_back: u64,
+    pub failed: u64,
+    pub unknown: u64,
+    pub mean_s: f64,
+    pub p50_s: f64,
+    pub p99_s: f64,
+    pub p999_s: f64,
+    pub max_s: f64,
+    pub histogram: String,
 }
 
 impl SharedState {

@@ -1,10 +1,10 @@
 //! Counts of the terminals: outcomes, latencies, retries and errors by code. Merging is one method.
 
+pub mod report;
+
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use crate::histogram::{Latencies, Latency};
+use crate::histogram::Latencies;
 use crate::inputs::Kind;
 use crate::session::{Delay, ErrorClass, Outcome};
 
@@ -14,7 +14,8 @@ const MAX_CODES: usize = 32;
 const MAX_MESSAGE_CHARS: usize = 500;
 
 /// Idle to idle: started = committed + rolled_back + failed + unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "python", derive(pyo3::IntoPyObject))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub started: u64,
     pub committed: u64,
@@ -100,11 +101,14 @@ struct TransactionTally {
     retried: BTreeMap<String, u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct CountedError {
-    code: String,
-    count: u64,
-    first: String,
+/// Errors of one code.
+#[cfg_attr(feature = "python", derive(pyo3::IntoPyObject))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedError {
+    pub code: String,
+    pub count: u64,
+    /// The first message.
+    pub first: String,
 }
 
 /// Counts of one worker, or merged of many.
@@ -232,77 +236,6 @@ impl Tally {
             ))
         })
     }
-
-    /// The record `Tally` of Python.
-    pub fn report(&self, rung: Rung) -> Report<'_> {
-        let mut all = TransactionTally::default();
-        self.types.iter().for_each(|tally| {
-            all.latency.merge(&tally.latency);
-            all.wait.merge(&tally.wait);
-        });
-        let wait = |tally: &TransactionTally| if rung.queued { tally.wait.latency() } else { None };
-        let report = |tally: &TransactionTally| TransactionReport {
-            whole: tally.whole,
-            window: tally.window,
-            latency: tally.latency.latency(),
-            wait: wait(tally),
-            retried: tally.retried.clone(),
-        };
-        Report {
-            transactions: Kind::ALL
-                .into_iter()
-                .zip(&self.types)
-                .map(|(kind, tally)| (kind.name(), report(tally)))
-                .collect(),
-            latency: all.latency.latency(),
-            wait: wait(&all),
-            delay: self.delay.latency(),
-            delay_stamped: self.stamped,
-            errors: self.errors.values().collect(),
-            unstarted: self.unstarted,
-            lost_users: self.lost_users,
-            rung,
-        }
-    }
-}
-
-/// Facts of the rung that the tally does not count itself.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Rung {
-    pub users: u32,
-    pub window_s: f64,
-    pub whole_s: f64,
-    pub load_generator_cpu_s: f64,
-    pub load_generator_threads: usize,
-    /// Cores that the workers share; None in the simulation.
-    pub load_generator_cores: Option<usize>,
-    /// Starts may wait: for a user (open loop) or for a connection.
-    #[serde(skip)]
-    pub queued: bool,
-}
-
-/// The record `Tally` of Python.
-#[derive(Debug, Serialize)]
-pub struct Report<'a> {
-    #[serde(flatten)]
-    rung: Rung,
-    transactions: BTreeMap<&'static str, TransactionReport>,
-    latency: Option<Latency>,
-    wait: Option<Latency>,
-    delay: Option<Latency>,
-    delay_stamped: u64,
-    errors: Vec<&'a CountedError>,
-    unstarted: u64,
-    lost_users: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct TransactionReport {
-    whole: Counts,
-    window: Counts,
-    latency: Option<Latency>,
-    wait: Option<Latency>,
-    retried: BTreeMap<String, u64>,
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.records import (
@@ -147,7 +148,7 @@ class FormulaLoad:
     def go(self) -> None:
         self.start_s = self.server.clock_s
 
-    def tick(self) -> str:
+    def tick(self) -> dict[str, Any]:
         at_s, decks = int(self.server.clock_s - self.start_s), self.server.decks_now()
         self.server.done += decks
         late_s = self._frozen_s()
@@ -158,7 +159,7 @@ class FormulaLoad:
         ]
         return Tick(
             now_s=at_s + 1 + late_s, alive=alive, seconds=tuple(seconds), late_s=late_s
-        ).model_dump_json()
+        ).model_dump()
 
     def _frozen_s(self) -> float:
         """In the first second of the window, in so many rungs: the clock goes on and nothing is
@@ -189,7 +190,7 @@ class FormulaLoad:
         self.window.append((self.server.clock_s - self.start_s, self.server.done))
         return self.window[-1][0]
 
-    def stop(self) -> str:
+    def stop(self) -> dict[str, Any]:
         self.stopped += 1
         (begin_s, begin), (end_s, end) = self.window or [(0, 0), (1, 0)]
         ended, share = (end - begin) * 100, self.server.delay_share
@@ -216,7 +217,7 @@ class FormulaLoad:
             ),
             lost_users=self.server.lose_users,
             load_generator_cpu_s=self.server.load_generator_cpu_share * (end_s - begin_s),
-        ).model_dump_json()
+        ).model_dump()
 
     def _whole(self, name: str) -> Counts:
         """Idle to idle, with the Payments that failed besides."""

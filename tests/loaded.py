@@ -21,10 +21,11 @@ from kneebench.databases.postgres.cluster import configure
 from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.runtime import runtime_directory
+from kneebench.databases.postgres.server_address import Address
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
-from kneebench.records import Address, Event
+from kneebench.records import Event
 
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
 WITHOUT_DEBIAN = pytest.mark.skipif(

@@ -14,13 +14,14 @@ from recorded import make
 
 from kneebench.brief import Brief
 from kneebench.brief.section import Figure
-from kneebench.catalogue import names, part
 from kneebench.databases.postgres.engine import open_engine
+from kneebench.engine_properties import Quantity
 from kneebench.lab.journal import Journal
 from kneebench.plan.reader import read_plan
 from kneebench.records import Cell, Check, Climb, Results, Rung, StopResult, Whereabouts
 from kneebench.results import Store, load
 from kneebench.results.compare_plans import plan_document
+from kneebench.shelf import SECTIONS
 from tests.briefs import changed, section, with_rungs
 
 FOLDER = make.HERE / make.NAME
@@ -155,6 +156,20 @@ def test_what_was_not_measured_is_a_dash_and_never_nought(results: Results) -> N
     bare = changed(results, {"quantities": {}, "restore_s": None}, rung=0)
     (table,) = section(Brief(bare), "costs").tables
     assert set(table.rows[0].cells[3:]) == {"–"}
+
+
+def test_an_engine_adds_the_columns_of_its_own_quantities_to_the_costs(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (table,) = section(Brief(results), "costs").tables
+    titles = [column.title for column in table.columns]
+    assert titles[titles.index("Cache hits") + 1] == "Dead rows"
+    own = {"tables.purges": Quantity("1/s", "counter", heading="Purges")}
+    monkeypatch.setattr(Brief(results).view.plan.engine, "own_quantities", own)
+    (table,) = section(Brief(results), "costs").tables
+    others = [title.replace("Dead rows", "Purges") for title in titles]
+    assert [column.title for column in table.columns] == others
+    assert {len(row.cells) for row in table.rows} == {len(titles)}
 
 
 def test_an_uncertain_percentile_is_marked_in_its_figure(results: Results) -> None:
@@ -406,7 +421,7 @@ def test_names_with_markup_are_shown_and_not_run(results: Results) -> None:
 
 
 def test_every_section_on_the_shelf_has_a_place_of_its_own(results: Results) -> None:
-    shelf = [part("section", name) for name in names("section")]
+    shelf = [SECTIONS.module(name) for name in SECTIONS.names()]
     assert len({module.PLACE for module in shelf}) == len(shelf)
     assert all(module.__doc__ for module in shelf)
 

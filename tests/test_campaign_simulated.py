@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kneebench import catalogue
 from kneebench.analysis.outcome import conditions, exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.campaign import Bench, run
+from kneebench.databases.engine import engine_of
 from kneebench.databases.simulated.engine import SimulatedEngine
 from kneebench.databases.simulated.server import Simulated
 from kneebench.databases.simulated.truth import bound
@@ -376,7 +376,7 @@ def test_the_climb_of_a_server_by_url_begins_at_one_user_and_says_so(
     }
     remote = plan(**{**url, "ladder": {"users": [0, 64]}})
     store = Store.create(tmp_path, remote, host())
-    engine = catalogue.engine(plan(), Journal(tmp_path / "journal"))
+    engine = engine_of(plan(), Journal(tmp_path / "journal"))
     bench = Bench(Context(remote, engine, store, lambda event: None))
     assert bench._cores(cells(remote)[0]) == 1
     assert "the climb started at 1 user" in store.finish().campaign.notes[0]

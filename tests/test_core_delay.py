@@ -30,7 +30,7 @@ SCRIPT = f"""{GENERATOR}generator.mark("window")
 print("window", flush=True)
 for _ in range(4):
     generator.tick()
-print(generator.stop())
+print(json.dumps(generator.stop()))
 """
 
 

@@ -56,12 +56,12 @@ def rung(
     """Ready, one second of warm-up, a window, stop."""
     generator.ready()
     generator.go()
-    ticks = [Tick.model_validate_json(generator.tick())]
+    ticks = [Tick.model_validate(generator.tick())]
     generator.mark("window")
     midway()
-    ticks += [Tick.model_validate_json(generator.tick()) for _ in range(seconds)]
+    ticks += [Tick.model_validate(generator.tick()) for _ in range(seconds)]
     generator.mark("cool_down")
-    return Tally.model_validate_json(generator.stop()), ticks
+    return Tally.model_validate(generator.stop()), ticks
 
 
 def resident_bytes() -> int:
@@ -104,9 +104,9 @@ def test_ticks_hold_every_second_once_and_add_up_to_the_tally(fresh: Postgres) -
     generator.ready()
     generator.go()
     generator.mark("window")
-    ticks = [Tick.model_validate_json(generator.tick()) for _ in range(3)]
+    ticks = [Tick.model_validate(generator.tick()) for _ in range(3)]
     generator.mark("cool_down")
-    tally = Tally.model_validate_json(generator.stop())
+    tally = Tally.model_validate(generator.stop())
     assert [s.at_s for tick in ticks for s in tick.seconds if s.transaction == "payment"] == [
         0,
         1,
@@ -263,7 +263,7 @@ def test_think_times_slow_the_users_down_and_stop_does_not_wait_for_them(fresh: 
     generator.go()
     generator.tick()
     before = time.monotonic()
-    tally = Tally.model_validate_json(generator.stop())
+    tally = Tally.model_validate(generator.stop())
     assert time.monotonic() - before < 1.0
     assert tally.whole.started <= 4 and tally.window_s == 0.0
 
@@ -278,8 +278,8 @@ def test_users_share_connections_and_wait_their_turn(fresh: Postgres) -> None:
     generator.go()
     generator.tick()
     generator.mark("window")
-    assert Tick.model_validate_json(generator.tick()).alive == 40
-    tally = Tally.model_validate_json(generator.stop())
+    assert Tick.model_validate(generator.tick()).alive == 40
+    tally = Tally.model_validate(generator.stop())
     assert (
         tally.whole.started > 500 and adds_up(tally) and tally.lost_users == tally.whole.failed == 0
     )
@@ -296,9 +296,9 @@ def test_five_thousand_thinking_users_need_no_connection_each(fresh: Postgres) -
     before = resident_bytes()
     generator.ready()
     generator.go()
-    ticks = [Tick.model_validate_json(generator.tick()) for _ in range(4)]
+    ticks = [Tick.model_validate(generator.tick()) for _ in range(4)]
     each = (resident_bytes() - before) / 5_000
-    tally = Tally.model_validate_json(generator.stop())
+    tally = Tally.model_validate(generator.stop())
     assert ticks[-1].alive == 5_000 and tally.whole.committed > 500 and adds_up(tally)
     assert each < 64 * 1024, "the histograms of the worker are in it too"
 
@@ -474,7 +474,7 @@ def test_ctrl_c_ends_a_wait_at_once_with_its_exception(fresh: Postgres) -> None:
         for _ in range(3):
             generator.tick()
     assert time.monotonic() - before < 0.6
-    assert Tally.model_validate_json(generator.stop()).whole.started > 100, (
+    assert Tally.model_validate(generator.stop()).whole.started > 100, (
         "what was counted is not lost"
     )
 

@@ -21,8 +21,8 @@ from kneebench.analysis.outcome import exit_code
 from kneebench.brief import Brief
 from kneebench.cli import app
 from kneebench.lab.host import host
+from kneebench.measurement.measure import measure
 from kneebench.measurement.meters.cores import Cores
-from kneebench.measurement.rung import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Results, Rung, Summary, Watch
 from kneebench.restored import Context, Restored

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from kneebench import catalogue
 from kneebench.docs_generator import cli_reference, plan_reference
 from kneebench.errors import KneebenchError
 from kneebench.plan.json_schema import tables
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
+from kneebench.shelf import ENGINES, STOPS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -49,10 +49,8 @@ def test_every_command_that_a_page_names_exists() -> None:
 
 
 def test_every_stop_and_engine_is_in_the_docs() -> None:
-    assert [
-        name for name in catalogue.names("stop") if f"| {name} |" not in page("docs/method.md")
-    ] == []
-    assert [name for name in catalogue.names("engine") if name not in page("docs/plan.md")] == []
+    assert [name for name in STOPS.names() if f"| {name} |" not in page("docs/method.md")] == []
+    assert [name for name in ENGINES.names() if name not in page("docs/plan.md")] == []
 
 
 def test_every_exit_code_of_the_error_tree_is_in_the_docs() -> None:

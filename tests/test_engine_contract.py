@@ -15,20 +15,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import kneebench.databases
-from kneebench import catalogue
-from kneebench.databases.engine import Engine, Server
+from kneebench.databases.engine import Engine, Server, engine_of
 from kneebench.databases.postgres.address import connect
-from kneebench.engines import engine_names
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
+from kneebench.measurement.measure import measure
 from kneebench.measurement.quantities import READ
-from kneebench.measurement.rung import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, Watch
+from kneebench.shelf import ENGINES
 from kneebench.workload import generator_spec
 from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401
 from tests.loaded import BUILDS, DEBIAN, WITHOUT_DEBIAN
+from tests.toy_shelf import put_on_the_shelf
 
 CELL = Cell(id="here", storage="here")
 USERS, TOO_MANY_USERS = 4, 64
@@ -65,7 +64,7 @@ class Subject(NamedTuple):
         return Plan.model_validate({**given, **self.tables(fault)})
 
     def opened(self, fault: str = "") -> Engine:
-        return catalogue.engine(self.plan(fault), self.journal)
+        return engine_of(self.plan(fault), self.journal)
 
     def measured(
         self, server: Server, users: int = USERS, fault: str = "", watch: Watch = unwatched
@@ -182,16 +181,8 @@ def subject(
             yield {"simulated": simulated, "toy": toy}[request.param](folder)
 
 
-def put_on_the_shelf(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """A folder `toy` beside the other engines': nothing else in kneebench knows it."""
-    (folder / "toy").mkdir(parents=True)
-    for module in ("__init__", "engine", "properties", "table"):
-        (folder / "toy" / f"{module}.py").write_text("from tests.toy_engine import *\n")
-    patch.setattr(kneebench.databases, "__path__", [*kneebench.databases.__path__, str(folder)])
-
-
 def test_the_contract_runs_over_every_engine_on_the_shelf() -> None:
-    assert {"simulated", "postgres"} == set(engine_names())
+    assert {"simulated", "postgres"} == set(ENGINES.names())
 
 
 def test_the_toy_engine_has_fewer_than_300_lines() -> None:
@@ -303,7 +294,7 @@ def loaded(
         for _ in range(seconds):
             generator.tick()
         generator.mark("cool_down")
-        tally = Tally.model_validate_json(generator.stop())
+        tally = Tally.model_validate(generator.stop())
         if enough(tally) or seconds > LONGEST_S:
             return tally
         seconds *= 2

@@ -41,7 +41,7 @@ SCRIPT = f"""{GENERATOR}import time
 for number in range(6):
     if number == 1:
         time.sleep(2.5)
-    print(json.dumps(json.loads(generator.tick())["late_s"]), flush=True)
+    print(generator.tick()["late_s"], flush=True)
 generator.stop()
 """
 

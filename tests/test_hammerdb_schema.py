@@ -13,10 +13,11 @@ from loaded import Databases, Servers, unwatched, url_of
 from kneebench.databases.engine import Engine
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.engine import open_engine
+from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Address, Cell, Finding
+from kneebench.records import Cell, Finding
 
 CELL = Cell(id="there", storage="there")
 

@@ -17,7 +17,7 @@ from kneebench.databases.postgres.address import answers, connect
 from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.errors import DatabaseLost
-from kneebench.measurement.rung import measure
+from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Event, Order
 

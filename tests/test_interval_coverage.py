@@ -8,11 +8,11 @@ import pytest
 
 from kneebench.analysis.estimate import estimate, paired_ratio
 from kneebench.databases.simulated.engine import SimulatedEngine
+from kneebench.databases.simulated.storage import SimulatedStorage
 from kneebench.databases.simulated.truth import throughput
-from kneebench.measurement.rung import measure
+from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.plan.plan import SimulatedStorage
 from kneebench.records import Cell, Event, Order
 
 USERS, REPEATS, CAMPAIGNS = 8, 3, 60

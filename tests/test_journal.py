@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from kneebench.lab import changes
@@ -20,6 +21,7 @@ from kneebench.lab.changes.process import StartedProcess
 from kneebench.lab.journal import Journal
 from kneebench.lab.removal import MARKER, Ground, ground_of
 from kneebench.shelf import CHANGES
+from tests.toy_shelf import put_on_the_shelf
 
 CHILD = """
 import os, subprocess, sys
@@ -106,6 +108,22 @@ def test_a_server_that_was_not_yet_written_down_ends_with_its_directory(tmp_path
     with journal.directory(tmp_path / "data", "data") as made:
         server = named(tmp_path / "postgres", made)
     assert gone(server.pid)
+
+
+def test_a_server_of_any_engine_on_the_shelf_is_ended_by_the_signal_that_stops_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def send_signal(process: psutil.Process, number: int) -> None:
+        sent[process.name()] = number
+        process.kill()
+
+    put_on_the_shelf(tmp_path / "shelf", monkeypatch)
+    journal, sent = Journal(tmp_path / "journal"), dict[str, int]()
+    monkeypatch.setattr(psutil.Process, "send_signal", send_signal)
+    with journal.directory(tmp_path / "data", "data") as made:
+        servers = [named(tmp_path / name, made) for name in ("toyserver", "postgres")]
+    assert all(gone(server.pid) for server in servers)
+    assert sent == {"toyserver": signal.SIGQUIT, "postgres": signal.SIGINT}
 
 
 def test_another_process_that_stands_in_a_directory_of_ours_lives_on(tmp_path: Path) -> None:

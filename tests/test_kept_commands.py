@@ -14,12 +14,13 @@ from recorded import make
 from kneebench.brief import Brief
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.remote import RemotePostgres
+from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.faults import PlanFaults
 from kneebench.plan.reader import parse_plan
-from kneebench.records import Address, Results
+from kneebench.records import Results
 from kneebench.results import Store, load
 from kneebench.results.store import find_unfinished
 from kneebench.secrets import kept_command

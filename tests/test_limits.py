@@ -15,7 +15,8 @@ from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect, parameters
 from kneebench.databases.postgres.error_hints import error_hint
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.records import Address, Tally
+from kneebench.databases.postgres.server_address import Address
+from kneebench.records import Tally
 
 ORDER: dict[str, Any] = {
     "users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 1,
@@ -63,7 +64,7 @@ def test_no_limit_ends_what_the_users_wait_for(address: Address) -> None:
         generator.tick()
         other.execute("ROLLBACK")
     generator.tick()
-    tally = Tally.model_validate_json(generator.stop())
+    tally = Tally.model_validate(generator.stop())
     server.close()
     assert tally.whole.committed > 0
     assert tally.errors == ()

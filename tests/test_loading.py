@@ -17,10 +17,11 @@ from kneebench.databases.postgres import loading
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.loading import install_functions, load
+from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import LARGEST_FIRST, facts, note, tables_there
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.plan import Workload
-from kneebench.records import Address, Event
+from kneebench.records import Event
 
 ONE = Workload(warehouses=1)
 

@@ -20,7 +20,7 @@ from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import stuck
-from kneebench.measurement.rung import measure
+from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Event, Order
 

@@ -88,7 +88,7 @@ def test_what_the_server_does_not_answer_is_absent_and_noted() -> None:
 
 
 def test_beside_a_simulated_server_this_machine_is_not_measured() -> None:
-    opened = meters.open_meters(HOST_METERS, context(), simulated=True)
+    opened = meters.open_meters(HOST_METERS, context(), real_hardware=False)
     assert all(meter.read() == {} and meter.notes for meter in opened)
 
 

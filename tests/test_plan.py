@@ -11,10 +11,13 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from kneebench.databases.simulated.table import STORAGE
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
+from kneebench.plan.database import ServerDatabase
 from kneebench.plan.default import Free, default_plan, fitting_warehouses, sized_plan
 from kneebench.plan.duration import expected, rungs
 from kneebench.plan.faults import Fault, PlanFaults
@@ -22,6 +25,7 @@ from kneebench.plan.json_schema import plan_schema, quoted, tables, time_text, t
 from kneebench.plan.lines import Lines
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import parse_plan, read_plan
+from kneebench.plan.server_url import UrlRule
 from kneebench.plan.writer import to_toml
 from kneebench.records import Host
 from kneebench.units import TIME, parse_time
@@ -132,7 +136,7 @@ def test_a_plan_without_storages_says_that_they_are_required() -> None:
     assert only_fault("[storages]\n").allowed == "at least one"
 
 
-def test_a_part_that_the_catalogue_does_not_have_is_told_with_those_there_are() -> None:
+def test_a_component_that_is_on_no_shelf_is_told_with_those_there_are() -> None:
     shelves = {"meters": ["cores", "devices"], "database.engine": ["postgres"]}
     found = faults('meters = ["cores", "devises"]\ndatabase.engine = "postgress"\n' + DISK, shelves)
     assert [(fault.line, fault.key, fault.near) for fault in found] == [
@@ -159,6 +163,30 @@ def test_a_password_in_a_plan_is_refused_and_not_repeated() -> None:
         with pytest.raises(PlanFaults, match="PGPASSWORD") as caught:
             parse_plan(f'[storages]\na = {{ url = "{url}" }}\n')
         assert "hush" not in str(caught.value)
+
+
+def test_each_engine_says_how_its_urls_are_written_and_where_a_password_belongs() -> None:
+    class Other(ServerDatabase):
+        url_rule = UrlRule(("other",), "other://user@host:1/x", "a wallet")
+
+    assert Other(url="other://me@db/x").url
+    for url in ("postgresql://me@db/x", "other://me@a,b/x"):
+        with pytest.raises(ValidationError, match="other://user@host:1/x"):
+            Other(url=url)
+    with pytest.raises(ValidationError, match="in a wallet"):
+        Other(url="other://me:hush@db/x")
+
+
+def test_an_engine_may_have_a_table_of_each_storage_and_the_plan_keeps_it() -> None:
+    plan = parse_plan(preset_text("simulated"))
+    storage = plan.storages["fast drive"]
+    assert isinstance(storage.own_table("simulated"), STORAGE)
+    assert storage.own_table("postgres") is None
+    assert parse_plan(to_toml(plan)) == plan
+    assert [table.path for table in tables() if table.path[:1] == ("storages",)] == [
+        ("storages", "*"),
+        ("storages", "*", "simulated"),
+    ]
 
 
 def test_a_file_that_is_not_there_or_not_text_is_an_error_that_says_what_to_do(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kneebench import catalogue
+from kneebench.databases.engine import engine_of
 from kneebench.errors import PlanError
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
@@ -199,6 +199,12 @@ BAD = {
         3,
         "database.cores",
         "a simulated database has no server",
+    ),
+    "a simulated storage by url": (
+        'database.engine = "simulated"\nstorages.a.url = "postgresql://me@db/x"',
+        2,
+        "storages.a.url",
+        "no value: this engine has no external servers",
     ),
     "simulated 2^63": (
         SIMULATED + "warm_after = 9223372036854775808",
@@ -399,7 +405,7 @@ def mutant(text: str, chance: random.Random) -> str:
 
 def used(plan: Plan, journal: Journal) -> None:
     """What every command does with a plan before it asks the machine."""
-    catalogue.engine(plan, journal)
+    engine_of(plan, journal)
     assert expected(plan, host()).total_s >= 0
     assert len(cells(plan)) == len(plan.storages)
     assert parse_plan(to_toml(plan), "again") == plan
@@ -446,7 +452,7 @@ def test_what_check_finds_of_a_plan_with_odd_places_is_a_finding(
         )
         found = preflight_checks(
             plan,
-            catalogue.engine(plan, Journal(tmp_path / "journal")),
+            engine_of(plan, Journal(tmp_path / "journal")),
             Journal(tmp_path / "journal"),
         )
         assert "error" in {one.level for one in found} or place == "", place

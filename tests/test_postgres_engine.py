@@ -4,7 +4,6 @@ file removed.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -309,7 +308,7 @@ def test_virtual_users_run_and_the_books_agree(server: PostgresServer) -> None:
     for _ in range(2):
         generator.tick()
     generator.mark("cool_down")
-    tally = json.loads(generator.stop())["transactions"]
+    tally = generator.stop()["transactions"]
     assert server.sum_next_order_ids() - orders == tally["new_order"]["whole"]["committed"] > 0
     retried = sum(sum(each["retried"].values()) for each in tally.values())
     assert server.transaction_counts()[1] - rollbacks == retried + sum(

@@ -16,8 +16,8 @@ import pytest
 from loaded import BUILDS, Databases, Servers, session, value
 
 from kneebench.databases.postgres.conditions import conditions
+from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import ensure_statistics
-from kneebench.records import Address
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 NEW_ORDER = "SELECT kneebench.new_order(%s, %s, %s, %s::int[], %s::int[], %s::int[])"

@@ -25,7 +25,7 @@ from kneebench.records import Second, Series
 from kneebench.results import Store, load
 from kneebench.results.atomic_write import write_atomically
 from kneebench.results.file_schemas import schemas
-from kneebench.results.formats import FORMAT, current
+from kneebench.results.formats import DOCUMENTS, FORMAT, current
 from kneebench.results.parquet import (
     connect,
     read_seconds,
@@ -131,6 +131,10 @@ def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
         KneebenchError, match=r"campaign\.json.*newer than.*install a newer kneebench"
     ):
         load(folder)
+
+
+def test_every_document_is_written_in_the_current_format() -> None:
+    assert {kind.model_fields["format"].default for kind in DOCUMENTS.values()} == {FORMAT}
 
 
 def test_an_older_format_is_upgraded_step_by_step() -> None:

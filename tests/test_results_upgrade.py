@@ -7,6 +7,7 @@ from __future__ import annotations
 import shutil
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recorded import make
@@ -50,7 +51,24 @@ def test_a_folder_of_format_1_that_is_opened_for_writing_gets_the_current_file_n
     assert load(old).climbs == before.climbs
 
 
-def test_the_waits_of_format_2_get_the_classes_of_their_engines() -> None:
+def whole(sources: dict[str, float]) -> dict[str, object]:
+    """The waits of all classes as format 1 stored them."""
+    return {"unit": "sessions", "value": sum(sources.values()), "high": 30.0, "sources": sources}
+
+
+def upgraded_quantities(quantities: dict[str, Any]) -> dict[str, Any]:
+    rung = {"order": {"phase": "scout"}, "tally": {}, "quantities": quantities}
+    found: dict[str, Any] = UPGRADES[1]({"format": 1, "rung": rung})["rung"]["quantities"]
+    return found
+
+
+def test_the_highest_second_of_a_class_is_that_of_all_waits_where_it_was_the_only_one() -> None:
+    (waits,) = upgraded_quantities({"waits.sessions": whole({"IO:WalSync": 2.0})}).values()
+    assert waits["high"] == 30.0
+    assert upgraded_quantities({}) == {}
+
+
+def test_the_waits_of_format_1_get_the_classes_of_their_engines() -> None:
     sources = {
         "IO:WalSync": 2.0,
         "LWLock:WALWrite": 1.0,
@@ -60,9 +78,7 @@ def test_the_waits_of_format_2_get_the_classes_of_their_engines() -> None:
         "running": 1.0,
         "Client:ClientRead": 7.0,
     }
-    whole = {"unit": "sessions", "value": 23.0, "high": 30.0, "sources": sources}
-    rung = {"quantities": {"cores.busy": {}, "waits.sessions": whole}}
-    quantities = UPGRADES[2]({"format": 2, "rung": rung})["rung"]["quantities"]
+    quantities = upgraded_quantities({"cores.busy": {}, "waits.sessions": whole(sources)})
     values = {
         name: found["value"] for name, found in quantities.items() if name.startswith("waits.")
     }
@@ -73,6 +89,7 @@ def test_the_waits_of_format_2_get_the_classes_of_their_engines() -> None:
         "waits.cpu": 6,
         "waits.other": 7,
     }
+    assert {quantities[name]["high"] for name in values} == {None}
     assert "cores.busy" in quantities and "waits.sessions" not in quantities
 
 

@@ -164,7 +164,9 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
     for climb in results.climbs:
         assert [rung.order.restore for rung in climb.of("final_run")] == [1, 1, 2]
         assert all(rung.quantity("checkpoints.timed") == 0 for rung in climb.of("final_run"))
-        settings = {setting.name: setting.value for setting in results.campaign.settings[climb.cell.id]}
+        settings = {
+            setting.name: setting.value for setting in results.campaign.settings[climb.cell.id]
+        }
         assert settings["checkpoint_timeout"] == "1h"
     assert {n for key, n in servers.items() if "final_run" in key} == {2}
     assert {n for key, n in servers.items() if "fixed_load" in key} == {1}

@@ -15,7 +15,7 @@ from kneebench.databases.postgres.footprint import GIB
 from kneebench.databases.postgres.server_settings import Machine, rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.delay import notes
-from kneebench.measurement.rung import MeasuredRung, measure
+from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
 from kneebench.records import Event, Order, Phase, Watch

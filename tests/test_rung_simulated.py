@@ -10,7 +10,7 @@ from kneebench.databases.simulated.engine import open_engine
 from kneebench.databases.simulated.truth import bound
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
-from kneebench.measurement.rung import MeasuredRung, measure
+from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Phase
 

@@ -9,16 +9,27 @@ from typing import Any
 
 import pytest
 
-from kneebench._core import GeneratorSpec
-from kneebench.catalogue import engine
+from kneebench._core import GeneratorSpec, merge_histograms
+from kneebench.databases.engine import engine_of
 from kneebench.databases.simulated import truth
 from kneebench.databases.simulated.server import METERS, Simulated
+from kneebench.databases.simulated.storage import SimulatedStorage
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
-from kneebench.plan.plan import SimulatedStorage, Workload
-from kneebench.records import Cell, Event, Record, Tally, Tick
+from kneebench.plan.plan import Workload
+from kneebench.records import (
+    Cell,
+    Counts,
+    Event,
+    Latency,
+    Record,
+    Second,
+    Tally,
+    Tick,
+    TransactionTally,
+)
 
 CALM = {
     "cpu_per_transaction": "2ms",
@@ -84,10 +95,10 @@ def rung(
     before = readings(server)
     ticks += [generator.tick() for _ in range(window_s)]
     after = readings(server)
-    tally = Tally.model_validate_json(generator.stop())
+    tally = Tally.model_validate(generator.stop())
     counted = {name: after[name] - before.get(name, 0.0) for name in after}
     return Seen(
-        tally=tally, counted=counted, ticks=tuple(Tick.model_validate_json(tick) for tick in ticks)
+        tally=tally, counted=counted, ticks=tuple(Tick.model_validate(tick) for tick in ticks)
     )
 
 
@@ -102,7 +113,7 @@ def measured(users: int, seed: int = 1, repeat: int = 0, **changes: Any) -> Seen
     ours = {
         name: changes.pop(name) for name in list(changes) if name in SimulatedStorage.model_fields
     }
-    opened = engine(plan(seed, **ours), Journal())
+    opened = engine_of(plan(seed, **ours), Journal())
     with opened.restored(CELL, ignored, repeat) as server:
         assert isinstance(server, Simulated)
         return rung(server, users, **changes)
@@ -248,7 +259,7 @@ def test_the_simulated_clock_jumps() -> None:
 
 
 def test_load_generators_follow_one_another_on_one_clock_and_one_database() -> None:
-    with engine(plan(), Journal()).restored(CELL, ignored) as server:
+    with engine_of(plan(), Journal()).restored(CELL, ignored) as server:
         assert server.now_s() == 0
         start = server.sum_next_order_ids()
         tallies = [rung(server, users, window_s=3).tally for users in (2, 4)]
@@ -263,10 +274,30 @@ def test_load_generators_follow_one_another_on_one_clock_and_one_database() -> N
         )
 
 
+def test_what_leaves_the_core_has_exactly_the_fields_of_the_records() -> None:
+    with engine_of(plan(), Journal()).restored(CELL, ignored) as server:
+        generator = server.load_generator(spec(4))
+        generator.go()
+        generator.mark("window")
+        tick, report = generator.tick(), generator.stop()
+    payment, latency = report["transactions"]["payment"], report["latency"]
+    assert latency is not None
+    for seen, record in (
+        (tick, Tick),
+        (tick["seconds"][0], Second),
+        (report, Tally),
+        (payment, TransactionTally),
+        (payment["whole"], Counts),
+        (latency, Latency),
+        (merge_histograms([latency["histogram"]]), Latency),
+    ):
+        assert seen.keys() == record.model_fields.keys()
+
+
 def test_a_load_generator_reports_what_it_cannot_do_and_one_that_is_dropped_leaves_the_server_in_order() -> (
     None
 ):
-    with engine(plan(), Journal()).restored(CELL, ignored) as server:
+    with engine_of(plan(), Journal()).restored(CELL, ignored) as server:
         generator, other = server.load_generator(spec(4)), server.load_generator(spec(4))
         with pytest.raises(RuntimeError, match="go"):
             generator.tick()
@@ -284,7 +315,7 @@ def test_a_load_generator_reports_what_it_cannot_do_and_one_that_is_dropped_leav
 
 
 def test_a_server_answers_from_any_thread() -> None:
-    with engine(plan(), Journal()).restored(CELL, ignored) as server:
+    with engine_of(plan(), Journal()).restored(CELL, ignored) as server:
         found: list[float] = []
         asking = threading.Thread(
             target=lambda: found.append(rung(server, 4, window_s=2).tally.window_s)
@@ -305,7 +336,7 @@ def test_a_tick_is_a_whole_second_with_all_five_transactions() -> None:
 
 
 def test_the_conditions_that_a_model_can_answer_hold_after_a_load() -> None:
-    with engine(plan(deadlocks=0.02), Journal()).restored(CELL, ignored) as server:
+    with engine_of(plan(deadlocks=0.02), Journal()).restored(CELL, ignored) as server:
         rung(server, 16, window_s=10)
         checks = server.conditions(ignored)
     assert [check.sentence for check in checks if not check.passed] == []
@@ -317,7 +348,7 @@ def test_the_conditions_that_a_model_can_answer_hold_after_a_load() -> None:
 
 
 def test_the_server_answers_all_meters_of_the_plan_with_quantities_that_there_are() -> None:
-    opened = engine(plan(), Journal())
+    opened = engine_of(plan(), Journal())
     with opened.restored(CELL, ignored) as server:
         assert server.measures == set(Plan.model_fields["meters"].default)
         for meter in server.measures:
@@ -341,9 +372,9 @@ def test_what_the_meters_count_is_what_was_done() -> None:
 
 
 def test_every_counter_only_ever_rises() -> None:
-    with engine(plan(checkpoint_every="3s", full_after_users=6, deadlocks=0.1), Journal()).restored(
-        CELL, ignored
-    ) as server:
+    with engine_of(
+        plan(checkpoint_every="3s", full_after_users=6, deadlocks=0.1), Journal()
+    ).restored(CELL, ignored) as server:
         assert isinstance(server, Simulated)
         generator = server.load_generator(spec(8))
         generator.go()
@@ -384,7 +415,7 @@ def test_a_full_server_refuses_and_the_clock_goes_on() -> None:
 
 
 def test_a_server_that_dies_loses_its_users_and_lets_nobody_in() -> None:
-    with engine(plan(dies_after="5s"), Journal()).restored(CELL, ignored) as server:
+    with engine_of(plan(dies_after="5s"), Journal()).restored(CELL, ignored) as server:
         assert server.alive() == ""
         seen = rung(server, 8, window_s=8)
         assert seen.ticks[-1].alive == 0
@@ -396,7 +427,7 @@ def test_a_server_that_dies_loses_its_users_and_lets_nobody_in() -> None:
 
 def test_a_storage_without_a_model_is_an_error_of_the_plan() -> None:
     bare = Plan.model_validate({"database": {"engine": "simulated"}, "storages": {"drive": {}}})
-    opened = engine(bare, Journal())
+    opened = engine_of(bare, Journal())
     assert [finding.level for finding in opened.findings()] == ["error"]
     with pytest.raises(PlanError, match="no model"), opened.restored(CELL, ignored):
         pass

@@ -4,6 +4,7 @@ shelf keeps.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,17 @@ def test_a_stop_says_what_it_saw_and_its_limit_whatever_it_is_shown(
     assert found == judge(name, seen), "a stop is a pure function of the rungs"
     if found.fired:
         assert 0 <= stops.find(name).beyond(seen, stops.limits(name, Ladder())) <= len(seen)
+
+
+def test_every_stop_reason_and_flag_of_a_climb_is_made_by_the_file_of_its_name() -> None:
+    ladder = Path(stops.__file__).parent.parent
+    made_in = {
+        (name, file.relative_to(ladder).as_posix())
+        for file in ladder.rglob("*.py")
+        for name in re.findall(r'(?:StopResult\(\s*stop=|ended\()"(\w+)"', file.read_text())
+    }
+    shelf = {*STOPS.names(), *STOPS.no_components}
+    assert made_in == {(name, f"stops/{name}.py") for name in shelf}
 
 
 @pytest.mark.parametrize("name", [n for n in STOPS.names() if n != "budget"])

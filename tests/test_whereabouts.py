@@ -20,7 +20,7 @@ from kneebench.databases.postgres.address import address_of, connect
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.whereabouts import whereabouts
 from kneebench.lab.journal import Journal
-from kneebench.measurement.rung import measure
+from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kneebench._core import ConnectError, GeneratorSpec
-from kneebench.engines import ErrorClass, Quantity, WaitClass
+from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.database import Database as TABLE  # noqa: F401
@@ -40,6 +41,7 @@ from kneebench.records import (
 
 label = "Toy"
 measures_real_hardware = False
+server_program = ServerProgram("toyserver", stop=signal.SIGQUIT)
 own_quantities: dict[str, Quantity] = {}
 footprint = SimpleNamespace(WAREHOUSE_BYTES=0)
 CLASSES: dict[str, ErrorClass] = {"conflict": "retry", "full": "full"}
@@ -192,7 +194,7 @@ class Load:
 
     def go(self) -> None: ...
 
-    def tick(self) -> str:
+    def tick(self) -> dict[str, Any]:
         self.seconds += 1
         self.server.clock_s += 1
         before = {kind: Counter(counts) for kind, counts in self.whole.items()}
@@ -200,7 +202,7 @@ class Load:
             self._transaction(*self._chance.choices(KINDS, [*DECK.values()]))
         alive = 0 if self.server.dead else self.spec.users
         seconds = [self._second(kind, self.whole[kind] - before[kind]) for kind in KINDS]
-        return Tick(now_s=self.seconds, alive=alive, seconds=tuple(seconds)).model_dump_json()
+        return Tick(now_s=self.seconds, alive=alive, seconds=tuple(seconds)).model_dump()
 
     def _transaction(self, kind: str) -> None:
         while self._chance.random() < self.server.conflicts:
@@ -223,7 +225,7 @@ class Load:
         self.marked_s[len(self.marks) - 1] = self.seconds
         return float(self.seconds)
 
-    def stop(self) -> str:
+    def stop(self) -> dict[str, Any]:
         nothing: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
         begin, end = self.marks if len(self.marks) == 2 else (nothing, nothing)
         windows = {kind: end[kind] - begin[kind] for kind in KINDS}
@@ -236,7 +238,7 @@ class Load:
             transactions={kind: self._tally(kind, windows[kind]) for kind in KINDS},
             latency=_alike(ended, self.spec.users * window_s / max(1, ended)),
             lost_users=self.spec.users if self.server.dead else 0,
-        ).model_dump_json()
+        ).model_dump()
 
     def _tally(self, kind: str, window: Counter[str]) -> TransactionTally:
         whole = Counts(**self.whole[kind])

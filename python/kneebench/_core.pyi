@@ -1,7 +1,9 @@
 """The hot path: load generator, loading, histograms. Every call that takes long releases the interpreter lock."""
 
 from collections.abc import Sequence
-from typing import Literal, final
+from typing import Literal, TypedDict, final
+
+from kneebench.databases.simulated.storage import SimulatedStorage
 
 SESSION_SETTINGS: list[tuple[str, str]]
 """Settings of every session of the load generator on a PostgreSQL server: (name, value)."""
@@ -103,6 +105,89 @@ class Address:
         sslrootcert: str = "",
     ) -> None: ...
 
+class Counts(TypedDict):
+    """The fields of records.Counts."""
+
+    started: int
+    committed: int
+    rolled_back: int
+    failed: int
+    unknown: int
+
+class Latency(TypedDict):
+    """The fields of records.Latency."""
+
+    n: int
+    mean_s: float
+    p50_s: float
+    p90_s: float
+    p95_s: float
+    p99_s: float
+    p999_s: float
+    p999_low_s: float
+    p999_high_s: float
+    max_s: float
+    overflow: int
+    histogram: str
+
+class Second(TypedDict):
+    """The fields of records.Second."""
+
+    at_s: int
+    transaction: str
+    committed: int
+    rolled_back: int
+    failed: int
+    unknown: int
+    mean_s: float
+    p50_s: float
+    p99_s: float
+    p999_s: float
+    max_s: float
+    histogram: str
+
+class Tick(TypedDict):
+    """The fields of records.Tick; `seconds`: those that ended since the tick before."""
+
+    now_s: float
+    alive: int
+    late_s: float
+    seconds: list[Second]
+
+class CountedError(TypedDict):
+    """The fields of records.SeenError."""
+
+    code: str
+    count: int
+    first: str
+
+class TransactionReport(TypedDict):
+    """The fields of records.TransactionTally."""
+
+    whole: Counts
+    window: Counts
+    latency: Latency | None
+    wait: Latency | None
+    retried: dict[str, int]
+
+class Report(TypedDict):
+    """The fields of records.Tally."""
+
+    users: int
+    window_s: float
+    whole_s: float
+    transactions: dict[str, TransactionReport]
+    latency: Latency | None
+    wait: Latency | None
+    delay: Latency | None
+    delay_stamped: int
+    errors: list[CountedError]
+    unstarted: int
+    lost_users: int
+    load_generator_cpu_s: float
+    load_generator_threads: int
+    load_generator_cores: int | None
+
 @final
 class LoadGenerator:
     """Many terminals on one server, from the first connection to the last response."""
@@ -114,20 +199,27 @@ class LoadGenerator:
     def go(self) -> None:
         """Start the clock and the load, in the phase "warm_up"."""
 
-    def tick(self) -> str:
-        """Wait for the end of the current second; JSON of all seconds ended since the last call (records.Tick)."""
+    def tick(self) -> Tick:
+        """Wait for the end of the current second; all seconds that ended since the last call."""
 
     def mark(self, phase: str) -> float:
         """Enter the phase "window" or "cool_down"; seconds since go."""
 
-    def stop(self) -> str:
-        """Let every transaction that began end, close the connections; JSON of the tally (records.Tally)."""
+    def stop(self) -> Report:
+        """Let every transaction that began end, close the connections; the tally."""
 
 @final
 class SimulatedServer:
     """A database and its drives as a discrete-event model with its own clock."""
 
-    def __init__(self, model: str) -> None: ...
+    def __init__(
+        self,
+        *,
+        storage: SimulatedStorage,
+        warehouses: int,
+        profile: Literal["spec", "hammerdb"],
+        seed: int,
+    ) -> None: ...
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
         """A load generator on the simulated clock: tick() returns as soon as a second is simulated."""
 
@@ -175,8 +267,11 @@ class Loading:
 
     def cancel(self) -> None: ...
 
-def merge_histograms(histograms: list[str]) -> dict[str, float]:
-    """Merged statistics of base64 HDR histograms (V2): n, mean_s, p50_s, p90_s, p95_s, p99_s, p999_s, p999_low_s, p999_high_s, max_s, overflow."""
+def merge_histograms(histograms: list[str]) -> Latency:
+    """Merged statistics of base64 HDR histograms (V2); `histogram` is empty.
+
+    Raises ValueError for one that cannot be read.
+    """
 
 def system_roots() -> str | None:
     """The file of the machine's own root certificates: SSL_CERT_FILE, or the place of its distribution; None if there is none."""

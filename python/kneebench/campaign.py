@@ -10,10 +10,9 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench import catalogue
 from kneebench.analysis.final_estimates import enough
 from kneebench.analysis.outcome import exit_code
-from kneebench.databases.engine import Engine
+from kneebench.databases.engine import engine_of
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
@@ -51,7 +50,7 @@ def run(
     """
     journal = Journal()
     journal.clean(watch)
-    engine = catalogue.engine(plan, journal)
+    engine = engine_of(plan, journal)
     _refuse(preflight_checks(plan, engine, journal))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
     root, machine = (
@@ -59,8 +58,7 @@ def run(
         host(dict.fromkeys(path for server in servers.values() for path in server.paths)),
     )
     with contextlib.ExitStack() as stack:
-        store = stack.enter_context(Store.for_plan(root, plan, machine, fresh=fresh))
-        watch(_opened(store))
+        store = _opened(Store.for_plan(root, plan, machine, fresh=fresh), stack, watch)
         image = engine.prepare(watch)
         if differing := store.differing(image):
             watch(
@@ -69,8 +67,7 @@ def run(
                     doing=f"cannot resume {store.folder} ({differing}); starting a new campaign",
                 )
             )
-            store = stack.enter_context(Store.create(root, plan, machine))
-            watch(_opened(store))
+            store = _opened(Store.create(root, plan, machine), stack, watch)
         if store.rungs:
             watch(
                 Event(
@@ -90,10 +87,11 @@ def run(
         return store.finish(exit_code, awaits_brief=brief)
 
 
-def _opened(store: Store) -> Event:
-    return Event(
-        kind="start", doing=f"writing results to {store.folder}", data={"folder": str(store.folder)}
-    )
+def _opened(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
+    """The store, open until then; the watcher is told where it is."""
+    folder = str(until.enter_context(store).folder)
+    watch(Event(kind="start", doing=f"writing results to {folder}", data={"folder": folder}))
+    return store
 
 
 def _final_runs(plan: Plan, climbs: Sequence[Climb]) -> FinalRuns | Rounds:

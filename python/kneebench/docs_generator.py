@@ -25,9 +25,8 @@ Only `[storages]` is required, or `database.url` alone. `kneebench plan preset q
 `kneebench plan schema` prints the JSON Schema.
 
 Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`. Paths are relative to the directory
-in which kneebench is started. A plan contains no password: it comes from `PGPASSWORD` or from a passfile.
-Secrets for a `restore_command` belong in its environment or in a file that it reads. The command inherits kneebench's
-environment, except for `PGPASSWORD`. Results contain only the command's first word and a hash.
+in which kneebench is started. A plan contains no password: the key `url` says where it comes from.
+Results contain only the first word of a command, and a hash.
 
 Limits: 256 KiB per plan, one week (`"168h"`) per warm-up or window, 30 days (`"720h"`) per climb, 100 characters per
 name. Names, texts and paths are single lines without control characters.

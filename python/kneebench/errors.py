@@ -98,7 +98,7 @@ class PlanError(KneebenchError):
 
 
 class UnknownPart(PlanError):
-    """The plan names a part that the catalogue does not have."""
+    """The plan names a component that is on no shelf."""
 
     def __init__(self, shelf: str, name: str, known: Sequence[str]) -> None:
         super().__init__(

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from kneebench import catalogue, units
+from kneebench import units
 from kneebench.analysis.disturbance import OTHERS_BUSY, STEAL
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine
@@ -22,6 +22,7 @@ from kneebench.plan.duration import expected, rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host
+from kneebench.shelf import ENGINES, METERS
 
 _CORES_SHOWN = 16
 """Most cores that a finding lists."""
@@ -64,7 +65,7 @@ def _load_finding(seen: PresentLoad, cores: int) -> Finding:
 
 def shelves() -> dict[str, list[str]]:
     """Names of components by the plan key that takes them; the plan reader checks against these."""
-    return {"database.engine": catalogue.names("engine"), "meters": catalogue.names("meter")}
+    return {"database.engine": ENGINES.names(), "meters": METERS.names()}
 
 
 def read_plan(path: str | Path) -> Plan:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 Phase = Literal[
@@ -92,18 +92,6 @@ class Finding(Record):
     writes_bytes: int = 0
     keeps_bytes: int = 0
     takes_s: float | None = None
-
-
-class Address(Record):
-    """Address of a server. It is never stored: results contain only the engine's settings."""
-
-    host: str
-    port: int = 5432
-    user: str = "kneebench"
-    password: SecretStr | None = None
-    database: str = "kneebench"
-    sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
-    sslrootcert: str = ""
 
 
 class Whereabouts(Record):
@@ -223,7 +211,7 @@ class TransactionTally(Record):
 
 
 class SeenError(Record):
-    """Errors of one class (SQLSTATE, or "connection"), with the first message."""
+    """Errors of one class (the database's own code, or "connection"), with the first message."""
 
     code: str
     count: int
@@ -291,11 +279,14 @@ class Tally(Record):
 
 
 class Summary(Record):
-    """A quantity over the window: `sources` by source (device, core), `value` over all of them."""
+    """A quantity over the window: `sources` by source (device, core), `value` over all of them.
+
+    `high`: the highest second's; None where an old format did not keep it.
+    """
 
     unit: str
     value: float
-    high: float
+    high: float | None
     sources: dict[str, float] = Field(default_factory=dict)
 
 

@@ -14,7 +14,7 @@ from kneebench.analysis.disturbance import TRIES
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.ladder.final_runs import Load
-from kneebench.measurement.rung import MeasuredRung, measure
+from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.rung_runner import described
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Order, Rung, Watch

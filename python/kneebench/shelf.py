@@ -1,8 +1,9 @@
-"""Look-up of components: a component is a module in the package of its kind, found by the name that
-the plan gives it.
+"""The shelves, where every component is found by name: an engine, a meter, a stop condition, a
+section, a kind of change. What a component of a kind must be is said in its package, not here.
 
-There is no list to keep. An unknown name is an error that lists the names there are; nothing falls
-back silently.
+A component is a module (or a folder) in the package of its kind, and its name is what a plan calls
+it. There is no list to keep. An unknown name is an error that lists the names there are; nothing
+falls back silently.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from kneebench.errors import UnknownPart
 class Shelf(NamedTuple):
     """The package of one kind of component.
 
-    `no_components` are modules in it that say what a component is, or that several share.
+    `no_components` are modules in it that a plan cannot name: they say what a component is, several
+    share them, or they are always in force.
     """
 
     kind: str
@@ -35,11 +37,14 @@ class Shelf(NamedTuple):
         path = tuple(import_module(self.package).__path__)
         return [name for name in _modules(path) if name not in self.no_components]
 
-    def module(self, name: str) -> ModuleType:
-        """The module of a component; raises UnknownPart with the names there are."""
+    def module(self, name: str, inner: str = "") -> ModuleType:
+        """The module of a component, or that inner module of its folder.
+
+        Raises UnknownPart with the names there are.
+        """
         if name not in (known := self.names()):
             raise UnknownPart(self.kind, name, known)
-        return import_module(f"{self.package}.{name}")
+        return import_module(".".join(filter(None, (self.package, name, inner))))
 
 
 @cache
@@ -49,6 +54,10 @@ def _modules(path: tuple[str, ...]) -> list[str]:
 
 ENGINES = Shelf("engine", "kneebench.databases", ("engine", "managed"))
 METERS = Shelf("meter", "kneebench.measurement.meters", ("meter",))
-STOPS = Shelf("stop", "kneebench.ladder.stops")
+STOPS = Shelf(
+    "stop", "kneebench.ladder.stops", ("fixed_load", "invalid", "load_generator", "warming")
+)
 SECTIONS = Shelf("section", "kneebench.brief.sections")
 CHANGES = Shelf("change", "kneebench.lab.changes", ("change",))
+SHELVES = {shelf.kind: shelf for shelf in (ENGINES, METERS, STOPS, SECTIONS)}
+"""Those with components that users name, by kind."""

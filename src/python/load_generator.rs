@@ -8,6 +8,8 @@ use super::address::Address;
 use super::errors::generator_error;
 use crate::generator_spec::GeneratorSpec;
 use crate::load_generator::{self, GeneratorError, KeepWaiting};
+use crate::shared_state::Tick;
+use crate::tally::report::Report;
 
 /// Many terminals on one server, from the first connection to the last response.
 #[pyclass(frozen, module = "kneebench._core")]
@@ -56,7 +58,7 @@ impl LoadGenerator {
         self.wait(py, |load_generator, _| load_generator.go())
     }
 
-    fn tick(&self, py: Python<'_>) -> PyResult<String> {
+    fn tick(&self, py: Python<'_>) -> PyResult<Tick> {
         self.wait(py, |load_generator, keep_waiting| load_generator.tick(keep_waiting))
     }
 
@@ -64,7 +66,7 @@ impl LoadGenerator {
         self.wait(py, |load_generator, _| load_generator.mark(phase))
     }
 
-    fn stop(&self, py: Python<'_>) -> PyResult<String> {
+    fn stop(&self, py: Python<'_>) -> PyResult<Report> {
         self.wait(py, |load_generator, keep_waiting| load_generator.stop(keep_waiting))
     }
 }

@@ -11,7 +11,7 @@ use super::errors::generator_error;
 use super::load_generator::LoadGenerator;
 use crate::generator_spec::GeneratorSpec;
 use crate::session::simulated::ledger::Sums;
-use crate::session::simulated::model::{Model, SECOND_NS};
+use crate::session::simulated::model::{Model, SECOND_NS, Storage};
 use crate::simulation::Simulation;
 use crate::simulation::load_generator::SimulatedLoadGenerator;
 use crate::simulation::world::World;
@@ -38,9 +38,10 @@ impl SimulatedServer {
 #[pymethods]
 impl SimulatedServer {
     #[new]
-    fn new(model: &str) -> PyResult<Self> {
-        let model: Model = serde_json::from_str(model)
-            .map_err(|error| PyValueError::new_err(format!("cannot read the model: {error}")))?;
+    #[pyo3(signature = (*, storage, warehouses, profile, seed))]
+    fn new(storage: Storage, warehouses: u32, profile: &str, seed: u64) -> PyResult<Self> {
+        let profile = profile.parse().map_err(PyValueError::new_err::<String>)?;
+        let model = Model { storage, warehouses, profile, seed };
         Ok(Self { simulation: Simulation::start(model)?, cached: Mutex::default() })
     }
 

@@ -13,13 +13,13 @@ use crate::clock::Clock;
 use crate::executor::{Executor, SimulatedClock};
 use crate::generator_spec::GeneratorSpec;
 use crate::input_generator::InputGenerator;
-use crate::load_generator::{GeneratorError, json};
+use crate::load_generator::GeneratorError;
 use crate::pool::ConnectionSource;
 use crate::random::Stream;
 use crate::session::simulated::model::Model;
 use crate::session::simulated::{Database, SimulatedConnector};
 use crate::shared_state::{SECOND_NS, SharedState, Tick};
-use crate::tally::Rung;
+use crate::tally::report::{Report, Rung};
 use crate::terminal::terminal;
 use crate::worker::RESPONSE_LIMIT;
 use crate::worker_state::WorkerState;
@@ -156,7 +156,7 @@ impl World {
     }
 
     /// Let every transaction that began end, and report the tally.
-    pub fn stop(&mut self, number: u64) -> Result<String, GeneratorError> {
+    pub fn stop(&mut self, number: u64) -> Result<Report, GeneratorError> {
         let window = self.generator(number)?.shared.window_ns();
         if window.start != u64::MAX && window.end == u64::MAX {
             self.mark(number, "cool_down")?;
@@ -166,7 +166,7 @@ impl World {
             .state
             .end(&format!("no response in {} s after the end", RESPONSE_LIMIT.as_secs()));
         tally.identity().map_err(GeneratorError::Broken)?;
-        json(&tally.report(generator.rung()))
+        Ok(tally.report(generator.rung()))
     }
 
     pub fn shut_down(&mut self, number: u64) -> Result<(), GeneratorError> {

@@ -9,12 +9,14 @@ use std::time::Duration;
 use super::*;
 use crate::arrivals::Arrivals;
 use crate::executor::{Executor, SimulatedClock};
+use crate::histogram::Latency;
 use crate::input_generator::Workload;
 use crate::inputs::{Home, Profile, constants};
 use crate::random::Stream;
 use crate::session::{Delay, Error};
 use crate::shared_state::SharedState;
-use crate::tally::Rung;
+use crate::tally::Counts;
+use crate::tally::report::{Report, Rung};
 use crate::worker_state::TerminalOptions;
 
 const MS: u64 = 1_000_000;
@@ -105,7 +107,7 @@ impl Scenario {
     }
 
     /// Close, finish, and give the tally as Python sees it.
-    fn close(&mut self, drain_ns: u64) -> serde_json::Value {
+    fn close(&mut self, drain_ns: u64) -> Report {
         self.state.close(self.clock.now_ns(), Duration::from_nanos(drain_ns));
         assert!(self.executor.finish(1_000 * S), "every terminal ends");
         let tally = self.state.end("no response");
@@ -119,7 +121,7 @@ impl Scenario {
             load_generator_cores: None,
             queued: true,
         };
-        serde_json::to_value(tally.report(rung)).unwrap()
+        tally.report(rung)
     }
 }
 
@@ -127,13 +129,16 @@ fn options(think_times: bool, retries: u32) -> TerminalOptions {
     TerminalOptions { think_times, retries }
 }
 
-fn sum(tally: &serde_json::Value, scope: &str, field: &str) -> u64 {
-    tally["transactions"]
-        .as_object()
-        .unwrap()
-        .values()
-        .map(|line| line[scope][field].as_u64().unwrap())
-        .sum()
+fn whole(tally: &Report, count: impl Fn(&Counts) -> u64) -> u64 {
+    tally.transactions.values().map(|line| count(&line.whole)).sum()
+}
+
+fn committed_in_window(tally: &Report) -> u64 {
+    tally.transactions.values().map(|line| line.window.committed).sum()
+}
+
+fn measured(latency: &Option<Latency>) -> &Latency {
+    latency.as_ref().unwrap()
 }
 
 #[test]
@@ -142,12 +147,8 @@ fn a_closed_loop_starts_the_next_as_soon_as_the_last_has_ended() {
     scenario.mark("window", S);
     scenario.mark("cool_down", 3 * S);
     let tally = scenario.close(0);
-    assert!(
-        sum(&tally, "window", "committed").abs_diff(600) <= 3,
-        "{}",
-        sum(&tally, "window", "committed")
-    );
-    assert!((tally["latency"]["mean_s"].as_f64().unwrap() / 0.01 - 1.0).abs() < 0.001);
+    assert!(committed_in_window(&tally).abs_diff(600) <= 3, "{}", committed_in_window(&tally));
+    assert!((measured(&tally.latency).mean_s / 0.01 - 1.0).abs() < 0.001);
 }
 
 #[test]
@@ -163,10 +164,10 @@ fn a_retry_repeats_its_inputs_and_the_latency_is_of_all_tries() {
     let executed = scenario.executed.borrow();
     assert_eq!((&executed[0], &executed[1]), (&executed[2], &executed[2]));
     assert_ne!(executed[2], executed[3]);
-    assert!((tally["latency"]["max_s"].as_f64().unwrap() / 0.03 - 1.0).abs() < 0.001);
-    let retried = &tally["transactions"][executed[0].kind().name()]["retried"];
-    assert_eq!((&retried["40001"], &retried["40P01"]), (&1.into(), &1.into()));
-    assert_eq!(sum(&tally, "whole", "started"), 2, "tries are not starts");
+    assert!((measured(&tally.latency).max_s / 0.03 - 1.0).abs() < 0.001);
+    let retried = &tally.transactions[executed[0].kind().name()].retried;
+    assert_eq!((retried["40001"], retried["40P01"]), (1, 1));
+    assert_eq!(whole(&tally, |counts| counts.started), 2, "tries are not starts");
 }
 
 #[test]
@@ -181,8 +182,8 @@ fn a_lost_connection_ends_its_terminal_and_leaves_one_unknown() {
     scenario.executor.run_until(S);
     assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 1);
     let tally = scenario.close(0);
-    assert_eq!((sum(&tally, "whole", "unknown"), tally["lost_users"].as_u64()), (1, Some(1)));
-    assert_eq!(tally["errors"][0]["first"], "connection closed");
+    assert_eq!((whole(&tally, |counts| counts.unknown), tally.lost_users), (1, 1));
+    assert_eq!(tally.errors[0].first, "connection closed");
 }
 
 #[test]
@@ -191,8 +192,8 @@ fn an_open_loop_without_queue_waits_for_nothing() {
     scenario.mark("window", 0);
     scenario.mark("cool_down", 100 * S);
     let tally = scenario.close(S);
-    assert!(sum(&tally, "window", "committed").abs_diff(10_000) < 300);
-    assert!(tally["wait"]["max_s"].as_f64().unwrap() < 1e-6);
+    assert!(committed_in_window(&tally).abs_diff(10_000) < 300);
+    assert!(measured(&tally.wait).max_s < 1e-6);
 }
 
 #[test]
@@ -201,12 +202,12 @@ fn an_open_loop_at_half_its_capacity_waits_as_long_as_queueing_theory_predicts()
     scenario.mark("window", 0);
     scenario.mark("cool_down", 2_000 * S);
     let tally = scenario.close(S);
-    let wait_s = tally["wait"]["mean_s"].as_f64().unwrap();
+    let wait_s = measured(&tally.wait).mean_s;
     assert!(
         (wait_s / 0.005 - 1.0).abs() < 0.05,
         "M/D/1 at 50 %: rho s / (2 (1 - rho)) = 5 ms, seen {wait_s}"
     );
-    assert!((tally["latency"]["mean_s"].as_f64().unwrap() - wait_s - 0.01).abs() < 0.0001);
+    assert!((measured(&tally.latency).mean_s - wait_s - 0.01).abs() < 0.0001);
 }
 
 #[test]
@@ -215,12 +216,12 @@ fn a_stall_is_charged_to_everything_that_was_due_while_it_lasted() {
     scenario.mark("window", 0);
     scenario.mark("cool_down", 2 * S);
     let tally = scenario.close(1_000 * S);
-    let n = tally["latency"]["n"].as_u64().unwrap();
+    let n = measured(&tally.latency).n;
     assert!(
-        n.abs_diff(200) < 45 && tally["unstarted"] == 0,
+        n.abs_diff(200) < 45 && tally.unstarted == 0,
         "every arrival of the window ran in the end: {n}"
     );
-    assert!(tally["wait"]["max_s"].as_f64().unwrap() > 0.9 * n as f64 - 5.0);
+    assert!(measured(&tally.wait).max_s > 0.9 * n as f64 - 5.0);
 }
 
 #[test]
@@ -229,8 +230,7 @@ fn a_start_that_the_drain_does_not_reach_is_unstarted() {
     scenario.mark("window", 0);
     scenario.mark("cool_down", 10 * S);
     let tally = scenario.close(5 * S);
-    let (n, unstarted) =
-        (tally["latency"]["n"].as_u64().unwrap(), tally["unstarted"].as_u64().unwrap());
+    let (n, unstarted) = (measured(&tally.latency).n, tally.unstarted);
     assert!((14..=16).contains(&n), "{n}");
     assert!((n + unstarted).abs_diff(1_000) < 100, "{unstarted}");
 }
@@ -240,7 +240,7 @@ fn think_and_keying_times_have_the_means_of_the_standard() {
     let mut scenario = Scenario::new(200, options(true, 0), None, MS, &[]);
     scenario.executor.run_until(10_000 * S);
     let tally = scenario.close(0);
-    let cycle_s = 200.0 * 10_000.0 / sum(&tally, "whole", "started") as f64;
+    let cycle_s = 200.0 * 10_000.0 / whole(&tally, |counts| counts.started) as f64;
     let keying = 0.45 * 18.0 + 0.43 * 3.0 + 3.0 * 0.04 * 2.0;
     let thinking = 0.88 * 12.0 + 0.04 * (10.0 + 5.0 + 5.0);
     assert!(
@@ -276,26 +276,13 @@ fn seconds_are_submitted_exactly_once_and_dropped_when_nobody_takes_them() {
         scenario.executor.run_until(second * S);
         scenario.state.advance(scenario.clock.now_ns());
     }
-    let seconds = serde_json::to_value(scenario.shared.take(0..400)).unwrap();
+    let seconds = scenario.shared.take(0..400);
     let per_second = |at_s: u64| -> u64 {
-        let of = |second: &&serde_json::Value| second["at_s"] == at_s;
-        seconds
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(of)
-            .map(|second| second["committed"].as_u64().unwrap())
-            .sum()
+        seconds.iter().filter(|second| second.at_s == at_s).map(|second| second.committed).sum()
     };
-    assert_eq!(seconds.as_array().unwrap().len(), 120 * 5);
+    assert_eq!(seconds.len(), 120 * 5);
     assert!((281..399).all(|at_s| per_second(at_s).abs_diff(10) <= 1));
-    assert!(
-        scenario
-            .shared
-            .take(0..400)
-            .iter()
-            .all(|second| serde_json::to_value(second).unwrap()["committed"] == 0)
-    );
+    assert!(scenario.shared.take(0..400).iter().all(|second| second.committed == 0));
 }
 
 #[test]
@@ -304,15 +291,12 @@ fn the_wait_for_a_connection_counts_in_the_latency_and_is_reported_as_wait() {
     scenario.mark("window", S);
     scenario.mark("cool_down", 3 * S);
     let tally = scenario.close(S);
-    assert!(sum(&tally, "window", "committed").abs_diff(400) <= 3, "two connections, 10 ms each");
-    let mean_ms = |what: &str| 1e3 * tally[what]["mean_s"].as_f64().unwrap();
-    assert!((mean_ms("wait") - 20.0).abs() < 0.1, "{}", mean_ms("wait"));
-    assert!(
-        (mean_ms("latency") - 30.0).abs() < 0.1,
-        "six users, 200 a second: {}",
-        mean_ms("latency")
-    );
-    assert_eq!(tally["unstarted"], 0, "users waiting at the end were served");
+    assert!(committed_in_window(&tally).abs_diff(400) <= 3, "two connections, 10 ms each");
+    let mean_ms = |latency| 1e3 * measured(latency).mean_s;
+    let (wait_ms, latency_ms) = (mean_ms(&tally.wait), mean_ms(&tally.latency));
+    assert!((wait_ms - 20.0).abs() < 0.1, "{wait_ms}");
+    assert!((latency_ms - 30.0).abs() < 0.1, "six users, 200 a second: {latency_ms}");
+    assert_eq!(tally.unstarted, 0, "users waiting at the end were served");
 }
 
 #[test]
@@ -321,9 +305,9 @@ fn a_thinking_user_uses_no_connection() {
     scenario.mark("window", 100 * S);
     scenario.mark("cool_down", 1_100 * S);
     let tally = scenario.close(S);
-    let per_s = sum(&tally, "window", "committed") as f64 / 1_000.0;
+    let per_s = committed_in_window(&tally) as f64 / 1_000.0;
     assert!((per_s / (2_000.0 / 21.0) - 1.0).abs() < 0.05, "{per_s}");
-    assert!(tally["wait"]["p99_s"].as_f64().unwrap() < 0.001);
+    assert!(measured(&tally.wait).p99_s < 0.001);
 }
 
 #[test]
@@ -332,7 +316,7 @@ fn what_waits_for_a_connection_beyond_the_drain_is_unstarted() {
     scenario.mark("window", 0);
     scenario.mark("cool_down", S);
     let tally = scenario.close(15 * S);
-    assert_eq!((sum(&tally, "whole", "committed"), tally["unstarted"].as_u64()), (2, Some(3)));
+    assert_eq!((whole(&tally, |counts| counts.committed), tally.unstarted), (2, 3));
 }
 
 #[test]
@@ -342,7 +326,7 @@ fn a_user_whose_shared_connection_is_lost_ends_and_with_the_last_one_all_end() {
         Scenario::sharing(2, 5, options(false, 0), None, MS, &[Outcome::Committed, lost()]);
     scenario.executor.run_until(S);
     assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 4);
-    assert_eq!(scenario.close(0)["lost_users"], 1);
+    assert_eq!(scenario.close(0).lost_users, 1);
     for (rate_per_s, unstarted) in [(None, 3), (Some(100.0), 100)] {
         let mut scenario =
             Scenario::sharing(2, 5, options(false, 0), rate_per_s, MS, &[lost(), lost()]);
@@ -350,12 +334,8 @@ fn a_user_whose_shared_connection_is_lost_ends_and_with_the_last_one_all_end() {
         scenario.mark("cool_down", S);
         assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
         let tally = scenario.close(0);
-        assert_eq!((sum(&tally, "whole", "unknown"), tally["lost_users"].as_u64()), (2, Some(5)));
-        assert!(
-            tally["unstarted"].as_u64().unwrap().abs_diff(unstarted) < 30,
-            "{}",
-            tally["unstarted"]
-        );
+        assert_eq!((whole(&tally, |counts| counts.unknown), tally.lost_users), (2, 5));
+        assert!(tally.unstarted.abs_diff(unstarted) < 30, "{}", tally.unstarted);
     }
 }
 
@@ -371,7 +351,7 @@ fn with_the_last_connection_thinking_users_end_at_once() {
     );
     scenario.executor.run_until(25 * S);
     assert_eq!(scenario.shared.alive.load(std::sync::atomic::Ordering::Relaxed), 0);
-    assert_eq!(scenario.close(0)["lost_users"], 5);
+    assert_eq!(scenario.close(0).lost_users, 5);
 }
 
 #[test]
@@ -390,17 +370,18 @@ fn time_that_a_response_waits_for_the_load_generator_is_no_latency_and_no_delay_
         scenario.mark("window", 0);
         scenario.executor.run_until(S);
         let tally = scenario.close(0);
-        let near = |value: &serde_json::Value, expected: f64| {
-            (value["mean_s"].as_f64().unwrap() / expected - 1.0).abs() < 0.001
-        };
-        assert!(near(&tally["latency"], latency_s), "{delay:?}: {}", tally["latency"]);
+        let near = |seen: &Latency, expected: f64| (seen.mean_s / expected - 1.0).abs() < 0.001;
+        assert!(near(measured(&tally.latency), latency_s), "{delay:?}: {:?}", tally.latency);
         assert!(
-            delay_s.map_or(tally["delay"].is_null(), |expected| near(&tally["delay"], expected)),
-            "{delay:?}: {}",
-            tally["delay"]
+            match (&tally.delay, delay_s) {
+                (Some(seen), Some(expected)) => near(seen, expected),
+                (seen, expected) => seen.is_none() && expected.is_none(),
+            },
+            "{delay:?}: {:?}",
+            tally.delay
         );
         assert_eq!(
-            tally["delay_stamped"].as_u64() > Some(0),
+            tally.delay_stamped > 0,
             delay_s.is_some() && delay.is_some_and(|delay| delay.stamped)
         );
     }

@@ -101,10 +101,7 @@ def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
         from kneebench._core import merge_histograms
     except ImportError:
         return None
-    found: dict[str, float] = merge_histograms(histograms)
-    return Latency.model_validate(
-        {**found, "n": int(found["n"]), "overflow": int(found.get("overflow", 0))}
-    )
+    return Latency.model_validate(merge_histograms(histograms))
 
 
 def repeated_p999(rungs: Sequence[Rung], merged: Latency | None) -> Estimate:

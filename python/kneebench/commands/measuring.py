@@ -104,13 +104,13 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
       kneebench check plan.toml
     Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused.
     """
-    from kneebench import catalogue
+    from kneebench.databases.engine import engine_of
     from kneebench.errors import PlanError, Refused
     from kneebench.lab.journal import Journal
     from kneebench.preflight import load_now, preflight_checks
 
     selected, journal = selected_plan(plan, CAMPAIGNS), Journal()
-    found = preflight_checks(selected, catalogue.engine(selected, journal), journal)
+    found = preflight_checks(selected, engine_of(selected, journal), journal)
     if selected.engine.measures_real_hardware:
         found = (*found, load_now(selected))
     if as_json:
@@ -156,13 +156,13 @@ def components(as_json: Json = False) -> None:
     its own table, such as `[ladder.stops.plateau]`. Sections are not part of a plan: a brief
     contains every section that its campaign has data for.
     """
-    from kneebench.catalogue import SHELVES, names
+    from kneebench.shelf import SHELVES
 
     if as_json:
-        show_json({kind: names(kind) for kind in SHELVES})
+        show_json({kind: shelf.names() for kind, shelf in SHELVES.items()})
         return
-    for kind in SHELVES:
-        print_line(f"{kind + 's':10} {', '.join(names(kind))}")
+    for kind, shelf in SHELVES.items():
+        print_line(f"{kind + 's':10} {', '.join(shelf.names())}")
 
 
 def _clean() -> None:

@@ -1,5 +1,6 @@
-"""What an engine is: the protocol that each folder of this room fulfils, and that the contract test
-checks.
+"""What an engine does with its servers: the protocol that `engine.py` in each folder of this room
+fulfils, and that the contract test checks. What is known without a server is in
+engine_properties.py.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from typing import Protocol
 
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.errors import KneebenchError, Refused
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
 from kneebench.records import Cell, Check, Finding, Setting, Watch, Whereabouts
+from kneebench.shelf import ENGINES
 
 UNLOCK = (
     "end those transactions or wait for them; completed rungs are saved, and the same command"
@@ -121,3 +125,12 @@ class Engine(Protocol):
         """A server on the cell's storage, restored, started and cold; stopped and removed at the
         end. `repeat` says what for: 0 the climb, or the final run of that number."""
         ...
+
+
+def engine_of(plan: Plan, journal: Journal) -> Engine:
+    """The plan's engine, ready to say what it finds; nothing is changed yet.
+
+    Raises UnknownPart with the names of the engines.
+    """
+    made: Engine = ENGINES.module(plan.database.engine, "engine").open_engine(plan, journal)
+    return made

@@ -1,5 +1,7 @@
 """Processes on this machine: distinguished from a later process that reuses the PID, found by their
 working directory, ended.
+
+The engines say which programs are servers, and which signal stops each.
 """
 
 from __future__ import annotations
@@ -10,9 +12,7 @@ from pathlib import Path
 
 import psutil
 
-SERVER = "postgres"
-"""The name of a process that is ended for standing in a directory of ours: PostgreSQL's go to their
-data directory, what starts them stays at /."""
+from kneebench.engine_properties import server_programs
 
 
 def started(pid: int) -> int:
@@ -50,22 +50,25 @@ def living_in(path: Path) -> list[psutil.Process]:
 
     Other processes are ignored.
     """
-    found = psutil.process_iter(["name", "cwd"])
+    servers = server_programs()
     return [
         p
-        for p in found
-        if p.info["name"] == SERVER and p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)
+        for p in psutil.process_iter(["name", "cwd"])
+        if p.info["name"] in servers and p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)
     ]
 
 
 def end(processes: list[psutil.Process]) -> None:
-    """SIGINT (a PostgreSQL server's fast shutdown), then SIGKILL to them and their children."""
+    """The signal that stops such a server (SIGTERM for any other process), then SIGKILL to them and
+    their children.
+    """
+    stops = server_programs()
     family = {
         member for process in processes for member in (process, *process.children(recursive=True))
     }
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGINT)
+            process.send_signal(stops.get(process.name(), signal.SIGTERM))
     _, alive = psutil.wait_procs(family, timeout=10)
     for member in alive:
         with contextlib.suppress(psutil.NoSuchProcess):

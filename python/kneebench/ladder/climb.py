@@ -10,18 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, TypeVar
 
-from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
 from kneebench.analysis.elasticity import elasticity
-from kneebench.analysis.wording import number_of_users, percent, stop_reason
 from kneebench.ladder import steps, stops
-from kneebench.ladder.stops import saturation
+from kneebench.ladder.stops import fixed_load, invalid, load_generator, warming
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung, StopResult
 from kneebench.shelf import STOPS
 
-WARMED = 0.25
-"""More throughput at the first rung, repeated last, than two short rungs differ by on a noisy
-machine: the cache was still warming."""
 Climbing = Generator[Order, Rung, Climb]
 Followed = TypeVar("Followed")
 
@@ -53,7 +48,7 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     users = steps.first((ladder.first, ladder.last), database_cores), ladder.last
     warm_up = yield from _warm_up(cell, steps.warming(users, database_cores))
     climbed = yield from _once(cell, ladder, users, 0)
-    why = _warmed(climbed, ladder.budget) if ladder.climb_again else None
+    why = warming.judge(climbed, ladder.budget) if ladder.climb_again else None
     if why:
         again = yield from _once(cell, ladder, users, 1)
         climbed = again.model_copy(update={"stop_results": (*again.stop_results, why)})
@@ -80,10 +75,10 @@ def _warm_up(cell: Cell, users: int | None) -> Generator[Order, Rung, tuple[Rung
 
 def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Climbing:
     """The climb from its first rung to that rung again."""
-    search_rungs, invalid = yield from _search(cell, ladder, users, repeat)
+    search_rungs, unusable = yield from _search(cell, ladder, users, repeat)
     stop_results = _judged(search_rungs, ladder) if search_rungs else ()
-    if invalid:
-        return _ended_invalid(cell, search_rungs, invalid, stop_results)
+    if unusable:
+        return _ended_invalid(cell, search_rungs, unusable, stop_results)
     position = _knee_position(search_rungs, ladder, stop_results)
     if position.at < 0:
         return Climb(
@@ -196,86 +191,39 @@ def _refined(
 
 
 def _ended_invalid(
-    cell: Cell, search_rungs: Sequence[Rung], invalid: Rung, stop_results: Sequence[StopResult]
+    cell: Cell, search_rungs: Sequence[Rung], rung: Rung, stop_results: Sequence[StopResult]
 ) -> Climb:
-    """The climb up to the invalid rung; the last valid one stands in for a knee that was not
+    """The climb up to this invalid rung; the last valid one stands in for a knee that was not
     reached.
     """
-    generator = (invalid.quantity("load_generator.busy") or 0.0) > LOAD_GENERATOR_BUSY
-    stop, why = (
-        ("load_generator", "Load generator bottleneck")
-        if generator
-        else ("invalid", "Invalid rung")
-    )
-    after = (
-        "The fixed load was not measured"
-        if invalid.order.phase == "fixed_load"
-        else "The climb ended there; the true knee may be higher"
-    )
-    sentence = f"{why} at {number_of_users(invalid.users)}: {invalid.invalid}. {after}"
-    result = StopResult(
-        stop=stop, fired=True, seen=invalid.invalid, limit="a valid rung", sentence=sentence
-    )
+    result = load_generator.judge(rung) or invalid.judge(rung)
     knee = search_rungs[-1].users if search_rungs else None
     bracket = (
-        (search_rungs[max(0, len(search_rungs) - 2)].users, invalid.users) if search_rungs else None
+        (search_rungs[max(0, len(search_rungs) - 2)].users, rung.users) if search_rungs else None
     )
     return Climb(
         cell=cell,
-        rungs=(*search_rungs, invalid),
+        rungs=(*search_rungs, rung),
         stop_results=(result, *stop_results),
-        stopped_by=stop,
+        stopped_by=result.stop,
         knee_users=knee,
         bracket=bracket,
     )
 
 
 def _fixed(cell: Cell, ladder: Ladder) -> Climbing:
-    """One rung at the plan's load; how busy the database's cores were is the control that every
-    cell is checked by.
-    """
+    """One rung at the plan's load."""
     users = ladder.last
     rung = yield _order(cell, "fixed_load", users)
     if rung.invalid:
         return _ended_invalid(cell, [], rung, ())
-    load = number_of_users(users)
-    sentence = f"Fixed load of {load}, not a knee; {saturation.seen(rung)}"
-    fixed = StopResult(stop="fixed_load", fired=True, seen=load, limit=load, sentence=sentence)
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
     failed = any(v.fired and v.stop == "errors" for v in others)
     return Climb(
-        cell=cell, rungs=(rung,), stop_results=(fixed, *others), stopped_by="errors" if failed else "fixed_load",
-        knee_users=None if failed else users, bracket=None if failed else (users, users),
-    )  # fmt: skip
-
-
-def _warmed(climbed: Climb, budget_s: float) -> StopResult | None:
-    """Reason to repeat the climb; None if the first rung, rerun at the end, gave similar throughput
-    or was not rerun.
-
-    While a database is still filling its cache, throughput may be flat where it would grow once
-    warm: the drive is busy with reads that the cache will soon make unnecessary. The plateau stop
-    then ends the climb too early, and the final runs would quote a knee that is none. Nor is it
-    made again where both would take longer than the plan's budget, or a check failed: that must
-    stay in the results.
-    """
-    first, last = climbed.of("search")[0], climbed.rungs[-1]
-    if 2 * sum(rung.tally.whole_s for rung in climbed.rungs) > budget_s or not all(
-        check.passed for rung in climbed.rungs for check in rung.checks
-    ):
-        return None
-    if last.order.phase != "drift_check" or last.invalid or not first.tally.throughput_per_s:
-        return None
-    more = last.tally.throughput_per_s / first.tally.throughput_per_s - 1
-    if more <= WARMED:
-        return None
-    seen, limit = f"{percent(more)} more", f"{percent(WARMED)} more"
-    sentence = (
-        f"Climb repeated: rerunning the first rung ({number_of_users(first.users)}) gave {seen}"
-        f" throughput (limit {limit}), so the cache was still warming. The {len(climbed.rungs)}"
-        f" rungs of the first climb (stop reason: {stop_reason(climbed.stopped_by)}) are in the"
-        " campaign folder, not in the results"
-    )
-    return StopResult(
-        stop="warming", fired=False, seen=seen, limit=limit, sentence=sentence, flag=True
+        cell=cell,
+        rungs=(rung,),
+        stop_results=(fixed_load.judge(rung), *others),
+        stopped_by="errors" if failed else "fixed_load",
+        knee_users=None if failed else users,
+        bracket=None if failed else (users, users),
     )

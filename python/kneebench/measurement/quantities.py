@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kneebench.engines import Quantity, engine_names, engine_properties
+from kneebench.engine_properties import Quantity, engine_properties
+from kneebench.shelf import ENGINES
 
 
 class Ratio(NamedTuple):
@@ -62,7 +63,7 @@ READ: dict[str, Quantity] = {
     "load.transactions": Quantity("1/s", "counter"),
     "meters.read_time": Quantity("s", "gauge"),
 }
-for _engine in engine_names():
+for _engine in ENGINES.names():
     READ.update(engine_properties(_engine).own_quantities)
 
 RATIOS: dict[str, Ratio] = {

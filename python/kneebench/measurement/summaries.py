@@ -15,7 +15,7 @@ from itertools import chain
 from statistics import fmean
 from typing import NamedTuple
 
-from kneebench.engines import Quantity
+from kneebench.engine_properties import Quantity
 from kneebench.measurement.quantities import RATIOS, READ, Ratio
 from kneebench.measurement.sampler import RawSeries
 from kneebench.records import Series, Summary

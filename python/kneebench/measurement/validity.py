@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
-from kneebench.engines import EngineProperties, ErrorClass
+from kneebench.engine_properties import EngineProperties, ErrorClass
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
 from kneebench.measurement.rung_runner import described
@@ -54,6 +54,16 @@ def invalid(order: Order, tally: Tally, most_errors: float) -> str:
     if delayed := delay.invalid(tally):
         return delayed
     return "" if order.phase in JUDGED_BY_THE_STOP else _errors(tally, most_errors)
+
+
+def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
+    """The rung with what disturbed it from outside; and that alone, where it makes the rung
+    invalid.
+    """
+    outside = disturbed(rung, held)
+    reasons = "; ".join(filter(None, (outside, rung.invalid)))
+    notes = (*rung.notes, *disturbance.notes(rung))
+    return rung.model_copy(update={"invalid": reasons, "notes": notes}), outside
 
 
 def disturbed(rung: Rung, held: Held) -> str:

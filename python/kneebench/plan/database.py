@@ -7,29 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import Cores, Name, Number, Part, Switch, Text, Whole, wrong
+
+DEFAULT = "postgres"
+"""The engine of a plan that names none."""
 
 
 class Database(Part):
     """Database engine and how it is provided."""
 
-    engine: Annotated[Name, Field(description="Database engine: postgres or simulated")] = (
-        "postgres"
-    )
-    url: Annotated[
-        Text,
-        Field(
-            description=(
-                "External server, postgresql://user@host/database?sslmode=verify-full; the password"
-                " comes from PGPASSWORD or a passfile"
-            )
-        ),
-    ] = ""
+    engine: Annotated[
+        Name, Field(description="Database engine (`kneebench components` lists them)")
+    ] = DEFAULT
+    url: Annotated[Text, Field(description="URL of an external server")] = ""
     settings: dict[Name, Text | Switch | Whole | Number] = Field(
         default={}, description="Server settings by name; they override the sizing rules"
     )
@@ -60,6 +56,10 @@ class Database(Part):
         """Raise the rule's error where the storages do not fit the engine; `key` counts from the
         plan.
         """
+        for name, one in storages.items():
+            if one.url:
+                sentence = "no value: this engine has no external servers"
+                raise wrong("storages", name, "url", sentence=sentence)
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """How a climb gets its database, "auto" resolved; `urls` by storage."""
@@ -79,11 +79,22 @@ class Database(Part):
 class ServerDatabase(Database):
     """A database with servers, which kneebench starts (managed) or reaches by URL."""
 
+    url_rule: ClassVar[UrlRule]
+    """How the URL of an external server is written; a table says it."""
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores")
     """Keys that only a managed server uses."""
 
+    @model_validator(mode="after")
+    def _url_is_an_address(self) -> Self:
+        if self.url:
+            self.url_rule.check(self.url, "url")
+        return self
+
     def check(self, storages: Mapping[str, Storage]) -> None:
         """Every storage has a path, or every one has a URL; the keys are those of such servers."""
+        for name, one in storages.items():
+            if one.url:
+                self.url_rule.check(one.url, "storages", name, "url")
         bare = [name for name, one in storages.items() if not (one.url or self.url)]
         for name in bare:
             if not storages[name].path:

@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import psutil
 
-from kneebench.engines import Footprint, engine_properties
+from kneebench.engine_properties import Footprint, engine_properties
 from kneebench.errors import PlanError
-from kneebench.plan.engine_table import DEFAULT
+from kneebench.plan.database import DEFAULT
+from kneebench.plan.engine_table import EngineStorage
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.machine_share import MEMORY_SHARE, log_space_bytes
-from kneebench.plan.plan import Plan, Storage, Workload
+from kneebench.plan.plan import Plan, Workload
 from kneebench.records import Host
 from kneebench.units import size
 from kneebench.visible import visible
@@ -73,7 +74,7 @@ def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
             users=(0, 256), step=1.5, climb_again=False, warm_up_limit=14.0, window=6.0, final_window=12.0, checkpoints=0, repeats=3, budget=600.0,
             fixed_rate_share=0.5,
         ),
-        storages={"disk": Storage(path=directory), "memory": Storage(path=memory)},
+        storages={"disk": EngineStorage(path=directory), "memory": EngineStorage(path=memory)},
     )  # fmt: skip
 
 

@@ -1,32 +1,32 @@
-"""The union of the engines' tables: `[database]` is read by the table of the engine that it
-names.
+"""How a plan is read by the tables of its engine, which are in `table.py` of the engine's folder.
+
+`[database]` is read by the table of the engine that it names. A storage may have a table of its own
+for an engine, by the engine's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Annotated, Any
+from inspect import getdoc
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler, SerializeAsAny
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, SerializeAsAny, create_model
 from pydantic_core import CoreSchema
 
-from kneebench.engines import engine_names
-from kneebench.plan.database import Database
+from kneebench.plan.database import DEFAULT, Database
+from kneebench.plan.storage import Storage
 from kneebench.shelf import ENGINES
-
-DEFAULT = "postgres"
 
 
 def table_of(engine: str) -> type[Database]:
     """The table of an engine; of an engine that does not exist the default's, for the reader
     reports the name.
 
-    >>> table_of("simulated").__name__, table_of("nosuch") is table_of("postgres")
+    >>> table_of("simulated").__name__, table_of("nosuch") is table_of(DEFAULT)
     ('SimulatedDatabase', True)
     """
-    name = engine if engine in engine_names() else DEFAULT
-    table: type[Database] = import_module(f"{ENGINES.package}.{name}.table").TABLE
+    known = engine if engine in ENGINES.names() else DEFAULT
+    table: type[Database] = ENGINES.module(known, "table").TABLE
     return table
 
 
@@ -59,8 +59,28 @@ class _OneOfThem:
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """One schema for each engine on the shelf."""
-        return {"oneOf": [_schema(name) for name in engine_names()]}
+        return {"oneOf": [_schema(name) for name in ENGINES.names()]}
 
 
 EngineTable = Annotated[SerializeAsAny[Database], BeforeValidator(_by_its_engine), _OneOfThem()]
 """A table of the plan: one of the engines' tables, by its key `engine`."""
+
+
+def _storage() -> type[Storage]:
+    """The table of a storage, with a key for each engine that has a `STORAGE` table."""
+    own = {
+        name: getattr(ENGINES.module(name, "table"), "STORAGE", None) for name in ENGINES.names()
+    }
+    keys: dict[str, Any] = {
+        name: (table | None, Field(default=None, description=getdoc(table)))
+        for name, table in own.items()
+        if table
+    }
+    return create_model("Storage", __base__=Storage, __doc__=getdoc(Storage), **keys)
+
+
+if TYPE_CHECKING:
+    EngineStorage = Storage
+else:
+    EngineStorage = _storage()
+"""A table of the plan: a storage."""

@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from kneebench.engines import EngineProperties, engine_properties
+from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.database import Database as Database
-from kneebench.plan.engine_table import EngineTable, default_database
+from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.ladder import WAREHOUSES_PER_USER, Ladder
-from kneebench.plan.simulated import SimulatedStorage as SimulatedStorage
 from kneebench.plan.storage import Storage as Storage
 from kneebench.plan.values import Cores, Name, Sentence, Switch, Whole, wrong
 from kneebench.plan.values import Part as Part
@@ -115,7 +114,7 @@ class Plan(Part):
     )
     ladder: Ladder = Ladder()
     storages: Annotated[
-        dict[Name, Storage],
+        dict[Name, EngineStorage],
         Field(min_length=1, max_length=100, description="Storage configurations by name"),
     ]
 

@@ -20,7 +20,7 @@ from kneebench.plan.plan import Plan
 from kneebench.units import size
 
 Shelves = Mapping[str, Sequence[str]]
-"""The names that stand on a shelf of the catalogue, by the key that takes them: {"meters": [...],
+"""The names that stand on a shelf, by the key that takes them: {"meters": [...],
 "database.engine": [...]}."""
 MOST_BYTES = 2**18
 """Of a plan's file: the longest that a person would write is a hundredth of it."""

@@ -7,8 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from kneebench.plan.simulated import SimulatedStorage
-from kneebench.plan.values import Directory, Part, Text, check_url, wrong
+from kneebench.plan.values import Directory, Part, Text, wrong
 
 
 class Storage(Part):
@@ -27,14 +26,9 @@ class Storage(Part):
     url: Annotated[
         Text, Field(description="External server on this storage; overrides database.url")
     ] = ""
-    simulated: Annotated[
-        SimulatedStorage | None, Field(description="Drives of the simulated engine")
-    ] = None
 
     @model_validator(mode="after")
     def _place_is_clear(self) -> Self:
-        if self.url:
-            check_url(self.url)
         if self.url and (self.path or self.log_path):
             raise wrong(
                 "url",
@@ -48,3 +42,10 @@ class Storage(Part):
     def paths(self) -> tuple[Path, ...]:
         """Its directories, the data's first; none of a server by URL."""
         return tuple(path for path in (self.path, self.log_path) if path)
+
+    def own_table(self, engine: str) -> Part | None:
+        """The engine's own table of this storage, by the engine's name; None where there is
+        none.
+        """
+        found: Part | None = getattr(self, engine, None)
+        return found

@@ -1,22 +1,19 @@
-"""What a value of the plan may be: text, numbers, times, places, addresses.
+"""What a value of the plan may be: text, numbers, times, places.
 
 A value of another kind is told with its line.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import parse_qs, unquote
 
 from pydantic import AfterValidator, Field, Strict
 from pydantic_core import PydanticCustomError
 
 from kneebench.records import Record
-from kneebench.secrets import without_passwords
 from kneebench.units import Seconds
 from kneebench.visible import is_plain
 
@@ -73,71 +70,3 @@ Directory = Annotated[Path, AfterValidator(_usable)]
 Cores = Annotated[tuple[Annotated[Whole, Field(ge=0, lt=_CORES)], ...], Field(max_length=1024)]
 WhileSeconds = Annotated[Seconds, Field(gt=0, le=WEEK_S)]
 """How long something is done or waited for, which is never nothing."""
-
-
-def check_url(url: str) -> None:
-    """A server's address without a password: plans are kept with the results.
-
-    Raises the rule's error for any other.
-    """
-    if not url.startswith(("postgresql://", "postgres://")):
-        raise wrong(
-            "url",
-            sentence="a server's address, postgresql://user@host:port/database?sslmode=verify-full",
-        )
-    if without_passwords(url) != url:
-        raise wrong(
-            "url",
-            sentence=(
-                "a URL without password, because results contain the plan: put the password in"
-                " PGPASSWORD or in a passfile"
-            ),
-        )
-    if sentence := _address_fault(url):
-        raise wrong("url", sentence=sentence)
-
-
-def _address_fault(url: str) -> str:
-    """What is allowed in place of an address that no server can have; empty where it is possible.
-
-    >>> _address_fault("postgresql://me@[::1]:5432/x"), _address_fault("postgresql:///x?host=/run/postgresql")
-    ('', '')
-    >>> _address_fault("postgresql://me@db..example/x")
-    'a host name, an IP address (IPv6 in brackets), or the directory of a socket'
-    """
-    rest = url.partition("://")[2]
-    place, query = (
-        re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2],
-        rest.partition("?")[2],
-    )
-    found = re.fullmatch(r"(\[[^\]]*\]|[^:,\[\]]*)(?::([0-9]*))?", place)
-    if not found:
-        return "one host and one port, as in postgresql://user@host:5432/database"
-    if found[2] and not 0 < int(found[2][:6]) < 65_536:
-        return "a port from 1 to 65535"
-    try:
-        if not is_plain(unquote(url, errors="strict")):
-            return f"an address: {PLAIN}"
-    except UnicodeDecodeError:
-        return "an address whose percent-encoded bytes are UTF-8"
-    hosts = [unquote(found[1]), *parse_qs(query).get("host", ())]
-    return (
-        ""
-        if all(map(_may_be_host, hosts))
-        else "a host name, an IP address (IPv6 in brackets), or the directory of a socket"
-    )
-
-
-def _may_be_host(host: str) -> bool:
-    if not host or host.startswith("/"):
-        return True
-    try:
-        if host.startswith("["):
-            ipaddress.IPv6Address(host.strip("[]"))
-            return True
-        name = host.encode(
-            "idna"
-        ).decode()  # refuses empty labels, and labels of more than 63 bytes
-    except ValueError:
-        return False
-    return len(name) <= 253 and bool(re.fullmatch(r"[A-Za-z0-9._-]+", name))

@@ -101,18 +101,16 @@ def _latencies(tally: Tally) -> list[Latency]:
 def _histogram(latency: Latency) -> Iterator[str]:
     """What the histogram says where the numbers beside it say something else."""
     try:
-        found = merge_histograms([latency.histogram])
+        found = Latency.model_validate(merge_histograms([latency.histogram]))
     except ValueError as error:
         yield str(error)
         return
-    if found["n"] != latency.n:
-        yield f"a histogram holds {found['n']:,.0f} latencies where {latency.n:,} are counted"
+    if found.n != latency.n:
+        yield f"a histogram holds {found.n:,} latencies where {latency.n:,} are counted"
     for name in OF_A_HISTOGRAM:
-        if not isclose(found[name], getattr(latency, name), rel_tol=SAME, abs_tol=SAME_S):
-            yield (
-                f"{name} is {getattr(latency, name):.6g} where its histogram gives"
-                f" {found[name]:.6g}"
-            )
+        stored, recomputed = getattr(latency, name), getattr(found, name)
+        if not isclose(stored, recomputed, rel_tol=SAME, abs_tol=SAME_S):
+            yield f"{name} is {stored:.6g} where its histogram gives {recomputed:.6g}"
 
 
 def _tpm(rung: Rung, counted: Counted) -> Iterator[str]:

@@ -9,11 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kneebench.engines import engine_names, engine_properties
+from kneebench.engine_properties import engine_properties
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.records import Campaign, Host, Results
 from kneebench.secrets import clean
+from kneebench.shelf import ENGINES
 from kneebench.units import size
 
 MATTERS = (
@@ -140,7 +141,7 @@ def _machine(host: Host) -> dict[str, str]:
 def _majors(campaign: Campaign) -> str:
     """The server's major version; more than one where storages have servers of their own."""
     name = plan_document(campaign.plan).get("database", {}).get("engine", "")
-    if name not in engine_names():
+    if name not in ENGINES.names():
         return ""
     engine = engine_properties(name)
     versions = {engine.major_version(settings) for settings in campaign.settings.values()}

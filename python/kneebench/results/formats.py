@@ -19,7 +19,7 @@ from kneebench.results.atomic_write import write_text
 from kneebench.results.upgrades import UPGRADES, Document
 from kneebench.secrets import clean
 
-FORMAT = 3
+FORMAT = 2
 
 
 class KeptRung(Record):

@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -25,20 +26,18 @@ if TYPE_CHECKING:
 
 
 @cache
-def _load() -> None:
-    """Import DuckDB while signals wait: its native module aborts the process if a handler raises
-    within the import.
+def _duckdb() -> Any:
+    """The module, imported while signals wait: its native code aborts the process if a handler
+    raises within the import.
     """
     with _signals_wait(lambda: None):
-        import duckdb  # noqa: F401
+        return import_module("duckdb")
 
 
 @cache
 def _engine() -> duckdb.DuckDBPyConnection:
-    _load()
-    import duckdb
-
-    return duckdb.connect(config={"threads": 1})
+    made: duckdb.DuckDBPyConnection = _duckdb().connect(config={"threads": 1})
+    return made
 
 
 @contextlib.contextmanager
@@ -141,12 +140,9 @@ def _failures_reported(file: Path) -> Iterator[None]:
     """Makes the error of Python's own files of DuckDB's where the disk is full, else a
     KneebenchError that names the file.
     """
-    _load()
-    import duckdb
-
     try:
         yield
-    except duckdb.Error as error:
+    except _duckdb().Error as error:
         seen = str(error).splitlines()[0]
         full = next(
             (number for number in (errno.ENOSPC, errno.EDQUOT) if os.strerror(number) in seen), 0
@@ -189,13 +185,10 @@ def read_seconds(file: Path) -> tuple[Second, ...]:
 def _query(file: Path, sql: str, **values: object) -> list[tuple[Any, ...]]:
     if not file.exists():
         return []
-    _load()
-    import duckdb
-
     try:
         with connect() as database:
             return database.execute(sql, {"file": str(file), **values}).fetchall()
-    except duckdb.Error as error:
+    except _duckdb().Error as error:
         raise KneebenchError(
             f"reading {file}",
             seen=f"the file is damaged ({str(error).splitlines()[0]})",

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kneebench.engines import WaitClass, engine_properties
-from kneebench.plan.engine_table import DEFAULT, table_of
+from kneebench.engine_properties import WaitClass, engine_properties
+from kneebench.plan.database import DEFAULT
+from kneebench.plan.engine_table import table_of
 from kneebench.plan.explanation import RENAMED
 from kneebench.records import Order
-from kneebench.workload.load_generator import STREAM_NAMES
+from kneebench.workload.specification import STREAM_NAMES
 
 Document = dict[str, Any]
 PHASES = {old: new for new, old in STREAM_NAMES.items()}
@@ -57,6 +58,30 @@ TALLY = {
 """Fields of a tally that format 2 renamed."""
 
 
+def _wait_class(event: str) -> WaitClass:
+    """The class of a wait in format 1, which knew two engines with different names for their
+    waits.
+    """
+    classes = (engine_properties(name).wait_class(event) for name in ("simulated", "postgres"))
+    return next((found for found in classes if found != "other"), "other")
+
+
+def _classified(quantities: Document) -> Document:
+    """Format 1 had the waits of all classes in one quantity: the highest second of a class is known
+    only where there was no other.
+    """
+    whole = quantities.get("waits.sessions", {"sources": {}})
+    found: dict[str, dict[str, float]] = {}
+    for event, sessions in whole["sources"].items():
+        found.setdefault(f"waits.{_wait_class(event)}", {})[event] = sessions
+    high = whole["high"] if len(found) == 1 else None
+    waits = {
+        name: {**whole, "value": sum(sources.values()), "high": high, "sources": sources}
+        for name, sources in found.items()
+    }
+    return {name: value for name, value in quantities.items() if name != "waits.sessions"} | waits
+
+
 def _rung(rung: Document) -> Document:
     quantities = {
         re.sub(r"^client\.", "load_generator.", name): value
@@ -66,7 +91,7 @@ def _rung(rung: Document) -> Document:
         **rung,
         "order": _order(rung["order"]),
         "tally": _renamed(rung["tally"], TALLY),
-        "quantities": quantities,
+        "quantities": _classified(quantities),
     }
 
 
@@ -83,14 +108,24 @@ def _climb(climb: Document) -> Document:
     }
 
 
+def _of_its_engine(plan: Document) -> Document:
+    """The plan without keys that format 1 kept for every engine and that this one does not have."""
+    database = plan.get("database")
+    if not isinstance(database, dict):
+        return plan
+    known = table_of(database.get("engine", DEFAULT)).model_fields
+    return {**plan, "database": {name: value for name, value in database.items() if name in known}}
+
+
 def _plan(plan: Document) -> Document:
     names: dict[str, dict[str, str]] = {}
     for (table, old), new in RENAMED.items():
         names.setdefault(table, {})[old] = new
-    return {
+    renamed = {
         table: _renamed(keys, names[table]) if table in names and isinstance(keys, dict) else keys
         for table, keys in plan.items()
     }
+    return _of_its_engine(renamed)
 
 
 PARTS: dict[str, Callable[[Document], Document]] = {
@@ -110,44 +145,5 @@ def _from_1(document: Document) -> Document:
     return _renamed(changed, {"image": "base_image"})
 
 
-def _wait_class(event: str) -> WaitClass:
-    """The class of a wait in format 2, which knew two engines with different names for their
-    waits.
-    """
-    classes = (engine_properties(name).wait_class(event) for name in ("simulated", "postgres"))
-    return next((found for found in classes if found != "other"), "other")
-
-
-def _classified(quantities: Document) -> Document:
-    """Format 2 had the waits of all classes in one quantity; `high` stays that of all together."""
-    whole = quantities.get("waits.sessions", {"sources": {}})
-    found: dict[str, dict[str, float]] = {}
-    for event, sessions in whole["sources"].items():
-        found.setdefault(f"waits.{_wait_class(event)}", {})[event] = sessions
-    waits = {
-        name: {**whole, "value": sum(sources.values()), "sources": sources}
-        for name, sources in found.items()
-    }
-    return {name: value for name, value in quantities.items() if name != "waits.sessions"} | waits
-
-
-def _of_its_engine(plan: Document) -> Document:
-    """The plan without keys that format 2 kept for every engine and that this one does not have."""
-    database = plan.get("database")
-    if not isinstance(database, dict):
-        return plan
-    known = table_of(database.get("engine", DEFAULT)).model_fields
-    return {**plan, "database": {name: value for name, value in database.items() if name in known}}
-
-
-def _from_2(document: Document) -> Document:
-    changed = dict(document)
-    if isinstance(rung := document.get("rung"), dict):
-        changed["rung"] = {**rung, "quantities": _classified(rung.get("quantities", {}))}
-    if isinstance(plan := document.get("plan"), dict):
-        changed["plan"] = _of_its_engine(plan)
-    return changed
-
-
-UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1, 2: _from_2}
+UPGRADES: dict[int, Callable[[Document], Document]] = {1: _from_1}
 """By old format number: the upgrade of a document to the next format."""

@@ -1,5 +1,6 @@
 """Room 4: the virtual users."""
 
-from kneebench.workload.load_generator import RunningLoad, generator_spec, running_load
+from kneebench.workload.running import RunningLoad, running_load
+from kneebench.workload.specification import generator_spec
 
 __all__ = ["RunningLoad", "generator_spec", "running_load"]

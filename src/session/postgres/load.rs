@@ -8,18 +8,12 @@ use futures_util::SinkExt;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, CopyInSink};
 
-use super::connect::ConnectionSettings;
+use super::PostgresConnector;
 use super::copy_format::{HEADER, Page, TRAILER};
 use super::errors::driver_error;
 use super::settings::NO_LIMITS;
-use crate::address::ServerAddress;
 use crate::row_sink::{Loader, RowSink};
 use crate::session::Error;
-
-/// Opens connections for loading.
-pub struct PostgresLoader {
-    settings: ConnectionSettings,
-}
 
 /// A connection for loading, with the COPY of the current table.
 pub struct CopySink {
@@ -28,13 +22,7 @@ pub struct CopySink {
     copy: Option<Pin<Box<CopyInSink<Bytes>>>>,
 }
 
-impl PostgresLoader {
-    pub fn new(address: ServerAddress) -> Self {
-        Self { settings: ConnectionSettings::new(address) }
-    }
-}
-
-impl Loader for PostgresLoader {
+impl Loader for PostgresConnector {
     type Sink = CopySink;
 
     async fn open(&self) -> Result<CopySink, Error> {

@@ -21,8 +21,6 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll, ready};
 
-pub use self::load::PostgresLoader;
-
 use self::connect::ConnectionSettings;
 use self::response::{ErrorResponse, ResponseParser};
 use self::settings::{NO_LIMITS, SETTINGS};
@@ -35,7 +33,7 @@ use crate::session::{Connector, Delay, Error, Outcome, Session};
 /// read in pieces.
 const READ_BYTES: usize = 2048;
 
-/// Opens sessions of a PostgreSQL database.
+/// Opens connections to a PostgreSQL database: sessions, and connections for loading.
 pub struct PostgresConnector {
     settings: ConnectionSettings,
 }

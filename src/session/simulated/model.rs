@@ -1,8 +1,6 @@
 //! Parameters of the simulated database: the figures of the plan's `SimulatedStorage`, and the
 //! draws from them.
 
-use serde::Deserialize;
-
 use crate::deck::{HAMMERDB, SPEC};
 use crate::inputs::Profile;
 use crate::random::Stream;
@@ -15,36 +13,35 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 const DEMAND: [f64; 5] = [1.0, 0.5, 0.4, 3.0, 1.5];
 
 /// The drives and cores: field by field the plan's `SimulatedStorage`, which describes each.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "python", derive(pyo3::FromPyObject))]
+#[derive(Clone, Debug)]
 pub struct Storage {
     pub cores: usize,
-    #[serde(rename = "cpu_per_transaction")]
+    #[cfg_attr(feature = "python", pyo3(attribute("cpu_per_transaction")))]
     pub cpu_per_transaction_s: f64,
     pub contention: f64,
     pub reads_per_transaction: f64,
     pub cold_reads_per_transaction: f64,
     pub warm_after: u64,
-    #[serde(rename = "read_latency")]
+    #[cfg_attr(feature = "python", pyo3(attribute("read_latency")))]
     pub read_latency_s: f64,
     pub read_channels: usize,
-    #[serde(rename = "log_latency")]
+    #[cfg_attr(feature = "python", pyo3(attribute("log_latency")))]
     pub log_latency_s: f64,
-    #[serde(rename = "log_time_per_commit")]
+    #[cfg_attr(feature = "python", pyo3(attribute("log_time_per_commit")))]
     pub log_time_per_commit_s: f64,
-    #[serde(rename = "checkpoint_every")]
+    #[cfg_attr(feature = "python", pyo3(attribute("checkpoint_every")))]
     pub checkpoint_every_s: f64,
     pub noise: f64,
     pub restore_noise: f64,
     pub full_after_users: usize,
     pub deadlocks: f64,
-    #[serde(rename = "dies_after")]
+    #[cfg_attr(feature = "python", pyo3(attribute("dies_after")))]
     pub dies_after_s: f64,
 }
 
-/// A whole simulated database, as given by Python.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A whole simulated database.
+#[derive(Clone, Debug)]
 pub struct Model {
     pub storage: Storage,
     pub warehouses: u32,
@@ -145,17 +142,25 @@ pub mod tests {
 
     /// Four cores, 2 ms per transaction: at most 2,000 per second.
     pub fn model() -> Model {
-        let storage = serde_json::json!({
-            "cores": 4, "cpu_per_transaction": 0.002, "contention": 0.0,
-            "reads_per_transaction": 2.0, "cold_reads_per_transaction": 0.0, "warm_after": 2000,
-            "read_latency": 0.0001, "read_channels": 16, "log_latency": 0.0005, "log_time_per_commit": 0.0,
-            "checkpoint_every": 30.0, "noise": 0.0, "restore_noise": 0.0,
-            "full_after_users": 0, "deadlocks": 0.0, "dies_after": 0.0,
-        });
-        serde_json::from_value(
-            serde_json::json!({"storage": storage, "warehouses": 20, "profile": "spec", "seed": 1}),
-        )
-        .unwrap()
+        let storage = Storage {
+            cores: 4,
+            cpu_per_transaction_s: 0.002,
+            contention: 0.0,
+            reads_per_transaction: 2.0,
+            cold_reads_per_transaction: 0.0,
+            warm_after: 2000,
+            read_latency_s: 0.0001,
+            read_channels: 16,
+            log_latency_s: 0.0005,
+            log_time_per_commit_s: 0.0,
+            checkpoint_every_s: 30.0,
+            noise: 0.0,
+            restore_noise: 0.0,
+            full_after_users: 0,
+            deadlocks: 0.0,
+            dies_after_s: 0.0,
+        };
+        Model { storage, warehouses: 20, profile: Profile::Spec, seed: 1 }
     }
 
     fn mean(draws: u32, mut draw: impl FnMut() -> f64) -> f64 {

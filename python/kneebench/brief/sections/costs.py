@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kneebench import units
 from kneebench.analysis.wording import percent
 from kneebench.brief.section import Column, Row, Section, Table
@@ -11,7 +13,7 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung
 
 PLACE = 90
-COLUMNS = (
+BEFORE = (
     Column(title="Storage", number=False),
     Column(title="Rung", number=False),
     Column(title="Users"),
@@ -22,23 +24,27 @@ COLUMNS = (
     Column(title="Checkpoints"),
     Column(title="Commits per flush"),
     Column(title="Cache hits"),
-    Column(title="Dead rows"),
+)
+AFTER = (
     Column(title="Server CPU per tx"),
     Column(title="Load gen. CPU per tx"),
     Column(title="Load gen. delay per tx"),
     Column(title="Restore"),
 )
+"""The columns before and after those of the engine's own quantities."""
 
 
 def section(view: ViewModel) -> Section | None:
     """A higher NOPM from cheaper orders is not faster storage: here they are priced."""
-    rows = tuple(_row(view, rung) for climb in view.climbs for rung in climb.rungs)
+    own = {name: one for name, one in view.plan.engine.own_quantities.items() if one.heading}
+    columns = (*BEFORE, *(Column(title=one.heading) for one in own.values()), *AFTER)
+    rows = tuple(_row(view, rung, list(own)) for climb in view.climbs for rung in climb.rungs)
     shares = "Full-page images are a share of log records."
     caption = (
         "Per window, over all five transaction types (tx: transaction, load gen.: load generator)."
         f" {shares} {units.NOTHING} means not measured, never 0."
     )
-    tables = (Table(caption=caption, columns=COLUMNS, rows=rows),)
+    tables = (Table(caption=caption, columns=columns, rows=rows),)
     return (
         Section(
             name="costs",
@@ -52,7 +58,7 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
-def _row(view: ViewModel, rung: Rung) -> Row:
+def _row(view: ViewModel, rung: Rung, own: Sequence[str]) -> Row:
     begun = [value for name in CHECKPOINTS if (value := rung.quantity(name)) is not None]
     return Row(
         cells=(
@@ -66,7 +72,7 @@ def _row(view: ViewModel, rung: Rung) -> Row:
             f"{sum(begun) * rung.tally.window_s:.0f}" if begun else units.NOTHING,
             units.count(rung.quantity("log.commits_per_flush")),
             percent(rung.quantity("cache.hit_ratio")),
-            units.count(rung.quantity("tables.dead_tuples")),
+            *(units.count(rung.quantity(name)) for name in own),
             units.time(rung.quantity("server.cpu_per_transaction")),
             units.time(rung.quantity("load_generator.cpu_per_transaction")),
             units.time(rung.quantity("load_generator.delay")),

@@ -22,8 +22,9 @@ from kneebench._core import NO_LIMITS, system_roots
 from kneebench._core import Address as CoreAddress
 from kneebench.databases.postgres.client_timeouts import TimeLimitedConnection
 from kneebench.databases.postgres.error_hints import error_hint, refusal
+from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.postgres.table import URL
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.records import Address
 from kneebench.secrets import without_passwords
 
 UNDERSTOOD = {
@@ -58,7 +59,7 @@ def address_of(url: str) -> Address:
         raise PlanError(
             doing,
             seen=str(error).strip().replace(url, "the URL"),
-            do="write it as postgresql://user@host:5432/database?sslmode=verify-full",
+            do=f"write it as {URL.example}",
         ) from None
     if unknown := sorted(set(given) - UNDERSTOOD):
         raise PlanError(

@@ -21,10 +21,11 @@ from kneebench.databases.postgres.remote_cleanup import (
     psql_command,
     undo_or_report,
 )
+from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import HERE, tables_there
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
-from kneebench.records import Address, Finding, Watch
+from kneebench.records import Finding, Watch
 from kneebench.units import size
 
 Connection = psycopg.Connection[tuple[Any, ...]]

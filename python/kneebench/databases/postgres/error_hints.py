@@ -13,8 +13,8 @@ from urllib.parse import quote
 import psycopg
 
 from kneebench._core import ConnectError, LoadError
+from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.records import Address
 
 PASSWORD = (
     "correct the user in the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"

@@ -25,11 +25,12 @@ from kneebench.databases.managed.server_process import (
 from kneebench.databases.postgres.address import answers
 from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.error_hints import state_of
+from kneebench.databases.postgres.properties import server_program
 from kneebench.databases.postgres.runtime import PORT, socket_folder, socket_of
+from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import living_in
-from kneebench.records import Address
 
 USER = "kneebench"
 TO_CHANGE = {
@@ -52,10 +53,11 @@ TO_CHANGE = {
 """What to do, by the words of `postgres` and `initdb` where the plan, or what it names, must be
 changed."""
 CRASH = CrashSigns(
-    re.compile(r"was terminated by signal|PANIC:|out of memory|No space left on device"), "postgres"
+    re.compile(r"was terminated by signal|PANIC:|out of memory|No space left on device"),
+    server_program.name,
 )
 """A backend killed from outside makes the postmaster end all others and recover."""
-SHUTDOWNS = Stops(orderly=signal.SIGINT, immediate=signal.SIGQUIT)
+SHUTDOWNS = Stops(orderly=server_program.stop, immediate=signal.SIGQUIT)
 """Fast, with a checkpoint; immediate, without one."""
 
 

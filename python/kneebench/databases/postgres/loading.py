@@ -21,6 +21,7 @@ import psycopg
 from kneebench._core import LoadError, Loading, TableLoad
 from kneebench.databases.postgres.address import connect, core_address
 from kneebench.databases.postgres.error_hints import refusal
+from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import (
     LARGEST_FIRST,
     Connection,
@@ -34,7 +35,7 @@ from kneebench.databases.postgres.sql_schema import (
 )
 from kneebench.errors import Refused
 from kneebench.plan.plan import Workload
-from kneebench.records import Address, Event, Watch
+from kneebench.records import Event, Watch
 
 __all__ = ["install_functions", "load"]
 

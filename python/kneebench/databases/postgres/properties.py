@@ -1,19 +1,22 @@
-"""The properties of PostgreSQL (`engines.EngineProperties`): what is known of it before a server
+"""The properties of PostgreSQL (`engine_properties.EngineProperties`): what is known of it before a server
 runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from signal import SIGINT
 
 from kneebench.databases.postgres import footprint as footprint
-from kneebench.engines import ErrorClass, Quantity, WaitClass
+from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
 from kneebench.records import Setting
 
 label = "PostgreSQL"
 measures_real_hardware = True
+server_program = ServerProgram("postgres", stop=SIGINT)
+"""SIGINT is the fast shutdown, with a checkpoint."""
 own_quantities = {
-    "tables.dead_tuples": Quantity("rows", "gauge"),
+    "tables.dead_tuples": Quantity("rows", "gauge", heading="Dead rows"),
     "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),
 }
 _UNITS_S = {"ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}

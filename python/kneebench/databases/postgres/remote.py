@@ -29,6 +29,7 @@ from kneebench.databases.postgres.connection_limit import too_few_connections
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import facts as facts_of_load
 from kneebench.databases.postgres.sql_schema import (
     install_functions,
@@ -43,7 +44,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
 from kneebench.plan import Plan
-from kneebench.records import Address, Cell, Check, Event, Finding, Watch, Whereabouts
+from kneebench.records import Cell, Check, Event, Finding, Watch, Whereabouts
 from kneebench.secrets import redacted_output, without_passwords
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -13,10 +13,11 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from kneebench.databases.postgres.address import parameters, runs_there
+from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
-from kneebench.records import Address, Event, Watch
+from kneebench.records import Event, Watch
 
 RESTART_LIMIT_S = 60.0
 """Longest wait for a server that recovers from a crash."""

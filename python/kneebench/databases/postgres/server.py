@@ -19,9 +19,10 @@ from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.error_hints import error_hint
 from kneebench.databases.postgres.readings import METERS, Readings
+from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.server_settings import in_force, with_users_session
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
-from kneebench.records import Address, Check, Setting, Watch
+from kneebench.records import Check, Setting, Watch
 
 TIMEOUTS = Timeouts()
 FLUSH_LIMIT_S = 10.0

@@ -10,7 +10,14 @@ from pydantic import Field, model_validator
 
 from kneebench.databases.postgres.allowed_settings import fault
 from kneebench.plan.database import Database, ServerDatabase
-from kneebench.plan.values import Directory, Shell, check_url, wrong
+from kneebench.plan.server_url import UrlRule
+from kneebench.plan.values import Directory, Shell, Text, wrong
+
+URL = UrlRule(
+    schemes=("postgresql", "postgres"),
+    example="postgresql://user@host:5432/database?sslmode=verify-full",
+    kept_in="PGPASSWORD or in a passfile",
+)
 
 
 class PostgresDatabase(ServerDatabase):
@@ -18,7 +25,17 @@ class PostgresDatabase(ServerDatabase):
     an external server (`url`).
     """
 
+    url_rule: ClassVar[UrlRule] = URL
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
+    url: Annotated[
+        Text,
+        Field(
+            description=(
+                "External server, postgresql://user@host/database?sslmode=verify-full; the password"
+                " comes from PGPASSWORD or a passfile"
+            )
+        ),
+    ] = ""
     bin_dir: Annotated[
         Directory | None,
         Field(
@@ -32,8 +49,8 @@ class PostgresDatabase(ServerDatabase):
         Shell,
         Field(
             description=(
-                'Shell command that restores the database, with restore = "command". Its secrets'
-                " belong in the environment or in a file"
+                'Shell command that restores the database, with restore = "command". It inherits'
+                " the environment, except for PGPASSWORD: its secrets belong there or in a file"
             )
         ),
     ] = ""
@@ -55,8 +72,6 @@ class PostgresDatabase(ServerDatabase):
 
     @model_validator(mode="after")
     def _keys_fit_each_other(self) -> Self:
-        if self.url:
-            check_url(self.url)
         if self.url and self.bin_dir:
             raise wrong(
                 "bin_dir",

@@ -25,10 +25,11 @@ from kneebench.databases.postgres.remote_cleanup import (
     psql_command,
     undo_or_report,
 )
+from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
-from kneebench.records import Address, Watch
+from kneebench.records import Watch
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 OURS = "made by kneebench: "

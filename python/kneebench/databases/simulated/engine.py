@@ -13,27 +13,17 @@ from hashlib import blake2b
 
 from kneebench._core import SimulatedServer
 from kneebench.databases.simulated.server import Simulated
+from kneebench.databases.simulated.storage import SimulatedStorage, drives_of
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.plan.plan import SimulatedStorage, Workload
-from kneebench.records import Cell, Event, Finding, Record, Watch, Whereabouts
+from kneebench.plan.plan import Workload
+from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
 
 
-class Model(Record):
-    """What the Rust core is told: the drives and cores, the size of the database, the seed of its
-    chances.
-    """
-
-    storage: SimulatedStorage
-    warehouses: int
-    profile: str
-    seed: int
-
-
-def model(storage: SimulatedStorage, workload: Workload, seed: int) -> Model:
-    """A simulated database of a workload's size."""
-    return Model(
+def simulated_server(storage: SimulatedStorage, workload: Workload, seed: int) -> SimulatedServer:
+    """A simulated database of a workload's size; `seed`: of its chances."""
+    return SimulatedServer(
         storage=storage, warehouses=workload.warehouses, profile=workload.profile, seed=seed
     )
 
@@ -62,7 +52,7 @@ class SimulatedEngine:
         return [self._finding(name) for name in self._plan.storages]
 
     def _finding(self, name: str) -> Finding:
-        found = self._plan.storages[name].simulated
+        found = drives_of(self._plan.storages[name])
         if found is None:
             return Finding(
                 level="error", subject=f"storage {name}", seen="no model", do=_table(name)
@@ -77,7 +67,7 @@ class SimulatedEngine:
 
     def where(self, cell: Cell) -> Whereabouts:
         """Nowhere, on the model's cores."""
-        found = self._plan.storages[cell.storage].simulated
+        found = drives_of(self._plan.storages[cell.storage])
         return Whereabouts(seen="a model", cores=tuple(range(found.cores if found else 0)))
 
     def prepare(self, watch: Watch) -> dict[str, str]:
@@ -91,11 +81,11 @@ class SimulatedEngine:
 
         Raises PlanError where the storage has none.
         """
-        storage = self._plan.storages[cell.storage].simulated
+        storage = drives_of(self._plan.storages[cell.storage])
         if storage is None:
             raise PlanError(f"storage {cell.storage}", seen="no model", do=_table(cell.storage))
         seed = restored_seed(self._plan.seed, cell.id, repeat)
-        server = SimulatedServer(model(storage, self._plan.workload, seed).model_dump_json())
+        server = simulated_server(storage, self._plan.workload, seed)
         watch(Event(kind="end", doing=f"restoring {cell.storage} (simulated)"))
         yield Simulated(server, storage)
 

@@ -1,4 +1,4 @@
-"""The properties of the simulated engine (`engines.EngineProperties`): its clock and its drives are
+"""The properties of the simulated engine (`engine_properties.EngineProperties`): its clock and its drives are
 a model's.
 """
 
@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.databases.simulated import footprint as footprint
-from kneebench.engines import ErrorClass, Quantity, WaitClass
+from kneebench.engine_properties import ErrorClass, Quantity, WaitClass
 from kneebench.records import Setting
 
 label = "Simulated"
 measures_real_hardware = False
+server_program = None
 own_quantities = {
-    "tables.dead_tuples": Quantity("rows", "gauge"),
+    "tables.dead_tuples": Quantity("rows", "gauge", heading="Dead rows"),
     "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),
 }
 CHECKPOINT_EVERY = "simulated.checkpoint_every"

@@ -8,7 +8,7 @@ from pathlib import Path
 from kneebench._core import GeneratorSpec, LoadGenerator, SimulatedServer
 from kneebench.databases.simulated.conditions import judged
 from kneebench.databases.simulated.properties import wait_class
-from kneebench.plan.plan import SimulatedStorage
+from kneebench.databases.simulated.storage import SimulatedStorage
 from kneebench.records import Check, Setting, Watch
 
 METERS: dict[str, tuple[str, ...]] = {

@@ -8,6 +8,7 @@ from typing import Self
 
 from pydantic import model_validator
 
+from kneebench.databases.simulated.storage import SimulatedStorage
 from kneebench.plan.database import Database
 from kneebench.plan.values import wrong
 
@@ -24,3 +25,4 @@ class SimulatedDatabase(Database):
 
 
 TABLE = SimulatedDatabase
+STORAGE = SimulatedStorage

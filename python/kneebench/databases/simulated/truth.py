@@ -16,11 +16,12 @@ import math
 from collections.abc import Iterator
 from functools import lru_cache
 
-from kneebench._core import GeneratorSpec, SimulatedServer
+from kneebench._core import GeneratorSpec
 from kneebench.analysis.elasticity import between
-from kneebench.databases.simulated.engine import model
+from kneebench.databases.simulated.engine import simulated_server
+from kneebench.databases.simulated.storage import SimulatedStorage
 from kneebench.plan.ladder import Plateau
-from kneebench.plan.plan import SimulatedStorage, Workload
+from kneebench.plan.plan import Workload
 from kneebench.records import Tally
 
 COMMITS = {"spec": (0.99 * 45 + 43 + 4) / 100, "hammerdb": (0.99 * 10 + 10 + 1) / 23}
@@ -137,7 +138,7 @@ def long_run(
     calm = storage.model_copy(
         update={"noise": 0.0, "restore_noise": 0.0, "cold_reads_per_transaction": 0.0}
     )
-    server = SimulatedServer(model(calm, workload, seed).model_dump_json())
+    server = simulated_server(calm, workload, seed)
     generator = server.load_generator(_spec(users, workload, seed))
     generator.ready()
     generator.go()
@@ -146,7 +147,7 @@ def long_run(
             generator.mark("window")
         generator.tick()
     generator.mark("cool_down")
-    return Tally.model_validate_json(generator.stop())
+    return Tally.model_validate(generator.stop())
 
 
 def _spec(users: int, workload: Workload, seed: int) -> GeneratorSpec:

@@ -1,8 +1,13 @@
-"""The shelf of stop conditions: one file each, named as in the plan.
+"""The shelf of stop conditions: one file each, named as in the plan and in the results.
 
 A stop is a module with two functions. `judge` looks at the search rungs so far and says, in a
 sentence with what was seen and the limit, whether the climb ends here. `beyond` says how many of
 these rungs lie beyond the knee when it fires: one for a limit that the last rung broke.
+
+Four files are no conditions that a plan may set, and `kneebench components` does not list them.
+`load_generator` and `invalid` end a climb at a rung that did not measure the database, `fixed_load`
+ends the climb of one rung, `warming` has a climb made again. They are here because every stop
+reason and flag of a climb is made by the file of its name.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tables as the database's statistics tell them: cache hits, dead tuples, vacuums, and sequential
-scans.
+"""Tables as the database's statistics tell them: cache hits, sequential scans, and what the engine
+counts of its own (`engine_properties.EngineProperties.own_quantities`).
 
 Scans by table: a plan that flips to a sequential scan of a large table makes a run several times
 too slow without any other sign.
@@ -12,9 +12,7 @@ from kneebench.measurement.meters.meter import Meter, MeterContext, only_by_serv
 QUANTITIES = (
     "cache.hits",
     "cache.reads",
-    "tables.dead_tuples",
     "tables.sequential_scans",
-    "tables.autovacuums",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from kneebench.engines import WaitClass
+from kneebench.engine_properties import WaitClass
 from kneebench.measurement.meters.meter import Meter, MeterContext, only_by_server
 
 QUANTITIES = tuple(f"waits.{name}" for name in get_args(WaitClass))

@@ -1,13 +1,10 @@
-"""The record of a rung's load, and what becomes of it: a rung with its quantities and checks, then
-a judgement of its use.
-"""
+"""The record of a rung, and its summary: a rung with its window's quantities and its checks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kneebench.analysis import disturbance
 from kneebench.databases.engine import Server
 from kneebench.measurement import delay
 from kneebench.measurement.checks import (
@@ -21,7 +18,7 @@ from kneebench.measurement.checks import (
 from kneebench.measurement.derived_metrics import derived_metrics
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import Values, summaries, window
-from kneebench.measurement.validity import disturbed, invalid
+from kneebench.measurement.validity import invalid
 from kneebench.measurement.warm_up import Held, WarmedUp
 from kneebench.plan import Plan
 from kneebench.records import Counted, Order, Rung, Second, Tally
@@ -86,20 +83,6 @@ def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
             *server.notes,
         ),
         invalid=invalid(order, tally, plan.ladder.stops.errors.share),
-    )
-
-
-def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
-    """The rung with what disturbed it from outside; and that alone, where it makes the rung
-    invalid.
-    """
-    outside = disturbed(rung, held)
-    reasons = "; ".join(filter(None, (outside, rung.invalid)))
-    return (
-        rung.model_copy(
-            update={"invalid": reasons, "notes": (*rung.notes, *disturbance.notes(rung))}
-        ),
-        outside,
     )
 
 

@@ -4,7 +4,9 @@
 use super::Simulation;
 use super::world::World;
 use crate::generator_spec::GeneratorSpec;
-use crate::load_generator::{GeneratorError, KeepWaiting, LoadGenerator, json};
+use crate::load_generator::{GeneratorError, KeepWaiting, LoadGenerator};
+use crate::shared_state::Tick;
+use crate::tally::report::Report;
 
 /// A handle for Python: the number of a load generator in its world.
 pub struct SimulatedLoadGenerator {
@@ -41,8 +43,8 @@ impl LoadGenerator for SimulatedLoadGenerator {
     }
 
     /// Simulates the time to the next full second.
-    fn tick(&self, _: KeepWaiting) -> Result<String, GeneratorError> {
-        self.change(|world, number| json(&world.tick(number)?))
+    fn tick(&self, _: KeepWaiting) -> Result<Tick, GeneratorError> {
+        self.change(World::tick)
     }
 
     fn mark(&self, phase: &str) -> Result<f64, GeneratorError> {
@@ -50,7 +52,7 @@ impl LoadGenerator for SimulatedLoadGenerator {
         self.change(move |world, number| world.mark(number, &phase))
     }
 
-    fn stop(&self, _: KeepWaiting) -> Result<String, GeneratorError> {
+    fn stop(&self, _: KeepWaiting) -> Result<Report, GeneratorError> {
         self.change(World::stop)
     }
 }

@@ -1,4 +1,4 @@
-"""`python -m bench.load_generator VALUES SECONDS`: our load generator as a rung drives it, without
+"""`python -m bench.timed_load VALUES SECONDS`: our load generator as a rung drives it, without
 meters; prints its sums each second.
 """
 

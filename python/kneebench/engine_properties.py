@@ -1,13 +1,14 @@
-"""The properties of engines: what every room may ask of an engine by its name, without opening it.
+"""What every room may ask of an engine by its name, without a server of it; what its servers do is
+in databases/engine.py.
 
-They are in `properties.py` of the engine's folder (`databases/<engine>/`), which imports from the
-ground floor only: the plan, which comes before the engines, asks them too.
+The properties are in `properties.py` of the engine's folder (`databases/<engine>/`), which imports
+from the ground floor only: the plan, which comes before the engines, asks them too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from signal import Signals
 from typing import Literal, NamedTuple, Protocol, cast
 
 from kneebench.records import Setting
@@ -29,13 +30,26 @@ class Quantity(NamedTuple):
     """A thing read: `over` says how the sources combine.
 
     `event`: what a sentence says of a count above 0 where that is background work ("a checkpoint
-    started").
+    started"). `heading`: that of its column among the brief's costs, where an engine's own quantity
+    has one.
     """
 
     unit: str
     kind: Literal["counter", "gauge"]
     over: Literal["sum", "mean", "max"] = "sum"
     event: str = ""
+    heading: str = ""
+
+
+class ServerProgram(NamedTuple):
+    """The program of an engine's servers: the name of its processes, and the signal that stops one
+    without waiting for its sessions.
+
+    A server's working directory is one of ours (its data directory); what starts it stays at /.
+    """
+
+    name: str
+    stop: Signals
 
 
 class Footprint(Protocol):
@@ -78,6 +92,8 @@ class EngineProperties(Protocol):
     """False for a model: its clock is its own, and this machine's drives, cores and load do not
     matter."""
     footprint: Footprint
+    server_program: ServerProgram | None
+    """None where kneebench starts no server of it."""
     own_quantities: Mapping[str, Quantity]
     """Quantities that its servers read beside those of every database, by name."""
 
@@ -98,19 +114,21 @@ class EngineProperties(Protocol):
         ...
 
 
-def engine_names() -> list[str]:
-    """The engines that a plan may name.
-
-    >>> engine_names()
-    ['postgres', 'simulated']
-    """
-    return ENGINES.names()
-
-
 def engine_properties(name: str) -> EngineProperties:
     """The properties of an engine. Raises UnknownPart with the names of the engines.
 
     >>> engine_properties("simulated").measures_real_hardware
     False
     """
-    return cast(EngineProperties, import_module(f"{ENGINES.module(name).__name__}.properties"))
+    return cast(EngineProperties, ENGINES.module(name, "properties"))
+
+
+def server_programs() -> dict[str, Signals]:
+    """The signal that stops a server, by the name of its processes; of all engines, so that what a
+    killed run left is known whichever engine it was of.
+
+    >>> server_programs()
+    {'postgres': <Signals.SIGINT: 2>}
+    """
+    programs = (engine_properties(name).server_program for name in ENGINES.names())
+    return {one.name: one.stop for one in programs if one}

@@ -1,4 +1,4 @@
-"""One rung, watched: so many users (or such a rate) on one server, from the first connection to the
+"""Measure one rung: so many users (or such a rate) on one server, from the first connection to the
 last check.
 
 Order of things: idle counts; connect; go; warm up; window; cool down; idle counts again; then the
@@ -20,12 +20,12 @@ from kneebench.errors import InvalidMeasurement
 from kneebench.measurement.checks import Idle
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
-from kneebench.measurement.rung_record import LoadRecord, RungRecord, judged, summarised
 from kneebench.measurement.rung_runner import RungRunner, described, losses_reported
+from kneebench.measurement.rung_summary import LoadRecord, RungRecord, summarised
 from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
-from kneebench.measurement.validity import refuse_starved
+from kneebench.measurement.validity import judged, refuse_starved
 from kneebench.measurement.warm_up import Schedule, hold_window, schedule, warm_up
 from kneebench.plan import Plan
 from kneebench.records import Order, Rung, Second, Series, Watch
@@ -89,7 +89,7 @@ def _recorded(
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
     with _kept_on(plan.workload.load_generator_cores if real else ()):
-        meters = open_meters(plan.meters, MeterContext(server, storage_paths), not real)
+        meters = open_meters(plan.meters, MeterContext(server, storage_paths), real_hardware=real)
         with contextlib.closing(Sampler(meters, server.now_s)) as sampler:
             load = _under_load(generator, order, times, sampler, server, watch)
             refuse_starved(order, load.tally, plan.engine)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from kneebench.plan.storage import Storage
 from kneebench.plan.values import MONTH_S, Number, Part, Whole
 from kneebench.units import Seconds
 
@@ -88,3 +89,9 @@ class SimulatedStorage(Part):
             le=MONTH_S, description='Time from a restore to a simulated server crash; "0s": never'
         ),
     ] = 0.0
+
+
+def drives_of(storage: Storage) -> SimulatedStorage | None:
+    """The drives that a storage's table `simulated` describes; None without one."""
+    found = storage.own_table("simulated")
+    return found if isinstance(found, SimulatedStorage) else None
