@@ -129,7 +129,7 @@ def test_no_rounds_are_measured_without_a_knee() -> None:
     [
         ({"repeats": [9, 3]}, "the smaller number first"),
         ({"repeats": [0, 3]}, "at least 1"),
-        ({"repeats": 51}, "0 to 50"),
+        ({"repeats": 51}, "less than or equal to 50"),
         ({"rounds": "long", "repeats": [3, 9]}, "one number"),
         ({"checkpoints": 2}, "their windows hold none"),
         ({"precision": 0}, "precision"),

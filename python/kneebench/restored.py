@@ -139,7 +139,7 @@ class Restored:
             self.server,
             self.server.paths,
             self.context.watch,
-            cold=cold and plan.database.page_cache == "cold",
+            cold=cold and plan.database.restored_cold,
             warm_up_s=warm_up_s,
         )
         rung = measured.rung

@@ -39,15 +39,6 @@ class Database(Part):
             )
         ),
     ] = "auto"
-    page_cache: Annotated[
-        Literal["cold", "warm"],
-        Field(
-            description=(
-                "Page cache after a restore by copy. cold: emptied, so first reads reach the drive."
-                " warm: the copied data stay in it, on all storages alike"
-            )
-        ),
-    ] = "cold"
     cores: Annotated[
         Cores, Field(description="Cores that the server is pinned to; empty: all")
     ] = ()
@@ -64,6 +55,11 @@ class Database(Part):
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """How a climb gets its database, "auto" resolved; `urls` by storage."""
         return "copy" if self.restore == "auto" else self.restore
+
+    @property
+    def restored_cold(self) -> bool:
+        """Whether nothing of a restored database is cached."""
+        return True
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -83,6 +79,20 @@ class ServerDatabase(Database):
     """How the URL of an external server is written; a table says it."""
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores")
     """Keys that only a managed server uses."""
+    page_cache: Annotated[
+        Literal["cold", "warm"],
+        Field(
+            description=(
+                "Page cache after a restore by copy. cold: emptied, so first reads reach the drive."
+                " warm: the copied data stay in it, on all storages alike"
+            )
+        ),
+    ] = "cold"
+
+    @property
+    def restored_cold(self) -> bool:
+        """The plan's word."""
+        return self.page_cache == "cold"
 
     @model_validator(mode="after")
     def _url_is_an_address(self) -> Self:

@@ -17,7 +17,7 @@ import psutil
 from kneebench.engine_properties import Footprint, engine_properties
 from kneebench.errors import PlanError
 from kneebench.plan.database import DEFAULT
-from kneebench.plan.engine_table import EngineStorage
+from kneebench.plan.engine_table import EngineStorage, table_of
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.machine_share import MEMORY_SHARE, log_space_bytes
 from kneebench.plan.plan import Plan, Workload
@@ -31,6 +31,8 @@ _WAREHOUSES_PER_CORE = 10
 sizing)."""
 _MOST_WAREHOUSES = 100
 _FEWEST_WAREHOUSES = 2
+SERVERS = 2
+"""Servers that are up side by side in the default plan's rounds."""
 _TAKEN = 0.9
 """Of what is free when the plan is sized: other programs want some more before the last restore,
 and so does the load generator."""
@@ -66,16 +68,27 @@ def is_default(plan: Plan) -> bool:
 
 def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
     """The default plan with so many warehouses; its question names the directory."""
+    shown = _shown(directory.absolute())
     return Plan(
-        question=f"What would faster storage than the disk under {_shown(directory.absolute())} buy this database?",
+        question=f"What would faster storage than the disk under {shown} buy this database?",
         baseline="disk",
+        database=table_of(DEFAULT).model_validate({"page_cache": "warm"}),
         workload=Workload(warehouses=warehouses),
         ladder=Ladder(
-            users=(0, 256), step=1.5, climb_again=False, warm_up_limit=14.0, window=6.0, final_window=12.0, checkpoints=0, repeats=3, budget=600.0,
+            users=(0, 256),
+            step=1.5,
+            climb_again=False,
+            warm_up_limit=14.0,
+            window=4.0,
+            final_window=3.0,
+            checkpoints=0,
+            rounds="short",
+            repeats=(8, 12),
+            budget=600.0,
             fixed_rate_share=0.5,
         ),
         storages={"disk": EngineStorage(path=directory), "memory": EngineStorage(path=memory)},
-    )  # fmt: skip
+    )
 
 
 def _shown(directory: Path, longest: int = 300) -> str:
@@ -102,7 +115,7 @@ def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
     Raises PlanError where there is none for the smallest database.
 
     >>> fitting_warehouses(2, 24 << 30, Free(21 << 30, 24 << 30, 80 << 30)), fitting_warehouses(2, 8 << 30, Free(4 << 30, 4 << 30, 80 << 30))
-    (20, 7)
+    (20, 4)
     """
     wanted = min(
         max(20, _WAREHOUSES_PER_CORE * cores),
@@ -139,14 +152,15 @@ def _why(cores: int, memory_bytes: int, free: Free) -> str:
 
 def _short(warehouses: int, cores: int, memory_bytes: int, free: Free) -> Iterator[str]:
     """Where so many warehouses find too little room, by what `check` will ask for: data and log on
-    both, the image beside the disk's.
+    both, the image beside the disk's, and two servers' caches.
     """
     footprint = _footprint()
-    data, cache = footprint.climb_bytes(warehouses), footprint.cache_bytes(memory_bytes, warehouses)
+    data = footprint.climb_bytes(warehouses)
+    cache = SERVERS * footprint.cache_bytes(memory_bytes // SERVERS, warehouses)
     image = footprint.image_bytes(warehouses)
     in_memory = min(free.tmpfs_bytes, int(memory_bytes * MEMORY_SHARE) - cache)
     log_space = log_space_bytes(min(in_memory, free.disk_bytes - image) - data)
-    log = footprint.log_bytes(cores, log_space, quick=True)
+    log = footprint.log_bytes(cores, log_space, quick=False)
     needed = {
         "memory available": (free.memory_bytes, data + log + cache),
         "free in the tmpfs": (free.tmpfs_bytes, data + log),

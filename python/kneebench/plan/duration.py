@@ -57,25 +57,24 @@ def expected(plan: Plan, host: Host) -> Expected:
         copied_bytes = plan.workload.warehouses * plan.engine.footprint.WAREHOUSE_BYTES
         restore_s += copied_bytes / _RESTORE_BYTES_PER_S
     warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
-    climb_s = min(
-        restore_s + _warm_up_s(ladder, cold=True) + ladder.window + _RUNG_S + warmer_s,
-        ladder.budget,
-    )
+    cold_s = _warm_up_s(ladder, cold=plan.database.restored_cold)
+    climb_s = min(restore_s + cold_s + ladder.window + _RUNG_S + warmer_s, ladder.budget)
     rung_s = _final_window_s(ladder, plan.engine.checkpoint_cycle_s(())) + _RUNG_S
-    if ladder.rounds == "short":
-        restores = math.ceil(ladder.most_repeats / ladder.restore_every)
-        warm_s = restore_s + _warm_up_s(ladder, cold=True) + _RUNG_S
-        rounds_s = 2 * ladder.most_repeats * (rung_s + _RAMP_S)
-        return Expected(load_s, count * climb_s, count * (restores * warm_s + rounds_s))
-    knee_s, latency_s = (
-        restore_s + _warm_up_s(ladder, cold=True) + rung_s,
-        _warm_up_s(ladder) + rung_s,
-    )
-    return Expected(
-        load_s,
-        count * climb_s,
-        count * ladder.most_repeats * (knee_s + latency_s) + (count - 1) * knee_s,
-    )
+    final_s = _rounds_s if ladder.rounds == "short" else _long_runs_s
+    return Expected(load_s, count * climb_s, final_s(ladder, count, restore_s + cold_s, rung_s))
+
+
+def _rounds_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:
+    """Short rounds: `warm_s` to restore and warm up one database, `rung_s` a window."""
+    restores = math.ceil(ladder.most_repeats / ladder.restore_every)
+    rung_s += _RAMP_S
+    return count * (restores * (warm_s + _RUNG_S) + 2 * ladder.most_repeats * rung_s)
+
+
+def _long_runs_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:
+    """Long runs, each on its own restore, which all but one cell need once more."""
+    knee_s, latency_s = warm_s + rung_s, _warm_up_s(ladder) + rung_s
+    return count * ladder.most_repeats * (knee_s + latency_s) + (count - 1) * knee_s
 
 
 def rungs(ladder: Ladder, cores: int) -> int:

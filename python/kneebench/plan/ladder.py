@@ -14,6 +14,9 @@ WAREHOUSES_PER_USER = 4
 2,500 for 601 users, 4.16."""
 
 
+Repeats = Annotated[Whole, Field(ge=0, le=50)]
+
+
 class Plateau(Part):
     """Stop when throughput no longer grows with users."""
 
@@ -129,10 +132,10 @@ class Ladder(Part):
         ),
     ] = "long"
     repeats: Annotated[
-        tuple[Whole, Whole] | Whole,
+        tuple[Repeats, Repeats] | Repeats,
         Field(
             description=(
-                "Final runs per storage, 0 to 50; with short rounds also [least, most], ended at"
+                "Final runs per storage; with short rounds also [least, most], ended at"
                 " `precision`; 0, with a fixed load: one run"
             ),
         ),
@@ -230,8 +233,8 @@ class Ladder(Part):
 
     @model_validator(mode="after")
     def _repeats_in_order(self) -> Self:
-        if not 0 <= self.fewest_repeats <= self.most_repeats <= 50:
-            raise wrong("repeats", sentence="0 to 50, or [least, most], the smaller number first")
+        if self.fewest_repeats > self.most_repeats:
+            raise wrong("repeats", sentence="[least, most], the smaller number first")
         if not self.fewest_repeats and not self.fixed:
             raise wrong(
                 "repeats",
