@@ -22,12 +22,12 @@ use _core::address::{ServerAddress, TlsMode};
 use _core::generator_spec::GeneratorSpec;
 use _core::inputs::{Home, Kind, Profile, Transaction};
 use _core::load_generator::{LoadGenerator, ThreadedLoadGenerator};
+use _core::response_arrival;
 use _core::session::postgres::PostgresConnector;
 use _core::session::postgres::errors::driver_error;
 use _core::session::postgres::request;
 use _core::session::postgres::socket::ReadInterestSocket;
 use _core::session::{Connector, Delay, Error, Outcome, Session};
-use _core::wake;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -179,7 +179,7 @@ impl Library {
         let (client, connection) =
             self.server.config().connect(NoTls).await.map_err(|error| driver_error(&error))?;
         tokio::task::spawn_local(connection);
-        wake::watch();
+        response_arrival::watch();
         Ok((client, None))
     }
 
@@ -243,7 +243,7 @@ impl Session for LibrarySession {
     fn delay(&self) -> Option<Delay> {
         match &self.delay {
             Some(delay) => delay.get(),
-            None => wake::delay_ns().map(|ns| Delay { ns, stamped: false }),
+            None => response_arrival::delay_ns().map(|ns| Delay { ns, stamped: false }),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod protocols;
 #[cfg(feature = "python")]
 pub mod python;
 pub mod random;
+pub mod response_arrival;
 pub mod row_sink;
 pub mod rows;
 pub mod session;
@@ -25,6 +26,5 @@ pub mod simulation;
 pub mod tally;
 pub mod terminal;
 pub mod timer;
-pub mod wake;
 pub mod worker;
 pub mod worker_state;

@@ -4,16 +4,16 @@ use std::future::Future;
 
 use crate::session::Error;
 
-/// Encodes rows for a server. A row is `columns`, then its values in order.
+/// Encodes rows for a server. A row is `begin_row`, then its values in order.
 pub trait RowWriter {
     /// Bytes written so far.
     fn size_bytes(&self) -> usize;
-    fn columns(&mut self, count: i16);
+    fn begin_row(&mut self, columns: u16);
     fn null(&mut self);
-    fn int2(&mut self, value: i16);
-    fn int4(&mut self, value: i32);
-    /// Microseconds since 2000-01-01 00:00 UTC.
-    fn time(&mut self, microseconds: i64);
+    fn smallint(&mut self, value: i16);
+    fn integer(&mut self, value: i32);
+    /// Seconds since 1970-01-01 00:00 UTC.
+    fn time(&mut self, unix_s: i64);
     /// char and varchar: the caller respects the width.
     fn text(&mut self, value: &[u8]);
     /// A text of `length` bytes, written in place by `fill`.
@@ -72,7 +72,7 @@ pub mod tests {
             self.0.len()
         }
 
-        fn columns(&mut self, _: i16) {
+        fn begin_row(&mut self, _: u16) {
             self.0.push(b'\n');
         }
 
@@ -80,16 +80,16 @@ pub mod tests {
             self.0.push(b'-');
         }
 
-        fn int2(&mut self, value: i16) {
+        fn smallint(&mut self, value: i16) {
             self.0.extend_from_slice(&value.to_be_bytes());
         }
 
-        fn int4(&mut self, value: i32) {
+        fn integer(&mut self, value: i32) {
             self.0.extend_from_slice(&value.to_be_bytes());
         }
 
-        fn time(&mut self, microseconds: i64) {
-            self.0.extend_from_slice(&microseconds.to_be_bytes());
+        fn time(&mut self, unix_s: i64) {
+            self.0.extend_from_slice(&unix_s.to_be_bytes());
         }
 
         fn text(&mut self, value: &[u8]) {

@@ -3,7 +3,7 @@
 //! Its parts share state without locks and cannot leave their thread. A caller sends a closure
 //! there and waits for the result, so Python may call the server from any thread.
 
-pub mod load_generator;
+pub mod generator_handle;
 pub mod world;
 
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use std::time::Instant;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::wake;
+use crate::response_arrival;
 
 /// One timerfd for all sleeps of a worker, armed for the earliest.
 pub struct Timer {
@@ -60,7 +60,7 @@ impl Timer {
     async fn run(self: Rc<Self>) {
         while let Ok(mut ready) = self.timer_fd.readable().await {
             ready.clear_ready();
-            wake::by_timer();
+            response_arrival::by_timer();
             let later = self.entries.borrow_mut().split_off(&(self.now_ns() + 1, 0));
             let due = self.entries.replace(later);
             self.arm();

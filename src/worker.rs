@@ -18,11 +18,11 @@ use crate::generator_spec::GeneratorSpec;
 use crate::input_generator::InputGenerator;
 use crate::pool::ConnectionSource;
 use crate::random::Stream;
+use crate::response_arrival;
 use crate::session::{Connector, Error};
 use crate::shared_state::{HEARTBEAT_NS, SharedState};
 use crate::tally::Tally;
 use crate::terminal::terminal;
-use crate::wake;
 use crate::worker_state::WorkerState;
 
 /// Time that a transaction may still take after everything else has ended; then its outcome is
@@ -85,7 +85,7 @@ pub fn run<C: Connector>(worker: WorkerSpec<C>) -> Result<Tally, Error> {
     let built = pin(&worker.spec.cores, worker.number).and_then(|()| {
         Builder::new_current_thread()
             .enable_all()
-            .on_thread_unpark(wake::woke)
+            .on_thread_unpark(response_arrival::woke)
             .build_local(LocalOptions::default())
             .map_err(|error| Error::other(format!("a worker's runtime: {error}")))
     });

@@ -1,4 +1,4 @@
-//! The Python border.
+//! The Python border: each file is what Python sees of the module of the same name.
 
 mod address;
 mod errors;

@@ -13,7 +13,7 @@ use crate::generator_spec::GeneratorSpec;
 use crate::session::simulated::ledger::Sums;
 use crate::session::simulated::model::{Model, SECOND_NS, Storage};
 use crate::simulation::Simulation;
-use crate::simulation::load_generator::SimulatedLoadGenerator;
+use crate::simulation::generator_handle::SimulatedLoadGenerator;
 use crate::simulation::world::World;
 
 /// A database and its drives as a discrete-event model with its own clock.

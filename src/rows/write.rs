@@ -5,9 +5,8 @@ use crate::row_sink::RowWriter;
 use crate::rows::random_text::{letters, original};
 use crate::rows::{FIRST_UNDELIVERED, ORDERS, Rows, Table};
 
-/// 2026-01-01 00:00 UTC in microseconds since 2000: a fixed date, so that the same seed gives the
-/// same bytes.
-const LOADED_AT: i64 = 9_497 * 86_400_000_000;
+/// 2026-01-01 00:00 UTC: a fixed date, so that the same seed gives the same bytes.
+const LOADED_AT_UNIX_S: i64 = 1_767_225_600;
 
 impl Rows {
     /// Write the next row (for order_line: the lines of the next order); returns the number of
@@ -32,8 +31,8 @@ impl Rows {
     }
 
     fn warehouse(&mut self, page: &mut impl RowWriter, warehouse: i32) {
-        page.columns(9);
-        page.int4(warehouse);
+        page.begin_row(9);
+        page.integer(warehouse);
         self.letters(page, 6, 10);
         self.address(page);
         let tax = self.tax();
@@ -42,10 +41,10 @@ impl Rows {
     }
 
     fn district(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16) {
-        page.columns(11);
-        page.int4(warehouse);
-        page.int4(ORDERS + 1);
-        page.int2(district);
+        page.begin_row(11);
+        page.integer(warehouse);
+        page.integer(ORDERS + 1);
+        page.smallint(district);
         page.hundredths(3_000_000);
         let tax = self.tax();
         page.ten_thousandths(tax);
@@ -63,13 +62,13 @@ impl Rows {
         let name =
             if customer <= 1_000 { customer - 1 } else { self.nurand.last_name(&mut self.random) };
         let bad_percent = if self.profile == Profile::Spec { 10 } else { 50 };
-        page.columns(21);
-        page.time(LOADED_AT);
-        page.int4(customer);
-        page.int4(warehouse);
-        page.int2(district);
-        page.int2(1);
-        page.int2(0);
+        page.begin_row(21);
+        page.time(LOADED_AT_UNIX_S);
+        page.integer(customer);
+        page.integer(warehouse);
+        page.smallint(district);
+        page.smallint(1);
+        page.smallint(0);
         self.letters(page, 8, 16);
         page.text(b"OE");
         page.text(last_name(name).as_bytes());
@@ -84,34 +83,34 @@ impl Rows {
     }
 
     fn history(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16, customer: i32) {
-        page.columns(8);
-        page.time(LOADED_AT);
-        page.int4(customer);
-        page.int4(warehouse);
-        page.int4(warehouse);
-        page.int2(district);
-        page.int2(district);
+        page.begin_row(8);
+        page.time(LOADED_AT_UNIX_S);
+        page.integer(customer);
+        page.integer(warehouse);
+        page.integer(warehouse);
+        page.smallint(district);
+        page.smallint(district);
         page.hundredths(1_000);
         self.letters(page, 12, 24);
     }
 
     fn item(&mut self, page: &mut impl RowWriter, item: i32) {
-        page.columns(5);
-        page.int4(item);
-        page.int4(self.random.between(1, 10_000));
+        page.begin_row(5);
+        page.integer(item);
+        page.integer(self.random.between(1, 10_000));
         self.letters(page, 14, 24);
         page.hundredths(i64::from(self.random.between(100, 10_000)));
         self.data(page);
     }
 
     fn stock(&mut self, page: &mut impl RowWriter, warehouse: i32, item: i32) {
-        page.columns(17);
-        page.int4(item);
-        page.int4(warehouse);
-        page.int4(0);
-        page.int2(self.random.between(10, 100) as i16);
-        page.int2(0);
-        page.int2(0);
+        page.begin_row(17);
+        page.integer(item);
+        page.integer(warehouse);
+        page.integer(0);
+        page.smallint(self.random.between(10, 100) as i16);
+        page.smallint(0);
+        page.smallint(0);
         for _ in 0..DISTRICTS {
             letters(page, 24, &mut self.random);
         }
@@ -119,19 +118,19 @@ impl Rows {
     }
 
     fn order(&mut self, page: &mut impl RowWriter, warehouse: i32, district: i16, order: i32) {
-        page.columns(8);
-        page.time(LOADED_AT);
-        page.int4(order);
-        page.int4(warehouse);
-        page.int4(self.buyers[order as usize - 1]);
-        page.int2(district);
+        page.begin_row(8);
+        page.time(LOADED_AT_UNIX_S);
+        page.integer(order);
+        page.integer(warehouse);
+        page.integer(self.buyers[order as usize - 1]);
+        page.smallint(district);
         if order < FIRST_UNDELIVERED {
-            page.int2(self.random.between(1, 10) as i16);
+            page.smallint(self.random.between(1, 10) as i16);
         } else {
             page.null();
         }
-        page.int2(self.lines.between(5, 15) as i16);
-        page.int2(1);
+        page.smallint(self.lines.between(5, 15) as i16);
+        page.smallint(1);
     }
 
     fn order_lines(
@@ -143,19 +142,19 @@ impl Rows {
     ) -> u64 {
         let lines = self.lines.between(5, 15) as i16;
         for line in 1..=lines {
-            page.columns(10);
+            page.begin_row(10);
             if order < FIRST_UNDELIVERED {
-                page.time(LOADED_AT);
+                page.time(LOADED_AT_UNIX_S);
             } else {
                 page.null();
             }
-            page.int4(order);
-            page.int4(warehouse);
-            page.int4(self.random.between(1, ITEMS));
-            page.int4(warehouse);
-            page.int2(district);
-            page.int2(line);
-            page.int2(5);
+            page.integer(order);
+            page.integer(warehouse);
+            page.integer(self.random.between(1, ITEMS));
+            page.integer(warehouse);
+            page.smallint(district);
+            page.smallint(line);
+            page.smallint(5);
             page.hundredths(self.amount(order));
             letters(page, 24, &mut self.random);
         }
@@ -209,8 +208,8 @@ impl Rows {
 }
 
 fn new_order(page: &mut impl RowWriter, warehouse: i32, district: i16, order: i32) {
-    page.columns(3);
-    page.int4(warehouse);
-    page.int4(order);
-    page.int2(district);
+    page.begin_row(3);
+    page.integer(warehouse);
+    page.integer(order);
+    page.smallint(district);
 }

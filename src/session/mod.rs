@@ -34,7 +34,7 @@ pub trait Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
     pub ns: u64,
-    /// From the kernel's receive timestamp; else from the scheduler (wake.rs).
+    /// From the kernel's receive timestamp; else from the scheduler (response_arrival.rs).
     pub stamped: bool,
 }
 

@@ -8,7 +8,10 @@ pub const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// The trailer: a row of -1 columns.
 pub const TRAILER: &[u8] = &[0xff, 0xff];
 
-/// A buffer of rows. Each method appends one value; a row is `columns`, then its values.
+/// PostgreSQL counts time from 2000-01-01 00:00 UTC.
+const EPOCH_UNIX_S: i64 = 946_684_800;
+
+/// A buffer of rows. Each method appends one value; a row is `begin_row`, then its values.
 #[derive(Default)]
 pub struct Page(pub Vec<u8>);
 
@@ -17,28 +20,31 @@ impl RowWriter for Page {
         self.0.len()
     }
 
-    fn columns(&mut self, count: i16) {
-        self.0.extend_from_slice(&count.to_be_bytes());
+    fn begin_row(&mut self, columns: u16) {
+        self.0.extend_from_slice(&columns.to_be_bytes());
     }
 
     fn null(&mut self) {
         self.0.extend_from_slice(&(-1i32).to_be_bytes());
     }
 
-    fn int2(&mut self, value: i16) {
+    /// int2.
+    fn smallint(&mut self, value: i16) {
         let mut field = [0, 0, 0, 2, 0, 0];
         field[4..].copy_from_slice(&value.to_be_bytes());
         self.0.extend_from_slice(&field);
     }
 
-    fn int4(&mut self, value: i32) {
+    /// int4.
+    fn integer(&mut self, value: i32) {
         let mut field = [0, 0, 0, 4, 0, 0, 0, 0];
         field[4..].copy_from_slice(&value.to_be_bytes());
         self.0.extend_from_slice(&field);
     }
 
-    /// timestamptz.
-    fn time(&mut self, microseconds: i64) {
+    /// timestamptz: microseconds since its own epoch.
+    fn time(&mut self, unix_s: i64) {
+        let microseconds = (unix_s - EPOCH_UNIX_S) * 1_000_000;
         let mut field = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
         field[4..].copy_from_slice(&microseconds.to_be_bytes());
         self.0.extend_from_slice(&field);
@@ -109,5 +115,12 @@ mod tests {
         assert_eq!(numeric(|page| page.hundredths(5_000_000)), [1, 1, 0, 2, 5]);
         assert_eq!(numeric(|page| page.ten_thousandths(2_000)), [1, -1, 0, 4, 2_000]);
         assert_eq!(numeric(|page| page.ten_thousandths(0)), [0, 0, 0, 4]);
+    }
+    #[test]
+    fn times_count_microseconds_from_the_year_2000() {
+        let mut page = Page::default();
+        page.time(EPOCH_UNIX_S + 9_497 * 86_400);
+        assert_eq!(page.0[..4], [0, 0, 0, 8]);
+        assert_eq!(page.0[4..], (9_497 * 86_400_000_000i64).to_be_bytes());
     }
 }

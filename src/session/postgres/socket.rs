@@ -12,8 +12,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::receive_timestamp;
+use crate::response_arrival;
 use crate::session::Delay;
-use crate::wake;
 
 /// A connected, non-blocking socket.
 pub struct ReadInterestSocket {
@@ -32,14 +32,14 @@ impl ReadInterestSocket {
         let stamped =
             socket.get_ref().domain()? != Domain::UNIX && receive_timestamp::enable(&socket);
         if !stamped {
-            wake::watch();
+            response_arrival::watch();
         }
         Ok(Self { socket, stamped, delay_ns: None })
     }
 
     /// Delay between the arrival and the reading of the last read; call right after it.
     pub fn delay(&self) -> Option<Delay> {
-        let ns = if self.stamped { self.delay_ns } else { wake::delay_ns() };
+        let ns = if self.stamped { self.delay_ns } else { response_arrival::delay_ns() };
         ns.map(|ns| Delay { ns, stamped: self.stamped })
     }
 

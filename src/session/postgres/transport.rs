@@ -15,8 +15,8 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::socket::ReadInterestSocket;
+use crate::response_arrival;
 use crate::session::Delay;
-use crate::wake;
 
 /// A socket of either family.
 pub enum Socket {
@@ -45,7 +45,7 @@ pub struct CapturingTls {
 impl Transport {
     /// A transport over TLS, which hides the kernel's receive timestamps.
     pub fn tls(stream: Encrypted) -> Self {
-        wake::watch();
+        response_arrival::watch();
         Transport::Tls(Box::new(stream))
     }
 
@@ -89,7 +89,9 @@ impl Transport {
     pub fn delay(&self) -> Option<Delay> {
         match self {
             Transport::Plain(socket) => socket.delay(),
-            Transport::Tls(_) => wake::delay_ns().map(|ns| Delay { ns, stamped: false }),
+            Transport::Tls(_) => {
+                response_arrival::delay_ns().map(|ns| Delay { ns, stamped: false })
+            }
         }
     }
 
