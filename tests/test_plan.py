@@ -76,7 +76,7 @@ def test_a_wrong_unit_is_told_with_the_units_there_are() -> None:
 
 
 def test_a_number_out_of_bounds_is_told_with_its_bounds() -> None:
-    assert only_fault("[ladder]\nrepeats = 51\n" + DISK).allowed == "whole number from 0 to 50"
+    assert only_fault("[ladder]\nstep = 9\n" + DISK).allowed == "number above 1.05 to 4"
 
 
 def test_true_and_text_are_no_numbers() -> None:
