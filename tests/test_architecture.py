@@ -180,7 +180,10 @@ NEUTRAL = (
     "plan/machine_share.py",
     "preflight.py",
 )
-POSTGRES = r"postgres|\bpg_|pgstat|pgpass|libpq|sslmode|vacuum|\bwal(?![lk])|checkpointer|shared_buffers|sqlstate"
+POSTGRES = (
+    r"postgres|\bpg_|pgstat|pgpass|libpq|sslmode|sqlstate|vacuum|\bwal(?![lk])|checkpointer"
+    r"|shared_buffers"
+)
 
 
 def test_what_measures_and_judges_names_no_object_of_one_database() -> None:

@@ -1,6 +1,4 @@
-"""The properties of PostgreSQL (`engine_properties.EngineProperties`): what is known of it before a server
-runs.
-"""
+"""The properties of PostgreSQL (engine_properties.py): what is known of it before a server runs."""
 
 from __future__ import annotations
 
