@@ -16,7 +16,7 @@ from kneebench.databases.postgres.engine import open_engine
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Address, Cell, Finding
+from kneebench.records import Address, Cell, Event, Finding
 
 CELL = Cell(id="there", storage="there")
 
@@ -147,7 +147,11 @@ def test_functions_that_could_not_be_removed_are_told_with_the_command_that_does
     theirs: Theirs,
 ) -> None:
     told: list[str] = []
-    watch = lambda event: told.append(event.doing) if event.kind == "warning" else None
+
+    def watch(event: Event) -> None:
+        if event.kind == "warning":
+            told.append(event.doing)
+
     with theirs.engine(restore="none").restored(CELL, watch), connect(theirs.address) as session:
         session.execute("CREATE VIEW public.uses AS SELECT kneebench.payment(1, 1, 1, 1, 1, '', 1)")
     assert "kneebench's functions in the database" in told[0]

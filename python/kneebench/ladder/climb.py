@@ -244,9 +244,13 @@ def _fixed(cell: Cell, ladder: Ladder) -> Climbing:
     others = _judged([rung], ladder, but=("budget", "plateau", "saturation"))
     failed = any(v.fired and v.stop == "errors" for v in others)
     return Climb(
-        cell=cell, rungs=(rung,), stop_results=(fixed, *others), stopped_by="errors" if failed else "fixed_load",
-        knee_users=None if failed else users, bracket=None if failed else (users, users),
-    )  # fmt: skip
+        cell=cell,
+        rungs=(rung,),
+        stop_results=(fixed, *others),
+        stopped_by="errors" if failed else "fixed_load",
+        knee_users=None if failed else users,
+        bracket=None if failed else (users, users),
+    )
 
 
 def _warmed(climbed: Climb, budget_s: float) -> StopResult | None:

@@ -100,8 +100,10 @@ def check_url(url: str) -> None:
 def _address_fault(url: str) -> str:
     """What is allowed in place of an address that no server can have; empty where it is possible.
 
-    >>> _address_fault("postgresql://me@[::1]:5432/x"), _address_fault("postgresql:///x?host=/run/postgresql")
-    ('', '')
+    >>> _address_fault("postgresql://me@[::1]:5432/x")
+    ''
+    >>> _address_fault("postgresql:///x?host=/run/postgresql")
+    ''
     >>> _address_fault("postgresql://me@db..example/x")
     'a host name, an IP address (IPv6 in brackets), or the directory of a socket'
     """

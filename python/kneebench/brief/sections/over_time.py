@@ -184,10 +184,22 @@ def _spec(read: _Read, scales: Scales) -> dict[str, Any]:
     styles = {kind: style for kind, style in STYLES.items() if kind in drawn}
     kinds = alt.Scale(domain=list(styles), range=[colour for colour, _ in styles.values()])
     dashes = alt.Scale(domain=list(styles), range=[dash for _, dash in styles.values()])
-    traffic = chart_theme.chart(read.traffic).mark_line(strokeWidth=1.8).encode(
-        x=alt.X("at:Q", scale=scale, title=None), y=alt.Y("value:Q", title="MB/s", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=5)),
-        color=alt.Color("kind:N", scale=kinds), strokeDash=alt.StrokeDash("kind:N", scale=dashes),
-    )  # fmt: skip
+    rate = alt.Y(
+        "value:Q",
+        title="MB/s",
+        scale=alt.Scale(domain=[0, top], nice=False),
+        axis=alt.Axis(tickCount=5),
+    )
+    traffic = (
+        chart_theme.chart(read.traffic)
+        .mark_line(strokeWidth=1.8)
+        .encode(
+            x=alt.X("at:Q", scale=scale, title=None),
+            y=rate,
+            color=alt.Color("kind:N", scale=kinds),
+            strokeDash=alt.StrokeDash("kind:N", scale=dashes),
+        )
+    )
     busy = alt.Y(
         "value:Q",
         title="Cores busy",

@@ -17,7 +17,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Address
 
 PASSWORD = (
-    "correct the user in the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"
+    "correct the user in the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"  # noqa: S105
 )
 HOST_LINE = (
     "allow this user, database and host in the server's pg_hba.conf, with or without TLS as the"
@@ -68,7 +68,8 @@ PASSING = LIFTED | {
     "57P02": RUN_AGAIN,
     "57P03": "wait until the server has started, then run again",
 }
-BY_WORDS = {  # the password first: with sslmode=prefer a second try without TLS adds words on pg_hba.conf
+BY_WORDS = {
+    # The password first: with sslmode=prefer, a second try without TLS adds words on pg_hba.conf.
     "password|fe_sendauth|role .* does not exist|not permitted to log in": PASSWORD,
     "pg_hba|Ident authentication|Peer authentication|peer authentication": HOST_LINE,
     "too many (clients|connections)|connection slots": CONNECTIONS,

@@ -244,7 +244,7 @@ class RemotePostgres:
 def _libpq_environment(address: Address) -> dict[str, str]:
     """Our environment with the address in libpq's variables.
 
-    Of the password a command knows what a passfile tells it.
+    It holds no password: a command reads it from a passfile.
     """
     given = parameters(address)
     variables = {variable: given[name] for name, variable in LIBPQ.items() if name in given}
@@ -256,14 +256,14 @@ def _version(connection: Connection) -> str:
 
 
 def _rights(connection: Connection, subject: str, how: str) -> Iterator[Finding]:
-    query = """SELECT rolsuper OR rolcreatedb, rolsuper OR pg_has_role(current_user, 'pg_monitor', 'usage'), current_setting('track_wal_io_timing') = 'on',
-               has_database_privilege(current_database(), 'CREATE') FROM pg_roles WHERE rolname = current_user"""
-    may_create, may_monitor, timed, may_add = connection.execute(query).fetchone() or (
-        False,
-        False,
-        False,
-        False,
-    )
+    query = """
+        SELECT rolsuper OR rolcreatedb,
+            rolsuper OR pg_has_role(current_user, 'pg_monitor', 'usage'),
+            current_setting('track_wal_io_timing') = 'on',
+            has_database_privilege(current_database(), 'CREATE')
+        FROM pg_roles WHERE rolname = current_user"""
+    known = connection.execute(query).fetchone()
+    may_create, may_monitor, timed, may_add = known or (False, False, False, False)
     if how == "template" and not may_create:
         yield Finding(
             level="error",

@@ -185,7 +185,8 @@ def configuration(settings: Mapping[str, str]) -> str:
     """The text of postgresql.conf.
 
     >>> print(configuration({"shared_buffers": "1GB", "listen_addresses": ""}), end="")
-    shared_buffers = '1GB' listen_addresses = ''
+    shared_buffers = '1GB'
+    listen_addresses = ''
     """
     return "".join(
         f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in settings.items()
@@ -253,11 +254,13 @@ def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, 
 def _reported_value(name: str, value: str) -> str:
     """A value as it may be kept.
 
-    Commands and connection strings may hold keys and passwords in any form: that they are set is
-    enough.
+    Commands and connection strings may contain keys and passwords in any form, so that they are set
+    is enough.
 
-    >>> _reported_value("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p"), _reported_value("archive_command", ""), _reported_value("work_mem", "4MB")
-    ('set; not saved because it may contain a secret', '', '4MB')
+    >>> _reported_value("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p")
+    'set; not saved because it may contain a secret'
+    >>> _reported_value("archive_command", ""), _reported_value("work_mem", "4MB")
+    ('', '4MB')
     """
     return (
         "set; not saved because it may contain a secret"
