@@ -14,8 +14,9 @@ from kneebench.records import Host
 
 PREAMBLE = """# Performance
 
-What kneebench itself costs. Every figure is a ratio measured side by side in one run on one machine; `make bench` writes this page.
-Ratios vary less between machines than times do, but they are not constants: check the 95% intervals, and measure your own.
+What kneebench itself costs. Every figure is a ratio measured side by side in one run on one
+machine; `make bench` writes this page. Ratios vary less between machines than times do, but they
+are not constants: check the 95% intervals, and measure your own.
 """
 
 

@@ -18,9 +18,20 @@ from kneebench.databases.postgres.server import PostgresServer
 from kneebench.records import Address, Tally
 
 ORDER: dict[str, Any] = {
-    "users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 1,
-    "seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 1.0, "workers": 1, "cores": [],
-}  # fmt: skip
+    "users": 2,
+    "first_user": 0,
+    "warehouses": 1,
+    "profile": "spec",
+    "home": "all",
+    "think_times": False,
+    "retries": 1,
+    "seed": 1,
+    "stream": 1,
+    "rate_per_s": None,
+    "drain_s": 1.0,
+    "workers": 1,
+    "cores": [],
+}
 
 
 @pytest.fixture(scope="module", params=BUILDS)
@@ -36,10 +47,9 @@ def address(request: pytest.FixtureRequest, servers: Servers) -> Address:
             )
         ]
         assert {"statement_timeout", "lock_timeout", "idle_session_timeout"} < set(names)
+        role = f"ALTER ROLE {address.user} IN DATABASE {address.database}"
         for name in names:
-            session.execute(
-                f"ALTER ROLE {address.user} IN DATABASE {address.database} SET {name} = '200ms'".encode()
-            )
+            session.execute(f"{role} SET {name} = '200ms'".encode())
     return address
 
 

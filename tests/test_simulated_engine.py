@@ -263,9 +263,7 @@ def test_load_generators_follow_one_another_on_one_clock_and_one_database() -> N
         )
 
 
-def test_a_load_generator_reports_what_it_cannot_do_and_one_that_is_dropped_leaves_the_server_in_order() -> (
-    None
-):
+def test_a_load_generator_reports_what_it_cannot_do_and_a_dropped_one_does_no_harm() -> None:
     with engine(plan(), Journal()).restored(CELL, ignored) as server:
         generator, other = server.load_generator(spec(4)), server.load_generator(spec(4))
         with pytest.raises(RuntimeError, match="go"):

@@ -16,8 +16,8 @@ from kneebench._core import ConnectError, LoadError
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.records import Address
 
-PASSWORD = (
-    "correct the user in the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"  # noqa: S105
+CREDENTIALS = (
+    "correct the user in the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"
 )
 HOST_LINE = (
     "allow this user, database and host in the server's pg_hba.conf, with or without TLS as the"
@@ -38,7 +38,7 @@ RUN_AGAIN = "see the server's log for why it was shut down or restarted, then ru
 BY_STATE = {
     "25006": "use the primary in the URL: a standby is read-only",
     "28000": HOST_LINE,
-    "28P01": PASSWORD,
+    "28P01": CREDENTIALS,
     "3D000": DATABASE,
     "42501": RIGHTS,
     "53100": ROOM,
@@ -70,7 +70,7 @@ PASSING = LIFTED | {
 }
 BY_WORDS = {
     # The password first: with sslmode=prefer, a second try without TLS adds words on pg_hba.conf.
-    "password|fe_sendauth|role .* does not exist|not permitted to log in": PASSWORD,
+    "password|fe_sendauth|role .* does not exist|not permitted to log in": CREDENTIALS,
     "pg_hba|Ident authentication|Peer authentication|peer authentication": HOST_LINE,
     "too many (clients|connections)|connection slots": CONNECTIONS,
     "database .* does not exist": DATABASE,
