@@ -148,7 +148,8 @@ pub mod tests {
         let storage = serde_json::json!({
             "cores": 4, "cpu_per_transaction": 0.002, "contention": 0.0,
             "reads_per_transaction": 2.0, "cold_reads_per_transaction": 0.0, "warm_after": 2000,
-            "read_latency": 0.0001, "read_channels": 16, "log_latency": 0.0005, "log_time_per_commit": 0.0,
+            "read_latency": 0.0001, "read_channels": 16,
+            "log_latency": 0.0005, "log_time_per_commit": 0.0,
             "checkpoint_every": 30.0, "noise": 0.0, "restore_noise": 0.0,
             "full_after_users": 0, "deadlocks": 0.0, "dies_after": 0.0,
         });
