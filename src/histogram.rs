@@ -79,9 +79,9 @@ impl Latencies {
         self.0.value_at_quantile(share) as f64 * NS
     }
 
-    /// 95 % interval of a quantile by order statistics: the samples of rank n p -+ 1.96 sqrt(n p (1
-    /// - p)), widened to contain the quantile (for small n the upper rank exceeds the last sample:
-    /// the interval then ends at the maximum).
+    /// 95% interval of a quantile by order statistics: the samples of rank
+    /// `n p -+ 1.96 sqrt(n p (1 - p))`, widened to contain the quantile (for small n the upper rank
+    /// exceeds the last sample: the interval then ends at the maximum).
     pub fn interval_s(&self, p: f64) -> (f64, f64) {
         let n = self.n() as f64;
         let half = 1.96 * (n * p * (1.0 - p)).sqrt();
