@@ -95,7 +95,7 @@ def test_a_campaign_is_gone_on_with_under_the_same_command_and_no_other(tmp_path
     assert find_unfinished(tmp_path, by_url(command)) == store.folder
 
 
-def test_what_the_brief_prints_of_a_command_says_that_it_must_be_replaced_and_is_refused_as_it_stands(
+def test_the_brief_prints_that_a_command_must_be_replaced_and_what_it_prints_is_refused(
     tmp_path: Path,
 ) -> None:
     brief = Brief(with_command(HOLDING[0]))

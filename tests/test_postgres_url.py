@@ -470,7 +470,8 @@ CREATE TABLE ol_0 PARTITION OF order_line FOR VALUES WITH (MODULUS 2, REMAINDER 
 CREATE TABLE ol_1 PARTITION OF order_line FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO order_line SELECT * FROM ol_before;
 DROP TABLE ol_before;
-ALTER TABLE order_line ADD CONSTRAINT order_line_i1 PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number);
+ALTER TABLE order_line
+    ADD CONSTRAINT order_line_i1 PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number);
 ANALYZE order_line"""
 """As HammerDB makes order_line of 200 warehouses and more."""
 
@@ -570,7 +571,8 @@ from kneebench.databases.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell
-engine = open_engine(Plan.model_validate_json(Path(sys.argv[1]).read_text()), Journal(Path(sys.argv[2])))
+plan = Plan.model_validate_json(Path(sys.argv[1]).read_text())
+engine = open_engine(plan, Journal(Path(sys.argv[2])))
 with engine.restored(Cell(id="there", storage="there"), lambda event: None) as server:
     print(server.address.database, flush=True)
     os._exit(9)

@@ -193,14 +193,14 @@ def _retried(tally: Tally) -> int:
 
 
 def new_order_scatter(profile: str, transactions: int, users: int) -> float:
-    """The relative standard deviation of the New-Orders committed among so many transactions.
+    """The relative standard deviation of the New-Orders committed among `transactions`.
 
     Independent draws (hammerdb): binomial. A deck dealt to its end: exact but for the decks begun
     at both edges of the window (hypergeometric, at its widest in the middle of a deck) and the 1%
     that roll back.
 
-    >>> round(new_order_scatter("hammerdb", 18_000, 8), 4), round(new_order_scatter("spec", 18_000, 8), 4)
-    (0.0086, 0.0017)
+    >>> [round(new_order_scatter(profile, 18_000, 8), 4) for profile in ("hammerdb", "spec")]
+    [0.0086, 0.0017]
     """
     share = NEW_ORDER_SHARE[profile]
     drawn, committed = transactions * share, transactions * share * COMMITTED_NEW_ORDERS

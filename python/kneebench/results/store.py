@@ -58,13 +58,13 @@ class StorableRung(Protocol):
     """One rung with its series and seconds, as measurement gives it."""
 
     @property
-    def rung(self) -> Rung: ...
+    def rung(self) -> Rung: ...  # noqa: D102
 
     @property
-    def series(self) -> Sequence[Series]: ...
+    def series(self) -> Sequence[Series]: ...  # noqa: D102
 
     @property
-    def seconds(self) -> Sequence[Second]: ...
+    def seconds(self) -> Sequence[Second]: ...  # noqa: D102
 
 
 class Store:
@@ -347,7 +347,7 @@ def find_unfinished(
             if is_finished(file.parent, brief=brief):
                 continue
             campaign = read_kept(file, Campaign)
-        except KneebenchError:  # another campaign's damage must not keep this one from starting; `campaigns` lists it with its error
+        except KneebenchError:  # a damaged campaign stops no other; `campaigns` lists its error
             continue
         if resumable(campaign.plan, plan_document(plan), but) and (
             host is None or _same_machine(host, campaign.host)
