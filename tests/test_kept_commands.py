@@ -22,7 +22,7 @@ from kneebench.plan.faults import PlanFaults
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Results
 from kneebench.results import Store, load
-from kneebench.results.store import find_unfinished
+from kneebench.results.campaign_folders import find_unfinished
 from kneebench.secrets import kept_command
 
 HOLDING = (

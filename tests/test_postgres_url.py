@@ -1,5 +1,7 @@
 """A server by URL: a running PostgreSQL 15 with TLS and scram, which we neither start nor stop."""
 
+# ruff: noqa: F811 (fixtures are imported, and arguments named after them)
+
 from __future__ import annotations
 
 import os
@@ -27,11 +29,14 @@ from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
-from tests.elsewhere import (
+from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
     Elsewhere,
+    await_answer,
     certify,
     databases,
+    elsewhere,
+    no_password_around,
 )
 from tests.loaded import WITHOUT_DEBIAN
 

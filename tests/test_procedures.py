@@ -77,26 +77,14 @@ def test_an_order_writes_its_rows_and_takes_its_stock(user: Connection) -> None:
         after(before[2], 5, remote=1),
     ]
     o = value(user, "SELECT d_next_o_id - 1 FROM public.district WHERE d_w_id = 1 AND d_id = 3")
-    assert row(
-        user,
-        "SELECT o_c_id, o_carrier_id, o_ol_cnt, o_all_local FROM public.orders WHERE o_w_id = 1 AND"
-        " o_d_id = 3 AND o_id = %s",
-        o,
-    ) == (
-        5,
-        None,
-        3,
-        0,
-    )
-    assert (
-        value(
-            user,
-            "SELECT count(*) FROM public.new_order WHERE no_w_id = 1 AND no_d_id = 3 AND no_o_id"
-            " = %s",
-            o,
-        )
-        == 1
-    )
+    order = """
+        SELECT o_c_id, o_carrier_id, o_ol_cnt, o_all_local FROM public.orders
+        WHERE o_w_id = 1 AND o_d_id = 3 AND o_id = %s"""
+    assert row(user, order, o) == (5, None, 3, 0)
+    waiting = """
+        SELECT count(*) FROM public.new_order
+        WHERE no_w_id = 1 AND no_d_id = 3 AND no_o_id = %s"""
+    assert value(user, waiting, o) == 1
     lines = """
         SELECT array_agg((ol_number, ol_i_id, ol_supply_w_id, ol_quantity)::text
                 ORDER BY ol_number),

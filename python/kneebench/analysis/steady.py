@@ -101,8 +101,8 @@ def settled(
 
 
 def _judged(series: Sequence[float], last: int, name: str, limit: float) -> tuple[int, str]:
-    """(the cut, what speaks against steadiness or nothing) of one series; its last values so many
-    are the stretch.
+    """(cut, reason) of one series whose last `last` values are the stretch; the reason is empty if
+    the series is steady.
     """
     before, cut = len(series) - last, mser(series)
     if cut > before and _differ(series[cut:], series[before:], limit / 2):

@@ -182,7 +182,7 @@ def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bo
     """
     from kneebench.lab.host import host
     from kneebench.results import Store, load
-    from kneebench.results.store import find_unfinished, is_finished
+    from kneebench.results.campaign_folders import find_unfinished, is_finished
 
     found = find_unfinished(out, selected, host(selected.paths), brief=True) if wanted else None
     if found and is_finished(found):
