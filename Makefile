@@ -12,10 +12,14 @@ export UV_PYTHON_DOWNLOADS := never
 unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find src -name "*.rs") Cargo.toml Cargo.lock
 PG15 := /usr/lib/postgresql/15/bin/postgres
+DEBIAN_TOOLS := $(PG15) /usr/bin/chromium /usr/bin/openssl /usr/sbin/mkfs.xfs
+apt = test "$$(id -u)" = 0 && apt-get update -qq \
+	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1)
 
 BENCH :=
 
-.PHONY: help demo bench test test-rust test-python test-long check format lock docs clean ready debian
+.PHONY: help demo bench test test-rust test-python test-long check format lock docs clean
+.PHONY: ready debian
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -53,8 +57,8 @@ docs: ready  ## regenerate the plan and command references
 	$(BIN)/python docs/generate.py
 
 lock: .tools/bin/uv  ## update the lock file of Python packages
-	uv pip compile -q pyproject.toml --group dev --universal --generate-hashes --python-version 3.11 --upgrade \
-		--custom-compile-command "make lock" -o requirements.lock
+	uv pip compile -q pyproject.toml --group dev --universal --generate-hashes --upgrade \
+		--python-version 3.11 --custom-compile-command "make lock" -o requirements.lock
 
 clean:  ## remove what make built
 	rm -rf .venv .tools target python/kneebench/*.so
@@ -62,31 +66,38 @@ clean:  ## remove what make built
 ready: .venv/built
 
 .venv/built: .venv/packages $(RUST)
-	command -v cargo >/dev/null || { echo "make: Rust is missing: install it with rustup, then run make again"; exit 1; }
+	command -v cargo >/dev/null \
+		|| { echo "make: Rust is missing: install it with rustup, then run make again"; exit 1; }
 	$(BIN)/maturin develop --release --locked --uv --quiet
 	touch $@
 
 .venv/packages: requirements.lock pyproject.toml | .tools/bin/uv .tools/cc
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "make: Python 3.11 or later is needed; name it with make PYTHON=...")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "make: Python 3.11 or later is needed; name it with make PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv
 	uv pip sync --quiet --require-hashes requirements.lock
 	touch $@
 
 .tools/bin/uv:
 	@mkdir -p .tools
-	$(PYTHON) -m venv .tools >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv .tools; } \
+	$(PYTHON) -m venv .tools >/dev/null \
+		|| { $(call apt,python3-venv) && $(PYTHON) -m venv .tools; } \
 		|| { echo "make: Python has no venv: apt-get install python3-venv, then run make again"; exit 1; }
 	.tools/bin/pip install --quiet --disable-pip-version-check uv
 
 # A C compiler, for the cryptography below TLS.
 .tools/cc: | .tools/bin/uv
-	command -v cc >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gcc libc6-dev; } \
+	command -v cc >/dev/null || { $(call apt,gcc libc6-dev); } \
 		|| { echo "make: no C compiler: apt-get install gcc libc6-dev, then run make again"; exit 1; }
 	touch $@
 
-# What the tests try beside the embedded server: Debian's PostgreSQL 15, a browser, file systems. Skipped when not root.
+# What the tests try beside the embedded server: Debian's PostgreSQL 15, a browser, file systems.
+# Skipped when not root.
 debian:
-	@test -x $(PG15) -a -x /usr/bin/chromium -a -x /usr/bin/openssl -a -x /usr/sbin/mkfs.xfs && exit 0; \
+	@missing=; for tool in $(DEBIAN_TOOLS); do test -x $$tool || missing=yes; done; \
+	test -n "$$missing" || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql-15 chromium openssl xfsprogs >/dev/null; \
-	else echo "make: not root: tests of parts that are not installed are skipped, each with its reason"; fi
+		$(call apt,--no-install-recommends postgresql-15 chromium openssl xfsprogs) >/dev/null; \
+	else \
+		echo "make: not root: tests of parts that are not installed are skipped, with a reason"; \
+	fi

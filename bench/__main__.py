@@ -32,29 +32,9 @@ def benchmarks() -> dict[str, ModuleType]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what is asked for; 0 also where an aim is missed: a benchmark is not a test."""
+    """Run the named benchmarks; 0 also if a goal is missed: a benchmark is not a test."""
     known = benchmarks()
-    about = "\n".join(f"  {name:10} {module.ABOUT}" for name, module in sorted(known.items()))
-    parser = argparse.ArgumentParser(
-        "bench",
-        description=__doc__,
-        epilog=about,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which (default: all)")
-    parser.add_argument(
-        "--json", type=Path, default=KEPT, help=f"where the rows are kept (default {KEPT})"
-    )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="only show that they run: seconds each, figures that mean nothing",
-    )
-    parser.add_argument(
-        "--page",
-        action="store_true",
-        help=f"also write {PAGE.parent.name}/{PAGE.name} from all rows kept so far",
-    )
+    parser = _parser(known)
     asked = parser.parse_args(arguments)
     if unknown := set(asked.names) - set(known):
         parser.error(
@@ -75,6 +55,24 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.page:
         PAGE.write_text(performance_page(rows, host()))
     return 0
+
+
+def _parser(known: dict[str, ModuleType]) -> argparse.ArgumentParser:
+    about = "\n".join(f"  {name:10} {module.ABOUT}" for name, module in sorted(known.items()))
+    parser = argparse.ArgumentParser(
+        "bench",
+        description=__doc__,
+        epilog=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which (default: all)")
+    kept = f"where the rows are kept (default {KEPT})"
+    quick = "only show that they run: seconds each, figures that mean nothing"
+    page = f"also write {PAGE.parent.name}/{PAGE.name} from all rows kept so far"
+    parser.add_argument("--json", type=Path, default=KEPT, help=kept)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--page", action="store_true", help=page)
+    return parser
 
 
 if __name__ == "__main__":

@@ -104,15 +104,18 @@ def _time(climbed: Climb, search_s: float) -> Ratio:
 
 def _throughput(climbed: Climb, dense: Mapping[int, Sequence[Rung]]) -> Ratio:
     nopm = {users: [rung.tally.nopm for rung in passes] for users, passes in dense.items()}
-    knee, there = (
-        climbed.knee_users or 1,
-        _knee({users: fmean(passes) for users, passes in nopm.items()}),
-    )
-    note = "pairs of rungs of one pass of the dense ladder, at the one's knee and at the other's"
+    knee = climbed.knee_users or 1
+    there = _knee({users: fmean(passes) for users, passes in nopm.items()})
     return at_least(
-        "NOPM at its knee over NOPM at the dense ladder's", turns(nopm[knee], nopm[there]), 1 - THROUGHPUT_AIM, note=note,
-        knee_users=knee, dense_users=there, knee_nopm=fmean(nopm[knee]), dense_nopm=fmean(nopm[there]),
-    )  # fmt: skip
+        "NOPM at its knee over NOPM at the dense ladder's",
+        turns(nopm[knee], nopm[there]),
+        1 - THROUGHPUT_AIM,
+        note="pairs of rungs of one pass of the dense ladder, at the one's knee and at the other's",
+        knee_users=knee,
+        dense_users=there,
+        knee_nopm=fmean(nopm[knee]),
+        dense_nopm=fmean(nopm[there]),
+    )
 
 
 def _knee(nopm: Mapping[int, float]) -> int:

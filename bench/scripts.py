@@ -79,7 +79,7 @@ def _array(values: Iterable[int]) -> str:
 
 def random_scripts(folder: Path, warehouses: int) -> list[str]:
     """pgbench's options for scripts that pick their arguments as the `hammerdb` profile does, but
-    for the 1 % of orders that are rolled back: pgbench gives a client up at its first error. An
+    for the 1% of orders that are rolled back: pgbench gives a client up at its first error. An
     order's lines are a script of their own number.
     """
     customers = {"name": (60, f"0, {LAST_NAME}"), "number": (40, ":c, ''")}

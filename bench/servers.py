@@ -51,11 +51,18 @@ ALWAYS = {
 STAND_INS = """
 DROP SCHEMA IF EXISTS kneebench CASCADE;
 CREATE SCHEMA kneebench;
-CREATE FUNCTION kneebench.new_order(w int4, d int4, c int4, items int4[], suppliers int4[], quantities int4[]) RETURNS numeric LANGUAGE sql AS 'SELECT 1.5';
-CREATE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4) RETURNS int4 LANGUAGE sql AS 'SELECT 1';
-CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETURNS TABLE (o int4) LANGUAGE sql AS 'SELECT 1';
-CREATE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE sql AS 'SELECT 10';
-CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4) RETURNS int4 LANGUAGE sql AS 'SELECT 0';
+CREATE FUNCTION kneebench.new_order(
+    w int4, d int4, c int4, items int4[], suppliers int4[], quantities int4[])
+    RETURNS numeric LANGUAGE sql AS 'SELECT 1.5';
+CREATE FUNCTION kneebench.payment(
+    w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
+    RETURNS int4 LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text)
+    RETURNS TABLE (o int4) LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION kneebench.delivery(w int4, carrier int4)
+    RETURNS int4 LANGUAGE sql AS 'SELECT 10';
+CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4)
+    RETURNS int4 LANGUAGE sql AS 'SELECT 0';
 """
 """The five functions' signatures, and nothing behind them: calls that cost the server next to
 nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from textwrap import fill
 from typing import Any
 
 from rich.console import Console
@@ -14,8 +15,9 @@ from kneebench.records import Host
 
 PREAMBLE = """# Performance
 
-What kneebench itself costs. Every figure is a ratio measured side by side in one run on one machine; `make bench` writes this page.
-Ratios vary less between machines than times do, but they are not constants: check the 95% intervals, and measure your own.
+What kneebench itself costs. Every figure is a ratio measured side by side in one run on one
+machine; `make bench` writes this page. Ratios vary less between machines than times do, but they
+are not constants: check the 95% intervals, and measure your own.
 """
 
 
@@ -59,32 +61,28 @@ def performance_page(rows: Mapping[str, Sequence[Mapping[str, Any]]], host: Host
             for r in found
         ]
         notes = [
-            f"- {r.name}: {'; '.join(filter(None, (_beside(r), r.note)))}"
+            _wrapped(f"- {r.name}: {'; '.join(filter(None, (_beside(r), r.note)))}", indent="  ")
             for r in found
             if r.beside or r.note
         ]
-        parts.append(
-            "\n".join(
-                [
-                    f"## {name}",
-                    "",
-                    "| | ratio | 95% CI | n | goal | |",
-                    "|---|---|---|---|---|---|",
-                    *lines,
-                    "",
-                    *notes,
-                ]
-            ).rstrip()
-            + "\n"
-        )
+        head = [f"## {name}", "", "| | ratio | 95% CI | n | goal | |", "|---|---|---|---|---|---|"]
+        parts.append("\n".join([*head, *lines, "", *notes]).rstrip() + "\n")
     return "\n".join(parts)
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    """A paragraph or a list's entry in lines of at most 100 columns."""
+    return fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _machine(host: Host) -> str:
     gib = host.memory_bytes / 2**30
     return (
-        f"Measured on {datetime.now(UTC):%Y-%m-%d}: {host.cores} cores of {host.cpu}, {gib:.1f}"
-        f" GiB, {host.system}, Linux {host.kernel}.\n"
+        _wrapped(
+            f"Measured on {datetime.now(UTC):%Y-%m-%d}: {host.cores} cores of {host.cpu}, {gib:.1f}"
+            f" GiB, {host.system}, Linux {host.kernel}."
+        )
+        + "\n"
     )
 
 

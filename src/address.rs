@@ -49,7 +49,8 @@ impl FromStr for TlsMode {
             "verify-full" => TlsMode::VerifyFull,
             _ => {
                 return Err(format!(
-                    "unknown TLS mode {name:?}; known: disable, prefer, require, verify-ca, verify-full"
+                    "unknown TLS mode {name:?}; \
+                     known: disable, prefer, require, verify-ca, verify-full"
                 ));
             }
         })

@@ -80,7 +80,7 @@ impl Latencies {
     }
 
     /// 95% interval of a quantile by order statistics: the samples of rank
-    /// n p -+ 1.96 sqrt(n p (1 - p)), widened to contain the quantile (for small n the upper rank
+    /// `n p -+ 1.96 sqrt(n p (1 - p))`, widened to contain the quantile (for small n the upper rank
     /// exceeds the last sample: the interval then ends at the maximum).
     pub fn interval_s(&self, p: f64) -> (f64, f64) {
         let n = self.n() as f64;

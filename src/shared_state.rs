@@ -143,7 +143,8 @@ impl SharedState {
             }
             _ => {
                 return Err(format!(
-                    "cannot enter the phase {phase:?} now: the order is warm_up, window, cool_down, each once"
+                    "cannot enter the phase {phase:?} now: \
+                     the order is warm_up, window, cool_down, each once"
                 ));
             }
         }

@@ -216,7 +216,9 @@ async fn finish(
     loop {
         tokio::select! {
             ended = terminals.join_next() => match ended {
-                Some(ended) => ended.map_err(|error| Error::other(format!("a terminal failed: {error}")))?,
+                Some(ended) => {
+                    ended.map_err(|error| Error::other(format!("a terminal failed: {error}")))?
+                }
                 None => return Ok(()),
             },
             () = &mut deadline => break,

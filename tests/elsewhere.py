@@ -61,15 +61,14 @@ def certify(folder: Path) -> tuple[Path, Path, Path]:
         for name in ("root.crt", "root.key", "server.csr", "server.crt", "server.key", "names")
     )
     names.write_text("subjectAltName = DNS:localhost\n")
+    new = ["req", "-newkey", "rsa:2048", "-nodes"]
+    valid = ["-days", "2"]
+    signed = ["-CA", root, "-CAkey", root_key, "-CAcreateserial", "-extfile", names]
     for command in (
         [
-            "req",
+            *new,
             "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
+            *valid,
             "-subj",
             "/CN=root of the tests",
             "-keyout",
@@ -77,35 +76,8 @@ def certify(folder: Path) -> tuple[Path, Path, Path]:
             "-out",
             root,
         ],
-        [
-            "req",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-subj",
-            "/CN=localhost",
-            "-keyout",
-            key,
-            "-out",
-            request,
-        ],
-        [
-            "x509",
-            "-req",
-            "-in",
-            request,
-            "-CA",
-            root,
-            "-CAkey",
-            root_key,
-            "-CAcreateserial",
-            "-days",
-            "2",
-            "-extfile",
-            names,
-            "-out",
-            certificate,
-        ],
+        [*new, "-subj", "/CN=localhost", "-keyout", key, "-out", request],
+        ["x509", "-req", "-in", request, *signed, *valid, "-out", certificate],
     ):
         subprocess.run(["openssl", *command], check=True, capture_output=True)
     return root, certificate, key

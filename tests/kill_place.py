@@ -49,7 +49,8 @@ UP = "up"
 Python's start before it is not ours."""
 COMMAND = f"""
 import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has jobs in the background ignore it, nohup SIGHUP
+# A shell's background jobs ignore SIGINT, and nohup's SIGHUP.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 sys.argv[0] = "kneebench"
 from kneebench.__main__ import main

@@ -107,7 +107,8 @@ class Servers:
 
 def url_of(address: Address, user: str = "") -> str:
     """The address as a plan names a server by URL."""
-    return f"postgresql://{user or address.user}@/{address.database}?host={address.host}&port={address.port}"
+    place = f"host={address.host}&port={address.port}"
+    return f"postgresql://{user or address.user}@/{address.database}?{place}"
 
 
 def data_of(address: Address) -> Path:

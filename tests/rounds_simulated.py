@@ -66,8 +66,8 @@ class Ended(NamedTuple):
 
 
 def campaign(noise: Noise, every: int, seed: int) -> Ended:
-    """Two configurations with the same truth, in A B B A order, restored again every so many rounds,
-    until the stopping rule ends it.
+    """Two configurations with the same truth, in A B B A order, restored again after `every`
+    rounds, until the stopping rule ends it.
     """
     drift, nopm = _simulated(noise, every, np.random.default_rng((seed, every)))
     for n in range(REPEATS[0], REPEATS[1] + 1):

@@ -20,17 +20,24 @@ DROP SCHEMA IF EXISTS kneebench CASCADE;
 CREATE SCHEMA kneebench;
 CREATE TABLE kneebench.orders (w int4);
 CREATE SEQUENCE kneebench.tries;
-CREATE FUNCTION kneebench.new_order(w int4, d int4, c int4, items int4[], suppliers int4[], quantities int4[]) RETURNS numeric LANGUAGE plpgsql AS $$
+CREATE FUNCTION kneebench.new_order(
+    w int4, d int4, c int4, items int4[], suppliers int4[], quantities int4[])
+    RETURNS numeric LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO kneebench.orders VALUES (w);
     IF 100001 = ANY (items) THEN RAISE EXCEPTION 'no such item' USING ERRCODE = 'KB001'; END IF;
     RETURN 1.5;
 END $$;
-CREATE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4) RETURNS int4 LANGUAGE sql AS 'SELECT c';
-CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETURNS TABLE (line int4, what text) LANGUAGE sql
+CREATE FUNCTION kneebench.payment(
+    w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
+    RETURNS int4 LANGUAGE sql AS 'SELECT c';
+CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text)
+    RETURNS TABLE (line int4, what text) LANGUAGE sql
     AS $$SELECT n, 'line ' || n FROM generate_series(1, 12) n$$;
-CREATE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE sql AS 'SELECT 10';
-CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4) RETURNS int4 LANGUAGE sql AS 'SELECT threshold';
+CREATE FUNCTION kneebench.delivery(w int4, carrier int4)
+    RETURNS int4 LANGUAGE sql AS 'SELECT 10';
+CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4)
+    RETURNS int4 LANGUAGE sql AS 'SELECT threshold';
 """
 
 
@@ -131,9 +138,21 @@ class Postgres:
             "sslrootcert": "",
         }
         values = {
-            "users": 4, "first_user": 0, "warehouses": 10, "profile": "spec", "home": "all", "think_times": False, "retries": 10,
-            "seed": 9300, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers": 2, "cores": [], "address": address,
-        }  # fmt: skip
+            "users": 4,
+            "first_user": 0,
+            "warehouses": 10,
+            "profile": "spec",
+            "home": "all",
+            "think_times": False,
+            "retries": 10,
+            "seed": 9300,
+            "stream": 1,
+            "rate_per_s": None,
+            "drain_s": 10.0,
+            "workers": 2,
+            "cores": [],
+            "address": address,
+        }
         return values | changes
 
     def load_generator(self, **changes: Any) -> LoadGenerator:

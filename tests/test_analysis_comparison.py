@@ -208,9 +208,13 @@ def test_the_title_does_not_claim_what_was_not_shown() -> None:
 
 
 def test_the_title_claims_no_latency_that_only_scatters() -> None:
-    scattered = [rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": latency(0.001 * 4**rung.order.repeat, 200_000)})})
-                 if rung.order.phase == "fixed_rate" else rung for rung in MEMORY.rungs]  # fmt: skip
-    found = results(DISK, MEMORY.model_copy(update={"rungs": tuple(scattered)}))
+    def scattered(rung: Rung) -> Rung:
+        seen = latency(0.001 * 4**rung.order.repeat, 200_000)
+        tally = rung.tally.model_copy(update={"latency": seen})
+        return rung.model_copy(update={"tally": tally})
+
+    rungs = (scattered(r) if r.order.phase == "fixed_rate" else r for r in MEMORY.rungs)
+    found = results(DISK, MEMORY.model_copy(update={"rungs": tuple(rungs)}))
     assert headline(found) == "Memory: 2.5x disk's NOPM at the knee"
     assert "; no difference shown in mean latency" in subtitle(found)
 

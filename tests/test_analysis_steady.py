@@ -43,7 +43,7 @@ def test_a_load_that_is_steady_from_the_start_is_called_so_within_15_seconds(
 
 
 @pytest.mark.parametrize("scatter", [0.005, 0.03])
-def test_a_load_that_fills_in_ten_seconds_is_not_called_steady_while_more_than_6_percent_are_missing(
+def test_a_load_that_fills_in_ten_seconds_is_not_called_steady_while_6_percent_are_missing(
     scatter: float,
 ) -> None:
     ends = [

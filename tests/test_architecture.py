@@ -180,7 +180,10 @@ NEUTRAL = (
     "plan/machine_share.py",
     "preflight.py",
 )
-POSTGRES = r"postgres|\bpg_|pgstat|pgpass|libpq|sslmode|vacuum|\bwal(?![lk])|checkpointer|shared_buffers|sqlstate"
+POSTGRES = (
+    r"postgres|\bpg_|pgstat|pgpass|libpq|sslmode|sqlstate|vacuum|\bwal(?![lk])|checkpointer"
+    r"|shared_buffers"
+)
 
 
 def test_what_measures_and_judges_names_no_object_of_one_database() -> None:
@@ -325,6 +328,40 @@ def test_tests_have_names_of_four_words_or_more_and_their_functions_are_short() 
 
 def test_every_file_of_tests_says_in_its_first_line_what_it_is() -> None:
     assert [file.name for file in TESTS if not ast.get_docstring(ast.parse(file.read_text()))] == []
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parent.parent
+LONGEST_LINE = 100
+WRITTEN = ("*.py", "*.pyi", "*.rs", "*.md", "*.toml")
+
+
+def written_files() -> list[Path]:
+    """All code and pages of a checkout, without what was built or installed into it."""
+    places = ("bench", "docs", "python", "src", "tests")
+    below = [file for place in places for kind in WRITTEN for file in (ROOT / place).rglob(kind)]
+    top = [file for kind in WRITTEN for file in ROOT.glob(kind)]
+    return [*top, ROOT / "Makefile", *below]
+
+
+def lines_of(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines that may be wrapped: without tables, URLs, and a page's quoted output."""
+    quoted = False
+    for number, line in enumerate(file.read_text().splitlines(), start=1):
+        if file.suffix == ".md" and line.lstrip().startswith("```"):
+            quoted = not quoted
+        elif not quoted and not line.startswith("|") and "https://" not in line:
+            yield number, line
+
+
+def test_no_line_of_code_or_of_a_page_is_too_long() -> None:
+    assert [
+        f"{file.relative_to(ROOT)}:{number}: {len(line)} columns"
+        for file in written_files()
+        for number, line in lines_of(file)
+        if len(line) > LONGEST_LINE
+    ] == []
 
 
 # --- the Rust core --------------------------------------------------------------------------------

@@ -42,16 +42,23 @@ QUIET = (
 )
 MEASURE = """<script>
 const box = element => element.getBoundingClientRect();
-const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
-const same = (a, b) => a.textContent === b.textContent && Math.abs(box(a).left - box(b).left) < 1 && Math.abs(box(a).top - box(b).top) < 1;
-const found = {page: document.documentElement.scrollWidth - innerWidth, figures: 0, beyond: [], covered: [], clipped: []};
+const near = (a, b) => Math.abs(a - b) < 1;
+const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+  && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+const same = (a, b) => a.textContent === b.textContent
+  && near(box(a).left, box(b).left) && near(box(a).top, box(b).top);
+const seen = text => text.textContent.trim() && getComputedStyle(text).opacity !== "0";
+const page = document.documentElement.scrollWidth - innerWidth;
+const found = {page, figures: 0, beyond: [], covered: [], clipped: []};
 for (const svg of document.querySelectorAll("svg")) {
   found.figures += 1;
-  const shown = [...svg.querySelectorAll("text")].filter(text => text.textContent.trim() && getComputedStyle(text).opacity !== "0");
+  const shown = [...svg.querySelectorAll("text")].filter(seen);
   const frame = box(svg);
-  found.beyond.push(...shown.filter(text => box(text).left < frame.left - 1 || box(text).right > frame.right + 1).map(text => text.textContent));
+  const leaves = text => box(text).left < frame.left - 1 || box(text).right > frame.right + 1;
+  found.beyond.push(...shown.filter(leaves).map(text => text.textContent));
   shown.forEach((one, n) => shown.slice(0, n).forEach(other => {
-    if (!same(one, other) && meet(box(one), box(other))) found.covered.push(one.textContent + " on " + other.textContent);
+    if (!same(one, other) && meet(box(one), box(other)))
+      found.covered.push(one.textContent + " on " + other.textContent);
   }));
 }
 for (const scroll of document.querySelectorAll(".scroll"))

@@ -14,7 +14,7 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.wording import times
 from kneebench.brief import Brief
 from kneebench.brief.section import Figure
-from kneebench.records import Climb, Results, Rung, StopResult
+from kneebench.records import Results, Rung, StopResult
 from kneebench.results import load
 from tests.briefs import section, with_phase, with_rungs
 
@@ -118,14 +118,16 @@ def test_every_part_of_figure_5_has_the_same_scales_in_both_directions(results: 
 
 
 def test_a_tile_and_a_title_say_first_that_no_difference_is_shown(results: Results) -> None:
-    def alike(climb: Climb) -> tuple[Rung, ...]:
-        factors = {1: 0.5, 2: 1.0, 3: 2.0}
-        return tuple(
-            r.model_copy(update={"tally": r.tally.model_copy(update={"window_s": r.tally.window_s * factors[r.order.repeat]})})
-            if r.order.phase == "final_run" else r for r in climb.rungs
-        )  # fmt: skip
+    factors = {1: 0.5, 2: 1.0, 3: 2.0}
 
-    brief = Brief(with_rungs(results, 1, alike(results.climbs[1])))
+    def alike(rung: Rung) -> Rung:
+        if rung.order.phase != "final_run":
+            return rung
+        window_s = rung.tally.window_s * factors[rung.order.repeat]
+        tally = rung.tally.model_copy(update={"window_s": window_s})
+        return rung.model_copy(update={"tally": tally})
+
+    brief = Brief(with_rungs(results, 1, tuple(map(alike, results.climbs[1].rungs))))
     first, mean, *_ = section(brief, "glance").numbers
     assert (first.value, first.words) == ("No difference shown", True)
     assert first.says == "in NOPM at the knee, memory vs. disk"

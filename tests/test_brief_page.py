@@ -473,9 +473,13 @@ from kneebench.results import load
 results = load(Path({str(FOLDER)!r}))
 climb = results.climbs[0]
 search_rungs = [r for r in climb.rungs if r.order.phase == "search"]
-many = tuple(r.model_copy(update={{"order": r.order.model_copy(update={{"users": r.users + n}})}}) for n in range(20) for r in search_rungs)
+def more(rung, users):
+    return rung.model_copy(update={{"order": rung.order.model_copy(update={{"users": users}})}})
+many = tuple(more(rung, rung.users + n) for n in range(20) for rung in search_rungs)
 rungs = (*climb.rungs, *many, *many[:100])
-Brief(results.model_copy(update={{"climbs": (climb.model_copy(update={{"rungs": rungs}}), results.climbs[1])}})).write(Path({str(tmp_path / "brief.html")!r}))
+climbs = (climb.model_copy(update={{"rungs": rungs}}), results.climbs[1])
+brief = Brief(results.model_copy(update={{"climbs": climbs}}))
+brief.write(Path({str(tmp_path / "brief.html")!r}))
 print(len(rungs), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
     rungs, peak_kib = subprocess.run(
@@ -494,8 +498,11 @@ def scattered(results: Results, phase: str) -> Results:
         if rung.order.phase != phase or latency is None:
             return rung
         factor = factors[rung.order.repeat]
-        return rung.model_copy(update={"tally": rung.tally.model_copy(update={"latency": latency.model_copy(update={"mean_s": factor * latency.mean_s}),
-                                                                              "window_s": factor * rung.tally.window_s})})  # fmt: skip
+        changes = {
+            "latency": latency.model_copy(update={"mean_s": factor * latency.mean_s}),
+            "window_s": factor * rung.tally.window_s,
+        }
+        return rung.model_copy(update={"tally": rung.tally.model_copy(update=changes)})
 
     return with_rungs(results, 1, tuple(one(rung) for rung in results.climbs[1].rungs))
 

@@ -82,7 +82,7 @@ def test_both_storages_are_driven_at_one_rate_for_their_latency(results: Results
             assert rung.tally.throughput_per_s == pytest.approx(rates.copy().pop(), rel=0.1)
 
 
-def test_a_climb_on_a_database_that_warmed_meanwhile_is_made_again_and_the_results_hold_the_second_only(
+def test_a_climb_on_a_database_that_was_warming_is_repeated_and_only_the_second_counts(
     tmp_path: Path,
 ) -> None:
     filling = {**SLOW, "warm_after": 12_000, "cold_reads_per_transaction": 10.0}
@@ -231,7 +231,7 @@ def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that
         assert len(set(repeats)) == len(repeats), "each from a restore of its own"
 
 
-def test_a_visit_that_was_stopped_after_its_knee_loads_the_restored_database_again_before_its_latency(
+def test_a_repetition_interrupted_after_its_knee_loads_the_restored_database_before_its_latency(
     results: Results, tmp_path: Path
 ) -> None:
     def stopper(event: Event) -> None:
@@ -252,7 +252,7 @@ def test_a_visit_that_was_stopped_after_its_knee_loads_the_restored_database_aga
         ]
 
 
-def test_the_rate_for_latency_is_a_share_of_what_the_report_measured_first_and_is_the_same_after_a_stop(
+def test_the_fixed_rate_is_a_share_of_the_first_final_run_and_is_the_same_after_a_resume(
     results: Results, tmp_path: Path
 ) -> None:
     def stopper(event: Event) -> None:

@@ -27,6 +27,15 @@ pytestmark = [
     pytest.mark.skipif(not BIN.exists(), reason="needs Debian's PostgreSQL 15"),
 ]
 
+PAYMENT = """
+CREATE OR REPLACE FUNCTION kneebench.payment(
+    w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
+    RETURNS int4 LANGUAGE sql"""
+DELIVERY = """
+CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4)
+    RETURNS int4 LANGUAGE plpgsql"""
+"""Two of the stand-ins, to be replaced: their bodies follow."""
+
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
@@ -138,10 +147,7 @@ def test_an_open_loop_keeps_its_rate_and_measures_from_the_schedule(fresh: Postg
 def test_an_overloaded_open_loop_makes_up_for_what_it_can_and_counts_the_rest(
     fresh: Postgres,
 ) -> None:
-    fresh.sql(
-        """CREATE OR REPLACE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
-        RETURNS int4 LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(0.02)'"""
-    )
+    fresh.sql(f"{PAYMENT} AS 'SELECT 1 FROM pg_sleep(0.02)'")
     tally, _ = rung(fresh.load_generator(rate_per_s=400.0, users=2, drain_s=1.0))
     assert tally.latency is not None and tally.wait is not None
     scheduled = tally.unstarted + tally.latency.n
@@ -164,8 +170,11 @@ def test_what_the_database_asks_to_try_again_is_tried_again_and_counted_by_class
     fresh: Postgres, code: str
 ) -> None:
     fresh.sql(
-        f"""CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql AS $$
-        BEGIN IF nextval('kneebench.tries') % 2 = 0 THEN RAISE EXCEPTION 'again' USING ERRCODE = '{code}'; END IF; RETURN 1; END $$"""
+        f"""{DELIVERY} AS $$BEGIN
+            IF nextval('kneebench.tries') % 2 = 0
+            THEN RAISE EXCEPTION 'again' USING ERRCODE = '{code}'; END IF;
+            RETURN 1;
+        END $$"""
     )
     tally, _ = rung(fresh.load_generator(), seconds=1)
     deliveries = tally.transactions["delivery"]
@@ -174,9 +183,9 @@ def test_what_the_database_asks_to_try_again_is_tried_again_and_counted_by_class
 
 def test_real_serialization_failures_are_retried(fresh: Postgres) -> None:
     fresh.sql(
-        """CREATE TABLE kneebench.hot (n int8); INSERT INTO kneebench.hot VALUES (0);
-        CREATE OR REPLACE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4) RETURNS int4 LANGUAGE sql
-        AS 'UPDATE kneebench.hot SET n = n + 1 RETURNING 1'; ALTER ROLE kneebench SET default_transaction_isolation = 'repeatable read'"""
+        f"""CREATE TABLE kneebench.hot (n int8); INSERT INTO kneebench.hot VALUES (0);
+        {PAYMENT} AS 'UPDATE kneebench.hot SET n = n + 1 RETURNING 1';
+        ALTER ROLE kneebench SET default_transaction_isolation = 'repeatable read'"""
     )
     try:
         tally, _ = rung(fresh.load_generator(users=8, retries=100), seconds=1)
@@ -188,10 +197,7 @@ def test_real_serialization_failures_are_retried(fresh: Postgres) -> None:
 
 
 def test_tries_are_bounded_and_then_it_failed(fresh: Postgres) -> None:
-    fresh.sql(
-        """CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql
-        AS $$BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$"""
-    )
+    fresh.sql(f"{DELIVERY} AS $$BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$")
     tally, _ = rung(fresh.load_generator(retries=3), seconds=1)
     deliveries = tally.transactions["delivery"]
     assert deliveries.whole.failed == deliveries.whole.started > 0
@@ -323,8 +329,11 @@ def test_a_lost_shared_connection_costs_one_user_and_the_last_one_all(fresh: Pos
 
 def test_answers_larger_than_a_read_and_notices_in_between_are_skipped(fresh: Postgres) -> None:
     fresh.sql(
-        """CREATE OR REPLACE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETURNS TABLE (line int4, what text) LANGUAGE plpgsql
-        AS $$BEGIN RAISE WARNING 'a warning'; RETURN QUERY SELECT n, repeat('Z', 5000) FROM generate_series(1, 40) n; END $$"""
+        """CREATE OR REPLACE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text)
+        RETURNS TABLE (line int4, what text) LANGUAGE plpgsql AS $$BEGIN
+            RAISE WARNING 'a warning';
+            RETURN QUERY SELECT n, repeat('Z', 5000) FROM generate_series(1, 40) n;
+        END $$"""
     )
     tally, _ = rung(fresh.load_generator(), seconds=1)
     assert (
@@ -354,9 +363,11 @@ def test_a_load_generator_that_is_dropped_without_stop_leaves_no_connection(
 
 def test_sessions_have_plans_that_do_not_flip(fresh: Postgres) -> None:
     fresh.sql(
-        """CREATE OR REPLACE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql AS $$BEGIN
-        RAISE EXCEPTION '% % % % %', current_setting('plan_cache_mode'), current_setting('enable_seqscan'), current_setting('enable_hashjoin'),
-        current_setting('enable_mergejoin'), current_setting('jit'); END $$"""
+        f"""{DELIVERY} AS $$BEGIN
+            RAISE EXCEPTION '% % % % %', current_setting('plan_cache_mode'),
+                current_setting('enable_seqscan'), current_setting('enable_hashjoin'),
+                current_setting('enable_mergejoin'), current_setting('jit');
+        END $$"""
     )
     tally, _ = rung(fresh.load_generator(), seconds=1)
     assert "force_generic_plan off off off off" in tally.errors[0].first
@@ -483,10 +494,7 @@ def test_ctrl_c_ends_the_wait_for_an_answer_that_does_not_come(fresh: Postgres) 
     generator = fresh.load_generator()
     generator.ready()
     generator.go()
-    fresh.sql(
-        """CREATE OR REPLACE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
-        RETURNS int4 LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(5)'"""
-    )
+    fresh.sql(f"{PAYMENT} AS 'SELECT 1 FROM pg_sleep(5)'")
     generator.tick()
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     before = time.monotonic()

@@ -17,7 +17,7 @@ from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell, Finding
+from kneebench.records import Cell, Event, Finding
 
 CELL = Cell(id="there", storage="there")
 
@@ -148,7 +148,11 @@ def test_functions_that_could_not_be_removed_are_told_with_the_command_that_does
     theirs: Theirs,
 ) -> None:
     told: list[str] = []
-    watch = lambda event: told.append(event.doing) if event.kind == "warning" else None
+
+    def watch(event: Event) -> None:
+        if event.kind == "warning":
+            told.append(event.doing)
+
     with theirs.engine(restore="none").restored(CELL, watch), connect(theirs.address) as session:
         session.execute("CREATE VIEW public.uses AS SELECT kneebench.payment(1, 1, 1, 1, 1, '', 1)")
     assert "kneebench's functions in the database" in told[0]

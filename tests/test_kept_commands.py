@@ -22,7 +22,7 @@ from kneebench.plan.faults import PlanFaults
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Results
 from kneebench.results import Store, load
-from kneebench.results.store import find_unfinished
+from kneebench.results.campaign_folders import find_unfinished
 from kneebench.secrets import kept_command
 
 HOLDING = (
@@ -95,7 +95,7 @@ def test_a_campaign_is_gone_on_with_under_the_same_command_and_no_other(tmp_path
     assert find_unfinished(tmp_path, by_url(command)) == store.folder
 
 
-def test_what_the_brief_prints_of_a_command_says_that_it_must_be_replaced_and_is_refused_as_it_stands(
+def test_the_brief_prints_that_a_command_must_be_replaced_and_what_it_prints_is_refused(
     tmp_path: Path,
 ) -> None:
     brief = Brief(with_command(HOLDING[0]))

@@ -207,9 +207,7 @@ def test_a_plan_may_want_one_climb_only() -> None:
     assert {o.repeat for o in orders} == {0}
 
 
-def test_a_climb_begins_at_the_plan_s_first_number_or_the_database_s_cores_where_that_is_0() -> (
-    None
-):
+def test_a_climb_begins_at_the_plan_s_first_number_or_if_that_is_0_at_one_user_per_core() -> None:
     assert climbed(answer(CURVE), users=(0, 512), cores=6)[1][0].users == 6
     assert climbed(answer(CURVE), users=(16, 512), cores=6)[1][0].users == 16
     assert climbed(answer(CURVE), users=(2, 512), cores=6)[1][0].users == 2

@@ -79,9 +79,7 @@ def test_every_repeat_of_every_cell_has_its_knee_closed_and_its_latency_at_one_r
     }
 
 
-def test_the_one_rate_is_the_share_of_the_lowest_knee_as_the_report_measured_it_and_not_as_its_climb_saw_it() -> (
-    None
-):
+def test_the_fixed_rate_is_a_share_of_the_lowest_knee_as_its_final_run_measured_it() -> None:
     seen = min(
         next(r for r in c.rungs if r.users == c.knee_users).tally.throughput_per_s for c in (A, B)
     )
@@ -104,14 +102,18 @@ def test_the_rate_is_decided_by_the_first_turn_and_stays_whatever_later_repeats_
     } == {250.0}
 
 
-def test_in_the_first_turn_all_but_the_last_cell_are_restored_again_for_their_latency_and_loaded_as_they_were() -> (
-    None
-):
-    repetitions = visited([A, B, C], Ladder(repeats=2))
-    assert [("".join(o.cell + {"final_run": "k", "fixed_rate": "r"}[o.phase] for o in some), load.key if load else "") for load, some in repetitions] == [
-        ("ak", ""), ("bk", ""), ("ckcr", ""), ("br", f"b.final_run-{B.knee_users}-1"), ("ar", f"a.final_run-{A.knee_users}-1"),
-        ("ckcr", ""), ("bkbr", ""), ("akar", ""),
-    ]  # fmt: skip
+def test_in_the_first_turn_all_cells_but_the_last_are_restored_again_for_the_fixed_rate() -> None:
+    letters = {"final_run": "k", "fixed_rate": "r"}
+    repetitions = [
+        ("".join(order.cell + letters[order.phase] for order in some), load.key if load else "")
+        for load, some in visited([A, B, C], Ladder(repeats=2))
+    ]
+    assert repetitions[:3] == [("ak", ""), ("bk", ""), ("ckcr", "")]
+    assert repetitions[3:5] == [
+        ("br", f"b.final_run-{B.knee_users}-1"),
+        ("ar", f"a.final_run-{A.knee_users}-1"),
+    ]
+    assert repetitions[5:] == [("ckcr", ""), ("bkbr", ""), ("akar", "")]
 
 
 def test_where_a_first_rung_is_invalid_its_climb_stands_in_for_it() -> None:

@@ -19,9 +19,20 @@ from kneebench.databases.postgres.server_address import Address
 from kneebench.records import Tally
 
 ORDER: dict[str, Any] = {
-    "users": 2, "first_user": 0, "warehouses": 1, "profile": "spec", "home": "all", "think_times": False, "retries": 1,
-    "seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 1.0, "workers": 1, "cores": [],
-}  # fmt: skip
+    "users": 2,
+    "first_user": 0,
+    "warehouses": 1,
+    "profile": "spec",
+    "home": "all",
+    "think_times": False,
+    "retries": 1,
+    "seed": 1,
+    "stream": 1,
+    "rate_per_s": None,
+    "drain_s": 1.0,
+    "workers": 1,
+    "cores": [],
+}
 
 
 @pytest.fixture(scope="module", params=BUILDS)
@@ -37,10 +48,9 @@ def address(request: pytest.FixtureRequest, servers: Servers) -> Address:
             )
         ]
         assert {"statement_timeout", "lock_timeout", "idle_session_timeout"} < set(names)
+        role = f"ALTER ROLE {address.user} IN DATABASE {address.database}"
         for name in names:
-            session.execute(
-                f"ALTER ROLE {address.user} IN DATABASE {address.database} SET {name} = '200ms'".encode()
-            )
+            session.execute(f"{role} SET {name} = '200ms'".encode())
     return address
 
 

@@ -86,38 +86,34 @@ def test_the_rows_follow_the_rules_of_their_profile(there: Databases) -> None:
             == 1
         )
         assert value(spec, "SELECT count(DISTINCT (o_d_id, o_c_id)) FROM public.orders") == 30_000
-        assert value(spec, "SELECT array_agg(c_last ORDER BY c_id) FROM public.customer WHERE c_d_id = 1 AND c_id IN (1, 2, 372, 1000)") == [
-            "BARBARBAR", "BARBAROUGHT", "PRICALLYOUGHT", "EINGEINGEING",
-        ]  # fmt: skip
+        last_names = """
+            SELECT array_agg(c_last ORDER BY c_id) FROM public.customer
+            WHERE c_d_id = 1 AND c_id IN (1, 2, 372, 1000)"""
+        expected = ["BARBARBAR", "BARBAROUGHT", "PRICALLYOUGHT", "EINGEINGEING"]
+        assert value(spec, last_names) == expected
         assert value(spec, "SELECT max(ol_amount) FROM public.order_line") > 9_000
         assert 99 < value(hammerdb, "SELECT max(ol_amount) FROM public.order_line") <= 100
 
 
 def test_the_schema_is_hammerdbs_with_its_names(there: Databases) -> None:
     with connect(there.loaded()) as connection:
-        indexes = (
-            "SELECT array_agg(indexname::text ORDER BY indexname) FROM pg_indexes WHERE schemaname"
-            " = 'public'"
+        indexes = """
+            SELECT string_agg(indexname::text, ' ' ORDER BY indexname) FROM pg_indexes
+            WHERE schemaname = 'public'"""
+        assert value(connection, indexes) == (
+            "customer_i1 customer_i2 district_i1 item_i1 new_order_i1 order_line_i1"
+            " orders_i1 orders_i2 stock_i1 warehouse_i1"
         )
-        assert value(connection, indexes) == [
-            "customer_i1", "customer_i2", "district_i1", "item_i1", "new_order_i1", "order_line_i1", "orders_i1", "orders_i2", "stock_i1", "warehouse_i1",
-        ]  # fmt: skip
-        columns = """SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum)
-                     FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0"""
-        assert (
-            value(connection, columns, "public.new_order")
-            == "no_w_id integer, no_o_id integer, no_d_id smallint"
-        )
-        assert value(connection, "SELECT pg_get_indexdef('stock_i1'::regclass)").endswith(
-            "(s_i_id, s_w_id)"
-        )
-        assert (
-            value(
-                connection,
-                "SELECT count(*) FROM pg_proc WHERE pronamespace = 'kneebench'::regnamespace",
-            )
-            >= 5
-        )
+        columns = """
+            SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', '
+                ORDER BY attnum)
+            FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0"""
+        new_order = "no_w_id integer, no_o_id integer, no_d_id smallint"
+        assert value(connection, columns, "public.new_order") == new_order
+        stock = value(connection, "SELECT pg_get_indexdef('stock_i1'::regclass)")
+        assert stock.endswith("(s_i_id, s_w_id)")
+        functions = "SELECT count(*) FROM pg_proc WHERE pronamespace = 'kneebench'::regnamespace"
+        assert value(connection, functions) >= 5
 
 
 def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_streams(
@@ -215,8 +211,11 @@ def test_progress_tells_rate_and_time_left(there: Databases) -> None:
         0 < (event.share or 0) <= 1 and event.data["rows_per_s"] for event in runner
     )
     assert [event.doing for event in seen if event.doing not in {e.doing for e in runner}] == [
-        "creating keys", "gathering statistics", "installing the functions", "waiting for a checkpoint",
-    ]  # fmt: skip
+        "creating keys",
+        "gathering statistics",
+        "installing the functions",
+        "waiting for a checkpoint",
+    ]
 
 
 def test_limits_of_the_server_do_not_cut_a_load_short(there: Databases) -> None:

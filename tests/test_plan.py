@@ -49,9 +49,7 @@ def only_fault(text: str) -> Fault:
 # --- what every error says ------------------------------------------------------------------------
 
 
-def test_an_unknown_key_is_told_with_its_line_the_keys_there_are_and_the_one_that_was_perhaps_meant() -> (
-    None
-):
+def test_an_unknown_key_is_reported_with_its_line_the_known_keys_and_a_likely_one() -> None:
     fault = only_fault("seed = 1\n\n[ladder]\nwindw = '5s'\n" + DISK)
     assert (fault.file, fault.line, fault.key, fault.near) == (
         "plan.toml",
@@ -202,9 +200,7 @@ def test_a_file_that_is_not_there_or_not_text_is_an_error_that_says_what_to_do(
 # --- where keys stand -----------------------------------------------------------------------------
 
 
-def test_lines_are_found_in_tables_dotted_keys_inline_tables_arrays_and_after_long_strings() -> (
-    None
-):
+def test_lines_are_found_in_every_kind_of_table_in_arrays_and_after_long_strings() -> None:
     text = (
         'a = """\nx = 1\n"""\nb.c = [\n  1, # one\n  { d = 2 },\n]\n[t."x.y"]\ne = { f = { g ='
         " '#}' }, h = 1979-05-27 }\n[[u]]\ni = 1\n[[u]]\ni = 2\n"
@@ -255,9 +251,7 @@ def test_every_key_of_the_plan_says_what_it_is() -> None:
     assert [table.path for table in tables() if not table.description] == []
 
 
-def test_the_server_preset_goes_from_8_to_1024_users_over_50_gb_and_whole_checkpoint_cycles() -> (
-    None
-):
+def test_the_server_preset_has_8_to_1024_users_over_50_gb_and_whole_checkpoint_cycles() -> None:
     plan = parse_plan(preset_text("server"))
     assert plan.ladder.users == (8, 1024)
     assert plan.workload.warehouses >= 500

@@ -23,8 +23,8 @@ from kneebench.plan.json_schema import plan_schema
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.writer import to_toml
 from kneebench.results import Store, load
+from kneebench.results.campaign_folders import find_unfinished
 from kneebench.results.compare_plans import compare_plans
-from kneebench.results.store import find_unfinished
 
 URL = 'database.url = "postgresql://me@db.example/x"\n'
 CASES = {

@@ -1,5 +1,7 @@
 """A server by URL: a running PostgreSQL 15 with TLS and scram, which we neither start nor stop."""
 
+# ruff: noqa: F811 (fixtures are imported, and arguments named after them)
+
 from __future__ import annotations
 
 import os
@@ -27,11 +29,14 @@ from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
-from tests.elsewhere import (
+from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
     Elsewhere,
+    await_answer,
     certify,
     databases,
+    elsewhere,
+    no_password_around,
 )
 from tests.loaded import WITHOUT_DEBIAN
 
@@ -470,7 +475,8 @@ CREATE TABLE ol_0 PARTITION OF order_line FOR VALUES WITH (MODULUS 2, REMAINDER 
 CREATE TABLE ol_1 PARTITION OF order_line FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 INSERT INTO order_line SELECT * FROM ol_before;
 DROP TABLE ol_before;
-ALTER TABLE order_line ADD CONSTRAINT order_line_i1 PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number);
+ALTER TABLE order_line
+    ADD CONSTRAINT order_line_i1 PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number);
 ANALYZE order_line"""
 """As HammerDB makes order_line of 200 warehouses and more."""
 
@@ -570,7 +576,8 @@ from kneebench.databases.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell
-engine = open_engine(Plan.model_validate_json(Path(sys.argv[1]).read_text()), Journal(Path(sys.argv[2])))
+plan = Plan.model_validate_json(Path(sys.argv[1]).read_text())
+engine = open_engine(plan, Journal(Path(sys.argv[2])))
 with engine.restored(Cell(id="there", storage="there"), lambda event: None) as server:
     print(server.address.database, flush=True)
     os._exit(9)

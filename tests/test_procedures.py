@@ -77,34 +77,29 @@ def test_an_order_writes_its_rows_and_takes_its_stock(user: Connection) -> None:
         after(before[2], 5, remote=1),
     ]
     o = value(user, "SELECT d_next_o_id - 1 FROM public.district WHERE d_w_id = 1 AND d_id = 3")
-    assert row(
-        user,
-        "SELECT o_c_id, o_carrier_id, o_ol_cnt, o_all_local FROM public.orders WHERE o_w_id = 1 AND"
-        " o_d_id = 3 AND o_id = %s",
-        o,
-    ) == (
-        5,
-        None,
-        3,
-        0,
-    )
-    assert (
-        value(
-            user,
-            "SELECT count(*) FROM public.new_order WHERE no_w_id = 1 AND no_d_id = 3 AND no_o_id"
-            " = %s",
-            o,
-        )
-        == 1
-    )
-    lines = """SELECT array_agg((ol_number, ol_i_id, ol_supply_w_id, ol_quantity)::text ORDER BY ol_number),
-                   bool_and(ol_amount = ol_quantity * i_price AND ol_dist_info = s_dist_03 AND ol_delivery_d IS NULL), sum(ol_amount)
-               FROM public.order_line JOIN public.item ON i_id = ol_i_id JOIN public.stock ON s_i_id = ol_i_id AND s_w_id = ol_supply_w_id
-               WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = %s"""
+    order = """
+        SELECT o_c_id, o_carrier_id, o_ol_cnt, o_all_local FROM public.orders
+        WHERE o_w_id = 1 AND o_d_id = 3 AND o_id = %s"""
+    assert row(user, order, o) == (5, None, 3, 0)
+    waiting = """
+        SELECT count(*) FROM public.new_order
+        WHERE no_w_id = 1 AND no_d_id = 3 AND no_o_id = %s"""
+    assert value(user, waiting, o) == 1
+    lines = """
+        SELECT array_agg((ol_number, ol_i_id, ol_supply_w_id, ol_quantity)::text
+                ORDER BY ol_number),
+            bool_and(ol_amount = ol_quantity * i_price AND ol_dist_info = s_dist_03
+                AND ol_delivery_d IS NULL),
+            sum(ol_amount)
+        FROM public.order_line JOIN public.item ON i_id = ol_i_id
+            JOIN public.stock ON s_i_id = ol_i_id AND s_w_id = ol_supply_w_id
+        WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = %s"""
     numbers, right, amount = row(user, lines, o)
     assert (numbers, right) == (["(1,11,1,1)", "(2,12,1,10)", "(3,13,2,5)"], True)
-    rates = """SELECT (1 - c_discount) * (1 + w_tax + d_tax) FROM public.customer, public.warehouse, public.district
-               WHERE c_w_id = 1 AND c_d_id = 3 AND c_id = 5 AND w_id = 1 AND d_w_id = 1 AND d_id = 3"""
+    rates = """
+        SELECT (1 - c_discount) * (1 + w_tax + d_tax)
+        FROM public.customer, public.warehouse, public.district
+        WHERE c_w_id = 1 AND c_d_id = 3 AND c_id = 5 AND w_id = 1 AND d_w_id = 1 AND d_id = 3"""
     assert total == pytest.approx(amount * value(user, rates))
 
 
@@ -130,7 +125,8 @@ def test_an_unused_item_rolls_everything_back(user: Connection) -> None:
 
 def test_an_unused_item_is_met_only_after_all_that_can_be_written_was(user: Connection) -> None:
     wrote = """DO $$ BEGIN
-        BEGIN PERFORM kneebench.new_order(1, 5, 7, '{31,32,100001}', '{1,1,1}', '{1,1,1}'); EXCEPTION WHEN SQLSTATE 'KB001' THEN NULL; END;
+        BEGIN PERFORM kneebench.new_order(1, 5, 7, '{31,32,100001}', '{1,1,1}', '{1,1,1}');
+        EXCEPTION WHEN SQLSTATE 'KB001' THEN NULL; END;
         PERFORM set_config('test.wrote', (SELECT row(sum(n_tup_ins), sum(n_tup_upd))::text
             FROM pg_stat_xact_user_tables WHERE schemaname = 'public'), false); END $$"""
     user.execute(wrote.encode())
@@ -153,8 +149,11 @@ def test_a_payment_by_number_moves_every_sum(user: Connection) -> None:
     paid = Decimal("123.45")
     assert row(user, of) == (before[0] - paid, before[1] + paid, before[2] + 1)
     assert row(user, sums) == (there[0] + paid, there[1] + paid)
-    written = """SELECT h_amount, h_data = w_name || '    ' || d_name FROM public.history, public.warehouse, public.district
-                 WHERE h_c_w_id = 2 AND h_c_d_id = 7 AND h_c_id = 9 AND h_w_id = 1 AND h_d_id = 2 AND w_id = 1 AND d_w_id = 1 AND d_id = 2"""
+    written = """
+        SELECT h_amount, h_data = w_name || '    ' || d_name
+        FROM public.history, public.warehouse, public.district
+        WHERE h_c_w_id = 2 AND h_c_d_id = 7 AND h_c_id = 9 AND h_w_id = 1 AND h_d_id = 2
+            AND w_id = 1 AND d_w_id = 1 AND d_id = 2"""
     assert row(user, written) == (paid, True)
 
 
@@ -234,8 +233,12 @@ def test_a_delivery_skips_districts_that_have_nothing_to_deliver(there: Database
 
 
 def test_a_stock_level_counts_distinct_items_of_the_last_20_orders(user: Connection) -> None:
-    counted = """SELECT count(DISTINCT s_i_id) FROM public.order_line JOIN public.stock ON s_w_id = 2 AND s_i_id = ol_i_id, public.district
-                 WHERE d_w_id = 2 AND d_id = 10 AND ol_w_id = 2 AND ol_d_id = 10 AND ol_o_id BETWEEN d_next_o_id - 20 AND d_next_o_id - 1 AND s_quantity < %s"""
+    counted = """
+        SELECT count(DISTINCT s_i_id)
+        FROM public.order_line JOIN public.stock ON s_w_id = 2 AND s_i_id = ol_i_id,
+            public.district
+        WHERE d_w_id = 2 AND d_id = 10 AND ol_w_id = 2 AND ol_d_id = 10
+            AND ol_o_id BETWEEN d_next_o_id - 20 AND d_next_o_id - 1 AND s_quantity < %s"""
     for threshold in (0, 15, 40, 101):
         assert value(user, "SELECT kneebench.stock_level(2, 10, %s)", threshold) == value(
             user, counted, threshold

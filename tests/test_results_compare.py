@@ -83,8 +83,11 @@ def test_campaigns_side_by_side_have_every_knee_against_the_first_baseline() -> 
     one = load(make.HERE / make.NAME)
     rows = compare_campaigns([one, renamed(one, "second")])
     assert [(row.campaign, row.storage) for row in rows] == [
-        ("disk-against-memory", "disk"), ("disk-against-memory", "memory"), ("second", "disk"), ("second", "memory"),
-    ]  # fmt: skip
+        ("disk-against-memory", "disk"),
+        ("disk-against-memory", "memory"),
+        ("second", "disk"),
+        ("second", "memory"),
+    ]
     assert rows[0].sentence == "the baseline"
     itself, memory = rows[2].against, rows[3].against
     assert itself is not None and itself.ratio.value == pytest.approx(1) and not itself.differs
@@ -186,9 +189,7 @@ def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> 
     assert document(rows, [])["simulated"] is False
 
 
-def test_a_comparison_of_two_campaigns_pairs_no_runs_and_says_that_drift_is_in_no_interval() -> (
-    None
-):
+def test_a_comparison_of_two_campaigns_pairs_no_runs_and_its_intervals_leave_drift_out() -> None:
     one = load(make.HERE / make.NAME)
     rows = compare_campaigns([one, renamed(one, "second")])
     assert [row.interleaved for row in rows] == [True, True, False, False]

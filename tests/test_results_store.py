@@ -15,10 +15,10 @@ from kneebench.lab.host import host
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order, Setting
 from kneebench.results import Store, campaigns, load
+from kneebench.results.campaign_folders import find_unfinished
 from kneebench.results.campaign_reader import series
 from kneebench.results.lock import held
 from kneebench.results.parquet import read_seconds
-from kneebench.results.store import find_unfinished
 
 PLAN = Plan.model_validate(make.PLAN)
 RECORDED = make.HERE / make.NAME

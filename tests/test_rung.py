@@ -163,17 +163,13 @@ def test_a_busy_client_makes_the_rung_invalid() -> None:
     assert not measured(Formula(load_generator_cpu_share=0.79)).rung.invalid
 
 
-def test_a_delay_in_the_load_generator_is_a_quantity_printed_above_2_percent_and_invalid_above_half_of_the_latency() -> (
-    None
-):
+def test_a_delay_in_the_load_generator_is_noted_above_2_percent_and_invalid_above_half() -> None:
     none, some, much = (measured(Formula(delay_share=share)).rung for share in (0.019, 0.08, 0.51))
     assert not none.notes and not none.invalid
     assert some.quantity("load_generator.delay") == pytest.approx(0.08 * 0.002 / 1.08)
     assert some.notes == (
-        (
-            "delay in the load generator 148 µs, 8% of the mean latency, which excludes it (receive"
-            " stamps)"
-        ),
+        "delay in the load generator 148 µs, 8% of the mean latency, which excludes it"
+        " (receive stamps)",
     )
     assert (
         much.invalid
@@ -210,7 +206,7 @@ def test_workers_that_share_a_core_are_no_more_than_that_core() -> None:
 
 
 @pytest.mark.parametrize("phase", ["final_run", "fixed_rate", "drift_check", "bisection"])
-def test_a_rung_to_be_relied_on_is_invalid_when_more_transactions_failed_than_the_errors_stop_allows(
+def test_a_quoted_rung_is_invalid_if_more_transactions_failed_than_the_errors_stop_allows(
     phase: Phase,
 ) -> None:
     order = SEARCH.model_copy(update={"phase": phase})

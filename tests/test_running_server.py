@@ -2,6 +2,8 @@
 on a server that runs already.
 """
 
+# ruff: noqa: F811 (fixtures are imported, and arguments named after them)
+
 from __future__ import annotations
 
 import re
@@ -16,10 +18,12 @@ from kneebench.databases.postgres.engine import open_engine
 from kneebench.plan import Plan
 from kneebench.plan.json_schema import tables
 from kneebench.plan.reader import parse_plan
-from tests.elsewhere import (
+from tests.elsewhere import (  # noqa: F401 (fixtures)
     PASSWORD,
     Elsewhere,
     databases,
+    elsewhere,
+    no_password_around,
 )
 from tests.loaded import WITHOUT_DEBIAN
 

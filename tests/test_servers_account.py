@@ -250,7 +250,7 @@ def test_the_configuration_is_not_written_through_links_of_the_account(
         assert not (kept(Path(folder)) / "data" / "postgresql.conf").is_symlink()
 
 
-def test_the_lock_of_an_image_in_a_directory_that_the_account_may_write_to_is_not_opened_through_a_link(
+def test_the_lock_of_an_image_is_not_opened_through_a_link_that_the_account_could_make(
     account: Account, secret: Path
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="kneebench-account-") as folder:

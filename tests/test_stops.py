@@ -131,9 +131,7 @@ def test_the_first_flat_step_of_a_climb_is_not_a_plateau_yet() -> None:
     assert not judge("plateau", rungs((8, 1000.0), (12, 1000.0))).fired
 
 
-def test_three_rungs_that_do_not_exceed_an_earlier_one_are_a_plateau_though_they_grow_among_themselves() -> (
-    None
-):
+def test_three_growing_rungs_that_do_not_exceed_an_earlier_one_are_a_plateau() -> None:
     """As it was seen on a shared machine."""
     seen = rungs(
         (2, 448.0),

@@ -103,7 +103,8 @@ def contained(tmp_path: Path) -> Iterator[int]:
     start = f"""
         mount -t tmpfs tmpfs {hidden} && mkdir {hidden}/data && chown postgres {hidden}/data
         runuser -u postgres -- {DEBIAN}/initdb -D {hidden}/data -U boss -A trust >{tmp_path}/initdb
-        exec runuser -u postgres -- {DEBIAN}/postgres -D {hidden}/data -p {port} -k {hidden}/data -c listen_addresses=localhost"""
+        exec runuser -u postgres -- {DEBIAN}/postgres -D {hidden}/data \\
+            -p {port} -k {hidden}/data -c listen_addresses=localhost"""
     command = [
         "unshare",
         "--pid",

@@ -1,4 +1,7 @@
-"""The hot path: load generator, loading, histograms. Every call that takes long releases the interpreter lock."""
+"""The hot path: load generator, loading, histograms.
+
+Every call that takes long releases the interpreter lock.
+"""
 
 from collections.abc import Sequence
 from typing import Literal, TypedDict, final
@@ -9,7 +12,8 @@ SESSION_SETTINGS: list[tuple[str, str]]
 """Settings of every session of the load generator on a PostgreSQL server: (name, value)."""
 
 NO_LIMITS: str
-"""The statement that lifts the time limits of a PostgreSQL server, role or database for a session."""
+"""The statement that lifts a PostgreSQL server's, role's or database's time limits for a session.
+"""
 
 ErrorClass = Literal["retry", "rolled_back", "full", "refused", "lost", "other"]
 
@@ -31,11 +35,12 @@ class LoadError(RuntimeError):
 class GeneratorSpec:
     """The specification of a load generator; raises ValueError for a value out of range.
 
-    `first_user` counts the users of other load generators on the same database before this one, `all_users` those of all together
-    (0: no other one follows): each user then has the same home as with one load generator. `stream` is the number of the random
-    stream, which differs between the rungs of one `seed`. `rate_per_s` is None for a closed loop. `drain_s` is the time that a queue
-    (of an open loop, or for a connection) may take to empty after the window. `connections` are shared by the users; 0: one per user.
-    Workers are pinned to `cores` in turn; empty: not pinned.
+    `first_user` counts the users of other load generators on the same database before this one,
+    `all_users` those of all together (0: no other one follows): each user then has the same home as
+    with one load generator. `stream` is the number of the random stream, which differs between the
+    rungs of one `seed`. `rate_per_s` is None for a closed loop. `drain_s` is the time that a queue
+    (of an open loop, or for a connection) may take to empty after the window. `connections` are
+    shared by the users; 0: one per user. Workers are pinned to `cores` in turn; empty: not pinned.
     """
 
     def __init__(
@@ -90,7 +95,10 @@ class GeneratorSpec:
 
 @final
 class Address:
-    """The address of a database, by the wire protocol of its server. `host` may be the directory of a Unix socket."""
+    """The address of a database, by the wire protocol of its server.
+
+    `host` may be the directory of a Unix socket.
+    """
 
     def __init__(
         self,
@@ -194,7 +202,10 @@ class LoadGenerator:
 
     def __init__(self, spec: GeneratorSpec, address: Address) -> None: ...
     def ready(self) -> None:
-        """Open every connection and prepare every statement; raises ConnectError with the server's message."""
+        """Open every connection and prepare every statement.
+
+        Raises ConnectError with the server's message.
+        """
 
     def go(self) -> None:
         """Start the clock and the load, in the phase "warm_up"."""
@@ -221,7 +232,7 @@ class SimulatedServer:
         seed: int,
     ) -> None: ...
     def load_generator(self, spec: GeneratorSpec) -> LoadGenerator:
-        """A load generator on the simulated clock: tick() returns as soon as a second is simulated."""
+        """A load generator on the simulated clock: tick() returns once a second is simulated."""
 
     def readings(self) -> dict[str, float]:
         """Cumulative counters by "quantity|source", as of real meters."""
@@ -240,7 +251,10 @@ class SimulatedServer:
 
 @final
 class TableLoad:
-    """One table of a load: the statements before its rows, in the same transaction, and the statement that takes the rows."""
+    """One table of a load: the statements before its rows, and the one that takes the rows.
+
+    All are in one transaction.
+    """
 
     def __init__(self, *, name: str, before: Sequence[str], fill: str) -> None: ...
 
@@ -263,7 +277,10 @@ class Loading:
         """{"rows", "rows_total", "bytes"} so far."""
 
     def wait(self, timeout_s: float) -> bool:
-        """True once all is loaded; raises LoadError with the server's message if a stream failed."""
+        """True once all is loaded.
+
+        Raises LoadError with the server's message if a stream failed.
+        """
 
     def cancel(self) -> None: ...
 
@@ -274,4 +291,7 @@ def merge_histograms(histograms: list[str]) -> Latency:
     """
 
 def system_roots() -> str | None:
-    """The file of the machine's own root certificates: SSL_CERT_FILE, or the place of its distribution; None if there is none."""
+    """The file of the machine's own root certificates; None if there is none.
+
+    SSL_CERT_FILE, or the place where the distribution keeps them.
+    """

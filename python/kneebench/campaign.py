@@ -1,18 +1,19 @@
 """The main flow: for each cell prepare, restore, climb, keep; then the knees again, properly.
 
 Start reading here. Measuring never prints (`watch` receives the events), and everything measured is
-kept before the next thing begins, so that a campaign that was killed goes on at the next rung.
+saved before the next thing begins, so that a killed campaign resumes at the next rung.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kneebench.analysis.final_estimates import enough
 from kneebench.analysis.outcome import exit_code
-from kneebench.databases.engine import engine_of
+from kneebench.analysis.wording import plural
+from kneebench.databases.engine import Engine, engine_of
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
@@ -23,7 +24,7 @@ from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.preflight import preflight_checks
-from kneebench.records import Cell, Climb, Event, Finding, Results, Watch
+from kneebench.records import Cell, Climb, Event, Finding, Host, Results, Watch
 from kneebench.restored import Context, Restored, SideBySide
 from kneebench.results.store import Store
 
@@ -53,32 +54,8 @@ def run(
     engine = engine_of(plan, journal)
     _refuse(preflight_checks(plan, engine, journal))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
-    root, machine = (
-        Path(folder or CAMPAIGNS),
-        host(dict.fromkeys(path for server in servers.values() for path in server.paths)),
-    )
-    with contextlib.ExitStack() as stack:
-        store = _opened(Store.for_plan(root, plan, machine, fresh=fresh), stack, watch)
-        image = engine.prepare(watch)
-        if differing := store.differing(image):
-            watch(
-                Event(
-                    kind="warning",
-                    doing=f"cannot resume {store.folder} ({differing}); starting a new campaign",
-                )
-            )
-            store = _opened(Store.create(root, plan, machine), stack, watch)
-        if store.rungs:
-            watch(
-                Event(
-                    kind="start",
-                    doing=(
-                        f"resuming {store.folder.name} ({store.rungs}"
-                        f" rung{'' if store.rungs == 1 else 's'} already measured)"
-                    ),
-                )
-            )
-        store.put_base_image(image)
+    machine = host(dict.fromkeys(path for server in servers.values() for path in server.paths))
+    with _store(plan, Path(folder or CAMPAIGNS), machine, engine, watch, fresh=fresh) as store:
         store.put_servers(servers)
         bench = Bench(Context(plan, engine, store, watch))
         climbs = [bench.climb(cell) for cell in cells(plan)]
@@ -87,8 +64,28 @@ def run(
         return store.finish(exit_code, awaits_brief=brief)
 
 
+@contextlib.contextmanager
+def _store(
+    plan: Plan, root: Path, machine: Host, engine: Engine, watch: Watch, *, fresh: bool
+) -> Iterator[Store]:
+    """The campaign's folder, once its base image is there; a new one if the image has changed."""
+    with contextlib.ExitStack() as stack:
+        store = _opened(Store.for_plan(root, plan, machine, fresh=fresh), stack, watch)
+        image = engine.prepare(watch)
+        if differing := store.differing(image):
+            doing = f"cannot resume {store.folder} ({differing}); starting a new campaign"
+            watch(Event(kind="warning", doing=doing))
+            store = _opened(Store.create(root, plan, machine), stack, watch)
+        if store.rungs:
+            rungs = plural(store.rungs, "rung")
+            doing = f"resuming {store.folder.name} ({rungs} already measured)"
+            watch(Event(kind="start", doing=doing))
+        store.put_base_image(image)
+        yield store
+
+
 def _opened(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
-    """The store, open until then; the watcher is told where it is."""
+    """The store, open until then; its folder is reported."""
     folder = str(until.enter_context(store).folder)
     watch(Event(kind="start", doing=f"writing results to {folder}", data={"folder": folder}))
     return store

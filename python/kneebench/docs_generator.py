@@ -19,33 +19,36 @@ _COLUMNS = 100
 
 _PLAN_HEAD = """# The plan
 
-A plan is one TOML file. It names the storages to compare, the database, the workload and the search for the knee.
-Only `[storages]` is required, or `database.url` alone. `kneebench plan preset quick` prints a plan to start from.
-`kneebench check plan.toml` is a dry run. Every error names file, line, key, the value found and the values allowed.
-`kneebench plan schema` prints the JSON Schema.
+A plan is one TOML file. It names the storages to compare, the database, the workload and the search
+for the knee. Only `[storages]` is required, or `database.url` alone. `kneebench plan preset quick`
+prints a plan to start from. `kneebench check plan.toml` is a dry run. Every error names file, line,
+key, the value found and the values allowed. `kneebench plan schema` prints the JSON Schema.
 
-Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`. Paths are relative to the directory
-in which kneebench is started. A plan contains no password: the key `url` says where it comes from.
-Results contain only the first word of a command, and a hash.
+Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`. Paths are relative to
+the directory in which kneebench is started. A plan contains no password: the key `url` says where
+it comes from. Results contain only the first word of a command, and a hash.
 
-Limits: 256 KiB per plan, one week (`"168h"`) per warm-up or window, 30 days (`"720h"`) per climb, 100 characters per
-name. Names, texts and paths are single lines without control characters.
+Limits: 256 KiB per plan, one week (`"168h"`) per warm-up or window, 30 days (`"720h"`) per climb,
+100 characters per name. Names, texts and paths are single lines without control characters.
 """
 
 _CLI_HEAD = """# The command line
 
-Progress goes to stderr: a live table in a terminal, plain lines elsewhere. Results go to stdout. With `--json`
-`run` prints one event per line on stdout, and the other commands print one document.
+Progress goes to stderr: a live table in a terminal, plain lines elsewhere. Results go to stdout.
+With `--json` `run` prints one event per line on stdout, and the other commands print one document.
 
 | exit code | |
 |---|---|
 | 0 | success |
-| 1 | other handled error: the message names the object, the reason and the fix; or an internal error, please report |
+| 1 | other handled error: the message names the object, the reason and the fix; \
+or an internal error, please report |
 | 2 | wrong plan, wrong option, or something wrong on this machine that the plan names |
-| 3 | invalid measurement: the database was lost or out of space, transactions failed, or the load generator was the bottleneck |
+| 3 | invalid measurement: the database was lost or out of space, transactions failed, \
+or the load generator was the bottleneck |
 | 4 | a self-check of the results failed: do not trust the figures |
 | 5 | refused: continuing could destroy something that is not kneebench's |
-| 130 | interrupted by Ctrl-C or SIGTERM: changes to the machine are undone, measured rungs are saved |
+| 130 | interrupted by Ctrl-C or SIGTERM: changes to the machine are undone, \
+measured rungs are saved |
 """
 
 

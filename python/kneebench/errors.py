@@ -50,8 +50,8 @@ _STEMS = {
 def _what_failed(doing: str) -> str:
     """An action as what could not be done; anything else (a key, a storage, a rung) as it is.
 
-    >>> _what_failed("opening x"), _what_failed("looking for x"), _what_failed("search on disk, 8 users")
-    ('cannot open x', 'cannot find x', 'search on disk, 8 users')
+    >>> _what_failed("opening x"), _what_failed("looking for x"), _what_failed("disk, 8 users")
+    ('cannot open x', 'cannot find x', 'disk, 8 users')
     """
     verb, _, rest = doing.partition(" ")
     if not verb.endswith("ing"):
@@ -63,13 +63,14 @@ def _what_failed(doing: str) -> str:
 
 
 class KneebenchError(Exception):
-    """A handled failure: what failed (an action, or an object such as a key), why, and what fixes
-    it.
+    """A handled failure: what failed, why, and what fixes it.
 
-    >>> print(KneebenchError("starting the server", seen="port 5432 is in use", do="stop the other server"))
-    cannot start the server: port 5432 is in use; stop the other server
-    >>> print(KneebenchError("workload.load_generator_cores", seen="there is no core 9", do="use 0 or 1"))
-    workload.load_generator_cores: there is no core 9; use 0 or 1
+    An action failed (a verb in "-ing"), or an object is wrong, such as a key of the plan.
+
+    >>> print(KneebenchError("starting the server", seen="port 5432 is in use", do="use another"))
+    cannot start the server: port 5432 is in use; use another
+    >>> print(KneebenchError("database.cores", seen="there is no core 9", do="use 0 or 1"))
+    database.cores: there is no core 9; use 0 or 1
     """
 
     exit_code = 1

@@ -103,14 +103,11 @@ def _cores(plan: Plan, machine: Host) -> Iterator[Finding]:
     database, generator = set(plan.database.cores), set(plan.workload.load_generator_cores)
     absent = sorted(core for core in database | generator if core not in _allowed_cores())
     if absent:
-        seen = (
-            "not available to this process: core"
-            f" {', '.join(map(str, absent[:_CORES_SHOWN]))}{', ...' if absent[_CORES_SHOWN:] else ''}"
-        )
+        named = ", ".join(map(str, absent[:_CORES_SHOWN])) + ", ..." * (len(absent) > _CORES_SHOWN)
         yield Finding(
             level="error",
             subject="database.cores, workload.load_generator_cores",
-            seen=seen,
+            seen=f"not available to this process: core {named}",
             do=f"use cores from {sorted(_allowed_cores())}",
         )
     if database and generator and database & generator:

@@ -86,13 +86,10 @@ def time(value_s: float | None) -> str:
     >>> time(0.00487), time(90), time(0.00021), time(0), time(None)
     ('4.87 ms', '1.5 min', '210 µs', '0 ns', '–')
     """
-    return (
-        NOTHING
-        if value_s is None
-        else _scaled(
-            value_s, [(u.replace("us", "µs"), TIME[u]) for u in ("h", "min", "s", "ms", "us", "ns")]
-        )
-    )
+    if value_s is None:
+        return NOTHING
+    units = ("h", "min", "s", "ms", "us", "ns")
+    return _scaled(value_s, [(unit.replace("us", "µs"), TIME[unit]) for unit in units])
 
 
 def rough_time(duration_s: float) -> str:

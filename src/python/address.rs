@@ -14,7 +14,10 @@ pub struct Address(pub protocols::Address);
 #[pymethods]
 impl Address {
     #[new]
-    #[pyo3(signature = (*, protocol, host, port, user, password = None, database, sslmode = "disable", sslrootcert = String::new()))]
+    #[pyo3(signature = (
+        *, protocol, host, port, user, password = None, database,
+        sslmode = "disable", sslrootcert = String::new()
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
         protocol: &str,

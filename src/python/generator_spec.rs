@@ -13,8 +13,9 @@ use crate::inputs::{Home, Profile};
 impl GeneratorSpec {
     #[new]
     #[pyo3(signature = (
-        *, users, first_user = 0, all_users = 0, warehouses, profile, home, think_times = false, retries = 0, seed, stream,
-        rate_per_s = None, drain_s = 10.0, connections = 0, workers, cores = Vec::new()
+        *, users, first_user = 0, all_users = 0, warehouses, profile, home,
+        think_times = false, retries = 0, seed, stream, rate_per_s = None, drain_s = 10.0,
+        connections = 0, workers, cores = Vec::new()
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(

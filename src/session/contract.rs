@@ -71,10 +71,8 @@ pub async fn fails_and_continues(
 
 /// An error of the database has its code, and a message for people.
 pub fn has_code_and_message(outcome: &Outcome) {
-    assert!(
-        matches!(outcome, Outcome::Failed(error) if !error.code.is_empty() && !error.message.is_empty()),
-        "{outcome:?}"
-    );
+    let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
+    assert!(!error.code.is_empty() && !error.message.is_empty(), "{outcome:?}");
 }
 
 /// A lost connection is the class `Lost`, at once and for ever.

@@ -1,4 +1,4 @@
-"""What was short at the knee: utilisation, saturation and errors of each resource.
+"""The bottleneck at the knee: utilisation, saturation and errors of each resource.
 
 The USE method (Gregg, "Thinking Methodically about Performance", CACM 56, 2013). Each resource has
 one rule; its evidence is printed for and against. This names a suspect. What proves it is a cheap

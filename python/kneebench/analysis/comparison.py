@@ -133,8 +133,14 @@ def ratio_of(
             f" {times_with_interval(ratio)}, {why}"
         )
     return Comparison(
-        quantity=quantity.name, baseline=against.cell.id, cell=climb.cell.id, ratio=ratio, differs=differs, noise_floor=floor, sentence=sentence
-    )  # fmt: skip
+        quantity=quantity.name,
+        baseline=against.cell.id,
+        cell=climb.cell.id,
+        ratio=ratio,
+        differs=differs,
+        noise_floor=floor,
+        sentence=sentence,
+    )
 
 
 def called(climb: Climb) -> str:

@@ -178,4 +178,7 @@ def as_html(results: Results) -> str:
     )
     simulated = "SIMULATED: " if results.campaign.simulated else ""
     caption = escape(f"{simulated}{results.campaign.plan.get('question', '')}")
-    return f"<table><caption>{caption}</caption><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table><p>{DERIVED}</p>"
+    return (
+        f"<table><caption>{caption}</caption><thead><tr><th></th>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table><p>{DERIVED}</p>"
+    )

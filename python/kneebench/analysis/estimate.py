@@ -1,4 +1,4 @@
-"""Estimates: a value that runs gave, with the 95% interval that so many runs allow.
+"""Estimates: a value from runs, with the 95% interval that their number allows.
 
 The unit is one restored run, never one second of it. Throughputs and latencies are positive and
 scatter by factors, so all is done on logarithms: the value is the geometric mean, and the interval
@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 from kneebench.records import Estimate
 
 FEW = 6
-"""Below so many runs a bootstrap has too little to draw from: a t interval instead (methods:
+"""With fewer runs a bootstrap has too little to draw from: a t interval instead (methods:
 comparing)."""
 T_975 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
 """Student's t, 97.5%, by degrees of freedom: as far as FEW needs it (importing scipy takes two
@@ -29,14 +29,14 @@ SEED = 9300
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """The geometric mean of positive values, one of each run, and its 95% interval; `method` says
-    which.
+    """The geometric mean of positive values, one per run, and its 95% interval.
 
-    From 2 to 5 values: t interval on logarithms. From 6: BCa bootstrap (Efron, "Better bootstrap
-    confidence intervals", JASA 82, 1987). One value alone has the interval that a single value
-    honestly allows, 0 to 10.68 times: it says "unknown" in a number that JSON can hold, and it
-    covers the truth as often as it claims. Values of which one is 0 or less have no logarithm: the
-    mean, and a t interval not below 0. Raises ValueError for no values.
+    `method` names the kind of interval. From 2 to 5 values: t interval on logarithms. From 6: BCa
+    bootstrap (Efron, "Better bootstrap confidence intervals", JASA 82, 1987). One value alone has
+    the interval that a single value honestly allows, 0 to 10.68 times: it means "unknown" in a
+    number that JSON can hold, and it covers the truth as often as it claims. Values of which one is
+    0 or less have no logarithm: the mean, and a t interval not below 0. Raises ValueError for no
+    values.
 
     >>> print(estimate([100.0, 104.0, 102.0]))
     102 (97.14 to 107.1, n=3)
@@ -47,47 +47,30 @@ def estimate(values: Sequence[float]) -> Estimate:
     """
     if not values:
         raise ValueError("an estimate needs at least one value")
-    n = len(values)
+    n, first = len(values), values[0]
     if n == 1:
-        return Estimate(
-            value=values[0],
-            low=0.0,
-            high=(1 + ALONE) * max(0.0, values[0]),
-            n=1,
-            method="one run: all that a single value allows",
-        )
-    if min(values) <= 0:
-        middle, half = fmean(values), _t(n) * stdev(values) / sqrt(n)
-        return Estimate(
-            value=middle,
-            low=max(0.0, middle - half),
-            high=middle + half,
-            n=n,
-            method="t interval (a value of 0 has no logarithm)",
-        )
-    if max(values) == min(values):
-        return Estimate(
-            value=values[0], low=values[0], high=values[0], n=n, method="all runs gave the same"
-        )
-    logs = [log(v) for v in values]
-    centre = fmean(logs)
-    if n < FEW:
-        half = _t(n) * stdev(logs) / sqrt(n)
-        return Estimate(
-            value=exp(centre),
-            low=exp(centre - half),
-            high=exp(centre + half),
-            n=n,
-            method="t interval on logarithms",
-        )
-    low, high = _bca(logs)
-    return Estimate(
-        value=exp(centre),
-        low=exp(low),
-        high=exp(high),
-        n=n,
-        method="BCa bootstrap of the geometric mean",
-    )
+        value, low, high = first, 0.0, (1 + ALONE) * max(0.0, first)
+        method = "one run: all that a single value allows"
+    elif min(values) <= 0:
+        value, low, high = _t_interval(values)
+        low, method = max(0.0, low), "t interval (a value of 0 has no logarithm)"
+    elif max(values) == min(values):
+        value, low, high = first, first, first
+        method = "all runs gave the same"
+    elif n < FEW:
+        value, low, high = map(exp, _t_interval([log(v) for v in values]))
+        method = "t interval on logarithms"
+    else:
+        logs = [log(v) for v in values]
+        value, low, high = map(exp, (fmean(logs), *_bca(logs)))
+        method = "BCa bootstrap of the geometric mean"
+    return Estimate(value=value, low=low, high=high, n=n, method=method)
+
+
+def _t_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """(mean, low, high) by Student's t."""
+    middle, half = fmean(values), _t(len(values)) * stdev(values) / sqrt(len(values))
+    return middle, middle - half, middle + half
 
 
 def paired_ratio(of: Sequence[float], to: Sequence[float]) -> Estimate:

@@ -1,4 +1,4 @@
-"""Estimates over final runs: long runs, each on its own restore, or short rounds on shared restores.
+"""Estimates over final runs: long runs on restores of their own, or rounds that share one.
 
 Long runs are independent, so a run is the unit (analysis/estimate.py). Rounds of one restore are
 not, so their intervals know both scatters (analysis/rounds.py).

@@ -11,8 +11,8 @@ from kneebench.analysis.usl import fit
 from kneebench.records import Climb, Estimate, Rung
 
 LEAST_NOISE, USUAL_NOISE = 0.005, 0.02
-"""Of one rung's throughput: no less is believed, and so much is assumed where too few rungs show
-it."""
+"""Relative noise of one rung's throughput: the least that is believed, and what is assumed if too
+few rungs show it."""
 ONE_SIDED_90 = 1.282
 PARAMETERS = 3
 """Of the USL."""
@@ -29,59 +29,38 @@ def users_interval(climb: Climb) -> Estimate | None:
     holds the bend 96 to 100 times in 100; the bracket alone 34 to 98 times. None without a knee; a
     fixed load is exact.
     """
+    by_plan = "fixed by the plan"
     fixed = climb.of("fixed_load")
-    if (
-        fixed and not climb.stopped_by
-    ):  # stopped before the campaign could say that this load was the one ordered
-        return Estimate(
-            value=fixed[0].users,
-            low=fixed[0].users,
-            high=fixed[0].users,
-            n=1,
-            method="fixed by the plan",
-        )
+    if fixed and not climb.stopped_by:  # interrupted before the campaign recorded it as the load
+        users = fixed[0].users
+        return Estimate(value=users, low=users, high=users, n=1, method=by_plan)
     if climb.knee_users is None or climb.bracket is None:
         return None
-    rungs = sorted(
-        (
-            r
-            for r in climb.of("search", "bisection")
-            if not r.invalid and r.tally.throughput_per_s > 0
-        ),
-        key=lambda r: r.users,
-    )
+    rungs = [r for r in climb.of("search", "bisection") if not r.invalid]
+    rungs = sorted((r for r in rungs if r.tally.throughput_per_s > 0), key=lambda r: r.users)
     knee = next((r for r in rungs if r.users == climb.knee_users), None)
-    if knee is None:
-        return Estimate(
-            value=climb.knee_users,
-            low=climb.bracket[0],
-            high=climb.bracket[1],
-            n=1,
-            method="fixed by the plan",
-        )
-    flat = climb.limits.elasticity
+    (low, high), method = climb.bracket, by_plan
+    if knee:
+        lowest, highest = _not_ruled_out(rungs, knee, climb.limits.elasticity)
+        low, high = min(low, lowest), max(high, highest)
+        method = "adjacent rungs, widened for noise"
+    return Estimate(value=climb.knee_users, low=low, high=high, n=1, method=method)
+
+
+def _not_ruled_out(rungs: list[Rung], knee: Rung, flat: float) -> tuple[int, int]:
+    """(lowest, highest) users that the noise leaves possible for the knee.
+
+    Growth ended somewhere between the lowest rung that stays in and the one below it.
+    """
     error = ONE_SIDED_90 * sqrt(2) * noise(rungs)
-    below = [
-        r.users
-        for r in rungs
-        if r.users < knee.users and elasticity(r, knee) - error / log(knee.users / r.users) < flat
-    ]
-    above = [
-        r.users
-        for r in rungs
-        if r.users > knee.users and elasticity(knee, r) + error / log(r.users / knee.users) > flat
-    ]
-    # growth ended somewhere between the lowest rung that stays in and the one below it
-    before = max(
-        (r.users for r in rungs if r.users < min(below, default=0)), default=climb.knee_users
-    )
-    low, high = (
-        min(climb.bracket[0], before, *below, climb.knee_users),
-        max(climb.bracket[1], *above, climb.knee_users),
-    )
-    return Estimate(
-        value=climb.knee_users, low=low, high=high, n=1, method="adjacent rungs, widened for noise"
-    )
+
+    def within(low: Rung, high: Rung, sign: int) -> float:
+        return elasticity(low, high) + sign * error / log(high.users / low.users)
+
+    below = [r.users for r in rungs if r.users < knee.users and within(r, knee, -1) < flat]
+    above = [r.users for r in rungs if r.users > knee.users and within(knee, r, +1) > flat]
+    before = [r.users for r in rungs if r.users < min(below, default=0)]
+    return min([*below, *before[-1:], knee.users]), max([*above, knee.users])
 
 
 def noise(rungs: list[Rung]) -> float:

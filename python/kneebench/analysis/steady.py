@@ -75,7 +75,8 @@ def settled(
     one without New-Orders and one whose series differ in length by more than a second's jitter are
     "not steady" or cut to the shorter. An empty `reads` means that no device was measured.
 
-    >>> settled([200, 700, 950, 1010, 990, 1000, 1005, 995, 1001, 989, 1004, 1000, 990, 1010], []).cut_s
+    >>> filling = [200, 700, 950, 1010, 990, 1000, 1005, 995, 1001, 989, 1004, 1000, 990, 1010]
+    >>> settled(filling, []).cut_s
     4.0
     >>> settled([1000.0 + 2 * s + 20 * (s % 3) for s in range(40)], []).why
     'New-Orders drift by +3.2% over the last 20 s (limit 2%)'
@@ -100,8 +101,8 @@ def settled(
 
 
 def _judged(series: Sequence[float], last: int, name: str, limit: float) -> tuple[int, str]:
-    """(the cut, what speaks against steadiness or nothing) of one series; its last values so many
-    are the stretch.
+    """(cut, reason) of one series whose last `last` values are the stretch; the reason is empty if
+    the series is steady.
     """
     before, cut = len(series) - last, mser(series)
     if cut > before and _differ(series[cut:], series[before:], limit / 2):

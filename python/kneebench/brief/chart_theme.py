@@ -39,38 +39,26 @@ def colour(place: int) -> str:
 
 def config() -> dict[str, Any]:
     """Vega-Lite's configuration for every chart."""
-    axis = {
-        "labelColor": INK,
-        "titleColor": INK,
+    ink = {"labelColor": INK, "titleColor": INK}
+    text = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
         "titlePadding": 8,
     }
-    lines = {
-        "gridColor": LINE,
-        "domainColor": "#9aa5b1",
-        "tickColor": "#9aa5b1",
-        "tickSize": 4,
-        "labelPadding": 4,
-    }
+    lines = {"gridColor": LINE, "domainColor": "#9aa5b1", "tickColor": "#9aa5b1"}
+    ticks = {"tickSize": 4, "labelPadding": 4}
     return {
         "font": FONT,
         "background": "white",
         "padding": PADDING,
         "view": {"stroke": None},
-        "axis": {**axis, **lines},
+        "axis": {**ink, **text, **lines, **ticks},
         "axisX": {"grid": False},
         "axisY": {"domain": False, "ticks": False},
-        "header": {
-            "labelColor": INK,
-            "titleColor": INK,
-            "labelFontSize": 13,
-            "labelFontWeight": "bold",
-        },
+        "header": {**ink, "labelFontSize": 13, "labelFontWeight": "bold"},
         "legend": {
-            "labelColor": INK,
-            "titleColor": INK,
+            **ink,
             "labelFontSize": 12,
             "orient": "top",
             "title": None,

@@ -51,7 +51,9 @@ def hosts(plan: Plan) -> list[str]:
     """Where the servers by URL were reached, as the URLs name it; a socket's directory is this
     machine.
 
-    >>> hosts(Plan.model_validate({"database": {"url": "postgresql://me@db1:5433/x"}, "storages": {"a": {}, "b": {"url": "postgresql:///x"}}}))
+    >>> storages = {"a": {}, "b": {"url": "postgresql:///x"}}
+    >>> database = {"url": "postgresql://me@db1:5433/x"}
+    >>> hosts(Plan.model_validate({"database": database, "storages": storages}))
     ['db1', 'localhost']
     """
     return list(dict.fromkeys(map(_host, filter(None, plan.urls.values()))))

@@ -19,49 +19,51 @@ if TYPE_CHECKING:
     from kneebench.records import Results
 
 
+Out = Annotated[
+    Path,
+    typer.Option("--out", "-o", help="Folder for campaigns; each campaign has its own subfolder."),
+]
+Fresh = Annotated[
+    bool,
+    typer.Option(
+        "--fresh/--resume", help="Start over, or resume an unfinished campaign of the same plan."
+    ),
+]
+JsonEvents = Annotated[
+    bool, typer.Option("--json", help="Print one JSON event per line, for programs.")
+]
+WithBrief = Annotated[bool, typer.Option("--brief/--no-brief", help="Write the brief at the end.")]
+Yes = Annotated[
+    bool,
+    typer.Option("--yes", "-y", help="Skip the confirmation before a run of more than an hour."),
+]
+Users = Annotated[
+    int | None,
+    typer.Option(
+        "--users",
+        min=1,
+        max=100_000,
+        help="Measure this many users once per storage, no climb. Requires --for.",
+        show_default=False,
+    ),
+]
+Window = Annotated[
+    str | None,
+    typer.Option(
+        "--for", metavar="TIME", help="Length of that window, such as 5min.", show_default=False
+    ),
+]
+
+
 def run(
     plan: PlanFile = None,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", help="Folder for campaigns; each campaign has its own subfolder."
-        ),
-    ] = CAMPAIGNS,
-    fresh: Annotated[
-        bool,
-        typer.Option(
-            "--fresh/--resume",
-            help="Start over, or resume an unfinished campaign of the same plan.",
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON event per line, for programs.")
-    ] = False,
-    brief: Annotated[
-        bool, typer.Option("--brief/--no-brief", help="Write the brief at the end.")
-    ] = True,
-    yes: Annotated[
-        bool,
-        typer.Option(
-            "--yes", "-y", help="Skip the confirmation before a run of more than an hour."
-        ),
-    ] = False,
-    users: Annotated[
-        int | None,
-        typer.Option(
-            "--users",
-            min=1,
-            max=100_000,
-            help="Measure this many users once per storage, no climb. Requires --for.",
-            show_default=False,
-        ),
-    ] = None,
-    window: Annotated[
-        str | None,
-        typer.Option(
-            "--for", metavar="TIME", help="Length of that window, such as 5min.", show_default=False
-        ),
-    ] = None,
+    out: Out = CAMPAIGNS,
+    fresh: Fresh = False,
+    as_json: JsonEvents = False,
+    brief: WithBrief = True,
+    yes: Yes = False,
+    users: Users = None,
+    window: Window = None,
 ) -> None:
     """Measure the plan and write the brief.
 
@@ -180,7 +182,7 @@ def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bo
     """
     from kneebench.lab.host import host
     from kneebench.results import Store, load
-    from kneebench.results.store import find_unfinished, is_finished
+    from kneebench.results.campaign_folders import find_unfinished, is_finished
 
     found = find_unfinished(out, selected, host(selected.paths), brief=True) if wanted else None
     if found and is_finished(found):

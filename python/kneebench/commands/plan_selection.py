@@ -88,7 +88,7 @@ def _unfinished_plan(campaigns: Path, single: SingleLoad | None, brief: bool) ->
     from kneebench.plan import Plan
     from kneebench.plan.default import sized_plan
     from kneebench.results import load
-    from kneebench.results.store import find_unfinished
+    from kneebench.results.campaign_folders import find_unfinished
 
     selected = _with_single_load(sized_plan(Path(), warehouses=1), single)
     found = find_unfinished(

@@ -101,8 +101,8 @@ class Folder:
         os.replace(draft, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
     def names(self) -> list[str]:
-        """What lies in it."""
-        return os.listdir(self.handle)
+        """The names of all that it contains."""
+        return os.listdir(self.handle)  # noqa: PTH208 pathlib cannot list an open directory
 
     def listed(self) -> Listing:
         """The names of its directories and regular files, and of what is neither."""

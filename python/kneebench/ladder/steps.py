@@ -5,26 +5,28 @@ from __future__ import annotations
 from math import floor, sqrt
 
 WARMING = 8
-"""Users a core: past the knee of nearly every database that fits its memory, so that no slower load
-is waited for."""
+"""Users per core: past the knee of nearly every database that fits its memory, so that warming
+never waits for a slower load."""
 
 
 def first(users: tuple[int, int], database_cores: int) -> int:
-    """Where a climb begins: at the plan's first number; with as many users as the database has
-    cores where that is 0.
+    """The users of a climb's first rung: the plan's first number, or one per core of the database
+    if that is 0.
 
-    >>> first((0, 512), database_cores=8), first((16, 512), database_cores=8), first((0, 4), database_cores=8)
-    (8, 16, 4)
+    >>> [first(users, database_cores=8) for users in ((0, 512), (16, 512), (0, 4))]
+    [8, 16, 4]
     """
     return min(users[0] or max(database_cores, 1), users[1])
 
 
 def warming(bounds: tuple[int, int], database_cores: int) -> int | None:
-    """The users that warm a restored database before its climb: eight for each core, so that its
-    cache fills as fast as its drive can; None where the climb begins with as many.
+    """The users that warm a restored database before its climb: eight per core, so that its cache
+    fills as fast as its drive can; None if the climb begins with as many.
 
-    >>> warming((2, 512), database_cores=2), warming((2, 10), database_cores=2), warming((64, 512), database_cores=8)
-    (16, 10, None)
+    >>> warming((2, 512), database_cores=2), warming((2, 10), database_cores=2)
+    (16, 10)
+    >>> warming((64, 512), database_cores=8) is None
+    True
     """
     users = min(WARMING * max(database_cores, 1), bounds[1])
     return users if users > bounds[0] else None

@@ -123,10 +123,8 @@ def rollbacks(seen: CheckInput) -> Check:
     """
     whole = seen.tally.whole
     retried = _retried(seen.tally)
-    expected, rise = (
-        whole.rolled_back + retried + whole.failed,
-        seen.after.rollbacks - seen.before.rollbacks,
-    )
+    expected = whole.rolled_back + retried + whole.failed
+    rise = seen.after.rollbacks - seen.before.rollbacks
     sentence = (
         f"The database counted {rise:,} rollbacks; expected {expected:,} = {whole.rolled_back:,} by"
         f" design + {retried:,} retried + {whole.failed:,} failed (limit: equal, plus up to"
@@ -143,9 +141,9 @@ def rollbacks(seen: CheckInput) -> Check:
 
 
 def counted_by_the_database(tally: Tally, before: Idle, after: Idle) -> float:
-    """TPM: the window's transactions a minute, in the database's own counting (committed and rolled
-    back).
+    """TPM: the window's transactions per minute as the database counts them.
 
+    Both committed and rolled back ones count.
     Its counts are exact from idle to idle only: within a window they lag by up to a second, as a
     database's sessions may report once a second only, which moved a window of 10 s by 7% here. So
     the window is the clients', scaled by what the database counted for each of their transactions
@@ -169,11 +167,8 @@ def ratio(seen: CheckInput) -> Check | None:
     share = NEW_ORDER_SHARE[seen.workload.profile]
     expected = 1 / (share * COMMITTED_NEW_ORDERS)
     besides = (_retried(seen.tally) + (whole.failed + whole.unknown) / share) / whole.started
-    limit = (
-        SURE
-        * new_order_scatter(seen.workload.profile, seen.tally.window.completed, seen.tally.users)
-        + besides
-    )
+    transactions, users = seen.tally.window.completed, seen.tally.users
+    limit = SURE * new_order_scatter(seen.workload.profile, transactions, users) + besides
     off = seen.tpm / nopm / expected - 1
     sentence = (
         f"TPM / NOPM is {seen.tpm / nopm:.4f} where the mix gives {expected:.4f}: {100 * off:+.2f}%"
@@ -193,14 +188,14 @@ def _retried(tally: Tally) -> int:
 
 
 def new_order_scatter(profile: str, transactions: int, users: int) -> float:
-    """The relative standard deviation of the New-Orders committed among so many transactions.
+    """The relative standard deviation of the New-Orders committed among `transactions`.
 
     Independent draws (hammerdb): binomial. A deck dealt to its end: exact but for the decks begun
     at both edges of the window (hypergeometric, at its widest in the middle of a deck) and the 1%
     that roll back.
 
-    >>> round(new_order_scatter("hammerdb", 18_000, 8), 4), round(new_order_scatter("spec", 18_000, 8), 4)
-    (0.0086, 0.0017)
+    >>> [round(new_order_scatter(profile, 18_000, 8), 4) for profile in ("hammerdb", "spec")]
+    [0.0086, 0.0017]
     """
     share = NEW_ORDER_SHARE[profile]
     drawn, committed = transactions * share, transactions * share * COMMITTED_NEW_ORDERS
@@ -296,12 +291,8 @@ def unstarted(seen: CheckInput) -> Check | None:
 
 
 def warehouses_note(order: Order, workload: Workload) -> tuple[str, ...]:
-    """Below four warehouses a user, users meet at the same rows: a note, not a check."""
+    """Below four warehouses per user, users meet at the same rows: a note, not a check."""
     if workload.warehouses >= WAREHOUSES_PER_USER * order.users:
         return ()
-    return (
-        (
-            f"{workload.warehouses / order.users:.1f} warehouses per user; at least"
-            f" {WAREHOUSES_PER_USER} are recommended"
-        ),
-    )
+    per_user = f"{workload.warehouses / order.users:.1f} warehouses per user"
+    return (f"{per_user}; at least {WAREHOUSES_PER_USER} are recommended",)

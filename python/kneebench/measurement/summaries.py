@@ -53,8 +53,8 @@ def window(
 def between(raw_series: Sequence[RawSeries], first: int, last: int) -> Values:
     """What was read between two samples: a counter's rate, a gauge's mean.
 
-    >>> raw = RawSeries("devices", [0.0, 1.0, 2.0], [{"device.reads|sda": n} for n in (100.0, 400.0, 1000.0)])
-    >>> between([raw], 0, 2)
+    >>> samples = [{"device.reads|sda": reads} for reads in (100.0, 400.0, 1000.0)]
+    >>> between([RawSeries("devices", [0.0, 1.0, 2.0], samples)], 0, 2)
     {'device.reads': {'sda': 450.0}}
     """
     found: Values = {}

@@ -9,10 +9,11 @@ from kneebench.records import Cell
 
 
 def cells(plan: Plan) -> tuple[Cell, ...]:
-    """One cell a storage, the baseline first and the others as the plan lists them; ids are fit for
-    file names.
+    """One cell per storage, the baseline first and the others as the plan lists them; ids are fit
+    for file names.
 
-    >>> [cell.id for cell in cells(Plan.model_validate({"storages": {"2x NVMe": {"path": "a"}, "2X nvme!": {"path": "b"}}}))]
+    >>> storages = {"2x NVMe": {"path": "a"}, "2X nvme!": {"path": "b"}}
+    >>> [cell.id for cell in cells(Plan.model_validate({"storages": storages}))]
     ['2x-nvme', '2x-nvme-2']
     """
     names = sorted(plan.storages, key=lambda name: name != plan.base)

@@ -25,10 +25,10 @@ from kneebench.records import Host
 from kneebench.units import size
 from kneebench.visible import visible
 
-MEMORY = Path("/dev/shm")
+MEMORY = Path("/dev/shm")  # noqa: S108 (the storage under test, not a temporary file)
 _WAREHOUSES_PER_CORE = 10
-"""Four warehouses a user, for about 2.5 users a core at the knee of a database in memory (methods:
-sizing)."""
+"""Four warehouses per user, for about 2.5 users per core at the knee of a database in memory
+(methods: sizing)."""
 _MOST_WAREHOUSES = 100
 _FEWEST_WAREHOUSES = 2
 SERVERS = 2
@@ -67,10 +67,10 @@ def is_default(plan: Plan) -> bool:
 
 
 def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
-    """The default plan with so many warehouses; its question names the directory."""
-    shown = _shown(directory.absolute())
+    """The default plan with `warehouses` warehouses; its question names the directory."""
+    disk = f"the disk under {_shown(directory.absolute())}"
     return Plan(
-        question=f"What would faster storage than the disk under {shown} buy this database?",
+        question=f"What would faster storage than {disk} buy this database?",
         baseline="disk",
         database=table_of(DEFAULT).model_validate({"page_cache": "warm"}),
         workload=Workload(warehouses=warehouses),
@@ -109,13 +109,15 @@ def _free(path: Path) -> int:
 
 
 def fitting_warehouses(cores: int, memory_bytes: int, free: Free) -> int:
-    """As many as the knee's users want, no more than a quarter of the memory holds, and so many
-    that there is room for all of it.
+    """As many warehouses as the knee's users need and as fit on this machine.
 
-    Raises PlanError where there is none for the smallest database.
+    The database takes at most a quarter of the memory, and everything that a campaign needs has
+    room. Raises PlanError if the smallest database does not fit.
 
-    >>> fitting_warehouses(2, 24 << 30, Free(21 << 30, 24 << 30, 80 << 30)), fitting_warehouses(2, 8 << 30, Free(4 << 30, 4 << 30, 80 << 30))
-    (20, 4)
+    >>> fitting_warehouses(2, 24 << 30, Free(21 << 30, 24 << 30, 80 << 30))
+    20
+    >>> fitting_warehouses(2, 8 << 30, Free(4 << 30, 4 << 30, 80 << 30))
+    4
     """
     wanted = min(
         max(20, _WAREHOUSES_PER_CORE * cores),
@@ -152,7 +154,7 @@ def _why(cores: int, memory_bytes: int, free: Free) -> str:
 
 def _short(warehouses: int, cores: int, memory_bytes: int, free: Free) -> Iterator[str]:
     """Where so many warehouses find too little room, by what `check` will ask for: data and log on
-    both, the image beside the disk's, and two servers' caches.
+    both, the image beside the disk's, and the caches of two servers.
     """
     footprint = _footprint()
     data = footprint.climb_bytes(warehouses)

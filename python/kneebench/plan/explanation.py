@@ -159,10 +159,8 @@ def _allowed(path: Path, error: ErrorDetails, value: Any) -> str:
     if error["type"] == "rule":
         return str(error["ctx"]["sentence"])
     if value is None:
-        return (
-            "required"
-            f" {'table [' + dotted(path) + ']' if at(path).get('type') == 'object' else 'key ' + dotted(path)}"
-        )
+        table = at(path).get("type") == "object"
+        return f"required table [{dotted(path)}]" if table else f"required key {dotted(path)}"
     if error["type"] == "too_short":
         return "at least one"
     if error["type"] == "string_too_long":

@@ -47,8 +47,7 @@ def tables() -> Iterator[PlanTable]:
 
 
 def keys_of(path: Sequence[str | int], engine: str = "") -> list[str]:
-    """The keys that the table at this path may have; none where it is no table or its names are
-    free.
+    """The keys that the table at this path may have; none if it is no table or its names are free.
 
     Without an engine, or with one that does not exist, the table of the database has the keys of
     all.
@@ -204,10 +203,9 @@ def allowed_text(schema: dict[str, Any]) -> str:
     if schema["type"] == "array" and "prefixItems" in schema:
         return "two whole numbers in brackets"
     if schema["type"] == "array":
-        return (
-            "list of"
-            f" {'whole numbers' if schema['items']['type'] == 'integer' else 'names'}{_bounds(schema['items'])}"
-        )
+        entries = schema["items"]
+        kind = "whole numbers" if entries["type"] == "integer" else "names"
+        return f"list of {kind}{_bounds(entries)}"
     kinds = {
         "integer": "whole number",
         "number": "number",

@@ -24,8 +24,10 @@ class Lines:
     """The lines of a TOML text's keys, counted from 1.
 
     >>> lines = Lines('seed = 1\\n[ladder]\\nstops.plateau = { steps = 2 }\\n')
-    >>> lines.of("ladder", "stops", "plateau", "steps"), lines.of("ladder", "absent"), lines.of("absent")
-    (3, 2, 1)
+    >>> lines.of("ladder", "stops", "plateau", "steps"), lines.of("ladder", "absent")
+    (3, 2)
+    >>> lines.of("absent")
+    1
     """
 
     def __init__(self, text: str) -> None:

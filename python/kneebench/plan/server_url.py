@@ -44,8 +44,8 @@ class UrlRule(NamedTuple):
         possible.
 
         >>> rule = UrlRule(("sql",), "sql://user@host:1/x", "a file")
-        >>> rule._address_fault("sql://me@[::1]:5432/x"), rule._address_fault("sql:///x?host=/run/sql")
-        ('', '')
+        >>> rule._address_fault("sql://me@[::1]:5432/x?host=/run/sql")
+        ''
         >>> rule._address_fault("sql://me@db..example/x")
         'a host name, an IP address (IPv6 in brackets), or the directory of a socket'
         """

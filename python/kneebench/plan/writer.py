@@ -17,12 +17,12 @@ def to_toml(plan: Plan) -> str:
     """The keys that were set when the plan was made; all the others keep their defaults.
 
     >>> plan = Plan.model_validate({"seed": 7, "storages": {"2x NVMe": {"path": "a"}}})
-    >>> for line in to_toml(plan).splitlines():
-    ...     print(line.partition("#")[0].rstrip())
-    seed = 7
+    >>> print(to_toml(plan))  # doctest: +ELLIPSIS
+    seed = 7                                     # Seed for all random streams
     <BLANKLINE>
     [storages."2x NVMe"]
-    path = "a"
+    path = "a"                                   # Directory for data (and log), relative to ...
+    <BLANKLINE>
     """
     return "\n".join(_table((), plan.model_dump(exclude_unset=True))).lstrip("\n") + "\n"
 

@@ -120,9 +120,8 @@ def _write(
     cast = ", ".join(f'{_value(name, kind)}::{kind} AS "{name}"' for name, kind in columns.items())
     with _failures_reported(file), connect() as database:
         database.register("kept", values)
-        write_atomically(
-            file, lambda part: _copy(database, f"SELECT {cast} FROM kept {order}", part)
-        )
+        made = f"SELECT {cast} FROM kept {order}"  # noqa: S608 (our own names)
+        write_atomically(file, lambda part: _copy(database, made, part))
 
 
 def _value(name: str, kind: str) -> str:
@@ -173,12 +172,8 @@ def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...
 
 def read_seconds(file: Path) -> tuple[Second, ...]:
     """The seconds of a rung, as they were put."""
-    rows = _query(
-        file,
-        "SELECT "
-        + ", ".join(f'"{name}"' for name in file_schemas.SECONDS)
-        + " FROM read_parquet($file)",
-    )
+    columns = ", ".join(f'"{name}"' for name in file_schemas.SECONDS)
+    rows = _query(file, f"SELECT {columns} FROM read_parquet($file)")  # noqa: S608 (our own names)
     return tuple(Second(**dict(zip(file_schemas.SECONDS, row, strict=True))) for row in rows)
 
 

@@ -29,7 +29,8 @@ def old_key(order: Order) -> str:
     >>> old_key(Order(cell="disk", phase="final_run", users=8, repeat=1))
     'disk.report-8-1'
     """
-    return f"{order.cell}.{STREAM_NAMES.get(order.phase, order.phase)}{order.key.removeprefix(f'{order.cell}.{order.phase}')}"
+    users_and_repeat = order.key.removeprefix(f"{order.cell}.{order.phase}")
+    return f"{order.cell}.{STREAM_NAMES.get(order.phase, order.phase)}{users_and_repeat}"
 
 
 def rename_files(folder: Path) -> None:

@@ -57,10 +57,12 @@ def rung_line(rung: Rung, storages: Mapping[str, str]) -> RungLine:
 
 
 def rate(event: Event) -> str:
-    """How fast a step goes, where it tells: loading does.
+    """The speed of a step that reports one (loading); empty for any other.
 
-    >>> rate(Event(kind="progress", doing="loading 20 warehouses", data={"warehouses_per_min": 431.8})), rate(Event(kind="start", doing="restoring"))
-    ('432 warehouses/min', '')
+    >>> rate(Event(kind="progress", doing="loading", data={"warehouses_per_min": 431.8}))
+    '432 warehouses/min'
+    >>> rate(Event(kind="start", doing="restoring"))
+    ''
     """
     found = event.data.get("warehouses_per_min")
     if not isinstance(found, float):
@@ -69,10 +71,12 @@ def rate(event: Event) -> str:
 
 
 def message_of(event: Event) -> str:
-    """A warning, or a stop result that fired or marks; empty for every other event.
+    """A warning, or a stop result that fired or is flagged; empty for every other event.
 
-    >>> message_of(Event(kind="warning", doing="the clock jumped")), message_of(Event(kind="start", doing="restoring"))
-    ('warning: the clock jumped', '')
+    >>> message_of(Event(kind="warning", doing="the clock jumped"))
+    'warning: the clock jumped'
+    >>> message_of(Event(kind="start", doing="restoring"))
+    ''
     """
     if event.kind == "stop":
         result = StopResult.model_validate(event.data)

@@ -21,18 +21,29 @@ const DIVISION: i32 = 22;
 const TERMINATE: i32 = 57;
 const FUNCTIONS: &str = "
 CREATE SCHEMA kneebench;
-CREATE FUNCTION kneebench.new_order(w int4, d int4, c int4, items int4[], suppliers int4[], quantities int4[]) RETURNS int4 LANGUAGE plpgsql AS $$
-BEGIN IF 100001 = ANY (items) THEN RAISE EXCEPTION 'no such item' USING ERRCODE = 'KB001'; END IF; RETURN 1; END $$;
-CREATE FUNCTION kneebench.payment(w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4) RETURNS int4 LANGUAGE sql AS 'SELECT c';
-CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text) RETURNS TABLE (line int4) LANGUAGE sql
-    AS 'SELECT n FROM generate_series(1, 12) n';
+CREATE FUNCTION kneebench.new_order(
+    w int4, d int4, c int4, items int4[], suppliers int4[], quantities int4[])
+    RETURNS int4 LANGUAGE plpgsql AS $$
+BEGIN
+    IF 100001 = ANY (items) THEN RAISE EXCEPTION 'no such item' USING ERRCODE = 'KB001'; END IF;
+    RETURN 1;
+END $$;
+CREATE FUNCTION kneebench.payment(
+    w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
+    RETURNS int4 LANGUAGE sql AS 'SELECT c';
+CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text)
+    RETURNS TABLE (line int4) LANGUAGE sql AS 'SELECT n FROM generate_series(1, 12) n';
 CREATE FUNCTION kneebench.delivery(w int4, carrier int4) RETURNS int4 LANGUAGE plpgsql AS $$
 BEGIN
     IF carrier = 40 THEN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END IF;
-    IF carrier = 57 THEN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(5); END IF;
+    IF carrier = 57 THEN
+        PERFORM pg_terminate_backend(pg_backend_pid());
+        PERFORM pg_sleep(5);
+    END IF;
     RETURN 10 / (carrier - 22);
 END $$;
-CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4) RETURNS int4 LANGUAGE sql AS 'SELECT threshold';
+CREATE FUNCTION kneebench.stock_level(w int4, d int4, threshold int4)
+    RETURNS int4 LANGUAGE sql AS 'SELECT threshold';
 ";
 
 /// A PostgreSQL 15 in its own directory, with functions that fail on request.
@@ -83,7 +94,8 @@ impl Server {
             ],
         );
         let options = format!(
-            "-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off -c max_connections=12"
+            "-c listen_addresses='' -c unix_socket_directories={folder} \
+             -c fsync=off -c max_connections=12"
         );
         server.run(
             "pg_ctl",

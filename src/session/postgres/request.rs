@@ -162,7 +162,9 @@ mod tests {
         );
         let seen = messages(&out);
         assert_eq!(seen.iter().map(|(tag, _)| *tag).collect::<String>(), "BES");
-        let bind = b"\0order_status\0\0\x01\0\x01\0\x04\0\0\0\x04\0\0\0\x01\0\0\0\x04\0\0\0\x02\0\0\0\x04\0\0\0\0\0\0\0\x03BAR\0\x01\0\x01";
+        let bind = b"\0order_status\0\0\x01\0\x01\0\x04\
+            \0\0\0\x04\0\0\0\x01\0\0\0\x04\0\0\0\x02\0\0\0\x04\0\0\0\0\
+            \0\0\0\x03BAR\0\x01\0\x01";
         assert_eq!(seen[0].1, bind);
     }
 
@@ -177,7 +179,8 @@ mod tests {
         };
         let mut out = Vec::new();
         call(&mut out, &Transaction::NewOrder(order));
-        let array = b"\0\0\0\x24\0\0\0\x01\0\0\0\0\0\0\0\x17\0\0\0\x02\0\0\0\x01\0\0\0\x04\0\0\0\x07\0\0\0\x04\0\0\0\x07";
+        let array = b"\0\0\0\x24\0\0\0\x01\0\0\0\0\0\0\0\x17\0\0\0\x02\0\0\0\x01\
+            \0\0\0\x04\0\0\0\x07\0\0\0\x04\0\0\0\x07";
         assert!(messages(&out)[0].1.windows(array.len()).any(|window| window == array));
     }
 

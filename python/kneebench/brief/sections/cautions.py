@@ -81,15 +81,8 @@ def _elsewhere(view: ViewModel, climb: Climb) -> str:
 
 def _cautions(view: ViewModel) -> Iterator[str]:
     yield from view.disturbances
-    ladder, warehouses = view.plan.ladder, view.plan.workload.warehouses
-    users = {cell: knee.users.value for cell, knee in view.knees.items()}
-    crowded = [cell for cell, number in users.items() if warehouses < WAREHOUSES_PER_USER * number]
-    if crowded:
-        fewest = warehouses / max(users.values())
-        yield (
-            f"Only {fewest:.1f} warehouses per user at the {view.point} ({view.some(crowded)}). "
-            f"Below {WAREHOUSES_PER_USER} per user, row contention masks storage differences."
-        )
+    yield from _crowded(view)
+    ladder = view.plan.ladder
     if ladder.rounds == "short":
         yield (
             "Short rounds: checkpoints and autovacuum are postponed, so their cost is not in these"
@@ -104,30 +97,37 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             " hours."
         )
     yield from filter(None, (_elsewhere(view, climb) for climb in view.climbs))
-    yield from (
-        f"{view.name(climb.cell.id)}: {found.sentence}."
-        for climb, found in view.drifts
-        if found.matters
-    )
-    if unequal := list(
-        filter(
-            None,
-            (
-                _unequal(view, phase, *what)
-                for phase in QUOTED_AT
-                for what in _background(view).items()
-            ),
-        )
-    ):
+    for climb, found in view.drifts:
+        if found.matters:
+            yield f"{view.name(climb.cell.id)}: {found.sentence}."
+    works = _background(view).items()
+    unequal = [_unequal(view, phase, *work) for phase in QUOTED_AT for work in works]
+    if any(unequal):
         yield (
             "Background work was spread unevenly over the windows and affects these comparisons:"
-            f" {'; '.join(unequal)}."
+            f" {'; '.join(filter(None, unequal))}."
         )
     if view.plan.database.restore == "clone":
         yield (
             "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also"
             " for the log."
         )
+    yield from _memory_backed(view)
+
+
+def _crowded(view: ViewModel) -> Iterator[str]:
+    warehouses = view.plan.workload.warehouses
+    users = {cell: knee.users.value for cell, knee in view.knees.items()}
+    crowded = [cell for cell, number in users.items() if warehouses < WAREHOUSES_PER_USER * number]
+    if crowded:
+        fewest = warehouses / max(users.values())
+        yield (
+            f"Only {fewest:.1f} warehouses per user at the {view.point} ({view.some(crowded)})."
+            f" Below {WAREHOUSES_PER_USER} per user, row contention masks storage differences."
+        )
+
+
+def _memory_backed(view: ViewModel) -> Iterator[str]:
     memory = [view.name(climb.cell.id) for climb in view.climbs if view.memory_backed(climb)]
     if memory:
         verb = "is" if len(memory) == 1 else "are"

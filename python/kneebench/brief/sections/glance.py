@@ -57,26 +57,34 @@ def section(view: ViewModel) -> Section:
 def _numbers(view: ViewModel) -> Iterator[Number]:
     about = foremost(view.comparisons)
     best = about.cell if about else None
+    yield from _differences(view, best) if best else _baseline_latency(view)
+    for cell, knee in view.knees.items():
+        if cell in (best, view.base.cell.id):
+            yield Number(
+                value=units.significant(knee.nopm.value),
+                says=f"NOPM on {view.name(cell)}, at {knee.users.value:.0f} users",
+                sure=interval(knee.nopm),
+            )
+
+
+def _differences(view: ViewModel, cell: str) -> Iterator[Number]:
     for quantity, what in (
         ("nopm", f"NOPM at the {view.point}"),
         ("latency.mean", "mean latency at the fixed rate"),
         ("latency.p999", "P99.9 latency at the fixed rate"),
     ):
-        found = view.compared(quantity, best) if best else None
-        if found and best:
-            both = f"{view.name(best)} vs. {view.name(found.baseline)}"
-            value, sure = times_and_interval(found.ratio)
+        if found := view.compared(quantity, cell):
+            both = f"{view.name(cell)} vs. {view.name(found.baseline)}"
             if found.differs:
+                value, sure = times_and_interval(found.ratio)
                 yield Number(value=value, says=f"{what}, {both}", sure=sure)
             else:
-                yield Number(
-                    value=NO_DIFFERENCE,
-                    says=f"in {what}, {both}",
-                    sure=times_with_interval(found.ratio),
-                    words=True,
-                )
-    alone = view.fixed_rate_latency.get(view.base.cell.id)
-    if alone and not best:
+                sure = times_with_interval(found.ratio)
+                yield Number(value=NO_DIFFERENCE, says=f"in {what}, {both}", sure=sure, words=True)
+
+
+def _baseline_latency(view: ViewModel) -> Iterator[Number]:
+    if alone := view.fixed_rate_latency.get(view.base.cell.id):
         uncertain = "" if alone.p999_certain else f"{FEW}: {alone.n:,} transactions"
         rate = f"{units.count(60 * alone.rate_per_s)} transactions per minute"
         yield Number(
@@ -89,13 +97,6 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
             says=f"P99.9 latency at {rate}",
             sure=uncertain or time_interval(alone.p999_s),
         )
-    for cell, knee in view.knees.items():
-        if cell in (best, view.base.cell.id):
-            yield Number(
-                value=units.significant(knee.nopm.value),
-                says=f"NOPM on {view.name(cell)}, at {knee.users.value:.0f} users",
-                sure=interval(knee.nopm),
-            )
 
 
 def _stop_reasons(view: ViewModel) -> Iterator[StopReason]:

@@ -53,31 +53,15 @@ def section(view: ViewModel) -> Section:
 
 
 def _method(view: ViewModel) -> Iterator[str]:
-    ladder, workload = view.plan.ladder, view.plan.workload
-    profile = {
-        "spec": "45/43/4/4/4 from a deck of 100, NURand picks",
-        "hammerdb": "10/10/1/1/1 of 23 cards, uniform picks",
-    }[workload.profile]
-    home = (
-        "spread over all warehouses"
-        if workload.home == "all"
-        else "each bound to one home warehouse"
-    )
-    think = (
-        "with keying and think times" if workload.think_times else "without keying and think times"
-    )
-    size = plural(workload.warehouses, "warehouse")
-    yield (
-        f"Workload: TPROC-C, {size}, profile {workload.profile} ({profile}); users {home}, {think}."
-        " 1% of New-Orders roll back by design."
-    )
+    ladder = view.plan.ladder
+    yield _workload(view)
     if not ladder.fixed:
         yield (
             "Climb: one rung with many users warms up the database. Then each rung multiplies the"
             f" users by {ladder.step:g}, with a window of {units.time(ladder.window)}, until a stop"
             " condition fires; one bisection follows. The knee is the rung before the stop."
         )
-    yield _final_runs(view)
+    yield _quoted_runs(view)
     yield (
         "Throughput counts completions in the window; latency covers transactions that started in"
         " it, followed to their end."
@@ -90,41 +74,57 @@ def _method(view: ViewModel) -> Iterator[str]:
     yield f"{plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
 
 
-def _final_runs(view: ViewModel) -> str:
+def _workload(view: ViewModel) -> str:
+    workload = view.plan.workload
+    size = plural(workload.warehouses, "warehouse")
+    profile = {
+        "spec": "45/43/4/4/4 from a deck of 100, NURand picks",
+        "hammerdb": "10/10/1/1/1 of 23 cards, uniform picks",
+    }[workload.profile]
+    spread = workload.home == "all"
+    home = "spread over all warehouses" if spread else "each bound to one home warehouse"
+    think = "with" if workload.think_times else "without"
+    return (
+        f"Workload: TPROC-C, {size}, profile {workload.profile} ({profile}); users {home},"
+        f" {think} keying and think times. 1% of New-Orders roll back by design."
+    )
+
+
+def _quoted_runs(view: ViewModel) -> str:
+    """How the runs that the brief quotes were made: repeats, windows, warm-up, checkpoints."""
     ladder = view.plan.ladder
     if ladder.rounds == "short":
-        rounds = max(len(climb.of("final_run")) for climb in view.climbs)
-        return (
-            f"Final runs: {plural(rounds, 'round')}{view.own_restore}. In each round every storage"
-            f" is measured in turn, at the {view.point} and at the fixed rate, with windows of"
-            f" {units.time(ladder.final_window)}; the order reverses from round to round. The"
-            " servers stay up side by side and only one is under load. Checkpoints and autovacuum"
-            " are set to wait for an hour, longer than a restored database is used."
+        return _rounds(view)
+    if ladder.most_repeats:
+        times = f"{plural(ladder.most_repeats, 'time')}{view.own_restore}"
+        runs = f"Final runs: each {view.point} {times}, storages interleaved, "
+    else:
+        runs = (
+            f"Each {view.point} was measured once, without repeats: no interval, no latency at a"
+            " fixed rate; "
         )
     warm_up = (
         "until throughput and device reads are steady"
         if ladder.warm_up == "auto"
         else units.time(float(ladder.warm_up))
     )
-    runs = (
-        f"Final runs: each {view.point} {plural(ladder.most_repeats, 'time')}{view.own_restore},"
-        " storages interleaved, "
+    cycles = (
+        f"at least {plural(ladder.checkpoints, 'whole checkpoint cycle')} per window."
+        if ladder.checkpoints
+        else "checkpoint cycles are not awaited."
     )
+    return f"{runs}windows of {units.time(ladder.final_window)}, warm-up {warm_up}; {cycles}"
+
+
+def _rounds(view: ViewModel) -> str:
+    rounds = plural(max(len(climb.of("final_run")) for climb in view.climbs), "round")
+    window = units.time(view.plan.ladder.final_window)
     return (
-        (
-            runs
-            if ladder.repeats
-            else (
-                f"Each {view.point} was measured once, without repeats: no interval, no latency at"
-                " a fixed rate; "
-            )
-        )
-        + f"windows of {units.time(ladder.final_window)}, warm-up {warm_up}; "
-        + (
-            f"at least {plural(ladder.checkpoints, 'whole checkpoint cycle')} per window."
-            if ladder.checkpoints
-            else "checkpoint cycles are not awaited."
-        )
+        f"Final runs: {rounds}{view.own_restore}. In each round every storage is measured in turn,"
+        f" at the {view.point} and at the fixed rate, with windows of {window}; the order reverses"
+        " from round to round. The servers stay up side by side and only one is under load."
+        " Checkpoints and autovacuum are set to wait for an hour, longer than a restored database"
+        " is used."
     )
 
 
@@ -134,10 +134,8 @@ def _sampling_unit(view: ViewModel) -> str:
             "they contain the variation between rounds and between restores, and are widened"
             " because the rounds ended by their own precision"
         )
-    return (
-        f"the sampling unit is one {'restored run' if view.own_restore else 'run'}, never one"
-        " second of it"
-    )
+    run = "restored run" if view.own_restore else "run"
+    return f"the sampling unit is one {run}, never one second of it"
 
 
 def _pinned(view: ViewModel) -> str:

@@ -152,7 +152,7 @@ def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales
 
 
 def _traffic(rung: Rung, quantity: str) -> float | None:
-    """Bytes a second through the window.
+    """Bytes per second through the window.
 
     The log's by what a transaction cost: the database's counters lag by up to a second, bytes and
     transactions alike.
@@ -180,26 +180,41 @@ def _spec(read: _Read, scales: Scales) -> dict[str, Any]:
         )
         return alt.layer(shaded, dashed, lines).properties(width=chart_theme.WIDTH, height=height)
 
+    panels = []
+    if read.traffic:
+        panels.append(panel(_traffic_lines(read, scale, top), None, 170))
+    if read.cores:
+        panels.append(panel(_cores_area(read, scale), "Seconds since the rung started", 80))
+    return chart_theme.specification(alt.vconcat(*panels, spacing=10))
+
+
+def _traffic_lines(read: _Read, scale: Any, top: float) -> Any:
+    import altair as alt
+
     drawn = {point["kind"] for point in read.traffic}
     styles = {kind: style for kind, style in STYLES.items() if kind in drawn}
     kinds = alt.Scale(domain=list(styles), range=[colour for colour, _ in styles.values()])
     dashes = alt.Scale(domain=list(styles), range=[dash for _, dash in styles.values()])
-    traffic = chart_theme.chart(read.traffic).mark_line(strokeWidth=1.8).encode(
-        x=alt.X("at:Q", scale=scale, title=None), y=alt.Y("value:Q", title="MB/s", scale=alt.Scale(domain=[0, top], nice=False), axis=alt.Axis(tickCount=5)),
-        color=alt.Color("kind:N", scale=kinds), strokeDash=alt.StrokeDash("kind:N", scale=dashes),
-    )  # fmt: skip
+    rate = alt.Scale(domain=[0, top], nice=False)
+    lines = chart_theme.chart(read.traffic).mark_line(strokeWidth=1.8)
+    return lines.encode(
+        x=alt.X("at:Q", scale=scale, title=None),
+        y=alt.Y("value:Q", title="MB/s", scale=rate, axis=alt.Axis(tickCount=5)),
+        color=alt.Color("kind:N", scale=kinds),
+        strokeDash=alt.StrokeDash("kind:N", scale=dashes),
+    )
+
+
+def _cores_area(read: _Read, scale: Any) -> Any:
+    import altair as alt
+
     busy = alt.Y(
         "value:Q",
         title="Cores busy",
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(format="%", values=[0, 0.5, 1]),
     )
-    cores = (
-        chart_theme.chart(read.cores)
-        .mark_area(color="#9aa5b1", opacity=0.55, line={"color": chart_theme.FAINT})
-        .encode(x=alt.X("at:Q", scale=scale), y=busy)
+    area = chart_theme.chart(read.cores).mark_area(
+        color="#9aa5b1", opacity=0.55, line={"color": chart_theme.FAINT}
     )
-    panels = [panel(traffic, None, 170)] * bool(read.traffic) + [
-        panel(cores, "Seconds since the rung started", 80)
-    ] * bool(read.cores)
-    return chart_theme.specification(alt.vconcat(*panels, spacing=10))
+    return area.encode(x=alt.X("at:Q", scale=scale), y=busy)

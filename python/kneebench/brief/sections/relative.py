@@ -192,17 +192,14 @@ def _panel(
         if first
         else alt.Axis(labels=False, title=None)
     )
-    opacity = alt.Opacity(
-        "kind:N", scale=alt.Scale(domain=["knee", "search"], range=[1, 0.32]), legend=None
-    )
+    kinds = alt.Scale(domain=["knee", "search"], range=[1, 0.32])
+    opacity = alt.Opacity("kind:N", scale=kinds, legend=None)
     axis_x = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
+    users = alt.X("users:O", title="Users", sort=None, axis=axis_x)
     name = view.name(climb.cell.id)
-    shared = chart_theme.chart([{**bar, "name": name} for bar in bars]).encode(
-        x=alt.X("users:O", title="Users", sort=None, axis=axis_x)
-    )
-    colour = chart_theme.colour_by_name(
-        view.names, view.colours, chart_theme.legend(view.names, "square") if named else None
-    )
+    shared = chart_theme.chart([{**bar, "name": name} for bar in bars]).encode(x=users)
+    legend = chart_theme.legend(view.names, "square") if named else None
+    colour = chart_theme.colour_by_name(view.names, view.colours, legend)
     knee = shared.transform_filter("datum.kind == 'knee'")
     return alt.layer(
         shared.mark_bar(cornerRadiusEnd=2).encode(

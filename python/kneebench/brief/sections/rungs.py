@@ -10,9 +10,13 @@ from kneebench.records import Phase, Rung
 
 PLACE = 80
 PHASES: dict[Phase, str] = {
-    "warm_up": "warm-up", "search": "search", "bisection": "search (bisection)", "drift_check": "drift check", "fixed_load": "first rung",
+    "warm_up": "warm-up",
+    "search": "search",
+    "bisection": "search (bisection)",
+    "drift_check": "drift check",
+    "fixed_load": "first rung",
     "fixed_rate": "fixed rate",
-}  # fmt: skip
+}
 """A final run is called by what it measured: the knee, or a fixed load."""
 COLUMNS = (
     Column(title="Storage", number=False),

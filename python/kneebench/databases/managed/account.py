@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from kneebench.errors import PlanError
 
 TOOLS = ("unshare", "mount", "setpriv")
+OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private")
 
 
 class Account(NamedTuple):
@@ -129,14 +130,8 @@ def covers_possible() -> bool:
     """True where a mount namespace can be made: root with CAP_SYS_ADMIN, and the tools."""
     if os.geteuid() != 0 or not all(shutil.which(tool) for tool in TOOLS):
         return False
-    return (
-        subprocess.run(
-            ["unshare", "--mount", "--propagation", "private", "true"],
-            capture_output=True,
-            check=False,
-        ).returncode
-        == 0
-    )
+    tried = subprocess.run([*OWN_MOUNTS, "true"], capture_output=True, check=False)
+    return tried.returncode == 0
 
 
 def as_account(
@@ -165,23 +160,9 @@ def as_account(
             seen=f"{top} blocks the path and no mount namespace can be created here",
             do=f"use a directory outside {top}",
         )
-    drop = [
-        "setpriv",
-        f"--reuid={account.uid}",
-        f"--regid={account.gid}",
-        "--clear-groups",
-        "--",
-        *command,
-    ]
-    return [
-        "unshare",
-        "--mount",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        f"{_covering(barred, stash)}exec {shlex.join(drop)}",
-    ], {}
+    ids = [f"--reuid={account.uid}", f"--regid={account.gid}", "--clear-groups"]
+    covered = f"{_covering(barred, stash)}exec {shlex.join(['setpriv', *ids, '--', *command])}"
+    return [*OWN_MOUNTS, "sh", "-c", covered], {}
 
 
 def _covering(barred: dict[Path, Path], stash: Path) -> str:

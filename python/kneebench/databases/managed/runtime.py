@@ -24,7 +24,7 @@ from kneebench.lab.journal import Journal
 
 LONGEST_SOCKET = 107
 """Bytes of a Unix socket's path on Linux: sun_path of unix(7), less its final NUL."""
-PLACES = ("/tmp", "/var/tmp", "/run")
+PLACES = ("/tmp", "/var/tmp", "/run")  # noqa: S108 the directory made there has mode 0700
 
 
 def socket_folder(runtime: Path) -> Path:

@@ -71,49 +71,33 @@ def facts(connection: Connection, warehouses: int) -> dict[str, str]:
 
 
 def findings(connection: Connection, subject: str, how: str, *, stated: bool) -> Iterator[Finding]:
-    """What becomes of the user's tables; refused where the plan does not say what may."""
+    """What becomes of the user's tables; refused if the plan does not state it."""
     database = connection.info.dbname
     size_bytes, may_copy = connection.execute(NAMED).fetchone() or (0, False)
-    copied = (
-        f'set restore = "template": a copy of {size(size_bytes)} is measured and dropped;'
-        f" {database} is not changed"
-    )
+    copied = f"a copy of {size(size_bytes)} is measured and dropped; {database} is not changed"
+    template = f'set restore = "template": {copied}'
     if how == "none" and not stated:
         seen = CHANGED.format(database, "and nothing restores them")
-        yield Finding(
-            level="refused",
-            subject=subject,
-            seen=seen,
-            do=f'{copied}; or set restore = "none" if they may change',
-        )
+        do = f'{template}; or set restore = "none" if they may change'
+        yield Finding(level="refused", subject=subject, seen=seen, do=do)
     elif how == "none":
-        yield Finding(
-            level="warning",
-            subject=subject,
-            seen=CHANGED.format(database, "and nothing restores them"),
-            do=copied,
-        )
+        seen = CHANGED.format(database, "and nothing restores them")
+        yield Finding(level="warning", subject=subject, seen=seen, do=template)
     elif how == "command":
         seen = CHANGED.format(
             database, "which restore_command restores before each climb, but not after the last"
         )
-        yield Finding(
-            level="note", subject=subject, seen=seen, do="run restore_command once more at the end"
-        )
+        do = "run restore_command once more at the end"
+        yield Finding(level="note", subject=subject, seen=seen, do=do)
     elif not may_copy:
+        seen = f"only the owner of {database} may copy it"
         do = (
             f'GRANT the owner of {database} TO {connection.info.user}, or set restore = "none" if'
             " the tables may change"
         )
-        yield Finding(
-            level="error", subject=subject, seen=f"only the owner of {database} may copy it", do=do
-        )
+        yield Finding(level="error", subject=subject, seen=seen, do=do)
     else:
-        yield Finding(
-            level="ok",
-            subject=subject,
-            seen=f"a copy of {size(size_bytes)} is measured and dropped; {database} is not changed",
-        )
+        yield Finding(level="ok", subject=subject, seen=copied)
 
 
 @contextlib.contextmanager

@@ -36,11 +36,14 @@ DOORS = (
 def fault(settings: Mapping[str, object]) -> tuple[str, str] | None:
     """The first setting that a plan cannot have, and what is allowed in its place.
 
-    With a data directory of its own a server would start on another's files, with addresses it
-    would listen where others reach it.
+    With a data directory from the plan, a server would start on another's files; with addresses
+    from the plan, it would listen where others reach it.
 
-    >>> fault({"work_mem": "8MB"}), fault({"Data_Directory": "/srv/theirs"})[0]
-    (None, 'Data_Directory')
+    >>> fault({"work_mem": "8MB"})
+    >>> fault({"Data_Directory": "/srv/theirs"})[0]
+    'Data_Directory'
+    >>> fault({"Data_Directory": "/srv/theirs"})[1]
+    'another setting: kneebench sets the paths and the address of a managed server'
     """
     for name, value in settings.items():
         if not NAME.fullmatch(name) or name.lower().startswith("include"):

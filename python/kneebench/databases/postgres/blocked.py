@@ -18,13 +18,13 @@ from kneebench.analysis.wording import number_of_users
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 OURS = (
-    "datname = current_database() AND usename = current_user AND application_name = 'kneebench' AND"
-    " pid <> ALL(%(asking)s)"
+    "datname = current_database() AND usename = current_user"
+    " AND application_name = 'kneebench' AND pid <> ALL(%(asking)s)"
 )
 WAITING = f"""
 SELECT pid, extract(epoch FROM clock_timestamp() - query_start)::float8 FROM pg_stat_activity
-WHERE {OURS} AND wait_event_type = 'Lock'"""
-USERS = f"SELECT pid FROM pg_stat_activity WHERE {OURS}"
+WHERE {OURS} AND wait_event_type = 'Lock'"""  # noqa: S608
+USERS = f"SELECT pid FROM pg_stat_activity WHERE {OURS}"  # noqa: S608
 QUEUE = """
 WITH RECURSIVE queue (pid) AS (
     SELECT unnest(pg_blocking_pids(first)) FROM unnest(%s::int[]) AS those (first)
@@ -35,18 +35,19 @@ LOCKERS = """
 SELECT pid FROM pg_locks JOIN pg_class ON pg_class.oid = relation
 WHERE mode = 'AccessExclusiveLock' AND relnamespace = 'public'::regnamespace
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
-WANTED = (
-    "SELECT DISTINCT relation FROM pg_locks WHERE pid = ANY(%s) AND NOT granted AND relation IS NOT"
-    " NULL"
-)
+WANTED = """
+SELECT DISTINCT relation FROM pg_locks
+WHERE pid = ANY(%s) AND NOT granted AND relation IS NOT NULL"""
 SEEN = """
-SELECT pid, coalesce(nullif(application_name, ''), backend_type), state, extract(epoch FROM clock_timestamp() - state_change)::float8, pg_blocking_pids(pid),
-    (SELECT string_agg(DISTINCT format('%%s%%s on %%I.%%I', CASE WHEN NOT granted THEN 'waits for ' END, mode, nspname, relname), ', ')
-     FROM pg_locks JOIN pg_class ON pg_class.oid = relation JOIN pg_namespace ON pg_namespace.oid = relnamespace
+SELECT pid, coalesce(nullif(application_name, ''), backend_type), state,
+    extract(epoch FROM clock_timestamp() - state_change)::float8, pg_blocking_pids(pid),
+    (SELECT string_agg(DISTINCT format('%%s%%s on %%I.%%I',
+         CASE WHEN NOT granted THEN 'waits for ' END, mode, nspname, relname), ', ')
+     FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+         JOIN pg_namespace ON pg_namespace.oid = relnamespace
      WHERE pg_locks.pid = those.pid AND (relation = ANY(%s) OR NOT granted))
 FROM unnest(%s::int[]) AS those (pid) LEFT JOIN pg_stat_activity USING (pid) ORDER BY pid"""
-"""A session that the role may not look at (without pg_monitor) has neither application nor state.
-"""
+"""Without pg_monitor, another role's session shows neither application nor state."""
 
 
 def end_stuck(session: Connection, asking: Sequence[int], for_s: float) -> str:

@@ -116,9 +116,12 @@ def _broken(connection: Connection, condition: Condition, checked: Sequence[int]
     """The fingerprint adds up what is off, each place weighed by a number of its own: equal sums
     mean equal places and amounts.
     """
-    query = f"""SELECT count(*), min(format('%%s: %%s', place, off)),
-                    to_hex(hashtextextended(coalesce(sum(off * (hashtext(place)::numeric + 3000000000)), 0)::numeric(60, 2)::text, 0))
-                FROM ({condition.query}) AS broken"""
+    query = f"""
+        SELECT count(*), min(format('%%s: %%s', place, off)),
+            to_hex(hashtextextended(
+                coalesce(sum(off * (hashtext(place)::numeric + 3000000000)), 0)
+                    ::numeric(60, 2)::text, 0))
+        FROM ({condition.query}) AS broken"""  # noqa: S608
     places, first, fingerprint = connection.execute(
         query.encode(), {"warehouses": list(checked)}
     ).fetchone() or (0, "", "")

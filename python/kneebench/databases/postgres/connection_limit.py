@@ -39,6 +39,8 @@ def too_few_connections(
     if wanted <= free:
         return
     limit = "" if of_role < 0 else f", the role allows {of_role}"
+    raised = "max_connections" + ("" if of_role < 0 else " and the CONNECTION LIMIT of the role")
+    lowered = "ladder.users" if fixed else "the upper end of ladder.users"
     yield Finding(
         level="error" if fixed else "warning",
         subject=subject,
@@ -47,10 +49,7 @@ def too_few_connections(
             f" users can connect, the plan needs up to {wanted}"
         ),
         do=(
-            "raise"
-            f" {'max_connections' if of_role < 0 else 'max_connections and the CONNECTION LIMIT of the role'}"
-            f" (the climb needs {wanted + OURS} free), or set"
-            f" {'ladder.users' if fixed else 'the upper end of ladder.users'} or"
+            f"raise {raised} (the climb needs {wanted + OURS} free), or set {lowered} or"
             f" workload.connections to {free}"
         ),
     )

@@ -16,7 +16,7 @@ from kneebench._core import ConnectError, LoadError
 from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 
-PASSWORD = (
+CREDENTIALS = (
     "correct the user in the URL, and set PGPASSWORD or write a passfile (PGPASSFILE, mode 0600)"
 )
 HOST_LINE = (
@@ -38,7 +38,7 @@ RUN_AGAIN = "see the server's log for why it was shut down or restarted, then ru
 BY_STATE = {
     "25006": "use the primary in the URL: a standby is read-only",
     "28000": HOST_LINE,
-    "28P01": PASSWORD,
+    "28P01": CREDENTIALS,
     "3D000": DATABASE,
     "42501": RIGHTS,
     "53100": ROOM,
@@ -68,8 +68,9 @@ PASSING = LIFTED | {
     "57P02": RUN_AGAIN,
     "57P03": "wait until the server has started, then run again",
 }
-BY_WORDS = {  # the password first: with sslmode=prefer a second try without TLS adds words on pg_hba.conf
-    "password|fe_sendauth|role .* does not exist|not permitted to log in": PASSWORD,
+BY_WORDS = {
+    # The password first: with sslmode=prefer, a second try without TLS adds words on pg_hba.conf.
+    "password|fe_sendauth|role .* does not exist|not permitted to log in": CREDENTIALS,
     "pg_hba|Ident authentication|Peer authentication|peer authentication": HOST_LINE,
     "too many (clients|connections)|connection slots": CONNECTIONS,
     "database .* does not exist": DATABASE,

@@ -108,9 +108,7 @@ class RunningServer(ServerProcess):
 
     @contextlib.contextmanager
     def with_crash_report(self) -> Iterator[None]:
-        """Where the server itself dies under a question (a full disk may end it), the error is told
-        with the end of its log, which says why.
-        """
+        """Add the end of the server's log to an error if the server ended, as on a full disk."""
         try:
             yield
         except KneebenchError as error:

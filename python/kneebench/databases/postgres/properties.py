@@ -1,6 +1,4 @@
-"""The properties of PostgreSQL (`engine_properties.EngineProperties`): what is known of it before a server
-runs.
-"""
+"""The properties of PostgreSQL (engine_properties.py): what is known of it before a server runs."""
 
 from __future__ import annotations
 
@@ -37,7 +35,8 @@ intervention, 58 system error."""
 def major_version(settings: Sequence[Setting]) -> str:
     """By server_version.
 
-    >>> major_version([Setting(name="server_version", value="15.18 (Debian 15.18-0+deb12u1)", source="server")])
+    >>> debian = "15.18 (Debian 15.18-0+deb12u1)"
+    >>> major_version([Setting(name="server_version", value=debian, source="server")])
     '15'
     """
     version = _value(settings, "server_version") or ""
@@ -60,11 +59,12 @@ def error_class(code: str) -> ErrorClass:
 
 
 def wait_class(event: str) -> WaitClass:
-    """By pg_stat_activity's wait_event_type:wait_event, "running" where a session waits for
-    nothing.
+    """By pg_stat_activity's wait_event_type:wait_event, "running" if a session waits for nothing.
 
-    >>> [wait_class(event) for event in ("LWLock:WALWrite", "IO:DataFileRead", "Lock:tuple", "running", "LWLock:BufferContent")]
-    ['log', 'data_read', 'lock', 'cpu', 'other']
+    >>> wait_class("LWLock:WALWrite"), wait_class("IO:DataFileRead"), wait_class("Lock:tuple")
+    ('log', 'data_read', 'lock')
+    >>> wait_class("running"), wait_class("LWLock:BufferContent")
+    ('cpu', 'other')
     """
     name = event.lower()
     if "wal" in name:

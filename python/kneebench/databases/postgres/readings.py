@@ -29,30 +29,32 @@ SMALL = ("warehouse", "district")
 
 WAL_IN_PG_STAT_IO = """
 SELECT w.wal_bytes, w.wal_records, w.wal_fpi, i.writes, i.write_time, i.fsyncs, i.fsync_time
-FROM pg_stat_wal w, (SELECT sum(writes) writes, sum(write_time) write_time, sum(fsyncs) fsyncs, sum(fsync_time) fsync_time
-                     FROM pg_stat_io WHERE object = 'wal' AND context = 'normal') i"""
-WAL_IN_PG_STAT_WAL = (
-    "SELECT wal_bytes, wal_records, wal_fpi, wal_write, wal_write_time, wal_sync, wal_sync_time"
-    " FROM pg_stat_wal"
-)
-CHECKPOINTS_IN_CHECKPOINTER = (
-    "SELECT num_timed, num_requested, buffers_written FROM pg_stat_checkpointer"
-)
-CHECKPOINTS_IN_BGWRITER = (
-    "SELECT checkpoints_timed, checkpoints_req, buffers_checkpoint FROM pg_stat_bgwriter"
-)
-DATABASE = (
-    "SELECT xact_commit, xact_rollback, blks_hit, blks_read FROM pg_stat_database WHERE datname"
-    " = %s"
-)
+FROM pg_stat_wal w, (
+    SELECT sum(writes) writes, sum(write_time) write_time,
+        sum(fsyncs) fsyncs, sum(fsync_time) fsync_time
+    FROM pg_stat_io WHERE object = 'wal' AND context = 'normal') i"""
+WAL_IN_PG_STAT_WAL = """
+SELECT wal_bytes, wal_records, wal_fpi, wal_write, wal_write_time, wal_sync, wal_sync_time
+FROM pg_stat_wal"""
+CHECKPOINTS_IN_CHECKPOINTER = """
+SELECT num_timed, num_requested, buffers_written FROM pg_stat_checkpointer"""
+CHECKPOINTS_IN_BGWRITER = """
+SELECT checkpoints_timed, checkpoints_req, buffers_checkpoint FROM pg_stat_bgwriter"""
+DATABASE = """
+SELECT xact_commit, xact_rollback, blks_hit, blks_read FROM pg_stat_database WHERE datname = %s"""
 TABLES = """
-SELECT coalesce(whole.relname, part.relname), sum(part.n_dead_tup), sum(part.seq_scan), sum(part.autovacuum_count)
-FROM pg_stat_user_tables part LEFT JOIN pg_inherits ON inhrelid = part.relid LEFT JOIN pg_class whole ON whole.oid = inhparent
+SELECT coalesce(whole.relname, part.relname),
+    sum(part.n_dead_tup), sum(part.seq_scan), sum(part.autovacuum_count)
+FROM pg_stat_user_tables part
+    LEFT JOIN pg_inherits ON inhrelid = part.relid
+    LEFT JOIN pg_class whole ON whole.oid = inhparent
 WHERE part.schemaname = 'public' GROUP BY 1"""
 """Partitions count for their table: HammerDB can make order_line of many."""
 WAITS = """
 SELECT coalesce(wait_event_type || ':' || wait_event, 'running'), count(*) FROM pg_stat_activity
-WHERE datname = %s AND backend_type = 'client backend' AND state = 'active' AND pid <> pg_backend_pid() GROUP BY 1"""
+WHERE datname = %s AND backend_type = 'client backend' AND state = 'active'
+    AND pid <> pg_backend_pid()
+GROUP BY 1"""
 
 
 class Readings:

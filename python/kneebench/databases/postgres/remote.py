@@ -245,7 +245,7 @@ class RemotePostgres:
 def _libpq_environment(address: Address) -> dict[str, str]:
     """Our environment with the address in libpq's variables.
 
-    Of the password a command knows what a passfile tells it.
+    It holds no password: a command reads it from a passfile.
     """
     given = parameters(address)
     variables = {variable: given[name] for name, variable in LIBPQ.items() if name in given}
@@ -256,47 +256,34 @@ def _version(connection: Connection) -> str:
     return str(connection.info.parameter_status("server_version")).split()[0]
 
 
+RIGHTS = """
+SELECT rolsuper OR rolcreatedb,
+    rolsuper OR pg_has_role(current_user, 'pg_monitor', 'usage'),
+    current_setting('track_wal_io_timing') = 'on',
+    has_database_privilege(current_database(), 'CREATE')
+FROM pg_roles WHERE rolname = current_user"""
+
+
 def _rights(connection: Connection, subject: str, how: str) -> Iterator[Finding]:
-    query = """SELECT rolsuper OR rolcreatedb, rolsuper OR pg_has_role(current_user, 'pg_monitor', 'usage'), current_setting('track_wal_io_timing') = 'on',
-               has_database_privilege(current_database(), 'CREATE') FROM pg_roles WHERE rolname = current_user"""
-    may_create, may_monitor, timed, may_add = connection.execute(query).fetchone() or (
-        False,
-        False,
-        False,
-        False,
-    )
+    known, user = connection.execute(RIGHTS).fetchone(), connection.info.user
+    may_create, may_monitor, timed, may_add = known or (False, False, False, False)
     if how == "template" and not may_create:
-        yield Finding(
-            level="error",
-            subject=subject,
-            seen="the role has no right to create databases",
-            do='grant CREATEDB, or set restore = "command" or "none"',
-        )
+        seen = "the role has no right to create databases"
+        do = 'grant CREATEDB, or set restore = "command" or "none"'
+        yield Finding(level="error", subject=subject, seen=seen, do=do)
     if how != "template" and not may_add:
-        seen, do = (
-            "the role has no right to create schemas in the database",
-            f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {connection.info.user}",
-        )
+        seen = "the role has no right to create schemas in the database"
+        do = f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {user}"
         yield Finding(level="error", subject=subject, seen=seen, do=do)
     if logs_errors(connection) and not may_quiet(connection):
-        grant = connection.info.server_version >= 150000
-        do = (
-            f"GRANT SET ON PARAMETER log_min_messages TO {connection.info.user}"
-            if grant
-            else "to suppress them, use a superuser in the URL"
-        )
+        grant = f"GRANT SET ON PARAMETER log_min_messages TO {user}"
+        newer = connection.info.server_version >= 150000
+        do = grant if newer else "to suppress them, use a superuser in the URL"
         yield Finding(level="note", subject=subject, seen=LOGGED, do=do)
     if not may_monitor:
-        yield Finding(
-            level="warning",
-            subject=subject,
-            seen="the role has no right to see other sessions",
-            do="grant pg_monitor",
-        )
+        seen = "the role has no right to see other sessions"
+        yield Finding(level="warning", subject=subject, seen=seen, do="grant pg_monitor")
     if not timed:
-        yield Finding(
-            level="warning",
-            subject=subject,
-            seen="track_wal_io_timing is off: log write latency will not be measured",
-            do="set track_wal_io_timing = on",
-        )
+        seen = "track_wal_io_timing is off: log write latency will not be measured"
+        do = "set track_wal_io_timing = on"
+        yield Finding(level="warning", subject=subject, seen=seen, do=do)

@@ -241,11 +241,11 @@ def _settle(session: psycopg.Connection[tuple[Any, ...]], lock_s: float) -> None
 
 def _may_checkpoint(session: psycopg.Connection[tuple[Any, ...]]) -> bool:
     """Superusers may, and from version 15 on members of pg_checkpoint."""
-    member = (
-        "EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'pg_checkpoint' AND pg_has_role(r.oid,"
-        " 'usage'))"
-    )
-    query = f"SELECT rolsuper OR {member} FROM pg_roles WHERE rolname = current_user"
+    query = """
+        SELECT rolsuper OR EXISTS (
+            SELECT FROM pg_roles r
+            WHERE r.rolname = 'pg_checkpoint' AND pg_has_role(r.oid, 'usage'))
+        FROM pg_roles WHERE rolname = current_user"""
     return bool((session.execute(query).fetchone() or (False,))[0])
 
 
@@ -253,10 +253,10 @@ def _await_idle(session: psycopg.Connection[tuple[Any, ...]], own: Sequence[int]
     """Wait until no other client's session is in the database: a session hands its last counts over
     before it leaves the list.
     """
-    others = (
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type"
-        " = 'client backend' AND pid <> ALL(%s)"
-    )
+    others = """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND backend_type = 'client backend'
+            AND pid <> ALL(%s)"""
     until = time.monotonic() + FLUSH_LIMIT_S
     while time.monotonic() < until and (session.execute(others, [list(own)]).fetchone() or (0,))[0]:
         time.sleep(0.02)

@@ -258,11 +258,13 @@ def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, 
 def _reported_value(name: str, value: str) -> str:
     """A value as it may be kept.
 
-    Commands and connection strings may hold keys and passwords in any form: that they are set is
-    enough.
+    Commands and connection strings may contain keys and passwords in any form, so that they are set
+    is enough.
 
-    >>> _reported_value("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p"), _reported_value("archive_command", ""), _reported_value("work_mem", "4MB")
-    ('set; not saved because it may contain a secret', '', '4MB')
+    >>> _reported_value("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p")
+    'set; not saved because it may contain a secret'
+    >>> _reported_value("archive_command", ""), _reported_value("work_mem", "4MB")
+    ('', '4MB')
     """
     return (
         "set; not saved because it may contain a secret"

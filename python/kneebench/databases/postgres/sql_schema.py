@@ -81,7 +81,7 @@ def may_quiet(connection: Connection) -> bool:
         if connection.info.server_version >= 150000
         else ""
     )
-    query = f"SELECT rolsuper{granted} FROM pg_roles WHERE rolname = current_user"
+    query = f"SELECT rolsuper{granted} FROM pg_roles WHERE rolname = current_user"  # noqa: S608
     return connection.execute(query.encode()).fetchone() == (True,)
 
 
@@ -107,16 +107,20 @@ def ensure_statistics(connection: Connection) -> None:
     Without any, orders_i2 looks as good as orders_i1 for an order's number, and customer_i1 as good
     as customer_i2 for a name.
     """
-    query = """SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname = ANY(%s) AND relkind IN ('r', 'p')
-               AND NOT EXISTS (SELECT FROM pg_stats WHERE schemaname = 'public' AND tablename = relname)"""
+    query = """
+        SELECT relname FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relname = ANY(%s) AND relkind IN ('r', 'p')
+            AND NOT EXISTS (
+                SELECT FROM pg_stats WHERE schemaname = 'public' AND tablename = relname)"""
     for (name,) in connection.execute(query, [list(LARGEST_FIRST)]).fetchall():
         connection.execute(sql.SQL("ANALYZE public.{}").format(sql.Identifier(name)))
 
 
 def tables_there(connection: Connection) -> dict[str, bool]:
     """The relations that have the names of our tables; True for those that we made."""
-    query = """SELECT relname, obj_description(oid, 'pg_class') IS NOT DISTINCT FROM %s FROM pg_class
-               WHERE relnamespace = 'public'::regnamespace AND relname = ANY(%s)"""
+    query = """
+        SELECT relname, obj_description(oid, 'pg_class') IS NOT DISTINCT FROM %s FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relname = ANY(%s)"""
     return dict(connection.execute(query, [MARK, list(LARGEST_FIRST)]).fetchall())
 
 

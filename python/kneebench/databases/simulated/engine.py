@@ -29,10 +29,12 @@ def simulated_server(storage: SimulatedStorage, workload: Workload, seed: int) -
 
 
 def restored_seed(seed: int, cell: str, repeat: int) -> int:
-    """The seed of one restore: repeats differ like a noisy machine's, and the same campaign run
-    again or resumed, is the same.
+    """The seed of one restore.
 
-    >>> restored_seed(1, "disk", 0) == restored_seed(1, "disk", 0), restored_seed(1, "disk", 0) == restored_seed(1, "disk", 1)
+    Repeats differ, as on a noisy machine; a campaign that is run again or resumed does not.
+
+    >>> first = restored_seed(1, "disk", 0)
+    >>> restored_seed(1, "disk", 0) == first, restored_seed(1, "disk", 1) == first
     (True, False)
     """
     return int.from_bytes(blake2b(f"{seed}/{cell}/{repeat}".encode(), digest_size=8).digest()) >> 1

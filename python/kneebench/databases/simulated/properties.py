@@ -1,5 +1,5 @@
-"""The properties of the simulated engine (`engine_properties.EngineProperties`): its clock and its drives are
-a model's.
+"""The properties of the simulated engine (engine_properties.py): its clock and its drives are a
+model's.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ roll back."""
 TRANSACTIONS = 200_000
 WARM_UP_S = 2
 DEFAULT = Workload()
+DEFAULT_PLATEAU = Plateau()
 
 
 def bound(storage: SimulatedStorage, workload: Workload = DEFAULT) -> float:
@@ -63,7 +64,8 @@ def _demands(storage: SimulatedStorage, workload: Workload) -> dict[str, float]:
 def alone_s(storage: SimulatedStorage, workload: Workload = DEFAULT) -> float:
     """Mean latency of one user with the server to itself: the sum of the stages.
 
-    >>> round(1e3 * alone_s(SimulatedStorage(cpu_per_transaction="2ms", log_time_per_commit="0ms")), 4)
+    >>> storage = SimulatedStorage(cpu_per_transaction="2ms", log_time_per_commit="0ms")
+    >>> round(1e3 * alone_s(storage), 4)
     2.6578
     """
     log_s = COMMITS[workload.profile] * (storage.log_latency + storage.log_time_per_commit)
@@ -181,7 +183,7 @@ def knee(
     first: int = 1,
     last: int = 512,
     step: float = 1.33,
-    plateau: Plateau = Plateau(),
+    plateau: Plateau = DEFAULT_PLATEAU,
 ) -> tuple[int, float]:
     """(users, throughput) of the last rung before the plateau rule fires, as a climb without noise
     would find it.

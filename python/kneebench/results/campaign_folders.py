@@ -1,0 +1,100 @@
+"""Campaign folders: their names, and the unfinished campaign that a plan could resume."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from kneebench.errors import KneebenchError, Refused
+from kneebench.plan import Plan
+from kneebench.records import Campaign, Host, Record
+from kneebench.results.compare_plans import RESUME_IGNORES, plan_document, resumable
+from kneebench.results.formats import Finished, read_kept
+from kneebench.results.lock import held
+
+BRIEF = "brief.html"
+"""Where `kneebench run` writes a campaign's brief, within its folder."""
+
+
+class _Waiting(Record):
+    """An unfinished campaign: where, and since when."""
+
+    started_at: str
+    folder: Path
+
+
+def find_unfinished(
+    root: Path,
+    plan: Plan,
+    host: Host | None = None,
+    but: Sequence[str] = RESUME_IGNORES,
+    *,
+    brief: bool = False,
+) -> Path | None:
+    """The newest campaign under `root` that this plan could resume: not finished (with `brief`,
+    also one whose brief is still to be written), nobody writes into it, the same plan `but` for
+    some fields (question and budget), and (where a host is given) the same machine."""
+    waiting = []
+    for file in root.glob("*/campaign.json"):
+        if held(file.parent):
+            continue
+        try:
+            if is_finished(file.parent, brief=brief):
+                continue
+            campaign = read_kept(file, Campaign)
+        except KneebenchError:  # a damaged campaign stops no other; `campaigns` lists its error
+            continue
+        if resumable(campaign.plan, plan_document(plan), but) and (
+            host is None or _same_machine(host, campaign.host)
+        ):
+            waiting.append(_Waiting(started_at=campaign.started_at, folder=file.parent))
+    return (
+        max(waiting, key=lambda one: (one.started_at, str(one.folder))).folder if waiting else None
+    )
+
+
+def is_finished(folder: Path, *, brief: bool = False) -> bool:
+    """Whether everything was measured; with `brief`, also that no brief is still to be written."""
+    file = folder / "finished.json"
+    if not file.exists():
+        return False
+    return not brief or (folder / BRIEF).exists() or not read_kept(file, Finished).awaits_brief
+
+
+def _same_machine(a: Host, b: Host) -> bool:
+    """True for the same hardware with the same file systems mounted at each path, as far as both
+    records say. The same path of a plan may name another drive."""
+    places = all(a.places[path] == b.places[path] for path in a.places.keys() & b.places.keys())
+    return places and all(
+        getattr(a, name) == getattr(b, name) for name in ("cpu", "cores", "memory_bytes", "kernel")
+    )
+
+
+def slug(text: str, longest: int = 48) -> str:
+    """Words fit for a folder's name.
+
+    >>> slug("What do two more NVMe drives buy?")
+    'what-do-two-more-nvme-drives-buy'
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return (words if len(words) <= longest else words[:longest].rpartition("-")[0]) or "campaign"
+
+
+def new_folder(root: Path, dated: str, name: str) -> Path:
+    """Make a campaign's folder: `name`, or the first dated one that is free; raises Refused if
+    `name` is taken.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    for one in [name] if name else [dated, *(f"{dated}-{number}" for number in range(2, 1000))]:
+        folder = root / one
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise Refused(
+        f"creating the campaign folder {root / (name or dated)}",
+        seen="it already exists",
+        do="use another folder, or remove it",
+    )
