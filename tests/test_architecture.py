@@ -30,6 +30,7 @@ GROUND = (
 )
 ABOVE = (
     "preflight",
+    "restored",
     "campaign",
     "screen",
     "exit_handling",

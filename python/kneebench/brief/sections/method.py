@@ -123,8 +123,8 @@ def _rounds(view: ViewModel) -> str:
         f"Final runs: {rounds}{view.own_restore}. In each round every storage is measured in turn,"
         f" at the {view.point} and at the fixed rate, with windows of {window}; the order reverses"
         " from round to round. The servers stay up side by side and only one is under load."
-        " Checkpoints and autovacuum are set to wait for an hour, longer than a restored database"
-        " is used."
+        " Checkpoints and the removal of old rows are set to wait for an hour, longer than a"
+        " restored database is used."
     )
 
 
