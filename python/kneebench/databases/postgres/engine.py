@@ -113,11 +113,10 @@ class OwnPostgres:
         """
         if resources not in self._settings:
             memory = resources.memory_bytes
+            cache = cache_bytes(memory, self.plan.workload.warehouses)
+            servers = self.lab.servers
             log_space = log_space_bytes(
-                self.plan,
-                memory,
-                cache_bytes(memory, self.plan.workload.warehouses),
-                self._image_requirement(),
+                self.plan, servers * memory, servers * cache, self._image_requirement()
             )
             self._settings[resources] = rules(
                 self.plan, Machine(len(resources.cores), memory, log_space)
