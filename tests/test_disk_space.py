@@ -66,7 +66,7 @@ def space_shortages(plan: Plan, folder: Path) -> list[Finding]:
     return [
         finding
         for storage in plan.storages.values()
-        for finding in engine._obstacles(storage)
+        for finding in engine.directories.of(storage)
         if finding.level == "error"
     ]
 

@@ -1,16 +1,18 @@
 """Room 7: what was measured, kept.
 
-One folder a campaign, one file a rung, each written whole or not at all.
+One folder per campaign, one file per rung, each written whole or not at all.
 
 <root>/<campaign id>/
-    campaign.json              the head: plan, host, settings (never a password)
-    climbs/<cell id>.json      why a climb ended, without its rungs
-    conditions/<order key>.json what the data were asked after a final run, whose last rung has this
-    key rungs/<order key>.json     one rung; it is written last, so a rung that is there is complete
-    series/<order key>.parquet at_s, quantity, source, unit, value seconds/<order key>.parquet one
-    row a second and transaction, with its histogram finished.json              only once everything
-    was measured; the exit state schema/<kind>.json         the JSON Schema of each of these
-    documents lock                       held while a kneebench writes here
+    campaign.json               the head: plan, host, settings (never a password)
+    climbs/<cell id>.json       why a climb ended, without its rungs
+    conditions/<order key>.json the consistency conditions after the final run whose last rung has
+                                this key
+    rungs/<order key>.json      one rung; written last, so its series and seconds are complete
+    series/<order key>.parquet  at_s, quantity, source, unit, value
+    seconds/<order key>.parquet one row per second and transaction, with its histogram
+    finished.json               once everything is measured; the exit state
+    schema/<kind>.json          the JSON Schema of each of these documents
+    lock                        locked while a kneebench writes here
 """
 
 from kneebench.results.campaign_reader import Listed as Listed

@@ -4,18 +4,15 @@ again.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Protocol
 
-from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.records import (
     Campaign,
@@ -32,7 +29,7 @@ from kneebench.records import (
     Whereabouts,
 )
 from kneebench.results import campaign_reader, parquet
-from kneebench.results.atomic_write import remove_parts, write_text
+from kneebench.results.atomic_write import write_text
 from kneebench.results.campaign_folders import find_unfinished, new_folder, slug
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.file_schemas import schemas
@@ -45,11 +42,7 @@ from kneebench.results.formats import (
     read_rung,
     write_kept,
 )
-from kneebench.results.lock import Lock
-from kneebench.results.upgrades import rename_files
-
-_MEASURED = ("climbs", "conditions", "rungs", "seconds", "series")
-"""The directories of a campaign that hold what was measured."""
+from kneebench.results.measured_files import MeasuredFiles
 
 
 class StorableRung(Protocol):
@@ -75,13 +68,8 @@ class Store:
         self.folder = folder
         self._campaign = read_kept(folder / "campaign.json", Campaign)
         self._workload = campaign_reader.workload(self._campaign)
-        self._lock = Lock(folder)
-        remove_parts(folder)
-        for name in _MEASURED:
-            (folder / name).mkdir(exist_ok=True)
-            rename_files(folder / name)
+        self._files = MeasuredFiles(folder)
         self._number = len(campaign_reader.rung_files(folder))
-        self._there = _files(folder)
 
     # --- which folder -----------------------------------------------------------------------------
 
@@ -154,13 +142,13 @@ class Store:
 
     def rung(self, order: Order) -> Rung | None:
         """The rung that was kept for this order; one of another rate does not answer it."""
-        file = self._file("rungs", order.key, "json")
+        file = self._files.path("rungs", order.key, "json")
         kept = read_rung(file, self._workload).rung if file.exists() else None
         return kept if kept and kept.order == order else None
 
     def climb(self, cell: Cell) -> Climb | None:
         """The climb of a cell as it was put, if it ended: final runs are not among its own."""
-        file = self._file("climbs", cell.id, "json")
+        file = self._files.path("climbs", cell.id, "json")
         if not file.exists():
             return None
         rungs = campaign_reader.rungs_in(self.folder, self._workload)
@@ -177,19 +165,20 @@ class Store:
         Its file is written last: a rung that is there has its series and seconds.
         """
         key = measured.rung.order.key
-        with self._writing():
-            parquet.write_series(self._file("series", key, "parquet"), measured.series)
-            parquet.write_seconds(self._file("seconds", key, "parquet"), measured.seconds)
+        with self._files.writing():
+            parquet.write_series(self._files.path("series", key, "parquet"), measured.series)
+            parquet.write_seconds(self._files.path("seconds", key, "parquet"), measured.seconds)
             self._number += 1
             write_kept(
-                self._file("rungs", key, "json"), KeptRung(number=self._number, rung=measured.rung)
+                self._files.path("rungs", key, "json"),
+                KeptRung(number=self._number, rung=measured.rung),
             )
 
     def put_climb(self, climb: Climb) -> None:
         """Keep why a climb ended; its rungs were kept one by one."""
-        with self._writing():
+        with self._files.writing():
             write_kept(
-                self._file("climbs", climb.cell.id, "json"),
+                self._files.path("climbs", climb.cell.id, "json"),
                 KeptClimb(climb=climb.model_copy(update={"rungs": (), "final_checks": {}})),
             )
 
@@ -197,13 +186,13 @@ class Store:
         """Whether the consistency conditions were asked after the final run that measured `last`
         last.
         """
-        return self._file("conditions", last.key, "json").exists()
+        return self._files.path("conditions", last.key, "json").exists()
 
     def put_conditions(self, last: Order, checks: Sequence[Check]) -> None:
         """Keep the consistency conditions after a final run and its last rung."""
-        with self._writing():
+        with self._files.writing():
             write_kept(
-                self._file("conditions", last.key, "json"),
+                self._files.path("conditions", last.key, "json"),
                 KeptConditions(last=last, checks=tuple(checks)),
             )
 
@@ -242,12 +231,10 @@ class Store:
         """Say that everything was measured and what it came to, let others write, and give the
         whole.
         """
-        with self._writing():
+        with self._files.writing():
             whole = campaign_reader.load(self.folder).model_copy(update={"finished": True})
-            at, rungs = (
-                datetime.now(UTC).isoformat(timespec="seconds"),
-                len(campaign_reader.rung_files(self.folder)),
-            )
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            rungs = len(campaign_reader.rung_files(self.folder))
             write_kept(
                 self.folder / "finished.json",
                 Finished(at=at, exit_code=exit_code(whole), rungs=rungs, awaits_brief=awaits_brief),
@@ -257,7 +244,7 @@ class Store:
 
     def close(self) -> None:
         """Let others write; the end of the process does it too."""
-        self._lock.release()
+        self._files.close()
 
     def __enter__(self) -> Store:
         return self
@@ -268,55 +255,9 @@ class Store:
     def _change(self, **fields: object) -> None:
         changed = self._campaign.model_copy(update=fields)
         if changed != self._campaign:
-            with self._writing():
+            with self._files.writing():
                 write_kept(self.folder / "campaign.json", changed)
             self._campaign = changed
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        self._require_whole()
-        try:
-            yield
-        except (FileNotFoundError, KneebenchError):
-            self._require_whole()
-            raise
-        self._there |= _files(self.folder)
-
-    def _require_whole(self) -> None:
-        """Raises KneebenchError where files measured so far are missing: the rest would pass for a
-        whole campaign.
-        """
-        missing = sorted(self._there - _files(self.folder))
-        if not self._lock.stands():
-            seen = "the folder was removed or replaced during the campaign"
-        elif missing:
-            seen = (
-                f"{len(missing)} of the {len(self._there)} files measured so far"
-                f" {'is' if len(missing) == 1 else 'are'} missing: {missing[0]}"
-            )
-        else:
-            return
-        do = "restore it from a copy and run the plan again, or start over with --fresh"
-        raise KneebenchError(f"writing into {self.folder}", seen=seen, do=do)
-
-    def _file(self, kind: str, name: str, ending: str) -> Path:
-        if not re.fullmatch(r"[\w.,+=@ -]+", name) or name.startswith("."):
-            raise KneebenchError(
-                f"saving {name!r}",
-                seen="not a valid file name",
-                do="use letters and digits in storage names",
-            )
-        return self.folder / kind / f"{name}.{ending}"
-
-
-def _files(folder: Path) -> set[str]:
-    """What was measured, by its path within the campaign's folder; none where that is gone."""
-    return {
-        f"{name}/{file.name}"
-        for name in _MEASURED
-        if (folder / name).is_dir()
-        for file in (folder / name).iterdir()
-    }
 
 
 def _version() -> str:

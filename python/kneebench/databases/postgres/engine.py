@@ -8,7 +8,6 @@ the storage under test, it starts cold, and at the end both are gone. Start read
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import shutil
 import time
@@ -18,28 +17,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-import psutil
-
 from kneebench.databases.engine import Engine, finding_of
 from kneebench.databases.managed.account import Account
-from kneebench.databases.managed.disk_space import (
-    Memory,
-    SpaceRequirement,
-    device_of,
-    obstacles,
-    require,
-    space_shortages,
-)
+from kneebench.databases.managed.disk_space import require
 from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE
-from kneebench.databases.postgres.disk_space import (
-    log_space_bytes,
-    reduction_hint,
-    space_requirements,
-)
-from kneebench.databases.postgres.footprint import cache_bytes, data_bytes, image_bytes
+from kneebench.databases.postgres.directory_findings import DirectoryFindings, image_requirement
+from kneebench.databases.postgres.disk_space import log_space_bytes
+from kneebench.databases.postgres.footprint import cache_bytes
 from kneebench.databases.postgres.launcher import Launch, RunningServer, running_server
 from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.databases.postgres.restoring import restore
@@ -51,20 +38,14 @@ from kneebench.databases.postgres.server_settings import (
     complaint,
     initdb_options,
     rules,
-    setting_bytes,
 )
 from kneebench.databases.postgres.table import postgres_table
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.lab.drives import existing, mount_of
 from kneebench.lab.journal import Journal
 from kneebench.lab.preparation import Lab, Prepared, Resources
 from kneebench.plan import Plan
 from kneebench.plan.explanation import dotted
-from kneebench.plan.plan import Storage
 from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
-from kneebench.units import size
-
-REFLINKING = frozenset(["btrfs", "xfs", "bcachefs"])
 
 
 def open_engine(plan: Plan, journal: Journal) -> Engine:
@@ -114,10 +95,8 @@ class OwnPostgres:
         if resources not in self._settings:
             memory = resources.memory_bytes
             cache = cache_bytes(memory, self.plan.workload.warehouses)
-            servers = self.lab.servers
-            log_space = log_space_bytes(
-                self.plan, servers * memory, servers * cache, self._image_requirement()
-            )
+            image, servers = image_requirement(self.plan, self.recipe), self.lab.servers
+            log_space = log_space_bytes(self.plan, servers * memory, servers * cache, image)
             self._settings[resources] = rules(
                 self.plan, Machine(len(resources.cores), memory, log_space)
             )
@@ -133,10 +112,10 @@ class OwnPostgres:
             self.plan.seed,
         )
 
-    def _space_requirements(self, storage: Storage) -> list[SpaceRequirement]:
-        return space_requirements(
-            storage, self.plan.workload.warehouses, setting_bytes(self.settings["max_wal_size"])
-        )
+    @cached_property
+    def directories(self) -> DirectoryFindings:
+        """Findings on the plan's directories."""
+        return DirectoryFindings(self.plan, self.recipe, self.account, self.settings)
 
     @contextlib.contextmanager
     def _launch(self, resources: Resources) -> Iterator[Launch]:
@@ -163,11 +142,11 @@ class OwnPostgres:
                 seen=f"kneebench runs as root; the server runs as {self.account.name!r}",
             )
         for storage in self.plan.storages.values():
-            yield from self._obstacles(storage)
+            yield from self.directories.of(storage)
         if self.lab.servers > 1:
-            yield from self._side_by_side()
-        yield self._image_finding()
-        yield from self._cloning()
+            yield from self.directories.side_by_side(self.lab.servers)
+        yield self.directories.base_image()
+        yield from self.directories.cloning()
         if missing := list(self._cores_missing()):
             yield from missing
             return
@@ -179,73 +158,6 @@ class OwnPostgres:
                     seen=words,
                     do="correct the plan's settings",
                 )
-
-    def _side_by_side(self) -> Iterator[Finding]:
-        """What is missing for the servers of all storages at the same time."""
-        needed = [
-            requirement
-            for storage in self.plan.storages.values()
-            for requirement in self._space_requirements(storage)
-        ]
-        yield from self._space_shortages(self._with_image(needed), self.lab.servers)
-
-    def _obstacles(self, storage: Storage) -> Iterator[Finding]:
-        """What stands in a storage's way, beside the image where that is still to be built; else
-        what will be written there.
-        """
-        there = self._space_requirements(storage)
-        found = [
-            finding for requirement in there for finding in obstacles(requirement, self.account)
-        ]
-        yield from (
-            found
-            or list(self._space_shortages(self._with_image(there)))
-            or [
-                Finding(
-                    level="ok",
-                    subject=str(requirement.path),
-                    seen=(
-                        f"{requirement.holds}: up to {size(requirement.needs_bytes)} to be written,"
-                        " removed after each climb"
-                    ),
-                    writes_bytes=requirement.needs_bytes,
-                )
-                for requirement in there
-            ]
-        )
-
-    def _space_shortages(
-        self, requirements: Sequence[SpaceRequirement], servers: int = 1
-    ) -> Iterator[Finding]:
-        buffers = setting_bytes(self.settings["shared_buffers"])
-        cache_bytes = buffers * servers
-        memory = Memory(psutil.virtual_memory().available, cache_bytes, "shared_buffers")
-        return space_shortages(requirements, memory, reduction_hint(self.plan))
-
-    def _with_image(self, there: Sequence[SpaceRequirement]) -> list[SpaceRequirement]:
-        """A storage's places, and the image's where it is still to be built on a file system of
-        theirs.
-        """
-        devices = {device_of(requirement.path) for requirement in there}
-        return [
-            *there,
-            *(
-                requirement
-                for requirement in self._image_requirement()
-                if device_of(requirement.path) in devices
-            ),
-        ]
-
-    def _image_requirement(self) -> list[SpaceRequirement]:
-        """Where the image will be written and how much; nothing where it is kept already."""
-        folder = self.table.base_image_path.absolute()
-        if images.find(folder, self.recipe):
-            return []
-        return [
-            SpaceRequirement(
-                existing(folder), "base image", image_bytes(self.plan.workload.warehouses)
-            )
-        ]
 
     def _cores_missing(self) -> Iterator[Finding]:
         missing = sorted(set(self.table.cores) - os.sched_getaffinity(0))
@@ -264,40 +176,6 @@ class OwnPostgres:
                 do="install it, or remove database.cores",
             )
 
-    def _cloning(self) -> Iterator[Finding]:
-        """A clone shares blocks with the image, so both must lie on one file system that can."""
-        for name, storage in self.plan.storages.items() if self.table.restore == "clone" else ():
-            image, there = mount_of(self.table.base_image_path), mount_of(storage.path or Path())
-            if image.source != there.source or there.type not in REFLINKING:
-                seen = (
-                    f"the base image is on {image.source} ({image.type}), the storage on"
-                    f" {there.source} ({there.type})"
-                )
-                yield Finding(
-                    level="error",
-                    subject=f"clone to {name!r}",
-                    seen=seen,
-                    do='put both on one XFS or btrfs, or set restore = "copy"',
-                )
-
-    def _image_finding(self) -> Finding:
-        folder = self.table.base_image_path.absolute()
-        if image := images.find(folder, self.recipe):
-            return Finding(
-                level="ok",
-                subject="base image",
-                seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused",
-            )
-        [requirement] = self._image_requirement()
-        kept_bytes = data_bytes(self.plan.workload.warehouses)
-        written = f"{folder / self.recipe.key}: about {size(kept_bytes)} to be written and kept"
-        return next(
-            itertools.chain(
-                obstacles(requirement, self.account), self._space_shortages([requirement])
-            ),
-            Finding(level="ok", subject="base image", seen=written, keeps_bytes=kept_bytes),
-        )
-
     def where(self, cell: Cell) -> Whereabouts:
         """On this machine, as the plan says."""
         return Whereabouts(
@@ -311,12 +189,10 @@ class OwnPostgres:
         """Build the image, or find it; nothing is loaded that could not be restored for want of
         room beside it.
         """
-        require([self._image_finding()], "making room for the base image")
+        require([self.directories.base_image()], "making room for the base image")
         for name, storage in self.plan.storages.items():
-            require(
-                list(self._space_shortages(self._with_image(self._space_requirements(storage)))),
-                f"making room for the base image and its copy on {name!r}",
-            )
+            doing = f"making room for the base image and its copy on {name!r}"
+            require(list(self.directories.shortages(storage)), doing)
         with self._launch(self.lab.resources) as launch:
             check_settings(launch, self.settings)
             self._image = images.prepare(
@@ -335,7 +211,7 @@ class OwnPostgres:
         if not hasattr(self, "_image"):
             self.prepare(watch)
         with self.lab.prepared(cell) as prepared:
-            require(list(self._obstacles(prepared.storage)), f"restoring to {cell.storage!r}")
+            require(list(self.directories.of(prepared.storage)), f"restoring to {cell.storage!r}")
             with self._restored(prepared, watch) as server:
                 yield server
 
@@ -359,35 +235,21 @@ class OwnPostgres:
         self, prepared: Prepared, stack: contextlib.ExitStack, watch: Watch, doing: str
     ) -> tuple[Path, Path | None]:
         """(data directory, log directory or None) on the storage, from the image."""
-        name, storage, settings = (
-            f".kneebench-{uuid.uuid4().hex[:12]}",
-            prepared.storage,
-            self.settings_for(prepared.resources),
-        )
+        storage, name = prepared.storage, f".kneebench-{uuid.uuid4().hex[:12]}"
 
         def make(parent: Path, what: str) -> Path:
-            return stack.enter_context(
-                self.journal.directory(
-                    parent.resolve() / f"{name}-{what}", f"a restored database's {what}"
-                )
-            )
+            place = parent.resolve() / f"{name}-{what}"
+            made = self.journal.directory(place, f"a restored database's {what}")
+            return stack.enter_context(made)
 
+        settings = self.settings_for(prepared.resources)
+        how: Literal["copy", "clone"] = "clone" if self.table.restore == "clone" else "copy"
+        warm = self.table.page_cache == "warm"
         try:
-            files, log = (
-                make(storage.path or Path(), "data"),
-                make(storage.log_path, "log") if storage.log_path else None,
-            )
-            how: Literal["copy", "clone"] = "clone" if self.table.restore == "clone" else "copy"
+            files = make(storage.path or Path(), "data")
+            log = make(storage.log_path, "log") if storage.log_path else None
             data = restore(
-                self._image,
-                files,
-                log,
-                how,
-                settings,
-                self.account,
-                watch,
-                doing,
-                warm=self.table.page_cache == "warm",
+                self._image, files, log, how, settings, self.account, watch, doing, warm=warm
             )
         except OSError as error:
             raise PlanError(

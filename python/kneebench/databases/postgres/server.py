@@ -20,7 +20,7 @@ from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.error_hints import error_hint
 from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.server_address import Address
-from kneebench.databases.postgres.server_settings import in_force, with_users_session
+from kneebench.databases.postgres.settings_in_force import in_force, with_users_session
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 

@@ -23,14 +23,11 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import psycopg
-
-from kneebench._core import SESSION_SETTINGS
-from kneebench.databases.postgres.allowed_settings import PLACES, SIZE
+from kneebench.databases.postgres.allowed_settings import SIZE
 from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.footprint import (
     GIB,
@@ -43,47 +40,9 @@ from kneebench.databases.postgres.launcher import Launch
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 from kneebench.plan import Plan
-from kneebench.records import Setting
 
 INITDB = frozenset(["data_checksums", "wal_segment_size"])
 """Settings that are fixed when the cluster is made."""
-MATTERS = frozenset(
-    [
-        "autovacuum",
-        "bgwriter_delay",
-        "checkpoint_completion_target",
-        "checkpoint_flush_after",
-        "checkpoint_timeout",
-        "commit_delay",
-        "data_checksums",
-        "data_sync_retry",
-        "debug_io_direct",
-        "effective_io_concurrency",
-        "fdatasync",
-        "fsync",
-        "full_page_writes",
-        "huge_pages",
-        "huge_pages_status",
-        "io_combine_limit",
-        "io_max_concurrency",
-        "io_method",
-        "io_workers",
-        "max_wal_size",
-        "min_wal_size",
-        "shared_buffers",
-        "server_version",
-        "synchronous_commit",
-        "wal_buffers",
-        "wal_compression",
-        "wal_init_zero",
-        "wal_level",
-        "wal_recycle",
-        "wal_segment_size",
-        "wal_sync_method",
-        "wal_writer_delay",
-    ]
-)
-PATHS = frozenset([*PLACES, "ssl_ca_file", "ssl_cert_file", "ssl_key_file"])
 SWITCHED_ON = (
     "fsync",
     "synchronous_commit",
@@ -241,57 +200,6 @@ def check_settings(launch: Launch, settings: Mapping[str, str]) -> None:
             seen=f"PostgreSQL {launch.build.version} reports: {words}",
             do="correct the plan's settings",
         )
-
-
-def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, ...]:
-    """Every setting that is not the version's default, and all that change what storage sees, as
-    the server reads them back.
-    """
-    wanted = (
-        "SELECT name, current_setting(name), source FROM pg_settings WHERE source NOT IN"
-        " ('default', 'client', 'session') OR name = ANY(%s) ORDER BY name"
-    )
-    rows = connection.execute(wanted, [sorted(MATTERS)]).fetchall()
-    return tuple(
-        Setting(
-            name=name, value=_reported_value(name, value), source=source, matters=name in MATTERS
-        )
-        for name, value, source in rows
-        if name not in PATHS
-    )
-
-
-def _reported_value(name: str, value: str) -> str:
-    """A value as it may be kept.
-
-    Commands and connection strings may contain keys and passwords in any form, so that they are set
-    is enough.
-
-    >>> _reported_value("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p")
-    'set; not saved because it may contain a secret'
-    >>> _reported_value("archive_command", ""), _reported_value("work_mem", "4MB")
-    ('', '4MB')
-    """
-    return (
-        "set; not saved because it may contain a secret"
-        if value and name.endswith(("_command", "_conninfo"))
-        else value
-    )
-
-
-def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
-    """The server's settings with those that each virtual user sets for its session, which win there
-    over the server's own.
-    """
-    users = {
-        name: Setting(name=name, value=value, source="user sessions", matters=True)
-        for name, value in SESSION_SETTINGS
-    }
-    return tuple(
-        sorted(
-            (*(s for s in settings if s.name not in users), *users.values()), key=lambda s: s.name
-        )
-    )
 
 
 def setting_bytes(value: str) -> int:

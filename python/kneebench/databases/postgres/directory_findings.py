@@ -1,0 +1,140 @@
+"""Findings on the plan's directories: access, space for databases and base image, and clones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.disk_space import (
+    Memory,
+    SpaceRequirement,
+    device_of,
+    obstacles,
+    space_shortages,
+)
+from kneebench.databases.postgres import image as images
+from kneebench.databases.postgres.disk_space import reduction_hint, space_requirements
+from kneebench.databases.postgres.footprint import data_bytes, image_bytes
+from kneebench.databases.postgres.server_settings import setting_bytes
+from kneebench.databases.postgres.table import postgres_table
+from kneebench.lab.drives import existing, mount_of
+from kneebench.plan import Plan
+from kneebench.plan.plan import Storage
+from kneebench.records import Finding
+from kneebench.units import size
+
+REFLINKING = frozenset(["btrfs", "xfs", "bcachefs"])
+
+
+def image_requirement(plan: Plan, recipe: images.Recipe) -> list[SpaceRequirement]:
+    """The base image's directory, with the space that it needs; empty if the image is built."""
+    folder = postgres_table(plan.database).base_image_path.absolute()
+    if images.find(folder, recipe):
+        return []
+    needed = image_bytes(plan.workload.warehouses)
+    return [SpaceRequirement(existing(folder), "base image", needed)]
+
+
+class DirectoryFindings:
+    """Findings on the directories of a plan's storages and of its base image.
+
+    `settings` are those of the server that loads the image.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        recipe: images.Recipe,
+        account: Account | None,
+        settings: Mapping[str, str],
+    ) -> None:
+        self._plan, self._recipe, self._account = plan, recipe, account
+        self._table = postgres_table(plan.database)
+        self._log_bytes = setting_bytes(settings["max_wal_size"])
+        self._buffers_bytes = setting_bytes(settings["shared_buffers"])
+
+    def of(self, storage: Storage) -> Iterator[Finding]:
+        """What prevents a database on this storage; if nothing does, what will be written there."""
+        there = self._requirements(storage)
+        found = [one for requirement in there for one in obstacles(requirement, self._account)]
+        yield from (found or list(self.shortages(storage)) or map(_to_be_written, there))
+
+    def shortages(self, storage: Storage) -> Iterator[Finding]:
+        """Space missing for a database, beside the base image if that is still to be built."""
+        return self._shortages(self._with_image(self._requirements(storage)))
+
+    def side_by_side(self, servers: int) -> Iterator[Finding]:
+        """Space missing for the databases of all storages at the same time."""
+        needed = [
+            requirement
+            for storage in self._plan.storages.values()
+            for requirement in self._requirements(storage)
+        ]
+        return self._shortages(self._with_image(needed), servers)
+
+    def base_image(self) -> Finding:
+        """The base image that will be reused, the one to be built, or what prevents it."""
+        folder = self._table.base_image_path.absolute()
+        if image := images.find(folder, self._recipe):
+            return Finding(
+                level="ok",
+                subject="base image",
+                seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused",
+            )
+        [requirement] = image_requirement(self._plan, self._recipe)
+        kept_bytes = data_bytes(self._plan.workload.warehouses)
+        written = f"{folder / self._recipe.key}: about {size(kept_bytes)} to be written and kept"
+        return next(
+            itertools.chain(obstacles(requirement, self._account), self._shortages([requirement])),
+            Finding(level="ok", subject="base image", seen=written, keeps_bytes=kept_bytes),
+        )
+
+    def cloning(self) -> Iterator[Finding]:
+        """Storages that cannot share blocks with the base image; none unless the plan clones.
+
+        Both must be on one file system that supports reflinks.
+        """
+        clones = self._table.restore == "clone"
+        for name, storage in self._plan.storages.items() if clones else ():
+            image, there = mount_of(self._table.base_image_path), mount_of(storage.path or Path())
+            if image.source != there.source or there.type not in REFLINKING:
+                seen = (
+                    f"the base image is on {image.source} ({image.type}), the storage on"
+                    f" {there.source} ({there.type})"
+                )
+                yield Finding(
+                    level="error",
+                    subject=f"clone to {name!r}",
+                    seen=seen,
+                    do='put both on one XFS or btrfs, or set restore = "copy"',
+                )
+
+    def _requirements(self, storage: Storage) -> list[SpaceRequirement]:
+        return space_requirements(storage, self._plan.workload.warehouses, self._log_bytes)
+
+    def _with_image(self, there: Sequence[SpaceRequirement]) -> list[SpaceRequirement]:
+        """These requirements, and the base image's if it will be built on one of their devices."""
+        devices = {device_of(requirement.path) for requirement in there}
+        image = image_requirement(self._plan, self._recipe)
+        return [*there, *(one for one in image if device_of(one.path) in devices)]
+
+    def _shortages(
+        self, requirements: Sequence[SpaceRequirement], servers: int = 1
+    ) -> Iterator[Finding]:
+        available_bytes = psutil.virtual_memory().available
+        memory = Memory(available_bytes, self._buffers_bytes * servers, "shared_buffers")
+        return space_shortages(requirements, memory, reduction_hint(self._plan))
+
+
+def _to_be_written(requirement: SpaceRequirement) -> Finding:
+    needed = requirement.needs_bytes
+    return Finding(
+        level="ok",
+        subject=str(requirement.path),
+        seen=f"{requirement.holds}: up to {size(needed)} to be written, removed after each climb",
+        writes_bytes=needed,
+    )
