@@ -101,7 +101,7 @@ def test_the_brief_says_how_rounds_were_measured_and_what_they_cannot_show(
     page = Brief(results).html()
     assert "the order reverses from round to round" in page
     assert "restored every 4 rounds" in page
-    assert "Short rounds: checkpoints and the removal of old rows are postponed" in page
+    assert "Short rounds: windows of 3 s leave out" in page
     assert "Quick plan" not in page
 
 

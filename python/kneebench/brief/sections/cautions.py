@@ -85,9 +85,9 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     ladder = view.plan.ladder
     if ladder.rounds == "short":
         yield (
-            "Short rounds: checkpoints and the removal of old rows are postponed, so their cost is"
-            " not in these figures. They cannot show a drive's steady state once its cache is full,"
-            ' or stability over hours; rounds = "long" can.'
+            f"Short rounds: windows of {units.time(ladder.final_window)} leave out most of the cost"
+            " of checkpoints and of the removal of old rows. They cannot show a drive's steady"
+            ' state once its cache is full, or stability over hours; rounds = "long" can.'
         )
     elif ladder.quick:
         yield (

@@ -43,6 +43,13 @@ HAMMERDB = {
 """Whose tables they were, by the same."""
 
 
+POSTPONED = (
+    " Checkpoints and the removal of old rows are set to wait for an hour, longer than a restored"
+    " database is used; a full log still asks for a checkpoint."
+)
+"""What short rounds set on a server that kneebench starts."""
+
+
 def section(view: ViewModel) -> Section:
     """The method in sentences."""
     return Section(
@@ -123,8 +130,7 @@ def _rounds(view: ViewModel) -> str:
         f"Final runs: {rounds}{view.own_restore}. In each round every storage is measured in turn,"
         f" at the {view.point} and at the fixed rate, with windows of {window}; the order reverses"
         " from round to round. The servers stay up side by side and only one is under load."
-        " Checkpoints and the removal of old rows are set to wait for an hour, longer than a"
-        " restored database is used."
+        f"{POSTPONED if server_provenance.kind(view.plan) == 'own' else ''}"
     )
 
 
