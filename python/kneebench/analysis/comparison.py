@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import scatter, unpaired_ratio
-from kneebench.analysis.final_estimates import ratio_of_pairs, short
+from kneebench.analysis.final_estimates import estimate_of, quotient, ratio_of_pairs, short
 from kneebench.analysis.fixed_rate import together
 from kneebench.analysis.knee import place, quoted_rungs
 from kneebench.analysis.wording import (
@@ -92,14 +92,19 @@ def baseline(results: Results) -> str:
 
 
 def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
-    """max(2%, what two runs of one cell differ by): below it no difference is claimed.
+    """max(2%, what two runs of one cell differ by): one run differs from another by less."""
+    groups = [[quantity.pick(r) for r in _rungs(climb, quantity)] for climb in climbs]
+    return max(FLOOR, scatter(groups))
 
-    Of short rounds only their mean counts, and its interval contains their scatter: 2%.
+
+def _claim_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
+    """Below it no difference is claimed: the noise floor.
+
+    Of short rounds only their mean is compared, and its interval contains their scatter: 2%.
     """
     if all(short(_rungs(climb, quantity)) for climb in climbs):
         return FLOOR
-    groups = [[quantity.pick(r) for r in _rungs(climb, quantity)] for climb in climbs]
-    return max(FLOOR, scatter(groups))
+    return noise_floor(climbs, quantity)
 
 
 def ratio_of(
@@ -113,7 +118,7 @@ def ratio_of(
     if ratio is None:
         return None
     what = quantity.called.format(place(climb))
-    floor = noise_floor((climb, against), quantity)
+    floor = _claim_floor((climb, against), quantity)
     beyond = abs(log(ratio.value)) > log(1 + floor)
     differs = beyond and not ratio.low <= 1 <= ratio.high
     sentence = (
@@ -236,8 +241,12 @@ def _of_merged(between: Estimate, pairs: Sequence[tuple[Rung, Rung]]) -> Estimat
 
 
 def _unpaired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
-    of, to = ([quantity.pick(rung) for rung in _counted(one, quantity)] for one in (climb, against))
-    return unpaired_ratio(of, to) if of and to else None
+    counted = [_counted(one, quantity) for one in (climb, against)]
+    if not all(counted):
+        return None
+    if any(map(short, counted)):
+        return quotient(*(estimate_of(rungs, quantity.pick) for rungs in counted))
+    return unpaired_ratio(*([quantity.pick(rung) for rung in rungs] for rungs in counted))
 
 
 def _counted(climb: Climb, quantity: ComparedQuantity) -> list[Rung]:

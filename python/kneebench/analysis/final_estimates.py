@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from math import exp, hypot, log
 
 from kneebench.analysis.estimate import estimate, paired_ratio
 from kneebench.analysis.rounds import Restores, paired, progress, rounds_estimate, rounds_ratio
@@ -36,6 +37,24 @@ def ratio_of_pairs(pairs: Pairs, pick: Pick) -> Estimate:
     if short(of):
         return rounds_ratio(by_restore(of, pick), by_restore(to, pick))
     return paired_ratio([pick(rung) for rung in of], [pick(rung) for rung in to])
+
+
+def quotient(of: Estimate, to: Estimate) -> Estimate:
+    """The ratio of two estimates that were not measured in turn: both half-widths count.
+
+    Raises ValueError unless both intervals are above 0.
+
+    >>> print(quotient(*(Estimate(value=v, low=v / 1.1, high=v * 1.1, n=9) for v in (300.0, 100.0))))
+    3 (2.622 to 3.433, n=9)
+    """
+    if min(of.low, to.low) <= 0:
+        raise ValueError(f"a ratio needs intervals above 0, not {of} and {to}")
+    value = of.value / to.value
+    below = exp(hypot(log(of.value / of.low), log(to.high / to.value)))
+    above = exp(hypot(log(of.high / of.value), log(to.value / to.low)))
+    method = f"not interleaved; {of.method} over {to.method}"
+    low, high = value / below, value * above
+    return Estimate(value=value, low=low, high=high, n=min(of.n, to.n), method=method)
 
 
 def short(rungs: Sequence[Rung]) -> bool:

@@ -122,7 +122,7 @@ class Engine(Protocol):
         ...
 
     def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> AbstractContextManager[Server]:
-        """A server on the cell's storage, restored, started and cold; stopped and removed at the
+        """A server on the cell's storage, restored and started; stopped and removed at the
         end. `repeat` says what for: 0 the climb, or the final run of that number."""
         ...
 

@@ -1,7 +1,8 @@
 """Rounds: short final runs of all cells in turn, on databases that stay up side by side.
 
-In each round every cell is measured once at its knee, then once at the fixed rate. The order
-reverses from round to round (A B, B A), so what drifts within minutes affects all cells alike. All
+In each round every cell is measured once at its knee, and in two rounds of four then once at the
+fixed rate. The order reverses from round to round (A B, B A), so what drifts within minutes affects
+all cells alike. analysis/rounds.py decides when the rounds end (`progress`). All
 cells are restored again after `restore_every` rounds, and warmed up for the same time. Rounds end
 when the comparison is as precise as the plan wants, or after the plan's most repeats. The
 consistency conditions are checked on the last restore, as all restores have the same load.
@@ -17,6 +18,11 @@ from kneebench.records import Cell, Climb, Order, Phase, Rung
 
 Enough = Callable[[Sequence[Rung]], bool]
 """Whether the rounds so far are precise enough, or as many as the plan allows."""
+
+
+PHASES: tuple[Phase, Phase] = ("final_run", "fixed_rate")
+AT_FIXED_RATE = (1, 2)
+"""Rounds of four that also measure the fixed rate: both orders, and time for more rounds."""
 
 
 class Rounds:
@@ -48,7 +54,7 @@ class Rounds:
 
     def _steps(self, restore: int, rounds: range) -> Generator[Order, Rung, bool]:
         for repeat in rounds:
-            for phase in ("final_run", "fixed_rate"):  # type: Phase
+            for phase in PHASES[: 1 + (repeat % 4 in AT_FIXED_RATE)]:
                 for cell in in_turn(tuple(self._knees), repeat):
                     if phase == "final_run" or self._rate.per_s:
                         rung = yield self._order(cell, phase, repeat, restore)

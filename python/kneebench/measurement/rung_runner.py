@@ -118,7 +118,8 @@ def described(order: Order) -> str:
     'search on disk, 16 users'
     """
     rate = f" at {order.rate_per_s:,.0f}/s" if order.rate_per_s else ""
-    return f"{named(order.phase)} on {order.cell}, {number_of_users(order.users)}{rate}"
+    nth = f", round {order.repeat}" if order.restore and order.repeat else ""
+    return f"{named(order.phase)} on {order.cell}, {number_of_users(order.users)}{rate}{nth}"
 
 
 @contextlib.contextmanager

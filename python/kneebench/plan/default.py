@@ -83,7 +83,7 @@ def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
             final_window=3.0,
             checkpoints=0,
             rounds="short",
-            repeats=(8, 12),
+            repeats=(10, 16),
             budget=600.0,
             fixed_rate_share=0.5,
         ),

@@ -100,7 +100,7 @@ def _workload(view: ViewModel) -> str:
 def _quoted_runs(view: ViewModel) -> str:
     """How the runs that the brief quotes were made: repeats, windows, warm-up, checkpoints."""
     ladder = view.plan.ladder
-    if ladder.rounds == "short":
+    if ladder.rounds == "short" and ladder.most_repeats:
         return _rounds(view)
     if ladder.most_repeats:
         times = f"{plural(ladder.most_repeats, 'time')}{view.own_restore}"
