@@ -97,7 +97,7 @@ impl InputGenerator {
         }
     }
 
-    /// 60 % by last name, 40 % by id (TPC-C 2.5.1.2, 2.6.1.2).
+    /// 60% by last name, 40% by id (TPC-C 2.5.1.2, 2.6.1.2).
     fn customer(&mut self) -> Customer {
         if self.random.percent(60) {
             Customer::LastName(last_name(self.workload.nurand.last_name(&mut self.random)))
@@ -106,7 +106,7 @@ impl InputGenerator {
         }
     }
 
-    /// 15 % of the customers live in another district or warehouse (TPC-C 2.5.1.2).
+    /// 15% of the customers live in another district or warehouse (TPC-C 2.5.1.2).
     fn payment(&mut self, warehouse: i32) -> Payment {
         let district = self.random.between(1, DISTRICTS);
         let (customer_warehouse, customer_district) = if self.random.percent(15) {
@@ -125,7 +125,7 @@ impl InputGenerator {
         }
     }
 
-    /// 5 to 15 lines; 1 % of the lines come from another warehouse; 1 % of the orders end in an
+    /// 5 to 15 lines; 1% of the lines come from another warehouse; 1% of the orders end in an
     /// item that does not exist (TPC-C 2.4.1).
     fn new_order(&mut self, warehouse: i32) -> NewOrder {
         let (district, customer) = (self.random.between(1, DISTRICTS), self.customer_id());

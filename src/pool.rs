@@ -13,7 +13,7 @@ pub enum ConnectionSource<S> {
 }
 
 impl<S> ConnectionSource<S> {
-    /// A source per user: own connections where there are enough, else a shared pool.
+    /// A source per user: own connections if there are enough, else a shared pool.
     pub fn for_users(users: usize, sessions: Vec<S>) -> Vec<Self> {
         if sessions.len() >= users {
             return sessions.into_iter().map(ConnectionSource::Own).collect();

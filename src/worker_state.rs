@@ -229,7 +229,7 @@ impl TerminalHandle {
     }
 }
 
-/// A start that is due but not granted yet. If dropped before, it counts as unstarted where it
+/// A start that is due but not granted yet. One that is dropped before counts as unstarted if it
 /// belongs to the window.
 pub struct PendingArrival<'a> {
     state: &'a WorkerState,

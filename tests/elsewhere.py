@@ -23,6 +23,23 @@ from kneebench.plan import Plan
 from tests.loaded import DEBIAN
 
 PASSWORD = "correct:horse@battery"
+ROLES = (
+    f"CREATE ROLE tester LOGIN CREATEDB PASSWORD '{PASSWORD}'",
+    "GRANT pg_monitor, pg_checkpoint TO tester",
+    "GRANT SET ON PARAMETER log_min_messages TO PUBLIC",
+    f"CREATE ROLE poor LOGIN PASSWORD '{PASSWORD}'",
+)
+CONFIGURATION = """\
+ssl = on
+listen_addresses = 'localhost'
+track_wal_io_timing = on
+max_wal_size = 4GB
+"""
+ACCESS = """\
+local all kneebench trust
+hostssl all all 127.0.0.1/32 scram-sha-256
+hostssl all all ::1/128 scram-sha-256
+"""
 
 
 class Elsewhere(NamedTuple):
@@ -62,25 +79,23 @@ def certify(folder: Path) -> tuple[Path, Path, Path]:
     )
     names.write_text("subjectAltName = DNS:localhost\n")
     new = ["req", "-newkey", "rsa:2048", "-nodes"]
-    valid = ["-days", "2"]
+    valid, kept = ["-days", "2"], ["-keyout", root_key, "-out", root]
     signed = ["-CA", root, "-CAkey", root_key, "-CAcreateserial", "-extfile", names]
     for command in (
-        [
-            *new,
-            "-x509",
-            *valid,
-            "-subj",
-            "/CN=root of the tests",
-            "-keyout",
-            root_key,
-            "-out",
-            root,
-        ],
+        [*new, "-x509", *valid, "-subj", "/CN=root of the tests", *kept],
         [*new, "-subj", "/CN=localhost", "-keyout", key, "-out", request],
         ["x509", "-req", "-in", request, *signed, *valid, "-out", certificate],
     ):
         subprocess.run(["openssl", *command], check=True, capture_output=True)
     return root, certificate, key
+
+
+def configure(data: Path, certificate: Path, key: Path) -> None:
+    for file in (certificate, key):
+        (data / file.name).write_bytes(file.read_bytes())
+        (data / file.name).chmod(0o600)
+    (data / "pg_hba.conf").write_text(ACCESS)
+    (data / "postgresql.conf").write_text(CONFIGURATION)
 
 
 @pytest.fixture(scope="module")
@@ -96,17 +111,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
         data = home(runtime, "data", account)
         launch = Launch(find_build(DEBIAN), account, runtime)
         make_cluster(launch, data, [])
-        for file in (certificate, key):
-            (data / file.name).write_bytes(file.read_bytes())
-            (data / file.name).chmod(0o600)
-        (data / "pg_hba.conf").write_text(
-            "local all kneebench trust\nhostssl all all 127.0.0.1/32 scram-sha-256\nhostssl all all"
-            " ::1/128 scram-sha-256\n"
-        )
-        (data / "postgresql.conf").write_text(
-            "ssl = on\nlisten_addresses = 'localhost'\ntrack_wal_io_timing = on\nmax_wal_size ="
-            " 4GB\n"
-        )
+        configure(data, certificate, key)
         for path in (data, *data.rglob("*")):
             if account:
                 os.chown(path, *account.owner)
@@ -120,12 +125,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
                 port, root, f"host={socket_folder(runtime)} port={port} user=kneebench", journal
             )
             await_answer(there)
-            there.execute(
-                f"CREATE ROLE tester LOGIN CREATEDB PASSWORD '{PASSWORD}'",
-                "GRANT pg_monitor, pg_checkpoint TO tester",
-                "GRANT SET ON PARAMETER log_min_messages TO PUBLIC",
-                f"CREATE ROLE poor LOGIN PASSWORD '{PASSWORD}'",
-            )
+            there.execute(*ROLES)
             yield there
             assert process.poll() is None, "the server of another was stopped"
         finally:

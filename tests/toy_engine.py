@@ -1,7 +1,4 @@
-"""A toy engine: TPROC-C in Python dictionaries, one warehouse, with a clock of its own.
-
-What an engine needs, and no more.
-"""
+"""A toy engine, as small as one can be: TPROC-C in dictionaries, one warehouse, its own clock."""
 
 from __future__ import annotations
 
@@ -11,31 +8,17 @@ import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from kneebench import records
 from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.engine_properties import ErrorClass, Quantity, ServerProgram, WaitClass
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.database import Database as TABLE  # noqa: F401
-from kneebench.records import (
-    TRANSACTIONS,
-    Cell,
-    Check,
-    Counts,
-    Event,
-    Finding,
-    Latency,
-    Second,
-    Setting,
-    Tally,
-    Tick,
-    TransactionTally,
-    Watch,
-    Whereabouts,
-)
 
 # --- its properties -------------------------------------------------------------------------------
 
@@ -47,7 +30,7 @@ footprint = SimpleNamespace(WAREHOUSE_BYTES=0)
 CLASSES: dict[str, ErrorClass] = {"conflict": "retry", "full": "full"}
 
 
-def checkpoint_cycle_s(settings: Sequence[Setting]) -> float:
+def checkpoint_cycle_s(settings: Sequence[records.Setting]) -> float:
     return 60.0
 
 
@@ -61,8 +44,8 @@ def wait_class(event: str) -> WaitClass:
 
 # --- its database ---------------------------------------------------------------------------------
 
-KINDS = TRANSACTIONS
-DECK = dict(zip(KINDS, (45, 43, 4, 4, 4), strict=True))
+KINDS = records.TRANSACTIONS
+DECK = (45, 43, 4, 4, 4)
 DISTRICTS, CUSTOMERS, LOADED, DELIVERED = 10, 30, 30, 21
 
 
@@ -75,8 +58,7 @@ class Order:
 
 @dataclass
 class District:
-    customers: list[list[int]]
-    """Balance and payments of each."""
+    customers: list[list[int]]  # balance and payments of each
     orders: dict[int, Order] = field(default_factory=dict)
     waiting: list[int] = field(default_factory=list)
     history: list[tuple[int, int]] = field(default_factory=list)
@@ -90,7 +72,7 @@ class Tables:
 
     def __init__(self, seed: int) -> None:
         self.warehouse_ytd = 0
-        self.counts: Counter[str] = Counter()
+        self.counts = {"log.bytes": 0, "database.commits": 0, "database.rollbacks": 0}
         self.districts = [District([[0, 0] for _ in range(CUSTOMERS)]) for _ in range(DISTRICTS)]
         self._chance = random.Random(seed)
         for district in self.districts:
@@ -102,7 +84,7 @@ class Tables:
     def run(self, kind: str) -> bool:
         """One transaction; False where it was rolled back by design."""
         undone = kind == "new_order" and self._chance.random() < 0.01
-        self.counts["rollbacks" if undone else "commits"] += 1
+        self.counts["database.rollbacks" if undone else "database.commits"] += 1
         if not undone:
             getattr(self, kind)(self._chance.choice(self.districts))
         return not undone
@@ -113,7 +95,7 @@ class Tables:
         district.orders[district.next_order_id] = order
         district.waiting.append(district.next_order_id)
         district.next_order_id += 1
-        self.counts["log bytes"] += 100
+        self.counts["log.bytes"] += 100
 
     def payment(self, district: District) -> None:
         customer, amount = self._chance.randrange(CUSTOMERS), self._chance.randrange(100, 500_000)
@@ -136,7 +118,7 @@ class Tables:
     stock_level = order_status
 
 
-def broken(tables: Tables) -> dict[int, bool]:
+def broken(tables: Tables) -> dict[str, bool]:
     """Which of the twelve consistency conditions (TPC-C 3.3.2) do not hold in some district."""
     found: Counter[int] = Counter()
     paid = sum(amount for one in tables.districts for _, amount in one.history)
@@ -150,11 +132,7 @@ def broken(tables: Tables) -> dict[int, bool]:
         found[4] += any(not order.amounts for order in one.orders.values())
         found[5] += undelivered != set(one.waiting)
         found[6] += any(not 5 <= len(order.amounts) <= 15 for order in one.orders.values())
-        found[7] += any(
-            order.carrier is None
-            for number, order in one.orders.items()
-            if number not in undelivered
-        )
+        found[7] += len(undelivered) != len(one.orders) - one.delivered
         found[9] += one.ytd != sum(amount for _, amount in one.history)
         found[11] += len(one.orders) - len(one.waiting) != one.delivered
         bought, spent = Counter[int](), Counter[int]()
@@ -165,25 +143,25 @@ def broken(tables: Tables) -> dict[int, bool]:
         for number, (balance, paid_by_customer) in enumerate(one.customers):
             found[10] += balance != bought[number] - spent[number]
             found[12] += balance + paid_by_customer != bought[number]
-    return {number: found[number] > 0 for number in range(1, 13)}
+    return {f"condition {number}": found[number] > 0 for number in range(1, 13)}
 
 
 # --- its load generator ---------------------------------------------------------------------------
 
 PER_USER_S = 50
+OUTCOMES = ("started", "committed", "rolled_back")
+NO_SECOND = dict.fromkeys(("failed", "unknown", "mean_s", "p50_s", "p99_s", "p999_s", "max_s"), 0)
+LATENCIES = ("p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "p999_low_s", "p999_high_s", "max_s")
+Done = Counter[tuple[str, str]]  # transactions by kind and outcome, or reason of a retry
 
 
 class Load:
-    """Users of the toy: a tick passes one second of its clock, in which each runs as many
-    transactions.
-    """
+    """Users of the toy: each tick is one second of its clock, and PER_USER_S transactions each."""
 
-    def __init__(self, server: ToyServer, spec: GeneratorSpec) -> None:
+    def __init__(self, server: Toy, spec: GeneratorSpec) -> None:
         self.server, self.spec = server, spec
-        self.whole: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-        self.marks: list[dict[str, Counter[str]]] = []
-        self.retried: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-        self.seconds, self.marked_s = 0, [0, 0]
+        self.seconds, self.done = 0, Done()
+        self.marks: list[tuple[int, Done]] = []
         self._chance = random.Random(spec.seed + spec.stream)
 
     def ready(self) -> None:
@@ -197,65 +175,55 @@ class Load:
     def tick(self) -> dict[str, Any]:
         self.seconds += 1
         self.server.clock_s += 1
-        before = {kind: Counter(counts) for kind, counts in self.whole.items()}
-        for _ in range(self.spec.users * PER_USER_S if not self.server.dead else 0):
-            self._transaction(*self._chance.choices(KINDS, [*DECK.values()]))
+        before = self.done.copy()
         alive = 0 if self.server.dead else self.spec.users
-        seconds = [self._second(kind, self.whole[kind] - before[kind]) for kind in KINDS]
-        return Tick(now_s=self.seconds, alive=alive, seconds=tuple(seconds)).model_dump()
+        for _ in range(alive * PER_USER_S):
+            self._transaction(*self._chance.choices(KINDS, DECK))
+        seconds = tuple(self._second(kind, self.done - before) for kind in KINDS)
+        return records.Tick(now_s=self.seconds, alive=alive, seconds=seconds).model_dump()
 
     def _transaction(self, kind: str) -> None:
         while self._chance.random() < self.server.conflicts:
-            self.retried[kind]["conflict"] += 1
-            self.server.tables.counts["rollbacks"] += 1
-        committed = self.server.tables.run(kind)
-        self.whole[kind] += Counter(["started", "committed" if committed else "rolled_back"])
+            self.done[kind, "conflict"] += 1
+            self.server.tables.counts["database.rollbacks"] += 1
+        self.done[kind, "started"] += 1
+        self.done[kind, "committed" if self.server.tables.run(kind) else "rolled_back"] += 1
 
-    def _second(self, kind: str, counts: Counter[str]) -> Second:
-        zero = dict.fromkeys(
-            ("failed", "unknown", "mean_s", "p50_s", "p99_s", "p999_s", "max_s"), 0
-        )
-        done = {name: counts[name] for name in ("committed", "rolled_back")}
-        return Second.model_validate(
-            {"at_s": self.seconds - 1, "transaction": kind, **done, **zero}
-        )
+    def _second(self, kind: str, done: Done) -> records.Second:
+        given = {"at_s": self.seconds - 1, "transaction": kind, **NO_SECOND}
+        ended = {name: done[kind, name] for name in ("committed", "rolled_back")}
+        return records.Second.model_validate(given | ended)
 
     def mark(self, phase: str) -> float:
-        self.marks.append({kind: Counter(counts) for kind, counts in self.whole.items()})
-        self.marked_s[len(self.marks) - 1] = self.seconds
+        self.marks.append((self.seconds, self.done.copy()))
         return float(self.seconds)
 
     def stop(self) -> dict[str, Any]:
-        nothing: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-        begin, end = self.marks if len(self.marks) == 2 else (nothing, nothing)
-        windows = {kind: end[kind] - begin[kind] for kind in KINDS}
-        ended = sum(counts["started"] for counts in windows.values())
-        window_s = max(1, self.marked_s[1] - self.marked_s[0])
-        return Tally(
-            users=self.spec.users,
+        begin, end = self.marks if len(self.marks) == 2 else [(0, Done())] * 2
+        users, window_s, window = self.spec.users, max(1, end[0] - begin[0]), end[1] - begin[1]
+        ended = sum(window[kind, "started"] for kind in KINDS)
+        each_s = users * window_s / max(1, ended)
+        latency = {"n": ended, "mean_s": each_s, **dict.fromkeys(LATENCIES, each_s)}
+        return records.Tally(
+            users=users,
             window_s=window_s,
             whole_s=self.seconds,
-            transactions={kind: self._tally(kind, windows[kind]) for kind in KINDS},
-            latency=_alike(ended, self.spec.users * window_s / max(1, ended)),
-            lost_users=self.spec.users if self.server.dead else 0,
+            transactions={kind: self._tally(kind, window) for kind in KINDS},
+            latency=records.Latency.model_validate(latency),
+            lost_users=users if self.server.dead else 0,
         ).model_dump()
 
-    def _tally(self, kind: str, window: Counter[str]) -> TransactionTally:
-        whole = Counts(**self.whole[kind])
-        return TransactionTally(
-            whole=whole, window=Counts(**window), retried=dict(self.retried[kind])
-        )
-
-
-def _alike(n: int, each_s: float) -> Latency:
-    names = ("p50_s", "p90_s", "p95_s", "p99_s", "p999_s", "p999_low_s", "p999_high_s", "max_s")
-    return Latency.model_validate({"n": n, "mean_s": each_s, **dict.fromkeys(names, each_s)})
+    def _tally(self, kind: str, window: Done) -> records.TransactionTally:
+        whole = records.Counts(**{name: self.done[kind, name] for name in OUTCOMES})
+        within = records.Counts(**{name: window[kind, name] for name in OUTCOMES})
+        retried = {name: n for name in CLASSES if (n := self.done[kind, name])}
+        return records.TransactionTally(whole=whole, window=within, retried=retried)
 
 
 # --- its server and engine ------------------------------------------------------------------------
 
 
-class ToyServer:
+class Toy:
     """A restored database; `dead` says why it does not answer any more."""
 
     measures = frozenset({"log_writes"})
@@ -266,38 +234,27 @@ class ToyServer:
 
     def __init__(self, tables: Tables, settings: dict[str, Any]) -> None:
         self.tables, self.clock_s, self.dead = tables, 0.0, ""
-        self.settings = [
-            Setting(name=name, value=str(value), source="plan") for name, value in settings.items()
-        ]
-        self.conflicts, self.most_users = (
-            float(settings.get("conflicts", 0)),
-            int(settings.get("users", 1000)),
-        )
+        setting = partial(records.Setting, source="plan")
+        self.settings = [setting(name=name, value=str(value)) for name, value in settings.items()]
+        self.conflicts = float(settings.get("conflicts", 0))
+        self.most_users = int(settings.get("users", 1000))
 
     def load_generator(self, spec: GeneratorSpec) -> Any:
         return Load(self, spec)
 
     def readings(self, meter: str) -> dict[str, float]:
-        counts = self.tables.counts
-        found = {"log.bytes": counts["log bytes"]} | {
-            f"database.{name}": counts[name] for name in ("commits", "rollbacks")
-        }
-        return {f"{name}|database": float(value) for name, value in found.items()}
+        return {f"{name}|database": float(n) for name, n in self.tables.counts.items()}
 
     def sum_next_order_ids(self) -> int:
         return sum(district.next_order_id for district in self.tables.districts)
 
     def transaction_counts(self) -> tuple[int, int]:
-        return self.tables.counts["commits"], self.tables.counts["rollbacks"]
+        counts = self.tables.counts
+        return counts["database.commits"], counts["database.rollbacks"]
 
-    def conditions(self, watch: Watch) -> Sequence[Check]:
-        found = broken(self.tables).items()
-        return [
-            Check(
-                name=f"condition {n}", passed=not off, seen="", limit="", sentence=f"Condition {n}."
-            )
-            for n, off in found
-        ]
+    def conditions(self, watch: records.Watch) -> Sequence[records.Check]:
+        found, check = broken(self.tables).items(), partial(records.Check, seen="", limit="")
+        return [check(name=n, passed=not off, sentence=f"{n.capitalize()}.") for n, off in found]
 
     def processes(self) -> Sequence[int]:
         return ()
@@ -323,19 +280,19 @@ class ToyEngine:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
-    def findings(self) -> Sequence[Finding]:
-        return [Finding(level="ok", subject="toy", seen="in this process")]
+    def findings(self) -> Sequence[records.Finding]:
+        return [records.Finding(level="ok", subject="toy", seen="in this process")]
 
-    def where(self, cell: Cell) -> Whereabouts:
-        return Whereabouts(seen="in this process", cores=(0,))
+    def where(self, cell: records.Cell) -> records.Whereabouts:
+        return records.Whereabouts(seen="in this process", cores=(0,))
 
-    def prepare(self, watch: Watch) -> dict[str, str]:
-        watch(Event(kind="end", doing="loading the toy"))
+    def prepare(self, watch: records.Watch) -> dict[str, str]:
+        watch(records.Event(kind="end", doing="loading the toy"))
         return {"engine": "toy", "warehouses": "1"}
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[ToyServer]:
-        yield ToyServer(Tables(self._plan.seed), dict(self._plan.database.settings))
+    def restored(self, cell: records.Cell, watch: records.Watch, repeat: int = 0) -> Iterator[Toy]:
+        yield Toy(Tables(self._plan.seed), dict(self._plan.database.settings))
 
 
 def open_engine(plan: Plan, journal: Journal) -> ToyEngine:

@@ -111,21 +111,9 @@ class Bench:
         rate: float | None = None,
         **marks: object,
     ) -> Measured:
-        model, window = (
-            MODELS[cell],
-            10.0 if phase in ("search", "bisection", "drift_check") else 60.0,
-        )
-        bend = 1 - np.exp(-users * model.one_per_s / model.most_per_s)
-        per_s = rate or model.most_per_s * bend / (
-            1 + 0.00002 * users * users
-        ) * self.random.normal(1, model.scatter)
-        mean_s = (
-            users / per_s
-            if rate is None
-            else (1 / model.one_per_s)
-            * (1 + 0.9 * (rate / model.most_per_s) ** 3)
-            * self.random.normal(1, 0.02)
-        )
+        model = MODELS[cell]
+        window = 10.0 if phase in ("search", "bisection", "drift_check") else 60.0
+        per_s, mean_s = self._point(model, users, rate)
         tally = self._tally(users, window, per_s, mean_s, rate)
         order = Order(cell=cell, phase=phase, users=users, repeat=repeat, rate_per_s=rate)
         self.now += timedelta(seconds=window + 30)
@@ -141,11 +129,18 @@ class Bench:
             restore_s=3.4 + self.random.random() if phase == "final_run" or users == 4 else None,
             **marks,
         )
-        return Measured(
-            rung,
-            self._series(model, per_s, 12 + window),
-            self._seconds(per_s, mean_s, int(12 + window)),
-        )
+        series = self._series(model, per_s, 12 + window)
+        return Measured(rung, series, self._seconds(per_s, mean_s, int(12 + window)))
+
+    def _point(self, model: Model, users: int, rate: float | None) -> tuple[float, float]:
+        """(transactions per second, mean latency in seconds) of a closed loop, or at a rate."""
+        if rate:
+            slower = 1 + 0.9 * (rate / model.most_per_s) ** 3
+            return rate, (1 / model.one_per_s) * slower * self.random.normal(1, 0.02)
+        bend = 1 - np.exp(-users * model.one_per_s / model.most_per_s)
+        most_per_s = model.most_per_s * bend / (1 + 0.00002 * users * users)
+        per_s = most_per_s * self.random.normal(1, model.scatter)
+        return per_s, users / per_s
 
     def _tally(
         self, users: int, window: float, per_s: float, mean_s: float, rate: float | None
@@ -247,24 +242,17 @@ class Bench:
             limit="2.2447 +- 2%",
             sentence=f"TPM/NOPM is {ratio:.4f}; the deck makes it 2.2447.",
         )
-        return (
-            (identity, mix)
-            if rate
-            else (
-                identity,
-                mix,
-                Check(
-                    name="little",
-                    passed=True,
-                    seen="0.0%",
-                    limit="2%",
-                    sentence=(
-                        f"Users / throughput is {mean_s * 1000:.2f} ms, the mean latency is within"
-                        " 2% of it."
-                    ),
-                ),
-            )
+        little = Check(
+            name="little",
+            passed=True,
+            seen="0.0%",
+            limit="2%",
+            sentence=(
+                f"Users / throughput is {mean_s * 1000:.2f} ms, the mean latency is within 2% of"
+                " it."
+            ),
         )
+        return (identity, mix) if rate else (identity, mix, little)
 
     def _series(self, model: Model, per_s: float, length: float) -> tuple[Series, ...]:
         at = tuple(float(s) for s in range(1, int(length) + 1))
@@ -389,10 +377,25 @@ def stop_results(cell: str, users: int) -> tuple[StopResult, ...]:
     )
 
 
+class Searched(NamedTuple):
+    """The users of a climb's search rungs, its knee, and the users around it."""
+
+    users: tuple[int, ...]
+    knee: int
+    bracket: tuple[int, int]
+
+
 CLIMBS = {
-    "disk": ((4, 6, 9, 14, 21, 32, 48, 72), 26, (21, 32)),
-    "memory": ((4, 6, 9, 14, 21, 32, 48), 17, (14, 21)),
+    "disk": Searched((4, 6, 9, 14, 21, 32, 48, 72), 26, (21, 32)),
+    "memory": Searched((4, 6, 9, 14, 21, 32, 48), 17, (14, 21)),
 }
+CONDITIONS = Check(
+    name="conditions",
+    passed=True,
+    seen="12 of 12",
+    limit="12",
+    sentence="All twelve consistency conditions hold on all warehouses.",
+)
 HOST = Host(
     cpu="Simulated CPU",
     cores=4,
@@ -413,50 +416,40 @@ SETTINGS = (
 )
 
 
+def put_climb(store: Store, bench: Bench, cell: str) -> None:
+    users, knee, bracket = CLIMBS[cell]
+    for n in users:
+        store.put(bench.rung(cell, "search", n))
+    store.put(bench.rung(cell, "bisection", knee))
+    store.put(bench.rung(cell, "drift_check", users[0], repeat=1))
+    store.put_climb(
+        Climb(
+            cell=Cell(id=cell, storage=cell),
+            rungs=(),
+            stop_results=stop_results(cell, knee),
+            stopped_by="plateau",
+            knee_users=knee,
+            bracket=bracket,
+            checks=(CONDITIONS,),
+        )
+    )
+
+
 def make(root: Path = HERE, name: str = NAME) -> Path:
     """Record the campaign into <root>/<name>, in place of what was there."""
     shutil.rmtree(root / name, ignore_errors=True)
     bench = Bench()
-    with Store.create(
-        root,
-        Plan.model_validate(PLAN),
-        HOST,
-        name=name,
-        command="kneebench run tests/recorded/plan.toml",
-    ) as store:
+    plan, command = Plan.model_validate(PLAN), "kneebench run tests/recorded/plan.toml"
+    with Store.create(root, plan, HOST, name=name, command=command) as store:
         store.put_base_image({"key": "recorded", "bytes": str(6 * 10**9), "seconds": "61.0"})
-        for cell, (users, knee, bracket) in CLIMBS.items():
+        for cell in CLIMBS:
             store.put_settings(Cell(id=cell, storage=cell), SETTINGS)
-            kept = [bench.rung(cell, "search", n) for n in users] + [
-                bench.rung(cell, "bisection", knee),
-                bench.rung(cell, "drift_check", users[0], repeat=1),
-            ]
-            for measured in kept:
-                store.put(measured)
-            conditions = Check(
-                name="conditions",
-                passed=True,
-                seen="12 of 12",
-                limit="12",
-                sentence="All twelve consistency conditions hold on all warehouses.",
-            )
-            store.put_climb(
-                Climb(
-                    cell=Cell(id=cell, storage=cell),
-                    rungs=(),
-                    stop_results=stop_results(cell, knee),
-                    stopped_by="plateau",
-                    knee_users=knee,
-                    bracket=bracket,
-                    checks=(conditions,),
-                )
-            )
+            put_climb(store, bench, cell)
         for repeat in (1, 2, 3):
             for cell in ("disk", "memory") if repeat % 2 else ("memory", "disk"):
-                store.put(bench.rung(cell, "final_run", CLIMBS[cell][1], repeat=repeat))
-                store.put(
-                    bench.rung(cell, "fixed_rate", CLIMBS[cell][1], repeat=repeat, rate=880.0)
-                )
+                knee = CLIMBS[cell].knee
+                store.put(bench.rung(cell, "final_run", knee, repeat=repeat))
+                store.put(bench.rung(cell, "fixed_rate", knee, repeat=repeat, rate=880.0))
         store.finish()
     (root / name / "lock").unlink()
     return root / name

@@ -1,6 +1,4 @@
-"""The knee: what a cell does at the last rung before its climb stopped, as the final runs measured
-it again.
-"""
+"""The knee: the final runs at the last number of users before the climb stopped."""
 
 from __future__ import annotations
 
@@ -12,18 +10,17 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.records import Climb, Estimate, Knee, Latency, Rung
 
 PAST_PEAK = 0.02
-"""So far below the highest throughput the last rung must be before a peak is claimed: else it is a
-plateau."""
+"""Least drop of the last rung below the highest throughput, as a share, for a peak to be claimed;
+otherwise it is a plateau."""
 
 
 def knee(climb: Climb) -> Knee | None:
-    """The knee (or fixed load) from the climb's quoted rungs; None where there are none.
+    """The knee (or fixed load) from the climb's quoted rungs; None if there are none.
 
-    `users` has its interval from the climb (bracket.users_interval). "The interval of N is carried
-    into the latency at the knee": on a plateau latency is users / throughput, so its interval is
-    that of the repeats, widened on either side by users / bracket. `peak` is True where throughput
-    was seen to fall beyond the knee; otherwise the knee is the start of a plateau and more may be
-    possible.
+    The interval of `users` is from the climb (`users_interval`), and it widens the latency at the
+    knee: on a plateau latency is users / throughput. So the interval of the repeats is widened on
+    either side by users / bracket. `peak` is True if throughput was seen to fall beyond the knee;
+    otherwise the knee is the start of a plateau, and more throughput may be possible.
     """
     rungs = [r for r in quoted_rungs(climb) if r.tally.latency is not None]
     users = users_interval(climb)
@@ -44,8 +41,8 @@ def knee(climb: Climb) -> Knee | None:
 
 
 def knee_rung(climb: Climb) -> Rung | None:
-    """The rung that the climb itself measured at its knee: to plan the final runs by, never quoted
-    as a result.
+    """The rung that the climb itself measured at its knee: the final runs are planned by it, and it
+    is never quoted as a result.
     """
     return next(
         (
@@ -58,29 +55,27 @@ def knee_rung(climb: Climb) -> Rung | None:
 
 
 def place(climb: Climb) -> str:
-    """Where a climb's report was measured, for sentences: at a load that the plan fixed nothing is
-    a knee.
+    """The load of a climb's final runs, for sentences: "the knee", or the number of users that the
+    plan fixed.
     """
     fixed = climb.of("fixed_load")
     return number_of_users(fixed[0].users) if fixed else "the knee"
 
 
 def quoted_rungs(climb: Climb) -> tuple[Rung, ...]:
-    """The valid final runs; where a fixed load has none, its one rung, which is measured as they
-    are.
-    """
+    """The valid final runs; if a fixed load has none, its one rung, which is measured like them."""
     return tuple(r for r in climb.of("final_run") or climb.of("fixed_load") if not r.invalid)
 
 
 def final_rungs(climb: Climb) -> tuple[Rung, ...]:
-    """The knee's valid final runs, or the climb's own where there are no final runs yet."""
+    """The knee's valid final runs, or the climb's own rung if there are no final runs yet."""
     found = quoted_rungs(climb)
     own = knee_rung(climb)
     return found or ((own,) if own else ())
 
 
 def metered(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
-    """A metered quantity over the knee's runs (`final_rungs`), as throughput is told; None where
+    """A metered quantity over the knee's runs (`final_rungs`), estimated as throughput is; None if
     none of them measured it.
     """
     measured = [rung for rung in rungs if rung.quantity(quantity) is not None]
@@ -90,7 +85,7 @@ def metered(rungs: Sequence[Rung], quantity: str) -> Estimate | None:
 def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
     """One latency of several, from their merged histograms: percentiles are never averaged.
 
-    None where they cannot be merged: a histogram is missing, or the compiled core is.
+    None if they cannot be merged: a histogram is missing, or the compiled core is.
     """
     histograms = [one.histogram for one in latencies]
     if len(histograms) == 1:
@@ -105,8 +100,9 @@ def merged_latency(latencies: Sequence[Latency]) -> Latency | None:
 
 
 def repeated_p999(rungs: Sequence[Rung], merged: Latency | None) -> Estimate:
-    """P99.9 of repeats, of the merged histogram (unmerged: of the middle run); the interval of the
-    repeats and of the order statistics together.
+    """P99.9 of repeats: that of the merged histogram, or of the middle run if they were not merged.
+
+    Its interval covers both the repeats' interval and that of the order statistics.
     """
     between = estimate_of(rungs, lambda rung: latency_of(rung).p999_s)
     latencies = [latency_of(rung) for rung in rungs]

@@ -1,6 +1,4 @@
-"""The store: keeps what is measured at once, and finds it again when a killed campaign is started
-again.
-"""
+"""The store: saves what is measured at once, and finds it when a killed campaign is resumed."""
 
 from __future__ import annotations
 
@@ -183,8 +181,8 @@ class Store:
             )
 
     def has_conditions(self, last: Order) -> bool:
-        """Whether the consistency conditions were asked after the final run that measured `last`
-        last.
+        """Whether the consistency conditions were checked after the final run whose last rung is
+        `last`.
         """
         return self._files.path("conditions", last.key, "json").exists()
 
@@ -228,8 +226,8 @@ class Store:
     def finish(
         self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False
     ) -> Results:
-        """Say that everything was measured and what it came to, let others write, and give the
-        whole.
+        """Record that everything was measured, with the exit code; close the store and return the
+        results.
         """
         with self._files.writing():
             whole = campaign_reader.load(self.folder).model_copy(update={"finished": True})

@@ -1,4 +1,4 @@
-//! The session contract over Debian's PostgreSQL 15; skipped where it is not installed.
+//! The session contract over Debian's PostgreSQL 15; skipped if it is not installed.
 
 use std::fs;
 use std::os::unix::fs::chown;

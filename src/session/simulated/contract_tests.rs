@@ -3,9 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::Database;
+use super::connection::SimulatedConnector;
 use super::model::tests::model;
 use super::model::{SECOND_NS, Storage};
-use super::{Database, SimulatedConnector};
 use crate::executor::Executor;
 use crate::inputs::Transaction;
 use crate::session::{Connector, ErrorClass, Session, contract};

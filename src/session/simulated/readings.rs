@@ -1,7 +1,7 @@
 //! Counters that meters read from a real server: cumulative, by "quantity|source"
 //! (measurement/quantities.py).
 //!
-//! Two drives: `sim0` holds the data, `sim1` the log.
+//! Two drives: `sim0` contains the data, `sim1` the log.
 
 use std::collections::BTreeMap;
 

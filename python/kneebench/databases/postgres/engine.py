@@ -1,8 +1,8 @@
 """The PostgreSQL engine: servers that we run ourselves (embedded, or the user's build), or one by
 URL.
 
-A server of ours lives for one restored cell: its data directory is duplicated from the image onto
-the storage under test, it starts cold, and at the end both are gone. Start reading here.
+A managed server lives for one restored cell. Its data directory is copied from the base image onto
+the storage under test, it starts cold, and at the end both are removed. Start reading here.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
 
 
 def open_engine(plan: Plan, journal: Journal) -> Engine:
-    """The engine that the plan asks for; changes nothing.
+    """The engine that the plan requires; changes nothing.
 
-    Raises PlanError for a plan of results, which has no commands any more.
+    Raises PlanError for a plan read from results, which contain no commands.
     """
     if plan.kept_commands:
         raise PlanError(
@@ -84,13 +84,13 @@ class OwnPostgres:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Settings of a server that has all that the plan gives: the one that loads the image."""
+        """Settings of the server that loads the image: it has all resources of the plan."""
         return self.settings_for(self.lab.resources)
 
     def settings_for(self, resources: Resources) -> dict[str, str]:
         """Settings of a server with this share of the machine.
 
-        Sized once: drives may be fuller later.
+        Sized once, because drives may be fuller later.
         """
         if resources not in self._settings:
             memory = resources.memory_bytes
@@ -123,7 +123,7 @@ class OwnPostgres:
             yield Launch(self.build, self.account, runtime, resources.pinned_cores)
 
     def findings(self) -> Sequence[Finding]:
-        """What is there and what is missing; starts no server, leaves nothing behind."""
+        """What is there and what is missing; starts no server and leaves no files."""
         try:
             return list(self._findings())
         except KneebenchError as error:
@@ -186,9 +186,7 @@ class OwnPostgres:
         )
 
     def prepare(self, watch: Watch) -> dict[str, str]:
-        """Build the image, or find it; nothing is loaded that could not be restored for want of
-        room beside it.
-        """
+        """Build the image, or find it; nothing is loaded if there is no space to restore it."""
         require([self.directories.base_image()], "making room for the base image")
         for name, storage in self.plan.storages.items():
             doing = f"making room for the base image and its copy on {name!r}"

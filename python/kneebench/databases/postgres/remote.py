@@ -1,13 +1,13 @@
-"""A running server by URL: never started, never stopped, its settings taken as they are.
+"""A running server by URL: never started, never stopped, its settings not changed.
 
 How a climb gets its fresh database (`restore`):
 
-- template (when nothing is said): the image is a database of ours on that server, the work database
-  its copy.
-- command: the plan's shell command puts the URL's database back; it may also be what fills it.
+- template (the default): the base image is a database of ours on that server, and the work database
+  is a copy of it.
+- command: the plan's shell command restores the URL's database; it may also load it.
 - none: the URL's database is used as the last climb left it.
 
-Only databases that we made are ever dropped: their comment says so.
+Only databases that we made are ever dropped: their comment identifies them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LIBPQ = {
     "sslrootcert": "PGSSLROOTCERT",
 }
 START_LIMIT_S = 60.0
-"""How long a server may take to answer again after the restore command."""
+"""Time limit for the server to answer again after the restore command."""
 
 LOGGED = (
     "each New-Order that rolls back by design (1 in 100) writes an error of about 0.5 kB to the"
@@ -66,7 +66,7 @@ LOGGED = (
 
 
 class RemotePostgres:
-    """Servers that run already, one a storage or one for all."""
+    """Servers that run already: one per storage, or one for all."""
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
         self.plan, self.journal = plan, journal
@@ -112,7 +112,7 @@ class RemotePostgres:
             yield finding_of(error, subject)
 
     def where(self, cell: Cell) -> Whereabouts:
-        """As the server's sockets, processes and directories tell, asked once."""
+        """Where the server runs, by its sockets, processes and directories; determined once."""
         url, address = self.plan.urls[cell.storage], self._address(cell.storage)
         if url not in self._where:
             with explained("locating the server", address), connect(address) as connection:
@@ -120,8 +120,9 @@ class RemotePostgres:
         return self._where[url]
 
     def prepare(self, watch: Watch) -> dict[str, str]:
-        """Load the image database (template) or the URL's own where it is empty; facts of the last
-        storage's, and how it is restored.
+        """Load the image database (template), or the URL's own if it is empty.
+
+        Returns the facts of the last storage's database, and how it is restored.
         """
         facts: dict[str, str] = {}
         for url, storage in {url: name for name, url in self.plan.urls.items()}.items():
@@ -141,7 +142,7 @@ class RemotePostgres:
         if self.how == "command":
             with connect(address) as connection:
                 loaded = facts_of_load(connection)
-            if loaded.get("state") == "whole":  # the command puts it back, run on or not
+            if loaded.get("state") == "whole":  # the command restores it, used or not
                 return {**loaded, "reused": "yes"}
         return {"reused": "no", **load(address, self.plan.workload, self.plan.seed, watch)}
 
@@ -152,7 +153,7 @@ class RemotePostgres:
 
     @contextlib.contextmanager
     def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[PostgresServer]:
-        """The server with a fresh database; what we made for it is dropped at the end."""
+        """The server with a fresh database; databases made for it are dropped at the end."""
         address = self._address(cell.storage)
         began = time.monotonic()
         watch(Event(kind="start", doing=f"restoring the database of {cell.storage!r} ({self.how})"))
@@ -175,8 +176,8 @@ class RemotePostgres:
             yield server
 
     def _process(self, address: Address) -> Process:
-        """The server as a process of this machine, where it is one; anew each time, as it may have
-        been started again.
+        """The server's process if it runs on this machine; located anew each time, because the
+        server may have been restarted.
         """
         with connect(address) as connection:
             found = whereabouts(connection)
@@ -187,8 +188,9 @@ class RemotePostgres:
         )
 
     def _functions(self, address: Address) -> list[str]:
-        """Install them, but in the copy of an image that has them; a note where their rollbacks by
-        design are seen in the server's log.
+        """Install the functions, unless the database is a copy of an image that has them.
+
+        Returns a note if their rollbacks by design appear in the server's log.
         """
         with explained("installing the functions", address), connect(address) as connection:
             if self.how != "template" or self.foreign:
@@ -196,7 +198,7 @@ class RemotePostgres:
             return [] if quiet_rollbacks(connection) else [LOGGED]
 
     def _before(self, address: Address, watch: Watch) -> Sequence[Check] | None:
-        """The conditions of a schema that we did not fill, to judge the change since."""
+        """The conditions of a schema that we did not load, to judge the change since."""
         if not self.foreign:
             return None
         watch(Event(kind="start", doing="checking the existing schema"))
@@ -213,8 +215,9 @@ class RemotePostgres:
         return notes
 
     def _run_command(self, address: Address) -> None:
-        """Run the plan's command, then wait for the server; it is told the address by libpq's
-        variables, not the password.
+        """Run the plan's command, then wait for the server.
+
+        The command receives the address in libpq's variables, without the password.
         """
         command = self.table.restore_command
         done = subprocess.run(
@@ -245,7 +248,7 @@ class RemotePostgres:
 def _libpq_environment(address: Address) -> dict[str, str]:
     """Our environment with the address in libpq's variables.
 
-    It holds no password: a command reads it from a passfile.
+    It contains no password: a command reads that from a passfile.
     """
     given = parameters(address)
     variables = {variable: given[name] for name, variable in LIBPQ.items() if name in given}

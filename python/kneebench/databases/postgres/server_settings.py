@@ -1,22 +1,22 @@
-"""Which settings the server runs with: rules by the machine, overridden one by one by the plan.
+"""Settings of a managed server: rules by the machine, overridden one by one by the plan.
 
 The rules are the same for all storages of a plan, so that nothing but the storage differs between
 them:
 
 - shared_buffers: a quarter of memory, at most 8 GiB, and no more than the data (with room to grow)
   can fill.
-- max_wal_size: the log of one and a half checkpoint cycles at 10 MB/s a core, so that checkpoints
-  come by time and not by volume; at most what the smallest place for a log (a tmpfs counts as
-  memory) can hold.
-- checkpoint_timeout: 5 min; 1 min for quick plans, whose windows would else see no checkpoint at
-  all. With short rounds neither a checkpoint nor autovacuum may fall into a window by chance: both
-  wait for an hour, longer than a restored database lives. Its log must fit, mostly full-page
-  images: 3 GB for 20 warehouses.
+- max_wal_size: the log of one and a half checkpoint cycles at 10 MB/s per core, so that checkpoints
+  are triggered by time and not by volume; at most what fits into the smallest log directory (a
+  tmpfs counts as memory).
+- checkpoint_timeout: 5 min; 1 min for quick plans, whose windows would otherwise contain no
+  checkpoint. With short rounds neither a checkpoint nor autovacuum may fall into a window by
+  chance: both wait for an hour, longer than each restored database runs. Its log must fit, mostly
+  full-page images: 3 GB for 20 warehouses.
 - Durable: fsync, full_page_writes and synchronous_commit on. The log is minimal: no standby reads
   it.
 - Rolled back orders (1% by design) write no lines to the server's log.
-- Dynamic shared memory (next to none without parallel queries) lies in the data directory: what is
-  killed leaves nothing in /dev/shm.
+- Dynamic shared memory (next to none without parallel queries) is in the data directory: a killed
+  server leaves nothing in /dev/shm.
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ LISTENING = {
 
 
 class Machine(NamedTuple):
-    """What the rules look at: `log_space_bytes` is that of the smallest place where a log will
-    lie.
-    """
+    """The rules' input: `log_space_bytes` is that of the smallest log directory."""
 
     cores: int
     memory_bytes: int
@@ -112,8 +110,8 @@ def rules(plan: Plan, machine: Machine) -> dict[str, str]:
 
 
 def loading(ruled: Mapping[str, str]) -> dict[str, str]:
-    """The settings while the image is built: what is half built is never used, so nothing needs to
-    be durable before its end.
+    """The settings while the image is built. A half-built image is never used, so nothing needs to
+    be durable before it is complete.
     """
     hurried = dict.fromkeys(
         (
@@ -136,9 +134,7 @@ def loading(ruled: Mapping[str, str]) -> dict[str, str]:
 
 
 def initdb_options(plan: Plan, build: Build) -> list[str]:
-    """The options of initdb that the plan's settings ask for; the version's own defaults without
-    any.
-    """
+    """The options of initdb for the plan's settings; the version's own defaults without any."""
     options = []
     for name, value in plan.database.settings.items():
         if name == "data_checksums" and _text(value) == "on":
@@ -163,7 +159,7 @@ def configuration(settings: Mapping[str, str]) -> str:
 
 
 def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
-    """The server's words on settings that it does not know or take; empty where it takes them.
+    """The server's message on settings that it refuses; empty if it accepts them.
 
     Starts no server.
     """
@@ -181,9 +177,7 @@ def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
 
 
 def _words(stderr: str) -> str:
-    """What the server says of its configuration, without times, process ids and the lines that say
-    nothing.
-    """
+    """The server's messages on its configuration, without times, process ids and missing files."""
     messages = [
         line.partition("LOG:")[2].strip()
         for line in stderr.splitlines()
@@ -193,7 +187,7 @@ def _words(stderr: str) -> str:
 
 
 def check_settings(launch: Launch, settings: Mapping[str, str]) -> None:
-    """Raises PlanError with the server's words for settings that it refuses."""
+    """Raises PlanError with the server's message for settings that it refuses."""
     if words := complaint(launch, settings):
         raise PlanError(
             "database.settings",

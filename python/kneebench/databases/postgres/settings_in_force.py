@@ -51,8 +51,8 @@ PATHS = frozenset([*PLACES, "ssl_ca_file", "ssl_cert_file", "ssl_key_file"])
 
 
 def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, ...]:
-    """Every setting that is not the version's default, and all that change what storage sees, as
-    the server reads them back.
+    """Every setting that is not the version's default, and all that affect storage I/O, as the
+    server reports them.
     """
     wanted = (
         "SELECT name, current_setting(name), source FROM pg_settings WHERE source NOT IN"
@@ -69,10 +69,10 @@ def in_force(connection: psycopg.Connection[tuple[Any, ...]]) -> tuple[Setting, 
 
 
 def _reported_value(name: str, value: str) -> str:
-    """A value as it may be kept.
+    """A value as it may be saved.
 
-    Commands and connection strings may contain keys and passwords in any form, so that they are set
-    is enough.
+    Commands and connection strings may contain keys and passwords in any form; of these only the
+    fact that they are set is saved.
 
     >>> _reported_value("archive_command", "AWS_SECRET_ACCESS_KEY=hush push %p")
     'set; not saved because it may contain a secret'
@@ -87,8 +87,8 @@ def _reported_value(name: str, value: str) -> str:
 
 
 def with_users_session(settings: Sequence[Setting]) -> tuple[Setting, ...]:
-    """The server's settings with those that each virtual user sets for its session, which win there
-    over the server's own.
+    """The server's settings with those that each virtual user sets for its session: they override
+    the server's own.
     """
     users = {
         name: Setting(name=name, value=value, source="user sessions", matters=True)

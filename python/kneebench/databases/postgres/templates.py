@@ -1,9 +1,9 @@
-"""The image as a database on a running server, and the work database made from it: CREATE DATABASE
-... TEMPLATE.
+"""The base image as a database on a running server, and the work database made from it: CREATE
+DATABASE ... TEMPLATE.
 
-What is ours says so in its comment; nothing else is dropped, whatever its name. Two runs that want
-the same image would drop each other's work, so each holds an advisory lock while it builds or
-measures.
+A comment marks each database of ours; no other database is dropped, whatever its name. Two runs on
+the same image would drop each other's work databases, so each holds an advisory lock while it
+builds or measures.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from kneebench.records import Watch
 Connection = psycopg.Connection[tuple[Any, ...]]
 OURS = "made by kneebench: "
 ENDED = "57P"
-"""How the SQLSTATE begins by which a server says that it ended a session (admin_shutdown,
-crash_shutdown, ...)."""
+"""Prefix of the SQLSTATE of a session that the server ended (admin_shutdown, crash_shutdown,
+...)."""
 HOLDERS = (
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND"
     " (classid::int8 << 32) + objid::int8 = %s"
@@ -45,7 +45,7 @@ HOLDERS = (
 class Template(NamedTuple):
     """The image on one server.
 
-    `source` is the database to copy where it is not ours (HammerDB's); empty for our own.
+    `source` is the database to copy if it is not ours (HammerDB's); empty for our own.
     """
 
     address: Address
@@ -63,7 +63,7 @@ class Template(NamedTuple):
         return self.recipe.key.rpartition("-")[2]
 
     def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
-        """Load the image database, or find it whole; its facts."""
+        """Load the image database, unless it is complete; returns its facts."""
         with self._alone() as connection:
             comment = _comment(connection, self.image)
             if comment and comment.startswith(f"{OURS}image "):
@@ -94,9 +94,9 @@ class Template(NamedTuple):
 
     @contextlib.contextmanager
     def work(self, watch: Watch) -> Iterator[Address]:
-        """A fresh copy of the image: its address; dropped at the end.
+        """A fresh copy of the image, as its address; dropped at the end.
 
-        Where that fails it is told, with what removes it.
+        If that fails, the failure is reported with the command that removes the copy.
         """
         name = f"kneebench_work_{self._digest}"
         with self._alone() as connection:
@@ -114,7 +114,7 @@ class Template(NamedTuple):
                 undo_or_report(lambda: self._remove(connection, name), noted, self.journal, watch)
 
     def _remove(self, connection: Connection, name: str) -> None:
-        """Drop it; where the server ended our session, as soon as that takes sessions again."""
+        """Drop it; if the server ended our session, as soon as it accepts sessions again."""
         try:
             _drop(connection, name)
         except psycopg.OperationalError as error:
@@ -128,11 +128,11 @@ class Template(NamedTuple):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[Connection]:
-        """A session beside the workload's that holds the image's lock; raises Refused where another
+        """A session beside the workload's that holds the image's lock; raises Refused if another
         run holds it.
 
-        A lock is its database's, and another run's URL may name another database: hence pg_locks is
-        asked, which knows all.
+        A lock belongs to one database, and another run's URL may name another database. So all
+        holders are counted in pg_locks.
         """
         key = int(self._digest, 16)
         with connect(self.address) as connection:
@@ -147,13 +147,13 @@ class Template(NamedTuple):
                 )
             try:
                 yield connection
-            finally:  # at once: a closed session's lock goes a moment later
+            finally:  # at once: closing the session releases the lock a moment later
                 with contextlib.suppress(psycopg.Error):
                     connection.execute("SELECT pg_advisory_unlock(%s)", [key])
 
 
 def _comment(connection: Connection, database: str) -> str | None:
-    """The database's comment: None where there is no such database, "" where it has none."""
+    """The database's comment: None if there is no such database, "" if it has none."""
     row = connection.execute(
         "SELECT coalesce(shobj_description(oid, 'pg_database'), '') FROM pg_database WHERE datname"
         " = %s",
@@ -188,9 +188,7 @@ def _create(
 
 
 def _drop(connection: Connection, database: str) -> None:
-    """Drop a database of ours; nothing where there is none; raises Refused for one that does not
-    say it is ours.
-    """
+    """Drop a database of ours, if it exists; raises Refused for one without our comment."""
     comment = _comment(connection, database)
     if comment is None:
         return

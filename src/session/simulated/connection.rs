@@ -1,0 +1,130 @@
+//! The connector and the sessions of a simulated database: a transaction from station to station.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::log::FlushTicket;
+use super::model::SECOND_NS;
+use super::{Database, PlannedOutcome};
+use crate::executor::Timeline;
+use crate::inputs::{Kind, Transaction};
+use crate::session::{Connector, Error, Outcome, Session};
+
+/// CPU time of a refusal, so that a client that retries at once cannot stop the clock.
+const REFUSAL_NS: f64 = 100_000.0;
+
+/// Opens sessions of a simulated database.
+#[derive(Clone)]
+pub struct SimulatedConnector {
+    database: Rc<RefCell<Database>>,
+    timeline: Rc<Timeline>,
+}
+
+impl SimulatedConnector {
+    pub fn new(database: Rc<RefCell<Database>>, timeline: Rc<Timeline>) -> Self {
+        Self { database, timeline }
+    }
+
+    /// Fails if the server has ended.
+    pub fn reach(&self) -> Result<(), Error> {
+        self.database
+            .borrow()
+            .dead(self.timeline.now_ns())
+            .map_or(Ok(()), |message| Err(Error::lost(message)))
+    }
+
+    /// A session; no time passes.
+    pub fn session(&self) -> SimulatedSession {
+        SimulatedSession { database: self.database.clone(), timeline: self.timeline.clone() }
+    }
+}
+
+impl Connector for SimulatedConnector {
+    type Session = SimulatedSession;
+
+    async fn open(&self) -> Result<SimulatedSession, Error> {
+        self.reach()?;
+        Ok(self.session())
+    }
+}
+
+/// One user's session.
+#[derive(Clone)]
+pub struct SimulatedSession {
+    database: Rc<RefCell<Database>>,
+    timeline: Rc<Timeline>,
+}
+
+impl SimulatedSession {
+    async fn compute(&self, slice_ns: f64) {
+        let arrived_ns = self.timeline.now_ns();
+        let end_ns = {
+            let Database { rng, cores, .. } = &mut *self.database.borrow_mut();
+            let factor = rng.factors(arrived_ns).cores;
+            cores.enter(arrived_ns, rng.exponential_ns(slice_ns * factor))
+        };
+        self.timeline.sleep_until(end_ns).await;
+        self.database.borrow_mut().cores.leave(arrived_ns, end_ns);
+    }
+
+    async fn read(&self) {
+        let arrived_ns = self.timeline.now_ns();
+        let end_ns = {
+            let Database { rng, device, storage, .. } = &mut *self.database.borrow_mut();
+            let factor = rng.factors(arrived_ns).device;
+            device.enter(
+                arrived_ns,
+                rng.exponential_ns(storage.read_latency_s * SECOND_NS as f64 * factor),
+            )
+        };
+        self.timeline.sleep_until(end_ns).await;
+        self.database.borrow_mut().device.leave(arrived_ns, end_ns);
+    }
+
+    /// Wait for the flush that contains this commit. It may grow until it begins: check again at
+    /// its first end.
+    async fn flush(&self) {
+        let ticket = self.join_flush(self.timeline.now_ns());
+        let mut end_ns = ticket.end_ns;
+        while self.timeline.now_ns() < end_ns {
+            self.timeline.sleep_until(end_ns).await;
+            end_ns = self.database.borrow().log.end_of(ticket);
+        }
+        self.database.borrow_mut().log.leave();
+    }
+
+    fn join_flush(&self, now_ns: u64) -> FlushTicket {
+        let Database { rng, log, storage, .. } = &mut *self.database.borrow_mut();
+        let factor = rng.factors(now_ns).log * SECOND_NS as f64;
+        log.join(now_ns, (storage.log_time_per_commit_s * factor) as u64, || {
+            rng.flush_ns(storage.log_latency_s * factor)
+        })
+    }
+}
+
+impl Session for SimulatedSession {
+    async fn execute(&mut self, transaction: &Transaction) -> Outcome {
+        let began = self.database.borrow_mut().begin(transaction, self.timeline.now_ns());
+        let plan = match began {
+            Ok(plan) => plan,
+            Err(refusal) => {
+                self.compute(REFUSAL_NS).await;
+                return refusal;
+            }
+        };
+        for _ in 0..plan.misses {
+            self.compute(plan.slice_ns).await;
+            self.read().await;
+        }
+        self.compute(plan.slice_ns).await;
+        if plan.outcome == PlannedOutcome::Commit && writes(transaction.kind()) {
+            self.flush().await;
+        }
+        self.database.borrow_mut().end(transaction, &plan, self.timeline.now_ns())
+    }
+}
+
+/// Order-Status and Stock-Level only read: nothing to flush.
+fn writes(kind: Kind) -> bool {
+    matches!(kind, Kind::NewOrder | Kind::Payment | Kind::Delivery)
+}
