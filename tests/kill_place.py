@@ -36,9 +36,10 @@ read_latency = "0us"
 POSTGRES = f"""{QUESTION}
 workload.warehouses = 1
 {LADDER}
+rounds = "short"
 warm_up = "1s"
 window = "2s"
-final_window = "2s"
+final_window = "1s"
 [storages]
 disk = {{ path = "disk" }}
 memory = {{ path = "memory" }}

@@ -169,8 +169,7 @@ def test_a_disturbed_rung_is_measured_again_and_what_is_kept_says_so(tmp_path: P
     assert [
         note
         for note in rung.notes
-        if note.startswith("attempt 1 of 2 was invalid and was repeated: ")
-        and "stalled for 12.0 s" in note
+        if note.startswith("attempt 1 of 2 was repeated: ") and "stalled for 12.0 s" in note
     ]
     assert [one.partition(": ")[2] for one in told] == [
         f"attempt 1 of {TRIES} is invalid: {measured(Formula(freezes=1)).invalid}"
@@ -192,6 +191,29 @@ def test_a_rung_that_is_invalid_by_itself_is_not_measured_again(tmp_path: Path) 
     rung, told = kept(server, tmp_path)
     assert "busy" in rung.invalid
     assert (len(server.specs), told) == (1, [])
+
+
+def test_a_round_that_others_disturb_is_measured_once_more_and_other_rungs_are_not(
+    tmp_path: Path,
+) -> None:
+    order = Order(cell="disk", phase="final_run", users=8, repeat=1, restore=1)
+    server = Shared(stolen=0.1, stat=tmp_path / "stat")
+    rung, told = kept(server, tmp_path / "round", order)
+    assert not rung.invalid
+    assert (len(server.specs), len(told)) == (2, 1)
+    assert "disturbed: the hypervisor took 10%" in told[0]
+    assert [note for note in rung.notes if note.startswith("attempt 1 of 2 was repeated")]
+    server = Shared(stolen=0.1, stat=tmp_path / "stat")
+    kept(server, tmp_path / "search")
+    assert len(server.specs) == 1
+
+
+def test_a_round_that_is_invalid_for_any_reason_is_measured_again(tmp_path: Path) -> None:
+    order = Order(cell="disk", phase="final_run", users=8, repeat=1, restore=1)
+    server = Formula(load_generator_cpu_share=0.9)
+    rung, _ = kept(server, tmp_path, order)
+    assert "busy" in rung.invalid
+    assert len(server.specs) == TRIES
 
 
 # --- beside the headline --------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import RestoredRuns
 from kneebench.ladder.rounds import Rounds
+from kneebench.plan import Plan
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
 
@@ -55,9 +56,9 @@ def restored(
     return made
 
 
-def test_each_round_measures_every_cell_at_its_knee_and_then_at_the_fixed_rate() -> None:
+def test_the_first_two_rounds_of_four_also_measure_every_cell_at_the_fixed_rate() -> None:
     _, orders, _ = restored([A, B], ladder())[0]
-    assert [(o.cell, o.phase) for o in orders[:8]] == [
+    assert [(o.cell, o.phase) for o in orders] == [
         ("a", "final_run"),
         ("b", "final_run"),
         ("a", "fixed_rate"),
@@ -66,6 +67,10 @@ def test_each_round_measures_every_cell_at_its_knee_and_then_at_the_fixed_rate()
         ("a", "final_run"),
         ("b", "fixed_rate"),
         ("a", "fixed_rate"),
+        ("b", "final_run"),
+        ("a", "final_run"),
+        ("a", "final_run"),
+        ("b", "final_run"),
     ]
     assert {o.rate_per_s for o in orders if o.phase == "fixed_rate"} == {350.0}
 
@@ -90,7 +95,7 @@ def test_every_restore_loads_all_cells_for_the_longest_warm_up_of_the_climbs() -
 
 def test_rounds_end_when_three_units_agree_and_go_on_while_they_do_not() -> None:
     alike = restored([A, B], ladder(repeats=[4, 30]))
-    assert sum(len(orders) for _, orders, _ in alike) == 4 * 9 + 4
+    assert max(order.repeat for _, orders, _ in alike for order in orders) == 10
 
     def scattered(order: Order) -> Rung:
         factor = 1 + order.repeat % 2 if order.cell == "a" else 1.0
@@ -132,6 +137,7 @@ def test_no_rounds_are_measured_without_a_knee() -> None:
         ({"repeats": 51}, "less than or equal to 50"),
         ({"rounds": "long", "repeats": [3, 9]}, "one number"),
         ({"checkpoints": 2}, "their windows hold none"),
+        ({"rounds": "long", "repeats": 3, "precision": 0.2, "restore_every": 4}, "short"),
         ({"precision": 0}, "precision"),
         ({"restore_every": 0}, "restore_every"),
     ],
@@ -141,3 +147,14 @@ def test_a_ladder_that_its_rounds_cannot_follow_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=allowed):
         ladder(**changes)
+
+
+def test_storages_on_one_external_server_cannot_be_measured_in_rounds() -> None:
+    def plan(*urls: str) -> Plan:
+        storages = {f"s{n}": {"url": url} for n, url in enumerate(urls)}
+        short = {"rounds": "short", "checkpoints": 0, "repeats": 10}
+        return Plan.model_validate({"storages": storages, "ladder": short})
+
+    plan("postgresql://a@db1/x", "postgresql://a@db2/x")
+    with pytest.raises(ValueError, match="side by side"):
+        plan("postgresql://a@db1/x", "postgresql://b@db1/y")

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from kneebench import run
-from kneebench.analysis.comparison import compare
-from kneebench.analysis.outcome import failed_checks
+from kneebench.analysis.comparison import NOPM, compare, noise_floor, ratio_of
+from kneebench.analysis.outcome import exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
-from kneebench.records import Event, Results
+from kneebench.records import Climb, Event, Results
 
 LADDER = {
     "users": [1, 64],
@@ -26,7 +26,7 @@ LADDER = {
     "final_window": "3s",
     "checkpoints": 0,
     "rounds": "short",
-    "repeats": [4, 12],
+    "repeats": [4, 16],
     "restore_every": 4,
 }
 FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
@@ -50,10 +50,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 def test_every_storage_has_as_many_rounds_and_as_many_latencies(results: Results) -> None:
-    counts = {len(climb.of(phase)) for climb in results.climbs for phase in ("final_run",)}
-    assert counts == {len(climb.of("fixed_rate")) for climb in results.climbs}
-    assert len(counts) == 1
-    assert 10 <= counts.pop() <= 12
+    (rounds,) = {len(climb.of("final_run")) for climb in results.climbs}
+    assert 10 <= rounds <= 16
+    for climb in results.climbs:
+        at_fixed_rate = [rung.order.repeat for rung in climb.of("fixed_rate")]
+        assert at_fixed_rate == [n for n in range(1, rounds + 1) if n % 4 in (1, 2)]
 
 
 def test_the_windows_of_a_round_begin_at_the_same_age_on_every_storage(results: Results) -> None:
@@ -77,6 +78,43 @@ def test_a_comparison_of_rounds_has_a_narrow_interval_and_no_floor_of_single_rou
     assert nopm.noise_floor == 0.02
 
 
+def rounds(climb: Climb, invalid: int) -> Climb:
+    """The climb with so many of its final runs invalid."""
+    finals = list(climb.of("final_run"))
+    marked = {rung.order.key for rung in finals[:invalid]}
+    rungs = (
+        rung.model_copy(update={"invalid": "disturbed"}) if rung.order.key in marked else rung
+        for rung in climb.rungs
+    )
+    return climb.model_copy(update={"rungs": tuple(rungs)})
+
+
+def test_a_few_invalid_rounds_leave_a_usable_answer_and_many_do_not(results: Results) -> None:
+    first, second = results.climbs
+    for invalid, code in ((0, 0), (2, 0), (5, 3)):
+        changed = results.model_copy(update={"climbs": (rounds(first, invalid), second)})
+        assert exit_code(changed) == code
+
+
+def test_campaigns_of_rounds_are_compared_with_the_intervals_of_their_rounds(
+    results: Results,
+) -> None:
+    fast, slow = results.climbs
+    found = ratio_of(fast, slow, NOPM, interleaved=False)
+    paired = next(one for one in compare(results) if one.quantity == "nopm").ratio
+    assert found
+    assert found.ratio.value == pytest.approx(1 / paired.value, rel=0.05)
+    assert "3 restores" in found.ratio.method
+    assert found.ratio.low < found.ratio.value < found.ratio.high
+
+
+def test_a_climb_drifts_beyond_what_two_of_its_rounds_differ_by_and_not_beyond_2_percent(
+    results: Results,
+) -> None:
+    assert noise_floor(results.climbs[:1], NOPM) > 0.02
+    assert all(one.noise_floor == 0.02 for one in compare(results))
+
+
 def test_a_campaign_that_was_stopped_in_its_rounds_ends_with_as_many(tmp_path: Path) -> None:
     class Stopped(Exception):
         pass
@@ -84,7 +122,7 @@ def test_a_campaign_that_was_stopped_in_its_rounds_ends_with_as_many(tmp_path: P
     def stopper(event: Event) -> None:
         if event.kind == "rung" and not event.data["kept"]:
             order = event.data["rung"].order
-            if order.phase == "fixed_rate" and order.repeat in (2, 4):
+            if order.phase == "fixed_rate" and order.repeat in (2, 5):
                 raise Stopped
 
     for _ in range(4):
@@ -92,6 +130,7 @@ def test_a_campaign_that_was_stopped_in_its_rounds_ends_with_as_many(tmp_path: P
             run(plan(repeats=5), tmp_path, stopper)
     resumed = run(plan(repeats=5), tmp_path, stopper)
     assert [len(climb.of("final_run")) for climb in resumed.climbs] == [5, 5]
+    assert any("resumed on a freshly restored" in note for note in resumed.campaign.notes)
     assert len({rung.order.rate_per_s for c in resumed.climbs for rung in c.of("fixed_rate")}) == 1
 
 
@@ -163,7 +202,8 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
     assert not [found for found in failed_checks(results) if "condition" in found]
     for climb in results.climbs:
         assert [rung.order.restore for rung in climb.of("final_run")] == [1, 1, 2]
-        assert all(rung.quantity("checkpoints.timed") == 0 for rung in climb.of("final_run"))
+        for rung in climb.of("final_run"):
+            assert rung.quantity("checkpoints.timed") == rung.quantity("checkpoints.requested") == 0
         settings = {
             setting.name: setting.value for setting in results.campaign.settings[climb.cell.id]
         }

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kneebench.analysis.disturbance import TRIES
+from kneebench.analysis.disturbance import TRIES, notes
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.ladder.final_runs import Load
@@ -23,6 +23,10 @@ from kneebench.results.store import Store
 RESUMED = (
     "{}: this climb was resumed on a freshly restored database; drift and consistency checks cover"
     " only what was measured after the resume"
+)
+RESUMED_ROUNDS = (
+    "{}: the rounds on restore {} were resumed on a freshly restored database, so those after the"
+    " resume began at a younger age"
 )
 COOL_DOWN_S = 1.0
 """Load that follows every window (measurement/warm_up.py)."""
@@ -99,6 +103,8 @@ class Restored:
             return False
         if not self.restore:
             self.context.store.put_note(RESUMED.format(self.cell.storage))
+        elif self._load.order.restore and self.last:
+            self.context.store.put_note(RESUMED_ROUNDS.format(self.cell.storage, self.restore))
         self._measure(self._load.order, cold=True, warm_up_s=self._load.warm_up_s)
         return True
 
@@ -119,16 +125,17 @@ class Restored:
         return rung
 
     def _undisturbed(self, order: Order, *, cold: bool) -> MeasuredRung:
-        """The first attempt that nothing from outside made invalid, or the last one; it says what
-        became of those before.
+        """The first attempt that nothing disturbed, or the last one; it says what became of those
+        before.
         """
         tried: list[str] = []
         while True:
             measured = self._measure(order, cold=cold and not tried)
-            if not measured.disturbed or len(tried) + 1 == TRIES:
+            disturbed, tries = _disturbed(measured)
+            if not disturbed or len(tried) + 1 >= tries:
                 return measured._replace(rung=_with_tries(measured.rung, tried))
-            tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {measured.disturbed}")
-            attempt = f"attempt {len(tried)} of {TRIES} is invalid: {measured.disturbed}"
+            tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {disturbed}")
+            attempt = f"attempt {len(tried)} of {tries} is {disturbed}"
             self.context.watch(Event(kind="warning", doing=f"{described(order)}: {attempt}"))
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
@@ -184,10 +191,23 @@ class SideBySide:
             restored.check_conditions()
 
 
+def _disturbed(measured: MeasuredRung) -> tuple[str, int]:
+    """(what disturbed a rung so that it is measured again, or nothing; attempts at most).
+
+    A short round is measured again for any reason, also once more if other processes or a
+    hypervisor used more of the cores than a caveat allows.
+    """
+    rung, round_ = measured.rung, bool(measured.rung.order.restore)
+    if invalid := measured.disturbed or (round_ and rung.invalid):
+        return f"invalid: {invalid}", TRIES
+    shared = "; ".join(notes(rung)) if round_ else ""
+    return (f"disturbed: {shared}", 2) if shared else ("", 1)
+
+
 def _with_tries(rung: Rung, tried: Sequence[str]) -> Rung:
-    """The rung with a note for each attempt before it: that one was invalid and is not kept."""
-    notes = (
-        f"attempt {number} of {len(tried) + 1} was invalid and was repeated: {seen}"
+    """The rung with a note for each attempt before it, which is not kept."""
+    repeated = (
+        f"attempt {number} of {len(tried) + 1} was repeated: {seen}"
         for number, seen in enumerate(tried, start=1)
     )
-    return rung.model_copy(update={"notes": (*rung.notes, *notes)})
+    return rung.model_copy(update={"notes": (*rung.notes, *repeated)})

@@ -44,7 +44,8 @@ def quotient(of: Estimate, to: Estimate) -> Estimate:
 
     Raises ValueError unless both intervals are above 0.
 
-    >>> print(quotient(*(Estimate(value=v, low=v / 1.1, high=v * 1.1, n=9) for v in (300.0, 100.0))))
+    >>> one, other = (Estimate(value=v, low=v / 1.1, high=v * 1.1, n=9) for v in (300.0, 100.0))
+    >>> print(quotient(one, other))
     3 (2.622 to 3.433, n=9)
     """
     if min(of.low, to.low) <= 0:

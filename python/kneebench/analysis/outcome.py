@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kneebench.analysis.knee import knee
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
-from kneebench.records import Cell, Check, Climb, Results
+from kneebench.records import Cell, Check, Climb, Phase, Results
 
 
 class MissingFigure(NamedTuple):
@@ -28,9 +28,22 @@ def exit_code(results: Results) -> int:
         return CheckFailed.exit_code
     return (
         InvalidMeasurement.exit_code
-        if any(invalid_rungs(results)) or any(without_figure(results))
+        if any(map(_too_few_valid, results.climbs)) or any(without_figure(results))
         else 0
     )
+
+
+VALID_ROUNDS = 0.75
+"""Of the rounds of one storage: so many must be valid. Of other rungs all must be."""
+
+
+def _too_few_valid(climb: Climb) -> bool:
+    """Whether rungs of a climb are invalid, beyond the few that rounds may lose."""
+    if any(rung.invalid and not rung.order.restore for rung in climb.rungs):
+        return True
+    phases: tuple[Phase, ...] = ("final_run", "fixed_rate")
+    rounds = [[rung for rung in climb.of(phase) if rung.order.restore] for phase in phases]
+    return any(sum(not rung.invalid for rung in some) < VALID_ROUNDS * len(some) for some in rounds)
 
 
 def conditions(climb: Climb) -> Iterator[tuple[str, tuple[Check, ...]]]:

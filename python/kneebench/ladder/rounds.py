@@ -79,7 +79,7 @@ class Rounds:
 def in_turn(cells: Sequence[Cell], repeat: int) -> tuple[Cell, ...]:
     """The order of a round: there and back (A B, B A); with more cells each begins in its turn.
 
-    >>> cells = [Cell(storage=name) for name in "abc"]
+    >>> cells = [Cell(id=name, storage=name) for name in "abc"]
     >>> ["".join(cell.storage for cell in in_turn(cells, repeat)) for repeat in (1, 2, 3, 4)]
     ['abc', 'cba', 'bca', 'acb']
     """

@@ -246,14 +246,18 @@ class Ladder(Part):
     def _keys_fit_the_rounds(self) -> Self:
         if self.rounds == "long":
             if not isinstance(self.repeats, int):
-                raise wrong("repeats", sentence='one number, or [least, most] with rounds = "short"')
+                raise wrong(
+                    "repeats", sentence='one number, or [least, most] with rounds = "short"'
+                )
             for key in ("precision", "restore_every"):
                 if getattr(self, key) != type(self).model_fields[key].default:
                     raise wrong(key, sentence='a value with rounds = "short" only')
         elif self.checkpoints:
             raise wrong("checkpoints", sentence='0 with rounds = "short": their windows hold none')
         elif "repeats" not in self.model_fields_set:
-            sentence = 'a number of rounds, or [least, most] such as [10, 16], with rounds = "short"'
+            sentence = (
+                'a number of rounds, or [least, most] such as [10, 16], with rounds = "short"'
+            )
             raise wrong("repeats", sentence=sentence)
         return self
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
@@ -136,6 +137,14 @@ class Plan(Part):
     @model_validator(mode="after")
     def _storages_fit_the_engine(self) -> Self:
         self.database.check(self.storages)
+        return self
+
+    @model_validator(mode="after")
+    def _rounds_have_servers_side_by_side(self) -> Self:
+        servers = [urlsplit(url).netloc.rpartition("@")[2] for url in self.urls.values() if url]
+        if self.ladder.rounds == "short" and len(set(servers)) < len(servers):
+            sentence = '"long": storages on one external server cannot be measured side by side'
+            raise wrong("ladder", "rounds", sentence=sentence)
         return self
 
     @property
