@@ -128,8 +128,9 @@ def _rounds(view: ViewModel) -> str:
     window = units.time(view.plan.ladder.final_window)
     return (
         f"Final runs: {rounds}{view.own_restore}. In each round every storage is measured in turn,"
-        f" at the {view.point} and at the fixed rate, with windows of {window}; the order reverses"
-        " from round to round. The servers stay up side by side and only one is under load."
+        f" at the {view.point} and in two of four rounds at the fixed rate, with windows of"
+        f" {window}; the order reverses from round to round. The servers stay up side by side and"
+        " only one is under load."
         f"{POSTPONED if server_provenance.kind(view.plan) == 'own' else ''}"
     )
 
