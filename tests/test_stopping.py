@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from kneebench import campaign
+from kneebench import campaign, restored
 from kneebench.cli import app
 from kneebench.commands import measuring
 from kneebench.errors import DatabaseLost
@@ -94,7 +94,7 @@ def test_a_lost_database_says_how_the_campaign_is_resumed(
             "search on disk, 8 users", seen="the server is gone", do="see the server's log"
         )
 
-    monkeypatch.setattr(campaign, "measure", lose)
+    monkeypatch.setattr(restored, "measure", lose)
     answer = call("run", "plan.toml")
     assert answer.exit_code == 3
     (folder,) = folders()
