@@ -80,10 +80,8 @@ def measure(size: Size) -> list[Ratio]:
 def _middle(values: Sequence[float]) -> Estimate:
     """The median of sorted values; its interval is that of order statistics."""
     reach = 0.98 * math.sqrt(len(values))
-    low, high = (
-        max(0, math.floor(len(values) / 2 - reach)),
-        min(len(values) - 1, math.ceil(len(values) / 2 + reach) - 1),
-    )
+    low = max(0, math.floor(len(values) / 2 - reach))
+    high = min(len(values) - 1, math.ceil(len(values) / 2 + reach) - 1)
     return Estimate(
         value=median(values),
         low=values[low],

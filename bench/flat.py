@@ -86,10 +86,8 @@ def _shared(address: Address, size: Size) -> Ratio:
     both.
     """
     rate, seconds = size.pick(RATE_PER_S, 300.0), size.count(8, 1)
-    few_order, many_order = (
-        generator_values(FEW, WAREHOUSES, rate_per_s=rate),
-        generator_values(MANY, WAREHOUSES, rate_per_s=rate, connections=CONNECTIONS),
-    )
+    few_order = generator_values(FEW, WAREHOUSES, rate_per_s=rate)
+    many_order = generator_values(MANY, WAREHOUSES, rate_per_s=rate, connections=CONNECTIONS)
     few, many = in_turn(
         size.count(7, 1),
         *(

@@ -42,6 +42,17 @@ from tests.loaded import WITHOUT_DEBIAN
 
 pytestmark = [pytest.mark.postgres15, WITHOUT_DEBIAN]
 CELL = Cell(id="there", storage="there")
+ONE_USER = GeneratorSpec(
+    users=1,
+    warehouses=1,
+    profile="spec",
+    home="all",
+    retries=1,
+    seed=1,
+    stream=1,
+    drain_s=1.0,
+    workers=1,
+)
 
 
 def unwatched(event: Event) -> None:
@@ -80,21 +91,10 @@ def test_a_database_is_restored_from_a_template_over_tls_and_dropped_at_the_end(
 
 @pytest.mark.usefixtures("password")
 def test_virtual_users_come_in_over_tls_with_the_password(elsewhere: Elsewhere) -> None:
-    spec = GeneratorSpec(
-        users=1,
-        warehouses=1,
-        profile="spec",
-        home="all",
-        retries=1,
-        seed=1,
-        stream=1,
-        drain_s=1.0,
-        workers=1,
-    )
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
     with engine.restored(CELL, unwatched) as server:
-        generator = server.load_generator(spec)
+        generator = server.load_generator(ONE_USER)
         generator.ready()
         generator.go()
         generator.tick()
@@ -399,17 +399,6 @@ def test_without_a_root_certificate_both_clients_trust_the_systems(
     elsewhere: Elsewhere, sslmode: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     address = address_of(elsewhere.url(sslmode=sslmode, sslrootcert=named))
-    spec = GeneratorSpec(
-        users=1,
-        warehouses=1,
-        profile="spec",
-        home="all",
-        retries=1,
-        seed=1,
-        stream=1,
-        drain_s=1.0,
-        workers=1,
-    )
     own, _, _ = certify(tmp_path)
     for roots, refused in (
         (own, "certificate|CERTIFICATE"),
@@ -417,7 +406,7 @@ def test_without_a_root_certificate_both_clients_trust_the_systems(
     ):
         monkeypatch.setenv("SSL_CERT_FILE", str(roots))
         with pytest.raises(ConnectError, match=refused):
-            LoadGenerator(spec, core_address(address)).ready()
+            LoadGenerator(ONE_USER, core_address(address)).ready()
     connect(address).close()
     monkeypatch.setenv("SSL_CERT_FILE", str(own))
     with pytest.raises(PlanError, match="certificate"):

@@ -16,6 +16,7 @@ from kneebench.databases.engine import Engine, Server
 from kneebench.ladder.final_runs import Load
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.rung_runner import described
+from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Order, Rung, Watch
 from kneebench.results.store import Store
@@ -28,8 +29,6 @@ RESUMED_ROUNDS = (
     "{}: the rounds on restore {} were resumed on a freshly restored database, so those after the"
     " resume began at a younger age"
 )
-COOL_DOWN_S = 1.0
-"""Load that follows every window (measurement/warm_up.py)."""
 
 
 class Context(NamedTuple):
@@ -84,7 +83,10 @@ class Restored:
 
     def rung(self, order: Order) -> Rung:
         """The kept rung of this order, or else a new one, measured and kept."""
-        kept = self.context.store.rung(order)
+        return self.kept_or_measured(order, self.context.store.rung(order))
+
+    def kept_or_measured(self, order: Order, kept: Rung | None) -> Rung:
+        """The rung that the store has of this order, or else a new one, measured and kept."""
         if kept and self._server is None:
             self._load = self._load or Load(order)
         rung = kept or self._measured(order)
@@ -180,10 +182,11 @@ class SideBySide:
 
     def rung(self, order: Order) -> Rung:
         """The rung of this order, kept or measured."""
-        if order.restore and not self._context.store.rung(order):
+        kept = self._context.store.rung(order)
+        if order.restore and not kept:
             for restored in self._restored.values():
                 restored.load_again()
-        return self._restored[order.cell].rung(order)
+        return self._restored[order.cell].kept_or_measured(order, kept)
 
     def check_conditions(self) -> None:
         """Check the consistency conditions of every database after its last rung."""

@@ -205,7 +205,7 @@ fn an_open_loop_at_half_its_capacity_waits_as_long_as_queueing_theory_predicts()
     let wait_s = measured(&tally.wait).mean_s;
     assert!(
         (wait_s / 0.005 - 1.0).abs() < 0.05,
-        "M/D/1 at 50 %: rho s / (2 (1 - rho)) = 5 ms, seen {wait_s}"
+        "M/D/1 at 50%: rho s / (2 (1 - rho)) = 5 ms, seen {wait_s}"
     );
     assert!((measured(&tally.latency).mean_s - wait_s - 0.01).abs() < 0.0001);
 }

@@ -180,11 +180,9 @@ def _reads(rungs: Sequence[Rung], limits: Limits) -> Evidence:
 
     The drive's own curve at that queue depth, the better rule, has to be measured first.
     """
-    waits, reads, await_s = (
-        _waiting(rungs, "waits.data_read"),
-        _value(rungs, "device.reads_per_transaction"),
-        _value(rungs, "device.read_await"),
-    )
+    waits = _waiting(rungs, "waits.data_read")
+    reads = _value(rungs, "device.reads_per_transaction")
+    await_s = _value(rungs, "device.read_await")
     share = waits
     if share is None and reads is not None and await_s is not None:
         share = min(1.0, reads * await_s / _latency_s(rungs)) if _latency_s(rungs) else None

@@ -263,10 +263,8 @@ def _plan(results: Results) -> Plan:
 
     Raises KneebenchError for a plan of another version, and for names that no chart can draw.
     """
-    doing, do = (
-        f"reading the plan of {results.campaign.id}",
-        "use the kneebench version that measured it, or measure again",
-    )
+    doing = f"reading the plan of {results.campaign.id}"
+    do = "use the kneebench version that measured it, or measure again"
     try:
         plan = Plan.model_validate(results.campaign.plan)
     except ValidationError as error:

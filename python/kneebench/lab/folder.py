@@ -109,10 +109,8 @@ class Folder:
         found = Listing([], [], [])
         with os.scandir(self.handle) as entries:
             for entry in entries:
-                folder, file = (
-                    entry.is_dir(follow_symlinks=False),
-                    entry.is_file(follow_symlinks=False),
-                )
+                folder = entry.is_dir(follow_symlinks=False)
+                file = entry.is_file(follow_symlinks=False)
                 (found.folders if folder else found.files if file else found.others).append(
                     entry.name
                 )

@@ -49,7 +49,7 @@ class FixedRate:
         self._share, self._knees = ladder.fixed_rate_share, knees
         self._first: dict[Cell, Rung] = {}
 
-    def first(self, cell: Cell, rung: Rung) -> None:
+    def take_first(self, cell: Cell, rung: Rung) -> None:
         """Take the first final run of a cell."""
         self._first[cell] = rung
 
@@ -104,7 +104,7 @@ class FinalRuns:
         """
         rung = yield self._order(cell, repeat)
         if repeat == 1:
-            self._rate.first(cell, rung)
+            self._rate.take_first(cell, rung)
         return (yield from self._latency(cell, repeat))
 
     def _latency(self, cell: Cell, repeat: int) -> Generator[Order, Rung, bool]:

@@ -2,10 +2,10 @@
 
 In each round every cell is measured once at its knee, and in two rounds of four then once at the
 fixed rate. The order reverses from round to round (A B, B A), so what drifts within minutes affects
-all cells alike. analysis/rounds.py decides when the rounds end (`progress`). All
-cells are restored again after `restore_every` rounds, and warmed up for the same time. Rounds end
-when the comparison is as precise as the plan wants, or after the plan's most repeats. The
-consistency conditions are checked on the last restore, as all restores have the same load.
+all cells alike. All cells are restored again after `restore_every` rounds, and warmed up for the
+same time. Rounds end when the comparison is as precise as the plan wants, or after the plan's most
+repeats: `progress` in analysis/rounds.py decides. The consistency conditions are checked on the
+last restore, as all restores have the same load.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from kneebench.records import Cell, Climb, Order, Phase, Rung
 
 Enough = Callable[[Sequence[Rung]], bool]
 """Whether the rounds so far are precise enough, or as many as the plan allows."""
-
-
 PHASES: tuple[Phase, Phase] = ("final_run", "fixed_rate")
 AT_FIXED_RATE = (1, 2)
 """Rounds of four that also measure the fixed rate: both orders, and time for more rounds."""
@@ -67,7 +65,7 @@ class Rounds:
     def _keep(self, cell: Cell, rung: Rung) -> None:
         self._rungs.append(rung)
         if rung.order.phase == "final_run" and rung.order.repeat == 1:
-            self._rate.first(cell, rung)
+            self._rate.take_first(cell, rung)
 
     def _order(self, cell: Cell, phase: Phase, repeat: int, restore: int) -> Order:
         if phase == "fixed_rate":

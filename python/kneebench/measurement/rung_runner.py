@@ -25,13 +25,11 @@ class RungRunner:
     def __init__(
         self, order: Order, users: RunningLoad, sampler: Sampler, server: Server, watch: Watch
     ) -> None:
-        self.order, self.users, self.sampler, self._server, self._watch = (
-            order,
-            users,
-            sampler,
-            server,
-            watch,
-        )
+        self.order = order
+        self.users = users
+        self.sampler = sampler
+        self._server = server
+        self._watch = watch
         self.seconds: list[Second] = []
         self.nopm: list[float] = []
         """New-Orders per minute in each second since go."""

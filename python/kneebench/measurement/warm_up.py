@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kneebench.analysis.disturbance import QUOTED
 from kneebench.analysis.steady import Settled, settled
 from kneebench.measurement.rung_runner import RungRunner
-from kneebench.plan.ladder import Ladder
+from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
 from kneebench.records import Order
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
@@ -25,16 +25,14 @@ seconds."""
 SHORT_S = 5.0
 """Minimum window of a warm-up rung, which is normally a third of the other windows: long enough for
 its checks."""
-RAMP_S = 1.0
-"""Warm-up of a short round: its database was warmed after the restore and has been under load."""
+COOL_DOWN_S = 1.0
+"""Load that follows a window: one second of the load generator."""
 LATE_S = 30.0
 """How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
 
 
 class WarmedUp(NamedTuple):
-    """How the warm-up ended; `why` is told where it is not steady, `notes` are what the reader must
-    know besides.
-    """
+    """How the warm-up ended; `why` it is not steady, and `notes` for the reader."""
 
     steady: bool
     why: str
@@ -118,7 +116,7 @@ def _fixed_warm_up(
     if warm_up_s is not None:
         return warm_up_s, ""
     if order.restore and order.phase in QUOTED:
-        return RAMP_S, ""
+        return ROUND_RAMP_S, ""
     if ladder.warm_up == "auto":
         return None, ""
     note = f"warm-up fixed at {ladder.warm_up:g} s by the plan; steady state not checked"

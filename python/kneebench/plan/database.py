@@ -91,7 +91,7 @@ class ServerDatabase(Database):
 
     @property
     def restored_cold(self) -> bool:
-        """The plan's word."""
+        """As `page_cache` says."""
         return self.page_cache == "cold"
 
     @model_validator(mode="after")

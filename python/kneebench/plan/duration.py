@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from kneebench.plan.ladder import Ladder
+from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
 from kneebench.plan.plan import Plan
 from kneebench.records import Host
 
@@ -21,8 +21,6 @@ _START_S = 3.0
 """To start and stop a server, and to drop its files from the page cache."""
 _RUNG_S = 1.0
 """To open connections and to let transactions end."""
-_RAMP_S = 1.0
-"""Warm-up of a short round."""
 _OF_ITS_LIMIT = 0.45
 """What an automatic warm-up takes, cold or warm: from a drive nearly all of it, from memory the
 shortest there is."""
@@ -67,7 +65,7 @@ def expected(plan: Plan, host: Host) -> Expected:
 def _rounds_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:
     """Short rounds: `warm_s` to restore and warm up one database, `rung_s` a window."""
     restores = math.ceil(ladder.most_repeats / ladder.restore_every)
-    rung_s += _RAMP_S
+    rung_s += ROUND_RAMP_S
     return count * (restores * (warm_s + _RUNG_S) + 2 * ladder.most_repeats * rung_s)
 
 

@@ -15,6 +15,8 @@ WAREHOUSES_PER_USER = 4
 
 
 Repeats = Annotated[Whole, Field(ge=0, le=50)]
+ROUND_RAMP_S = 1.0
+"""Warm-up of a short round: its database was warmed after the restore and has been under load."""
 
 
 class Plateau(Part):

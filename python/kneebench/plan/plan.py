@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
@@ -16,6 +15,7 @@ from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.database import Database as Database
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.ladder import WAREHOUSES_PER_USER, Ladder
+from kneebench.plan.server_url import server_of
 from kneebench.plan.storage import Storage as Storage
 from kneebench.plan.values import Cores, Name, Sentence, Switch, Whole, wrong
 from kneebench.plan.values import Part as Part
@@ -141,7 +141,7 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _rounds_have_servers_side_by_side(self) -> Self:
-        servers = [urlsplit(url).netloc.rpartition("@")[2] for url in self.urls.values() if url]
+        servers = [server_of(url) for url in self.urls.values() if url]
         if self.ladder.rounds == "short" and len(set(servers)) < len(servers):
             sentence = '"long": storages on one external server cannot be measured side by side'
             raise wrong("ladder", "rounds", sentence=sentence)

@@ -1,6 +1,7 @@
 """TOML to Plan.
 
-Every error names file, line, key, what was seen and what is allowed; all errors are told at once.
+Every error names file, line, key, what was seen and what is allowed. All errors are reported at
+once.
 """
 
 from __future__ import annotations

@@ -49,9 +49,7 @@ class UrlRule(NamedTuple):
         >>> rule._address_fault("sql://me@db..example/x")
         'a host name, an IP address (IPv6 in brackets), or the directory of a socket'
         """
-        rest = url.partition("://")[2]
-        place = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
-        found = re.fullmatch(r"(\[[^\]]*\]|[^:,\[\]]*)(?::([0-9]*))?", place)
+        found = re.fullmatch(r"(\[[^\]]*\]|[^:,\[\]]*)(?::([0-9]*))?", server_of(url))
         if not found:
             return f"one host and one port, as in {self.example}"
         if found[2] and not 0 < int(found[2][:6]) < 65_536:
@@ -61,10 +59,19 @@ class UrlRule(NamedTuple):
                 return f"an address: {PLAIN}"
         except UnicodeDecodeError:
             return "an address whose percent-encoded bytes are UTF-8"
-        query = parse_qs(rest.partition("?")[2])
+        query = parse_qs(url.partition("?")[2])
         if all(map(_may_be_host, [unquote(found[1]), *query.get("host", ())])):
             return ""
         return "a host name, an IP address (IPv6 in brackets), or the directory of a socket"
+
+
+def server_of(url: str) -> str:
+    """Host and port, as the URL has them; empty for the default socket.
+
+    >>> server_of("sql://me@db1:5432/x?a=b"), server_of("sql:///x")
+    ('db1:5432', '')
+    """
+    return re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0].rpartition("@")[2]
 
 
 def _may_be_host(host: str) -> bool:
@@ -74,9 +81,8 @@ def _may_be_host(host: str) -> bool:
         if host.startswith("["):
             ipaddress.IPv6Address(host.strip("[]"))
             return True
-        name = host.encode(
-            "idna"
-        ).decode()  # refuses empty labels, and labels of more than 63 bytes
+        # The encoding refuses empty labels, and labels of more than 63 bytes.
+        name = host.encode("idna").decode()
     except ValueError:
         return False
     return len(name) <= 253 and bool(re.fullmatch(r"[A-Za-z0-9._-]+", name))

@@ -1,6 +1,6 @@
 """What a value of the plan may be: text, numbers, times, places.
 
-A value of another kind is told with its line.
+A value of another kind is an error that names its line.
 """
 
 from __future__ import annotations

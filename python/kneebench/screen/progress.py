@@ -132,22 +132,18 @@ class Progress:
         self.storages = {cell.id: cell.storage for cell in cells(plan)}
         self._work, self._clock, self._began_s = Work(plan, expected), clock, clock()
         self._told_s, self._done_s, self._took_s = 0.0, 0.0, 0.0
-        self.doing, self.share, self.step_left_s = (
-            "starting",
-            None,
-            None,
-        )  # type: tuple[str, float | None, float | None]
+        self.doing = "starting"
+        self.share: float | None = None
+        self.step_left_s: float | None = None
         self.rate = ""
         self.lines: list[RungLine] = []
 
     def receive(self, event: Event) -> None:
         """Take in what happened."""
         if event.kind in ("start", "progress", "end"):
-            self.doing, self.share, self.step_left_s = (
-                event.doing,
-                1.0 if event.kind == "end" else event.share,
-                event.left_s,
-            )
+            self.doing = event.doing
+            self.share = 1.0 if event.kind == "end" else event.share
+            self.step_left_s = event.left_s
             self.rate = rate(event)
         elif event.kind == "rung":
             self.lines.append(rung_line(Rung.model_validate(event.data["rung"]), self.storages))
@@ -185,8 +181,6 @@ class Progress:
         """
         first, expected_s = len(self.lines) == 1, self._work.rung(line.storage, line.phase)
         if not kept and not first:
-            self._done_s, self._took_s = (
-                self._done_s + expected_s,
-                self._took_s + self.elapsed_s - self._told_s,
-            )
+            self._done_s += expected_s
+            self._took_s += self.elapsed_s - self._told_s
         self._told_s = self.elapsed_s

@@ -142,10 +142,8 @@ def readiness(found: Sequence[Finding]) -> Text:
     levels = [finding.level for finding in found]
     errors, warnings = levels.count("error") + levels.count("refused"), levels.count("warning")
     takes_s = next((finding.takes_s for finding in found if finding.takes_s is not None), 0.0)
-    most, kept = (
-        max((finding.writes_bytes for finding in found), default=0),
-        sum(finding.keeps_bytes for finding in found),
-    )
+    most = max((finding.writes_bytes for finding in found), default=0)
+    kept = sum(finding.keeps_bytes for finding in found)
     writes = (
         f"up to {units.size(most)} per directory, removed afterwards"
         if most

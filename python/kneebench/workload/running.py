@@ -58,10 +58,8 @@ def running_load(generator: LoadGenerator) -> Iterator[RunningLoad]:
     try:
         yield users
     except BaseException:
-        with (
-            contextlib.suppress(Exception),
-            _at_most(FAREWELL_S),
-        ):  # the first error is the one to be told
+        # The first error is the one to report.
+        with contextlib.suppress(Exception), _at_most(FAREWELL_S):
             users.stop()
         raise
     users.stop()

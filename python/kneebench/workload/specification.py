@@ -12,7 +12,7 @@ from kneebench.records import Order, Phase
 CORES_PER_WORKER = 8
 """Cores of the machine that one worker keeps busy: a transaction costs the load generator 20 to 40
 us and the database 400 to 500 us of CPU (pgbench on stored functions, 1 to 16 users), so that a
-worker is some 40 % busy."""
+worker is some 40% busy."""
 
 STREAM_NAMES: dict[Phase, str] = {
     "search": "scout",

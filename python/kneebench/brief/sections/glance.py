@@ -147,11 +147,9 @@ def _at_the_knee(view: ViewModel) -> Table:
 
 def _knee_row(view: ViewModel, climb: Climb) -> Row:
     id_ = climb.cell.id
-    knee, log_write, against = (
-        view.knees.get(id_),
-        metered(final_rungs(climb), "log.write_latency"),
-        view.compared("nopm", id_),
-    )
+    knee = view.knees.get(id_)
+    log_write = metered(final_rungs(climb), "log.write_latency")
+    against = view.compared("nopm", id_)
     ratio = (
         "baseline"
         if view.is_base(climb)

@@ -48,10 +48,8 @@ def section(view: ViewModel) -> Section | None:
     best = foremost(view.comparisons)
     title = f"NOPM at the {view.point}"
     if best:
-        name, ratio = (
-            view.name(best.cell),
-            f"{times_with_interval(best.ratio)} {possessive(view.name(best.baseline))} NOPM",
-        )
+        name = view.name(best.cell)
+        ratio = f"{times_with_interval(best.ratio)} {possessive(view.name(best.baseline))} NOPM"
         title = f"{capital(name)}: {ratio}" if best.differs else f"{NO_DIFFERENCE}: {name} {ratio}"
     figure = Figure(
         name="relative-nopm",

@@ -105,10 +105,8 @@ def without_functions_after(address: Address, journal: Journal, watch: Watch) ->
     """Beside tables that are not ours our functions go at the end of the block, and their schema
     where nothing else is in it.
     """
-    what, server = (
-        f"kneebench's functions in the database {address.database}",
-        f"{address.host}:{address.port}",
-    )
+    what = f"kneebench's functions in the database {address.database}"
+    server = f"{address.host}:{address.port}"
     noted = journal.on_a_server(
         what, server, psql_command(address, f"{_drop_functions()}; {DROP_SCHEMA}")
     )

@@ -64,20 +64,16 @@ class PostgresServer:
         before: Sequence[Check] | None = None,
         timeouts: Timeouts = TIMEOUTS,
     ) -> None:
-        self.address, self.warehouses, self.restore_s, self._before = (
-            address,
-            warehouses,
-            restore_s,
-            before,
-        )
+        self.address = address
+        self.warehouses = warehouses
+        self.restore_s = restore_s
+        self._before = before
         self._process = process or Process()
         self.cores, self.paths = self._process.cores, self._process.paths
         self._lock = threading.Lock()
         self._timeouts = timeouts
-        self._session, self._side = (
-            connect(address, limit_s=timeouts.reading_s),
-            connect(address, limit_s=timeouts.whole_s),
-        )
+        self._session = connect(address, limit_s=timeouts.reading_s)
+        self._side = connect(address, limit_s=timeouts.whole_s)
         self.settings: Sequence[Setting] = with_users_session(in_force(self._session))
         self._readings = Readings(self._session, address.database)
         self._may_checkpoint = _may_checkpoint(self._session)
