@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kneebench.analysis.rounds import half_width, paired, progress, rounds_estimate, rounds_ratio
+from kneebench.analysis.rounds import half_width, paired, rounds_estimate, rounds_ratio
+from kneebench.analysis.rounds_end import Wanted, ended_by
 
 PRECISION, REPEATS = 0.10, (5, 30)
 STALLED = log(2)
@@ -72,7 +73,7 @@ def campaign(noise: Noise, every: int, seed: int) -> Ended:
     drift, nopm = _simulated(noise, every, np.random.default_rng((seed, every)))
     for n in range(REPEATS[0], REPEATS[1] + 1):
         a, b = (_by_restore(values[:n], every) for values in nopm)
-        if progress(paired(a, b), PRECISION, REPEATS) != "continue":
+        if ended_by(paired(a, b), Wanted(PRECISION, *REPEATS)):
             break
     ratio = rounds_ratio(a, b)
     alone = rounds_estimate(a)
@@ -111,13 +112,13 @@ def _row(noise: Noise, every: int, count: int) -> str:
         100 * np.mean(list(covered))
         for covered in ((e.ratio_covered for e in ended), (e.nopm_covered for e in ended))
     )
-    sharp = 100 * np.mean([one.half_width <= PRECISION for one in ended])
-    return f"| {noise.called} | {rounds:.0f} | {sharp:.0f}% | {ratio:.1f}% | {nopm:.1f}% |"
+    precise = 100 * np.mean([one.half_width <= PRECISION for one in ended])
+    return f"| {noise.called} | {rounds:.0f} | {precise:.0f}% | {ratio:.1f}% | {nopm:.1f}% |"
 
 
 def table(every: int, count: int) -> Iterable[str]:
     """Rows of docs/method.md."""
-    yield "| rounds differ by | rounds | sharp | ratio covered | NOPM covered |"
+    yield "| rounds differ by | rounds | precise | ratio covered | NOPM covered |"
     yield "|---|---|---|---|---|"
     yield from (_row(noise, every, count) for noise in NOISES)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from curves import answer, rung, walk
 
-from kneebench.analysis.final_estimates import enough
+from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import RestoredRuns
@@ -43,8 +43,8 @@ def restored(
 ) -> list[tuple[RestoredRuns, list[Order], bool]]:
     """The runs of each restore, their orders, and whether conditions are checked after them."""
     made = []
-    repeats = plan.fewest_repeats, plan.most_repeats
-    rounds = Rounds(climbs, plan, lambda rungs: enough(rungs, plan.precision, repeats))
+    wanted = Wanted(plan.precision, plan.fewest_repeats, plan.most_repeats)
+    rounds = Rounds(climbs, plan, lambda rungs: bool(rounds_so_far(rungs, wanted).ended_by))
     for runs in rounds.restored_runs():
         orders: list[Order] = []
 
@@ -158,3 +158,34 @@ def test_storages_on_one_external_server_cannot_be_measured_in_rounds() -> None:
     plan("postgresql://a@db1/x", "postgresql://a@db2/x")
     with pytest.raises(ValueError, match="side by side"):
         plan("postgresql://a@db1/x", "postgresql://b@db1/y")
+
+
+@pytest.mark.parametrize(
+    ("repeats", "noisy", "sentence"),
+    [
+        ((4, 30), False, "rounds ended after 10 of at most 30, precise enough: half-width 0%"),
+        ((4, 12), True, "rounds ended after the most that the plan allows (12): half-width"),
+        ((12, 12), True, "12 rounds, as planned: half-width"),
+        ((13, 20), False, "round 12 of at most 20: half-width 0% (wanted 10%)"),
+    ],
+)
+def test_a_sentence_says_how_far_the_rounds_are_or_what_ended_them(
+    repeats: tuple[int, int], noisy: bool, sentence: str
+) -> None:
+    count = int(sentence.split("after ")[-1].split()[0]) if "precise" in sentence else 12
+    orders = [
+        Order(cell=cell, phase="final_run", users=8, repeat=n, restore=1 + (n - 1) // 4)
+        for n in range(1, count + 1)
+        for cell in "ab"
+    ]
+    rungs = [
+        rung(one, 500 * (2 if noisy and one.cell == "a" and one.repeat % 3 else 1))
+        for one in orders
+    ]
+    assert rounds_so_far(rungs, Wanted(0.10, *repeats)).sentence.startswith(sentence)
+
+
+def test_one_round_alone_has_no_half_width_yet() -> None:
+    order = Order(cell="a", phase="final_run", users=8, repeat=1, restore=1)
+    so_far = rounds_so_far([rung(order, 500.0)], Wanted(0.10, 4, 12))
+    assert (so_far.half_width, so_far.sentence) == (None, "round 1 of at most 12")

@@ -17,6 +17,7 @@ from kneebench.brief import Brief
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Climb, Event, Results
+from kneebench.screen.summary import printed, results_json
 
 LADDER = {
     "users": [1, 64],
@@ -132,6 +133,18 @@ def test_a_campaign_that_was_stopped_in_its_rounds_ends_with_as_many(tmp_path: P
     assert [len(climb.of("final_run")) for climb in resumed.climbs] == [5, 5]
     assert any("resumed on a freshly restored" in note for note in resumed.campaign.notes)
     assert len({rung.order.rate_per_s for c in resumed.climbs for rung in c.of("fixed_rate")}) == 1
+
+
+def test_page_terminal_and_json_say_what_ended_the_rounds(
+    results: Results,
+) -> None:
+    rounds = len(results.climbs[0].of("final_run"))
+    sentence = f"Rounds ended after {rounds} of at most 16, precise enough: half-width "
+    assert sentence in Brief(results).subtitle
+    assert any(sentence in str(part) for part in printed(results))
+    found = results_json(results)["rounds"]
+    assert (found["rounds"], found["ended_by"]) == (rounds, "precision")
+    assert 0 < found["half_width"] <= 0.1
 
 
 def test_the_brief_says_how_rounds_were_measured_and_what_they_cannot_show(

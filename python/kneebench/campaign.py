@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kneebench.analysis.final_estimates import enough
 from kneebench.analysis.outcome import exit_code
+from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.analysis.wording import plural
 from kneebench.databases.engine import Engine, engine_of
 from kneebench.directories import CAMPAIGNS
@@ -24,7 +24,7 @@ from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.preflight import preflight_checks
-from kneebench.records import Cell, Climb, Event, Finding, Host, Results, Watch
+from kneebench.records import Cell, Climb, Event, Finding, Host, Results, Rung, Watch
 from kneebench.restored import Context, Restored, SideBySide
 from kneebench.results.store import Store
 
@@ -59,7 +59,7 @@ def run(
         store.put_servers(servers)
         bench = Bench(Context(plan, engine, store, watch))
         climbs = [bench.climb(cell) for cell in cells(plan)]
-        for runs in _final_runs(plan, climbs).restored_runs():
+        for runs in _final_runs(plan, climbs, watch).restored_runs():
             bench.final_runs(runs)
         return store.finish(exit_code, awaits_brief=brief)
 
@@ -91,11 +91,18 @@ def _opened(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
     return store
 
 
-def _final_runs(plan: Plan, climbs: Sequence[Climb]) -> FinalRuns | Rounds:
-    if plan.ladder.rounds == "long":
-        return FinalRuns(climbs, plan.ladder)
-    repeats = plan.ladder.fewest_repeats, plan.ladder.most_repeats
-    return Rounds(climbs, plan.ladder, lambda rungs: enough(rungs, plan.ladder.precision, repeats))
+def _final_runs(plan: Plan, climbs: Sequence[Climb], watch: Watch) -> FinalRuns | Rounds:
+    ladder = plan.ladder
+    if ladder.rounds == "long":
+        return FinalRuns(climbs, ladder)
+    wanted = Wanted(ladder.precision, ladder.fewest_repeats, ladder.most_repeats)
+
+    def enough(rungs: Sequence[Rung]) -> bool:
+        so_far = rounds_so_far(rungs, wanted)
+        watch(Event(kind="round", doing=so_far.sentence))
+        return bool(so_far.ended_by)
+
+    return Rounds(climbs, ladder, enough)
 
 
 def _refuse(found: Sequence[Finding]) -> None:

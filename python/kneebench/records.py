@@ -120,7 +120,7 @@ class Setting(Record):
 class Event(Record):
     """An event for a watcher. `share`: completed part of `doing`; `left_s`: its remaining time."""
 
-    kind: Literal["start", "progress", "end", "rung", "stop", "warning", "result"]
+    kind: Literal["start", "progress", "end", "rung", "round", "stop", "warning", "result"]
     doing: str
     share: float | None = None
     left_s: float | None = None

@@ -11,7 +11,7 @@ from itertools import groupby
 from math import exp, hypot, log
 
 from kneebench.analysis.estimate import estimate, paired_ratio
-from kneebench.analysis.rounds import Restores, paired, progress, rounds_estimate, rounds_ratio
+from kneebench.analysis.rounds import rounds_estimate, rounds_ratio
 from kneebench.records import Estimate, Rung
 
 Pick = Callable[[Rung], float]
@@ -69,39 +69,3 @@ def by_restore(rungs: Sequence[Rung], pick: Pick) -> tuple[tuple[float, ...], ..
         tuple(pick(rung) for rung in of_restore)
         for _, of_restore in groupby(rungs, lambda rung: rung.order.restore)
     )
-
-
-def enough(rungs: Sequence[Rung], precision: float, repeats: tuple[int, int]) -> bool:
-    """Whether the rounds so far are precise enough, or as many as the plan allows.
-
-    The throughput of every cell over the first cell's decides; of one cell, its throughput. Rounds
-    in which a cell was invalid are left out.
-    """
-    runs = [rung for rung in rungs if rung.order.phase == "final_run"]
-    if max((rung.order.repeat for rung in runs), default=0) >= repeats[1]:
-        return True
-    first, *others = (
-        {rung.order.repeat: rung for rung in runs if rung.order.cell == cell and _counts(rung)}
-        for cell in dict.fromkeys(rung.order.cell for rung in runs if rung.order.repeat == 1)
-    )
-    if not others:
-        return _ended(by_restore(list(first.values()), _nopm), precision, repeats)
-    return all(_ended(_ratios(other, first), precision, repeats) for other in others)
-
-
-def _ratios(of: dict[int, Rung], to: dict[int, Rung]) -> tuple[tuple[float, ...], ...]:
-    repeats = sorted(of.keys() & to.keys())
-    sides = [[side[repeat] for repeat in repeats] for side in (of, to)]
-    return paired(*(by_restore(side, _nopm) for side in sides)) if repeats else ()
-
-
-def _ended(restores: Restores, precision: float, repeats: tuple[int, int]) -> bool:
-    return progress(restores, precision, repeats) != "continue"
-
-
-def _counts(rung: Rung) -> bool:
-    return not rung.invalid and rung.tally.nopm > 0
-
-
-def _nopm(rung: Rung) -> float:
-    return rung.tally.nopm

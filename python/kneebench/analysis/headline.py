@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.comparison import NOPM, called, compare
 from kneebench.analysis.knee import final_rungs, knee, place
+from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.wording import (
     NO_DIFFERENCE,
     capital,
@@ -57,7 +58,9 @@ def subtitle(results: Results) -> str:
         if data_cached(results.climbs)
         else ""
     )
-    return ". ".join(filter(None, (sentence, cached)))
+    rounds = rounds_of(results)
+    ended = capital(rounds.sentence) if rounds else ""
+    return ". ".join(filter(None, (sentence, ended, cached)))
 
 
 def data_cached(climbs: Sequence[Climb]) -> bool:

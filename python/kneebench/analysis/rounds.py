@@ -1,4 +1,4 @@
-"""Estimates from rounds, and when enough rounds have been measured.
+"""Estimates from rounds; when enough rounds have been measured is decided in rounds_end.py.
 
 In each round every configuration is measured once, for a short window; every few rounds each one is
 restored. Rounds of one restore are alike for two reasons that a plain t interval ignores: restores
@@ -20,18 +20,17 @@ from collections.abc import Sequence
 from itertools import chain, pairwise
 from math import exp, log, sqrt
 from statistics import fmean, variance
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from kneebench.analysis.estimate import estimate
 from kneebench.records import Estimate
 
-Progress = Literal["continue", "sharp", "spent"]
 Restores = Sequence[Sequence[float]]
 
 UNIT_ROUNDS = 4
 """Fewest rounds of a unit: with noise of autocorrelation 0.5, means of four correlate by 0.2."""
 LEAST_UNITS = 3
-"""Fewest units that may end a campaign: two can agree by chance."""
+"""Fewest units whose agreement says anything: two can agree by chance."""
 BIAS = 3.0
 """A measured autocorrelation is too low by (1 + 4 rho) / n (Marriott and Pope, "Bias in the
 estimation of autocorrelations", Biometrika 41, 1954): 3 / n at 0.5, and no less is assumed."""
@@ -109,26 +108,6 @@ def paired(of: Restores, to: Restores) -> tuple[tuple[float, ...], ...]:
     )
 
 
-def progress(restores: Restores, precision: float, repeats: tuple[int, int]) -> Progress:
-    """Whether another round is needed; asked after each round, of the headline's ratios.
-
-    "sharp": the half-width of the interval, as a share of the value, is at most `precision`, from
-    at least repeats[0] rounds and three units. "spent": not sharp after repeats[1] rounds.
-    "continue" otherwise.
-
-    >>> restore = [1.0, 1.01, 0.99, 1.0]
-    >>> [progress([restore] * n, 0.10, (5, 30)) for n in (1, 2, 3)]
-    ['continue', 'continue', 'sharp']
-    >>> progress([[1.0, 2.0, 0.5, 1.0]] * 8, 0.10, (5, 30))
-    'spent'
-    """
-    n = sum(len(rounds) for rounds in restores)
-    enough = n >= repeats[0] and len(_merged(restores)) >= LEAST_UNITS
-    if enough and half_width(rounds_estimate(restores)) <= precision:
-        return "sharp"
-    return "spent" if n >= repeats[1] else "continue"
-
-
 def half_width(ratio: Estimate) -> float:
     """The half-width of an interval on logarithms as a share of its value; infinite from 0.
 
@@ -181,11 +160,11 @@ def _units(restores: Restores) -> list[list[float]]:
     """Restores put together to four rounds each; the restores themselves where that leaves too few
     to compare.
     """
-    merged = _merged(restores)
-    return merged if len(merged) >= LEAST_UNITS else _merged(restores, least=1)
+    merged = unit_rounds(restores)
+    return merged if len(merged) >= LEAST_UNITS else unit_rounds(restores, least=1)
 
 
-def _merged(restores: Restores, least: int = UNIT_ROUNDS) -> list[list[float]]:
+def unit_rounds(restores: Restores, least: int = UNIT_ROUNDS) -> list[list[float]]:
     """Consecutive restores put together until each unit has `least` rounds. A last unit with less
     than half of the rounds of the one before joins it.
     """

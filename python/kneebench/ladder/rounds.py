@@ -4,7 +4,7 @@ In each round every cell is measured once at its knee, and in two rounds of four
 fixed rate. The order reverses from round to round (A B, B A), so what drifts within minutes affects
 all cells alike. All cells are restored again after `restore_every` rounds, and warmed up for the
 same time. Rounds end when the comparison is as precise as the plan wants, or after the plan's most
-repeats: `progress` in analysis/rounds.py decides. The consistency conditions are checked on the
+repeats: analysis/rounds_end.py decides. The consistency conditions are checked on the
 last restore, as all restores have the same load.
 """
 
@@ -19,8 +19,6 @@ from kneebench.records import Cell, Climb, Order, Phase, Rung
 Enough = Callable[[Sequence[Rung]], bool]
 """Whether the rounds so far are precise enough, or as many as the plan allows."""
 PHASES: tuple[Phase, Phase] = ("final_run", "fixed_rate")
-AT_FIXED_RATE = (1, 2)
-"""Rounds of four that also measure the fixed rate: both orders, and time for more rounds."""
 
 
 class Rounds:
@@ -52,7 +50,7 @@ class Rounds:
 
     def _steps(self, restore: int, rounds: range) -> Generator[Order, Rung, bool]:
         for repeat in rounds:
-            for phase in PHASES[: 1 + (repeat % 4 in AT_FIXED_RATE)]:
+            for phase in PHASES[: 1 + self._ladder.at_fixed_rate(repeat)]:
                 for cell in in_turn(tuple(self._knees), repeat):
                     if phase == "final_run" or self._rate.per_s:
                         rung = yield self._order(cell, phase, repeat, restore)

@@ -66,7 +66,7 @@ def _rounds_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float
     """Short rounds: `warm_s` to restore and warm up one database, `rung_s` a window."""
     restores = math.ceil(ladder.most_repeats / ladder.restore_every)
     rung_s += ROUND_RAMP_S
-    return count * (restores * (warm_s + _RUNG_S) + 2 * ladder.most_repeats * rung_s)
+    return count * (restores * (warm_s + _RUNG_S) + ladder.final_rungs * rung_s)
 
 
 def _long_runs_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:

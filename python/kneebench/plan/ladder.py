@@ -15,6 +15,8 @@ WAREHOUSES_PER_USER = 4
 
 
 Repeats = Annotated[Whole, Field(ge=0, le=50)]
+AT_FIXED_RATE = (1, 2)
+"""Short rounds of four that also measure the fixed rate: both orders, and time for more rounds."""
 ROUND_RAMP_S = 1.0
 """Warm-up of a short round: its database was warmed after the restore and has been under load."""
 
@@ -206,6 +208,16 @@ class Ladder(Part):
     def most_repeats(self) -> int:
         """Most final runs per storage."""
         return self.repeats if isinstance(self.repeats, int) else self.repeats[1]
+
+    def at_fixed_rate(self, repeat: int) -> bool:
+        """Whether this repeat of the final runs also measures the fixed rate; they count from 1."""
+        return self.rounds == "long" or repeat % 4 in AT_FIXED_RATE
+
+    @property
+    def final_rungs(self) -> int:
+        """Most rungs of one storage's final runs, at the knee and at the fixed rate."""
+        repeats = range(1, self.most_repeats + 1)
+        return len(repeats) + sum(map(self.at_fixed_rate, repeats))
 
     @property
     def cold_warm_up_limit(self) -> float:

@@ -38,11 +38,12 @@ class Picture:
             if progress.left_s > 0
             else "longer than expected"
         )
+        rounds = f"; {progress.rounds}" if progress.rounds else ""
         return Group(
             Text(),
             _cut(progress.doing),
             self._step(),
-            _cut(f"elapsed {_clock(progress.elapsed_s)}, {remaining}", "dim"),
+            _cut(f"elapsed {_clock(progress.elapsed_s)}, {remaining}{rounds}", "dim"),
         )
 
     def _step(self) -> Table:

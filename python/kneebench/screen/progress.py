@@ -93,7 +93,7 @@ class Work:
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
         self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Lab(plan).resources.cores))
         self._report_rung_s = expected.final_runs_s / max(
-            1, 2 * plan.ladder.most_repeats * len(plan.storages)
+            1, plan.ladder.final_rungs * len(plan.storages)
         )
         self._climbs_left_s = dict.fromkeys(plan.storages, self._climb_s)
         self._report_left_s = expected.final_runs_s
@@ -136,6 +136,8 @@ class Progress:
         self.share: float | None = None
         self.step_left_s: float | None = None
         self.rate = ""
+        self.rounds = ""
+        """How far the rounds are; empty before the first."""
         self.lines: list[RungLine] = []
 
     def receive(self, event: Event) -> None:
@@ -148,6 +150,8 @@ class Progress:
         elif event.kind == "rung":
             self.lines.append(rung_line(Rung.model_validate(event.data["rung"]), self.storages))
             self._count(self.lines[-1], kept=bool(event.data.get("kept")))
+        elif event.kind == "round":
+            self.rounds = event.doing
         elif event.kind == "stop":
             self._work.climbed(event.doing)
 

@@ -14,7 +14,8 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
-from kneebench.analysis.wording import DERIVED
+from kneebench.analysis.rounds_end import rounds_of
+from kneebench.analysis.wording import DERIVED, capital
 from kneebench.records import Results
 from kneebench.screen import tables
 from kneebench.screen.progress import rung_line
@@ -36,6 +37,8 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
         yield table
         yield Text()
     yield from (Text(f"{comparison.sentence}.") for comparison in compare(results))
+    if rounds := rounds_of(results):
+        yield Text(f"{capital(rounds.sentence)}.")
     if every_rung:
         yield Text()
         yield tables.rungs(
@@ -66,6 +69,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "configurations": [
             summary.model_dump(mode="json") for summary in configuration_summaries(results)
         ],
+        "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
         "rungs": [
             rung_line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs

@@ -1,0 +1,141 @@
+"""When the rounds of a campaign end: as soon as the comparison is as precise as the plan wants, or
+after the plan's most repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from math import inf, isfinite
+from typing import Literal, NamedTuple
+
+from kneebench.analysis.final_estimates import by_restore, short
+from kneebench.analysis.rounds import (
+    LEAST_UNITS,
+    Restores,
+    half_width,
+    paired,
+    rounds_estimate,
+    unit_rounds,
+)
+from kneebench.analysis.wording import percent
+from kneebench.records import Results, Rung
+
+EndedBy = Literal["", "precision", "repeats"]
+"""Empty while another round is needed."""
+
+
+class Wanted(NamedTuple):
+    """What a plan wants of its rounds: the half-width of the throughput ratio's interval, as a
+    fraction of the ratio, and the fewest and most rounds.
+    """
+
+    half_width: float
+    least: int
+    most: int
+
+
+class RoundsSoFar(NamedTuple):
+    """The rounds measured so far, and what ended them.
+
+    `half_width` is that of the widest ratio's interval; None while there are too few rounds.
+    """
+
+    rounds: int
+    half_width: float | None
+    wanted: Wanted
+    ended_by: EndedBy
+
+    @property
+    def sentence(self) -> str:
+        """How far the rounds are, or why they ended."""
+        known = self.half_width is not None
+        measured = f"half-width {percent(self.half_width) if known else 'unknown'}"
+        compared = f"{measured} (wanted {percent(self.wanted.half_width)})"
+        most = self.wanted.most
+        if not self.ended_by:
+            return f"round {self.rounds} of at most {most}" + (f": {compared}" if known else "")
+        if self.wanted.least == most:
+            return f"{most} rounds, as planned: {measured}"
+        if self.ended_by == "precision":
+            return f"rounds ended after {self.rounds} of at most {most}, precise enough: {compared}"
+        return f"rounds ended after the most that the plan allows ({most}): {compared}"
+
+
+def rounds_so_far(rungs: Sequence[Rung], wanted: Wanted) -> RoundsSoFar:
+    """What the rounds say so far, from the rungs of all cells.
+
+    The throughput of every cell over the first cell's decides, the widest interval of them; of one
+    cell, its throughput. Rounds in which a cell was invalid are left out.
+    """
+    runs = [rung for rung in rungs if rung.order.phase == "final_run"]
+    compared = _compared(runs)
+    rounds = max((rung.order.repeat for rung in runs), default=0)
+    width = max((_half_width(restores) for restores in compared), default=inf)
+    ended = [ended_by(restores, wanted) for restores in compared]
+    if compared and all(ended):
+        how: EndedBy = "repeats" if "repeats" in ended else "precision"
+    else:
+        how = "repeats" if rounds >= wanted.most else ""
+    return RoundsSoFar(rounds, width if isfinite(width) else None, wanted, how)
+
+
+def rounds_of(results: Results) -> RoundsSoFar | None:
+    """The rounds of a campaign; None without any, or with long runs."""
+    rungs = [rung for climb in results.climbs for rung in climb.of("final_run")]
+    ladder = results.campaign.plan.get("ladder")
+    if not short(rungs) or not isinstance(ladder, Mapping):
+        return None
+    repeats = ladder["repeats"]
+    least, most = repeats if isinstance(repeats, list | tuple) else (repeats, repeats)
+    return rounds_so_far(rungs, Wanted(ladder["precision"], least, most))
+
+
+def ended_by(restores: Restores, wanted: Wanted) -> EndedBy:
+    """What ends the rounds of one ratio; asked after each round.
+
+    "precision": the half-width of the interval is at most the wanted one, from at least the fewest
+    rounds and three units. "repeats": not precise enough after the most rounds.
+
+    >>> restore = [1.0, 1.01, 0.99, 1.0]
+    >>> [ended_by([restore] * n, Wanted(0.10, 5, 30)) for n in (1, 2, 3)]
+    ['', '', 'precision']
+    >>> ended_by([[1.0, 2.0, 0.5, 1.0]] * 8, Wanted(0.10, 5, 30))
+    'repeats'
+    """
+    n = sum(len(rounds) for rounds in restores)
+    enough = n >= wanted.least and len(unit_rounds(restores)) >= LEAST_UNITS
+    if enough and _half_width(restores) <= wanted.half_width:
+        return "precision"
+    return "repeats" if n >= wanted.most else ""
+
+
+def _half_width(restores: Restores) -> float:
+    few = len(list(chain.from_iterable(restores))) < 2
+    return inf if few else half_width(rounds_estimate(restores))
+
+
+def _compared(runs: Sequence[Rung]) -> list[Restores]:
+    if not runs:
+        return []
+    first, *others = (
+        {rung.order.repeat: rung for rung in runs if rung.order.cell == cell and _counts(rung)}
+        for cell in dict.fromkeys(rung.order.cell for rung in runs)
+    )
+    if not others:
+        return [by_restore(list(first.values()), _nopm)]
+    return [_ratios(other, first) for other in others]
+
+
+def _ratios(of: Mapping[int, Rung], to: Mapping[int, Rung]) -> Restores:
+    repeats = sorted(of.keys() & to.keys())
+    sides = [[side[repeat] for repeat in repeats] for side in (of, to)]
+    return paired(*(by_restore(side, _nopm) for side in sides)) if repeats else ()
+
+
+def _counts(rung: Rung) -> bool:
+    return not rung.invalid and rung.tally.nopm > 0
+
+
+def _nopm(rung: Rung) -> float:
+    return rung.tally.nopm
