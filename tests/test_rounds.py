@@ -7,16 +7,20 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kneebench import run
+from kneebench import restored, run
 from kneebench.analysis.comparison import NOPM, compare, noise_floor, ratio_of
 from kneebench.analysis.outcome import exit_code, failed_checks
 from kneebench.brief import Brief
+from kneebench.databases.engine import Server
+from kneebench.errors import InvalidMeasurement
+from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
-from kneebench.records import Climb, Event, Results
+from kneebench.records import Climb, Event, Order, Results
 from kneebench.screen.summary import printed, results_json
 
 LADDER = {
@@ -30,16 +34,21 @@ LADDER = {
     "repeats": [4, 16],
     "restore_every": 4,
 }
-FAST = {"log_latency": "1ms", "cores": 4, "cpu_per_transaction": "4ms"}
+FAST = {
+    "log_latency": "1ms",
+    "cores": 4,
+    "cpu_per_transaction": "4ms",
+    "checkpoint_every": "0s",
+}
 SLOW = {**FAST, "read_latency": "10ms", "read_channels": 8}
 
 
-def plan(**ladder: object) -> Plan:
+def plan(slow: dict[str, object] = SLOW, **ladder: object) -> Plan:
     return Plan.model_validate(
         {
             "database": {"engine": "simulated"},
             "workload": {"warehouses": 400},
-            "storages": {"fast": {"simulated": FAST}, "slow": {"simulated": SLOW}},
+            "storages": {"fast": {"simulated": FAST}, "slow": {"simulated": slow}},
             "ladder": {**LADDER, **ladder},
         }
     )
@@ -66,6 +75,22 @@ def test_the_windows_of_a_round_begin_at_the_same_age_on_every_storage(results: 
     first = [rung for rung in fast if rung.order.restore == 1]
     again = [rung for rung in fast if rung.order.restore == 2]
     assert [rung.age_s for rung in first] == pytest.approx([rung.age_s for rung in again], abs=1.5)
+
+
+def test_a_round_in_which_any_server_began_a_checkpoint_is_measured_again(tmp_path: Path) -> None:
+    results = run(plan({**SLOW, "checkpoint_every": "45s"}), tmp_path)
+    quoted = [rung for climb in results.climbs for rung in climb.of("final_run", "fixed_rate")]
+    assert not any(rung.quantity("checkpoints.timed") for rung in quoted)
+    repeated = [note for rung in quoted for note in rung.notes if "was repeated" in note]
+    assert repeated
+    assert all("a checkpoint started on slow" in note for note in repeated)
+
+
+def test_rounds_that_always_meet_a_checkpoint_are_invalid(tmp_path: Path) -> None:
+    results = run(plan({**SLOW, "checkpoint_every": "3s"}, repeats=4), tmp_path)
+    _, slow = results.climbs
+    assert {rung.invalid for rung in slow.of("final_run")} == {"a checkpoint started on slow"}
+    assert exit_code(results) == InvalidMeasurement.exit_code
 
 
 def test_a_comparison_of_rounds_has_a_narrow_interval_and_no_floor_of_single_rounds(
@@ -204,6 +229,16 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
     servers: dict[str, int] = {}
     cached: list[float] = []
 
+    seen: dict[str, Server] = {}
+    begun: list[str] = []
+
+    def beside_a_checkpoint(order: Order, plan: Plan, server: Server, *of: Any, **how: Any) -> Any:
+        seen[order.cell] = server
+        if order.phase == "final_run" and not begun:
+            begun.append(order.key)
+            seen["other"].checkpoint()
+        return measure(order, plan, server, *of, **how)
+
     def watch(event: Event) -> None:
         if event.kind == "end" and event.doing.startswith("restoring"):
             cached.append(share_in_page_cache(place))
@@ -211,7 +246,10 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
             order = event.data["rung"].order
             servers[order.key] = len(data_directories(place))
 
+    monkeypatch.setattr(restored, "measure", beside_a_checkpoint)
     results = run(parse_plan(SMALL), place / "campaigns", watch)
+    (first,) = [note for note in results.climbs[0].of("final_run")[0].notes if "attempt 1" in note]
+    assert "a checkpoint started on other" in first
     assert not [found for found in failed_checks(results) if "condition" in found]
     for climb in results.climbs:
         assert [rung.order.restore for rung in climb.of("final_run")] == [1, 2]

@@ -7,13 +7,15 @@ nothing for rungs that it has already. Everything measured is kept at once.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kneebench.analysis.background import background_kinds
 from kneebench.analysis.disturbance import TRIES, notes
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.ladder.final_runs import Load
+from kneebench.measurement.background import BackgroundWork
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S
@@ -51,16 +53,22 @@ class Restored:
     """One restored database: made on first use, removed at the end.
 
     `load` is measured on it first, for nothing; without one, the first rung that is kept of a
-    database that was here before.
+    database that was here before. `beside` gives the servers that are up side by side by storage,
+    this one too; without it, background work is left to happen.
     """
 
     def __init__(
-        self, context: Context, cell: Cell, restore: int = 0, load: Load | None = None
+        self,
+        context: Context,
+        cell: Cell,
+        restore: int = 0,
+        load: Load | None = None,
+        beside: Callable[[], Mapping[str, Server]] = dict,
     ) -> None:
         self.context, self.cell, self.restore = context, cell, restore
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
-        self._load, self._unused = load, False
+        self._load, self._beside, self._unused = load, beside, False
         self._under_load_s = 0.0
         self.last: Order | None = None
         """The latest order that was measured or kept."""
@@ -132,13 +140,28 @@ class Restored:
         """
         tried: list[str] = []
         while True:
-            measured = self._measure(order, cold=cold and not tried)
+            measured = self._measured_alone(order, cold=cold and not tried)
             disturbed, tries = _disturbed(measured)
             if not disturbed or len(tried) + 1 >= tries:
                 return measured._replace(rung=_with_tries(measured.rung, tried))
             tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {disturbed}")
             attempt = f"attempt {len(tried)} of {tries} is {disturbed}"
             self.context.watch(Event(kind="warning", doing=f"{described(order)}: {attempt}"))
+
+    def _measured_alone(self, order: Order, *, cold: bool) -> MeasuredRung:
+        """Invalid if background work began meanwhile on a server side by side: all then make a
+        checkpoint, so that the next attempt is alike on all.
+        """
+        servers = self._beside()
+        kinds = background_kinds(self.context.plan.engine.own_quantities)
+        background = BackgroundWork(servers, kinds)
+        measured = self._measure(order, cold=cold)
+        if not (began := background.began()):
+            return measured
+        for server in servers.values():
+            server.checkpoint()
+        reasons = "; ".join(filter(None, (measured.rung.invalid, began)))
+        return measured._replace(rung=measured.rung.model_copy(update={"invalid": reasons}))
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
         plan = self.context.plan
@@ -167,8 +190,9 @@ class SideBySide:
         self, context: Context, cells: Iterable[Cell], restore: int, loads: Mapping[str, Load]
     ) -> None:
         self._context = context
+        beside = self._servers if context.plan.ladder.rounds == "short" else dict
         self._restored = {
-            cell.id: Restored(context, cell, restore, loads.get(cell.id)) for cell in cells
+            cell.id: Restored(context, cell, restore, loads.get(cell.id), beside) for cell in cells
         }
         self._stack = contextlib.ExitStack()
 
@@ -187,6 +211,9 @@ class SideBySide:
             for restored in self._restored.values():
                 restored.load_again()
         return self._restored[order.cell].kept_or_measured(order, kept)
+
+    def _servers(self) -> dict[str, Server]:
+        return {restored.cell.storage: restored.server for restored in self._restored.values()}
 
     def check_conditions(self) -> None:
         """Check the consistency conditions of every database after its last rung."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kneebench.analysis.background import background_checks
 from kneebench.analysis.knee import knee
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
@@ -61,9 +62,12 @@ def conditions(climb: Climb) -> Iterator[tuple[str, tuple[Check, ...]]]:
 
 
 def failed_checks(results: Results) -> Iterator[str]:
-    """A sentence for each self-check that failed, of a rung or of the data after a climb or a final
-    run, with where it was seen.
+    """A sentence for each self-check that failed, of the comparison, of a rung or of the data after
+    a climb or a final run, with where it was seen.
     """
+    yield from (
+        f"comparison: {check.sentence}" for check in background_checks(results) if not check.passed
+    )
     for climb in results.climbs:
         for when, checks in conditions(climb):
             yield from (

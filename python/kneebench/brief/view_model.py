@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from kneebench.analysis import disturbance
+from kneebench.analysis.background import background_checks
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.configuration_summary import point
@@ -248,6 +249,7 @@ class ViewModel:
         )
 
     def _checks(self) -> Iterator[tuple[str, Check]]:
+        yield from (("comparison", check) for check in background_checks(self.results))
         for climb in self.climbs:
             for rung in climb.rungs:
                 yield from ((self.where(rung), check) for check in rung.checks)

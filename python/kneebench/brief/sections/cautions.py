@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench import units
+from kneebench.analysis.background import APART, background_kinds, unequal_work
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.wording import capital, listed, number_of_users, percent
 from kneebench.brief.section import Section
-from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
-from kneebench.records import Climb, Phase
+from kneebench.records import Climb
 
 PLACE = 15
 
@@ -26,36 +26,6 @@ def section(view: ViewModel) -> Section | None:
         if sentences
         else None
     )
-
-
-QUOTED_AT: dict[Phase, str] = {"final_run": "at the {point}", "fixed_rate": "at the fixed rate"}
-
-
-def _background(view: ViewModel) -> dict[str, tuple[str, ...]]:
-    """What a database does behind its users, and the counters that tell of it."""
-    own = view.plan.engine.own_quantities.items()
-    events = {quantity.event: (name,) for name, quantity in own if quantity.event}
-    return {"a checkpoint started": CHECKPOINTS, **events}
-
-
-def _unequal(view: ViewModel, phase: Phase, what: str, counters: tuple[str, ...]) -> str:
-    """In how many windows it happened, where that differs between storages."""
-    windows = {
-        climb.cell.id: [rung for rung in climb.of(phase) if not rung.invalid]
-        for climb in view.climbs
-    }
-    held = {
-        cell: sum(any((rung.quantity(name) or 0.0) > 0 for name in counters) for rung in rungs)
-        for cell, rungs in windows.items()
-        if rungs
-    }
-    shares = {held[cell] / len(windows[cell]) for cell in held}
-    if len(shares) < 2:
-        return ""
-    each = listed(
-        [f"{number} of {len(windows[cell])} on {view.name(cell)}" for cell, number in held.items()]
-    )
-    return f"{QUOTED_AT[phase].format(point=view.point)} {what} in {each}"
 
 
 def _elsewhere(view: ViewModel, climb: Climb) -> str:
@@ -100,12 +70,12 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     for climb, found in view.drifts:
         if found.matters:
             yield f"{view.name(climb.cell.id)}: {found.sentence}."
-    works = _background(view).items()
-    unequal = [_unequal(view, phase, *work) for phase in QUOTED_AT for work in works]
-    if any(unequal):
+    kinds = background_kinds(view.plan.engine.own_quantities)
+    found = unequal_work(view.climbs, kinds)
+    if unequal := [one.sentence for one in found if one.apart < APART]:
         yield (
             "Background work was spread unevenly over the windows and affects these comparisons:"
-            f" {'; '.join(filter(None, unequal))}."
+            f" {'; '.join(unequal)}."
         )
     if view.plan.database.restore == "clone":
         yield (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench import units
+from kneebench.analysis.background import CHECKPOINTS
 from kneebench.analysis.wording import percent
 from kneebench.brief.section import Column, Row, Section, Table
-from kneebench.brief.sections.over_time import CHECKPOINTS
 from kneebench.brief.sections.rungs import label
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung

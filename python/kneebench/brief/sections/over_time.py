@@ -8,6 +8,7 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from kneebench import units
+from kneebench.analysis.background import CHECKPOINTS
 from kneebench.analysis.wording import capital, listed, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Figure, Section
@@ -25,7 +26,6 @@ STYLES: dict[str, tuple[str, list[int]]] = {
     "log": (chart_theme.LOG, [5, 3]),
 }
 """Colour and dashes of each kind of traffic."""
-CHECKPOINTS = ("checkpoints.timed", "checkpoints.requested")
 COUNTS = ("load.transactions", "database.commits")
 Point = dict[str, Any]
 
