@@ -15,7 +15,7 @@ from kneebench.brief import Brief
 from kneebench.brief.sections.over_time import _Read
 from kneebench.records import Climb, Results, Rung, Series
 from kneebench.results import load
-from tests.briefs import metered, section, with_phase, with_rungs
+from tests.recordings import metered, section, with_phase, with_rungs
 
 
 @pytest.fixture(scope="module")

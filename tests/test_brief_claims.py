@@ -16,7 +16,7 @@ from kneebench.brief import Brief
 from kneebench.brief.section import Figure
 from kneebench.records import Results, Rung, StopResult
 from kneebench.results import load
-from tests.briefs import section, with_phase, with_rungs
+from tests.recordings import section, with_phase, with_rungs
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from kneebench.records import Cell, Check, Climb, Results, Rung, StopResult, Whe
 from kneebench.results import Store, load
 from kneebench.results.compare_plans import plan_document
 from kneebench.shelf import SECTIONS
-from tests.briefs import changed, section, with_rungs
+from tests.recordings import changed, section, with_rungs
 
 FOLDER = make.HERE / make.NAME
 DERIVED = "Derived from TPC-C, not comparable with TPC results."
