@@ -23,6 +23,8 @@ from tests.recorded.record import unpack
 PLATEAU = "plateau"
 """Disk and memory with three final runs each: the recording with a comparison."""
 
+REPEATED: tuple[Phase, ...] = ("final_run", "fixed_rate")
+
 
 # --- as they were measured ------------------------------------------------------------------------
 
@@ -113,6 +115,30 @@ def metered(rung: Rung, **values: float) -> Rung:
 def with_phase(results: Results, climb: int, phase: Phase, **values: float) -> Results:
     """The results with these measured in all rungs of a phase."""
     return each(results, climb, lambda rung: metered(rung, **values), phase)
+
+
+def without(results: Results, *quantities: str) -> Results:
+    """The results as if these had not been measured."""
+
+    def bare(rung: Rung) -> Rung:
+        left = {name: one for name, one in rung.quantities.items() if name not in quantities}
+        return rung.model_copy(update={"quantities": left})
+
+    for climb in range(len(results.climbs)):
+        results = each(results, climb, bare)
+    return results
+
+
+def with_equal_repeats(results: Results) -> Results:
+    """The results with the tally of each first final run and first run at the fixed rate in all its
+    repeats, so that no noise hides a difference.
+    """
+    for number, climb in enumerate(results.climbs):
+        for phase in REPEATED:
+            first = climb.of(phase)[0]
+            same = {"tally": first.tally, "tpm": first.tpm}
+            results = each(results, number, lambda r, same=same: r.model_copy(update=same), phase)
+    return results
 
 
 def with_order(rung: Rung, **fields: object) -> Rung:
