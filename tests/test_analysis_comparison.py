@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from curves import latency, rung
@@ -13,7 +11,7 @@ from kneebench.analysis.drift import drift
 from kneebench.analysis.headline import data_cached, headline, subtitle
 from kneebench.analysis.knee import knee
 from kneebench.records import Campaign, Cell, Climb, Host, Order, Results, Rung
-from kneebench.results.campaign_reader import load
+from tests.recordings import recorded
 
 RATE = 700.0
 
@@ -275,9 +273,9 @@ def test_the_interval_of_users_is_carried_into_the_latency_and_not_into_the_thro
 
 
 def test_p999_at_the_knee_is_of_the_merged_histograms_and_never_a_mean_of_percentiles() -> None:
-    recorded = load(Path(__file__).parent / "recorded" / "disk-against-memory").climbs[0]
-    parts = [r.tally.latency for r in recorded.of("final_run") if r.tally.latency]
-    found = knee(recorded)
+    climb = recorded().climbs[0]
+    parts = [r.tally.latency for r in climb.of("final_run") if r.tally.latency]
+    found = knee(climb)
     assert found is not None and found.latency is not None
     assert found.latency.n == sum(part.n for part in parts)
     assert found.p999_s.value == found.latency.p999_s

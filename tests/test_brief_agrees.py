@@ -5,22 +5,32 @@ said beside it.
 from __future__ import annotations
 
 import re
+from functools import partial
+from statistics import geometric_mean
 
 import pytest
-from recorded import make
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.brief import Brief
 from kneebench.brief.sections.over_time import _Read
-from kneebench.records import Climb, Results, Rung, Series
-from kneebench.results import load
-from tests.briefs import metered, section, with_phase, with_rungs
+from kneebench.records import Results, Rung, Series
+from tests.recordings import (
+    each,
+    metered,
+    recorded,
+    section,
+    with_order,
+    with_phase,
+    with_rungs,
+    with_share_of_new_orders,
+    without,
+)
 
 
 @pytest.fixture(scope="module")
 def results() -> Results:
-    return load(make.HERE / make.NAME)
+    return recorded()
 
 
 def cautions(results: Results) -> str:
@@ -54,31 +64,22 @@ def test_the_rate_for_latency_is_told_as_a_share_of_the_knee_that_the_page_shows
     assert rate
     told = re.search(r", (\d+)% of the throughput of (\w+) at its knee", mean.caption)
     assert told
-    knees = {climb.cell.id: [r.tpm for r in climb.of("final_run")] for climb in results.climbs}
-    slowest = min(knees, key=lambda cell: sum(knees[cell]))
+    knees = {
+        climb.cell.id: geometric_mean(r.tpm for r in climb.of("final_run"))
+        for climb in results.climbs
+    }
+    slowest = min(knees, key=lambda cell: knees[cell])
     assert told[2] == slowest
-    assert int(told[1]) == pytest.approx(
-        100 * 60 * rate * len(knees[slowest]) / sum(knees[slowest]), abs=1
-    )
+    assert int(told[1]) == pytest.approx(100 * 60 * rate / knees[slowest], abs=1)
 
 
 def test_a_percentile_at_the_knee_with_too_few_samples_says_so(results: Results) -> None:
-    def thinned(rung: Rung) -> Rung:
-        latency = rung.tally.latency
-        assert latency
-        return rung.model_copy(
-            update={
-                "tally": rung.tally.model_copy(
-                    update={"latency": latency.model_copy(update={"n": 900, "histogram": ""})}
-                )
-            }
-        )
-
-    rungs = tuple(
-        thinned(rung) if rung.order.phase == "final_run" else rung
-        for rung in results.climbs[0].rungs
-    )
-    table, _ = section(Brief(with_rungs(results, 0, rungs)), "glance").tables
+    disk, memory = results.climbs
+    assert sum(rung.tally.latency.n for rung in disk.of("final_run")) < 100_000
+    runs = memory.of("final_run")
+    enough = 100_000 // sum(rung.tally.latency.n for rung in runs) + 1
+    more = (with_order(run, repeat=run.order.repeat + 3 * n) for n in range(enough) for run in runs)
+    table, _ = section(Brief(with_rungs(results, 1, (*memory.rungs, *more))), "glance").tables
     assert table.rows[0].cells[5].endswith("\n(n too small)")
     assert "n too small" not in table.rows[1].cells[5]
 
@@ -107,19 +108,17 @@ def test_seconds_in_which_the_database_told_of_nothing_are_no_seconds_without_lo
 def test_the_logs_traffic_is_what_a_transaction_logged_times_the_transactions_of_the_window(
     results: Results,
 ) -> None:
-    rung = results.climbs[0].of("final_run")[0]
-    lagging = with_phase(
-        results,
-        0,
-        "final_run",
-        log__bytes=1.0,
-        log__bytes_per_transaction=1e6 / rung.tally.throughput_per_s,
-    )
+    def lags(rung: Rung) -> Rung:
+        each_logged = 1e6 / rung.tally.throughput_per_s
+        return metered(rung, log__bytes=1.0, log__bytes_per_transaction=each_logged)
+
+    lagging = each(results, 0, lags, "final_run")
     figure = section(Brief(lagging), "over-time").figures[0]
-    assert re.search(r"(0\.9\d+|1\.0\d*) MB/s log", figure.title), figure.title
+    assert figure.title.endswith(" and 1.00 MB/s log")
 
 
 def test_what_fell_into_the_windows_of_one_storage_only_is_told(results: Results) -> None:
+    results = without(results, "tables.autovacuums", "checkpoints.timed", "checkpoints.requested")
     assert "Background work" not in cautions(
         with_phase(results, 0, "fixed_rate", checkpoints__timed=0.0)
     )
@@ -144,33 +143,33 @@ def test_what_fell_into_the_windows_of_one_storage_only_is_told(results: Results
     )
 
 
-def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Results) -> None:
-    def halved(rung: Rung) -> Rung:
-        orders = rung.tally.transactions["new_order"]
-        window = orders.window.model_copy(update={"committed": orders.window.committed // 2})
-        return rung.model_copy(
-            update={
-                "tally": rung.tally.model_copy(
-                    update={
-                        "transactions": {
-                            **rung.tally.transactions,
-                            "new_order": orders.model_copy(update={"window": window}),
-                        }
-                    }
-                )
-            }
+def as_in_the_climb(results: Results) -> Results:
+    """The results with the climb's own tally of its knee in the final runs, and of its first rung
+    in the drift check.
+    """
+    for number, climb in enumerate(results.climbs):
+        searched = {rung.users: rung.tally for rung in climb.of("search", "bisection")}
+        results = each(
+            results,
+            number,
+            lambda rung, tallies=searched: rung.model_copy(update={"tally": tallies[rung.users]}),
+            "final_run",
+            "drift_check",
         )
+    return results
 
+
+def test_a_report_that_does_not_find_the_climbs_knee_again_says_so(results: Results) -> None:
+    results = as_in_the_climb(results)
     assert "is from the climb" not in cautions(results)
-    disk: Climb = results.climbs[0]
-    rungs = tuple(halved(rung) if rung.order.phase == "final_run" else rung for rung in disk.rungs)
+    halved = partial(with_share_of_new_orders, share=0.5)
+    knee = results.climbs[0].knee_users
     assert re.search(
-        r"disk: the final runs measured -\d+(\.\d)?% NOPM vs\. the climb's [\d,]+ at 26 users",
-        cautions(with_rungs(results, 0, rungs)),
+        rf"disk: the final runs measured -50(\.\d)?% NOPM vs\. the climb's [\d,]+ at {knee} users",
+        cautions(each(results, 0, halved, "final_run")),
     )
-    drifted = tuple(
-        halved(rung) if rung.order.phase == "drift_check" else rung for rung in disk.rungs
-    )
-    assert "disk: Drift: the first rung (4 users), repeated last, was " in cautions(
-        with_rungs(results, 0, drifted)
+    assert "Drift" not in cautions(results)
+    first = results.climbs[0].of("search")[0].users
+    assert f"disk: Drift: the first rung ({first} users), repeated last, was 50% slower" in (
+        cautions(each(results, 0, halved, "drift_check"))
     )

@@ -5,34 +5,42 @@ of its own, with its rate and share.
 from __future__ import annotations
 
 import re
+from statistics import geometric_mean
 
 import pytest
-from recorded import make
 
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import knee
 from kneebench.records import Results
-from kneebench.results import load
 from kneebench.screen.tables import configuration_summaries as tables
 from kneebench.units import time
 from terminal import drawn
+from tests.recordings import recorded
 
 
-@pytest.fixture(scope="module")
-def results() -> Results:
-    return load(make.HERE / make.NAME)
+@pytest.fixture(scope="module", params=["plateau", "log_bound", "saturated"])
+def results(request: pytest.FixtureRequest) -> Results:
+    return recorded(request.param)
+
+
+def rate_of(results: Results) -> float:
+    """Transactions per second at the fixed rate."""
+    (rate,) = {r.order.rate_per_s for climb in results.climbs for r in climb.of("fixed_rate")}
+    assert rate
+    return rate
 
 
 def test_the_latency_below_a_nopm_is_that_of_the_same_rungs(results: Results) -> None:
-    above, _, below = drawn(*tables(configuration_summaries(results))).partition(
-        "fixed rate, 880/s"
-    )
+    rate = f"{rate_of(results):,.0f}/s"
+    text = drawn(*tables(configuration_summaries(results)))
+    above, heading, below = text.partition(f"fixed rate, {rate}")
+    assert heading
     mean = next(line for line in above.splitlines() if line.startswith("mean latency"))
     for climb in results.climbs:
         found = knee(climb)
         assert found and time(found.latency_s.value) in mean
-    assert "880/s" not in above
+    assert rate not in above
     assert "NOPM" not in below
 
 
@@ -40,10 +48,20 @@ def test_the_latency_at_the_fixed_rate_stands_apart_with_its_rate_and_its_share_
     results: Results,
 ) -> None:
     text = drawn(*tables(configuration_summaries(results)))
-    assert re.search(r"\n +\nfixed rate, 880/s +69% of its knee +30% of its knee +\n", text), text
-    assert re.search(
-        r"\nmean latency at 880/s +10\.1 ms .*\nP99\.9 latency at 880/s +47\.6 ms", text
-    ), text
+    rate = f"{rate_of(results):,.0f}/s"
+    shares = [
+        f"{60 * rate_of(results) / geometric_mean(r.tpm for r in climb.of('final_run')):.0%}"
+        for climb in results.climbs
+    ]
+    of_knees = " +".join(f"{share} of its knee" for share in shares)
+    assert re.search(rf"\n +\nfixed rate, {rate} +{of_knees} +\n", text), text
+    means = " .*".join(
+        time(geometric_mean(r.tally.latency.mean_s for r in climb.of("fixed_rate")))
+        for climb in results.climbs
+    )
+    assert re.search(rf"\nmean latency at {rate} +{means} .*\nP99\.9 latency at {rate} ", text), (
+        text
+    )
 
 
 def test_an_answer_for_programs_keeps_the_two_latencies_apart_too(results: Results) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +27,9 @@ from kneebench.records import Cell, Order, Results, Rung, Summary, Watch
 from kneebench.restored import Context, Restored
 from kneebench.results import Store, load
 from kneebench.screen.summary import printed, results_json
+from tests.recorded.record import unpack
+from tests.recordings import PLATEAU, recorded, with_rungs, without
 
-RECORDED = Path(__file__).parent / "recorded" / "disk-against-memory"
 CELL = Cell(id="disk", storage="disk")
 SEARCH = Order(cell="disk", phase="search", users=8)
 
@@ -219,14 +219,18 @@ def test_a_round_that_is_invalid_for_any_reason_is_measured_again(tmp_path: Path
 # --- beside the headline --------------------------------------------------------------------------
 
 
+def undisturbed() -> Results:
+    """The recording as if nobody had looked at what others did."""
+    return without(recorded(), "database.others", "database.steal")
+
+
 def disturbed(
     quantity: str, shares: Sequence[float], phase: str = "final_run", climb: int = 0
 ) -> Results:
-    """The recorded campaign with so much taken in the runs of a phase of one storage."""
-    results = load(RECORDED)
+    """The recording with so much taken in the runs of a phase of one storage, and nothing else."""
+    results = undisturbed()
     taken = iter(shares)
-    climbs = list(results.climbs)
-    rungs = [
+    rungs = tuple(
         (
             rung.model_copy(
                 update={
@@ -239,10 +243,9 @@ def disturbed(
             if rung.order.phase == phase and (share := next(taken, None)) is not None
             else rung
         )
-        for rung in climbs[climb].rungs
-    ]
-    climbs[climb] = climbs[climb].model_copy(update={"rungs": tuple(rungs)})
-    return results.model_copy(update={"climbs": tuple(climbs)})
+        for rung in results.climbs[climb].rungs
+    )
+    return with_rungs(results, climb, rungs)
 
 
 def quoted(results: Results) -> int:
@@ -274,50 +277,52 @@ def test_what_disturbed_a_quoted_run_stands_beside_the_headline_everywhere(
 
 def test_what_disturbed_a_run_that_is_not_quoted_is_no_headline() -> None:
     assert disturbances(disturbed("database.others", [0.5] * 20, phase="search")) == ()
-    assert disturbances(load(RECORDED)) == ()
-    assert 'class="disturbed"' not in Brief(load(RECORDED)).html()
+    assert disturbances(undisturbed()) == ()
+    assert 'class="disturbed"' not in Brief(undisturbed()).html()
 
 
 def test_an_invalid_run_is_not_quoted_and_so_disturbs_nothing() -> None:
     results = disturbed("database.steal", [0.5])
-    first, *rest = results.climbs
     rungs = tuple(
         (
             rung.model_copy(update={"invalid": "stolen"})
             if (rung.quantity("database.steal") or 0) > 0.2
             else rung
         )
-        for rung in first.rungs
+        for rung in results.climbs[0].rungs
     )
-    results = results.model_copy(
-        update={"climbs": (first.model_copy(update={"rungs": rungs}), *rest)}
-    )
+    results = with_rungs(results, 0, rungs)
     assert disturbances(results) == ()
     assert exit_code(results) == 3
     assert knee(results.climbs[0])
 
 
-def test_show_and_compare_read_the_sentence_from_the_campaigns_folder(tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(RECORDED, tmp_path / "disturbed"))
-    for file in (folder / "rungs").glob("memory.fixed_rate-*.json"):
+def used_by_others(folder: Path, rungs: str, share: float) -> None:
+    """Write into the rungs of these names that others used so much of the database's cores."""
+    for file in (folder / "rungs").glob(f"{rungs}.json"):
         document = json.loads(file.read_text())
-        document["rung"]["quantities"]["database.others"] = {
-            "unit": "share",
-            "value": 0.24,
-            "high": 0.5,
-        }
+        quantities = document["rung"]["quantities"]
+        quantities["database.others"] = {"unit": "share", "value": share, "high": 0.5}
+        quantities.pop("database.steal", None)
         file.write_text(json.dumps(document))
+
+
+def test_show_and_compare_read_the_sentence_from_the_campaigns_folder(tmp_path: Path) -> None:
+    quiet, folder = (unpack(PLATEAU, tmp_path / name) for name in ("quiet", "disturbed"))
+    used_by_others(quiet, "*", 0.01)
+    used_by_others(folder, "*", 0.01)
+    used_by_others(folder, "memory.fixed_rate-*", 0.24)
     said = (
         "Other processes used up to 24% of the database's CPU cores in 3 of 12 quoted runs (limit"
         " 15%; disk 0, memory 3)."
     )
     shown, compared = (
         CliRunner().invoke(app, words)
-        for words in (["show", str(folder)], ["compare", str(RECORDED), str(folder)])
+        for words in (["show", str(folder)], ["compare", str(quiet), str(folder)])
     )
     assert f"CAVEAT  {said}" in shown.stdout
     assert f"CAVEAT  {load(folder).campaign.id}: {said}" in compared.stdout
     document = json.loads(
-        CliRunner().invoke(app, ["compare", str(RECORDED), str(folder), "--json"]).stdout
+        CliRunner().invoke(app, ["compare", str(quiet), str(folder), "--json"]).stdout
     )
     assert document["disturbances"] == [f"{load(folder).campaign.id}: {said}"]

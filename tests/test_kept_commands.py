@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from recorded import make
 
 from kneebench.brief import Brief
 from kneebench.databases.postgres.engine import open_engine
@@ -21,9 +20,10 @@ from kneebench.plan import Plan
 from kneebench.plan.faults import PlanFaults
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Results
-from kneebench.results import Store, load
+from kneebench.results import Store
 from kneebench.results.campaign_folders import find_unfinished
 from kneebench.secrets import kept_command
+from tests.recordings import recorded, recorded_host, recorded_plan, with_campaign
 
 HOLDING = (
     "AWS_SECRET_ACCESS_KEY=hunter2 wal-g backup-fetch /data LATEST",
@@ -43,27 +43,21 @@ def by_url(command: str, **settings: str) -> Plan:
         "restore": "command",
         "restore_command": command,
     }
-    return Plan.model_validate(
-        {**make.PLAN, "database": database, "storages": {"disk": {}, "memory": {}}}
-    )
+    return recorded_plan(database=database, storages={"disk": {}, "memory": {}})
 
 
 def with_command(command: str) -> Results:
-    """The recorded campaign as if it had been restored by a command, in the form of a folder of
-    old: with the command in it.
+    """A recording as if it had been restored by a command, in the form of a folder of old: with
+    the command in it.
     """
-    results = load(make.HERE / make.NAME)
-    plan = by_url(command).model_dump(mode="json")
-    return results.model_copy(
-        update={"campaign": results.campaign.model_copy(update={"plan": plan, "simulated": False})}
-    )
+    return with_campaign(recorded(), plan=by_url(command).model_dump(mode="json"))
 
 
 @pytest.mark.parametrize("command", HOLDING)
 def test_no_secret_of_a_command_gets_into_a_campaign_or_its_brief(
     command: str, tmp_path: Path
 ) -> None:
-    store = Store.create(tmp_path, by_url(command), make.HOST)
+    store = Store.create(tmp_path, by_url(command), recorded_host())
     kept = (store.folder / "campaign.json").read_text()
     brief = Brief(with_command(command))
     assert "hunter2" not in kept + brief.html() + brief.json()
@@ -78,14 +72,14 @@ def test_a_setting_that_is_a_command_is_kept_by_its_hash_too(tmp_path: Path) -> 
         }
     )
     settings = json.loads(
-        (Store.create(tmp_path, plan, make.HOST).folder / "campaign.json").read_text()
+        (Store.create(tmp_path, plan, recorded_host()).folder / "campaign.json").read_text()
     )["plan"]["database"]["settings"]
     assert settings == {"archive_command": kept_command("TOKEN=hunter2 push %p"), "jit": False}
 
 
 def test_a_campaign_is_gone_on_with_under_the_same_command_and_no_other(tmp_path: Path) -> None:
     command = HOLDING[0]
-    store = Store.create(tmp_path, by_url(command), make.HOST)
+    store = Store.create(tmp_path, by_url(command), recorded_host())
     store.close()
     assert find_unfinished(tmp_path, by_url(command)) == store.folder
     assert find_unfinished(tmp_path, by_url(command.replace("hunter2", "hunter3"))) is None

@@ -8,17 +8,16 @@ import re
 import time
 
 import pytest
-from recorded import make
 
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results, Rung
-from kneebench.results import load
 from kneebench.screen import live
 from kneebench.screen.progress import Progress, rung_line
 from kneebench.units import time as time_of
 from terminal import Terminal
+from tests.recordings import recorded, recorded_plan, with_order
 
 EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
 ELAPSED = re.compile(r"\d+:\d\d")
@@ -34,18 +33,12 @@ SIZES = [
 
 @pytest.fixture(scope="module")
 def results() -> Results:
-    return load(make.HERE / make.NAME)
+    return recorded()
 
 
 def plan(storage: str) -> Plan:
-    storages = make.PLAN["storages"]
-    assert isinstance(storages, dict)
-    return Plan.model_validate(
-        {
-            **make.PLAN,
-            "baseline": storage,
-            "storages": {storage: storages["disk"], "memory": storages["memory"]},
-        }
+    return recorded_plan(
+        baseline=storage, storages={storage: {"path": "disk"}, "memory": {"path": "memory"}}
     )
 
 
@@ -61,10 +54,8 @@ def events_of(results: Results, storage: str, notes: int) -> list[Event]:
                 "37 of 12,000 transactions failed (0.31%, limit 0.1%); the first: canceling"
                 " statement due to lock timeout"
             )
-            order = rung.order.model_copy(update={"cell": of.get(rung.order.cell, rung.order.cell)})
-            noted = rung.model_copy(
-                update={"order": order, "invalid": invalid if number % 2 < notes else ""}
-            )
+            named = with_order(rung, cell=of.get(rung.order.cell, rung.order.cell))
+            noted = named.model_copy(update={"invalid": invalid if number % 2 < notes else ""})
             events.append(
                 Event(
                     kind="progress",
@@ -148,12 +139,11 @@ def test_rungs_stand_in_columns_below_one_heading(
 ) -> None:
     terminal = Terminal(100, 24)
     monkeypatch.setattr(live, "Console", lambda **how: terminal.console())
-    with live.live(Progress(Plan.model_validate(make.PLAN), EXPECTED)) as watch:
+    with live.live(Progress(recorded_plan(), EXPECTED)) as watch:
         for event in events_of(results, "disk", notes=0):
             watch(event)
     lines = terminal.whole.splitlines()
-    assert sum("NOPM" in one and "users" in one for one in lines) == 1
-    heading = next(one for one in lines if "NOPM" in one)
+    (heading,) = (one for one in lines if re.search(r" users +NOPM ", one))
     for one in lines:
         if re.match(r"(disk|memory) +[a-z]", one):
             assert one[heading.index("NOPM") + 3].isdigit(), (

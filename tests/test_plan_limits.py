@@ -8,14 +8,14 @@ import json
 from pathlib import Path
 
 import pytest
-from recorded import make
 
 from kneebench.analysis.bottleneck import bottleneck
-from kneebench.analysis.knee import final_rungs, knee
-from kneebench.plan import Plan
+from kneebench.analysis.knee import knee
 from kneebench.records import Climb, Limits
 from kneebench.results import load
 from kneebench.results.campaign_reader import _limits
+from tests.recorded.record import unpack
+from tests.recordings import PLATEAU, metered, recorded_plan, with_throughput
 
 
 def asked(folder: Path, **stops: dict[str, object]) -> Climb:
@@ -27,18 +27,36 @@ def asked(folder: Path, **stops: dict[str, object]) -> Climb:
     return load(folder).climbs[0]
 
 
+def bent(climb: Climb) -> Climb:
+    """The climb with throughput that grows by 23% per doubling up to 4 users, its knee, and by 1%
+    beyond.
+    """
+
+    def throughput(users: float) -> float:
+        return 1000 * min(users / 4, 1) ** 0.3 * max(users / 4, 1) ** 0.014
+
+    rungs = tuple(with_throughput(rung, throughput(rung.users)) for rung in climb.rungs)
+    return climb.model_copy(update={"rungs": rungs, "knee_users": 4, "bracket": (4, 4)})
+
+
+def slow_log(climb: Climb) -> Climb:
+    """The climb with log writes of 2 ms, for which its users hardly wait."""
+    rungs = (metered(rung, log__write_latency=0.002, waits__log=0.01) for rung in climb.rungs)
+    return climb.model_copy(update={"rungs": tuple(rungs)})
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return make.copied(tmp_path)
+    return unpack(PLATEAU, tmp_path)
 
 
 def test_the_defaults_are_those_of_a_plan_that_names_no_limit() -> None:
-    assert _limits(Plan.model_validate(make.PLAN)) == Limits()
+    assert _limits(recorded_plan(ladder={})) == Limits()
 
 
 def test_the_interval_of_the_knee_s_users_follows_the_plan_s_elasticity(folder: Path) -> None:
     usual, strict, lax = (
-        knee(asked(folder, plateau={"elasticity": limit, "steps": 2}))
+        knee(bent(asked(folder, plateau={"elasticity": limit, "steps": 2})))
         for limit in (0.07, 0.005, 0.5)
     )
     assert usual and strict and lax
@@ -49,13 +67,14 @@ def test_the_interval_of_the_knee_s_users_follows_the_plan_s_elasticity(folder: 
 
 
 def test_the_bottleneck_judges_the_log_by_the_plan_s_limit_and_prints_it(folder: Path) -> None:
-    took_s = final_rungs(load(folder).climbs[0])[0].quantities["log.write_latency"].value
     within, beyond = (
-        bottleneck(asked(folder, log_latency={"limit": share * took_s})) for share in (2.0, 0.5)
+        bottleneck(slow_log(asked(folder, log_latency={"limit": limit})))
+        for limit in ("2.1ms", "1.9ms")
     )
     told = [next(line for line in found.evidence if " log: " in line) for found in (within, beyond)]
     assert told[0].startswith("against") and told[1].startswith("for")
-    assert "limit 5 ms" not in " ".join(told)
+    assert "2 ms (mean of the window, limit 2.1 ms)" in told[0]
+    assert "2 ms (mean of the window, limit 1.9 ms)" in told[1]
 
 
 def test_the_bottleneck_judges_the_cores_by_the_plan_s_limit_and_prints_it(folder: Path) -> None:

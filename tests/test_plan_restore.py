@@ -11,7 +11,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-from recorded import make
 
 from kneebench.brief.view_model import ViewModel
 from kneebench.databases.postgres.engine import open_engine
@@ -25,6 +24,7 @@ from kneebench.plan.writer import to_toml
 from kneebench.results import Store, load
 from kneebench.results.campaign_folders import find_unfinished
 from kneebench.results.compare_plans import compare_plans
+from tests.recordings import recorded_host, recorded_plan
 
 URL = 'database.url = "postgresql://me@db.example/x"\n'
 CASES = {
@@ -48,7 +48,7 @@ def test_the_default_is_resolved_by_the_kind_of_server_kept_so_and_may_be_writte
     )
     assert not isinstance(engine, RemotePostgres) or engine.how == done
     kept = json.loads(
-        (Store.create(tmp_path, plan, make.HOST).folder / "campaign.json").read_text()
+        (Store.create(tmp_path, plan, recorded_host()).folder / "campaign.json").read_text()
     )["plan"]
     assert kept["database"]["restore"] == done
     assert (
@@ -77,14 +77,10 @@ def test_files_of_a_server_by_url_cannot_be_copied_and_the_plan_is_told_its_line
 def test_a_campaign_of_old_that_calls_a_template_copy_is_read_compared_and_gone_on_with(
     tmp_path: Path,
 ) -> None:
-    plan = Plan.model_validate(
-        {
-            **make.PLAN,
-            "database": {"url": "postgresql://me@db.example/x"},
-            "storages": {"disk": {}, "memory": {}},
-        }
+    plan = recorded_plan(
+        database={"url": "postgresql://me@db.example/x"}, storages={"disk": {}, "memory": {}}
     )
-    store = Store.create(tmp_path, plan, make.HOST)
+    store = Store.create(tmp_path, plan, recorded_host())
     store.close()
     head = json.loads((store.folder / "campaign.json").read_text())
     head["plan"]["database"]["restore"] = "copy"

@@ -1,29 +1,28 @@
-"""Recordings of real campaigns are read, upgraded and made into briefs: with noise, unlike the
-invented one.
-"""
+"""Recordings of real campaigns are read and made into briefs, with the noise that they have."""
 
 from __future__ import annotations
 
 import pytest
-from recorded import record
 
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.brief import Brief
 from kneebench.records import Results
+from tests.recorded.record import RECORDINGS
+from tests.recordings import recorded
 
 
-@pytest.fixture(scope="module", params=record.RECORDINGS)
+@pytest.fixture(scope="module", params=RECORDINGS)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def results(name: str, tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return record.recorded(name, tmp_path_factory.mktemp(name))
+def results(name: str) -> Results:
+    return recorded(name)
 
 
 def test_a_recording_is_read_and_ended_as_its_name_says(name: str, results: Results) -> None:
-    recording = record.RECORDINGS[name]
+    recording = RECORDINGS[name]
     assert results.finished == (not recording.interrupted_after)
     assert recording.stopped_by in {"", *(climb.stopped_by for climb in results.climbs)}
     assert not results.campaign.simulated

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded import make
 from typer.testing import CliRunner
 
 from kneebench.campaign import run
@@ -19,6 +18,8 @@ from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order
 from kneebench.results import Store, load
+from tests.recorded.record import unpack
+from tests.recordings import PLATEAU
 
 PLAN: dict[str, Any] = {
     "database": {"engine": "simulated"},
@@ -214,7 +215,7 @@ def test_an_identity_that_was_broken_when_it_was_measured_is_no_damage(rung_file
 
 
 def test_a_folder_recorded_before_is_read_as_it_was(tmp_path: Path) -> None:
-    folder = make.copied(tmp_path)
+    folder = unpack(PLATEAU, tmp_path)
     assert len(load(folder).climbs) == 2
     store = Store.open(folder)
     assert store.climb(Cell(id="disk", storage="disk"))

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from recorded import make
 
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
-from kneebench.records import Results, Setting
-from kneebench.results import comparable, compare_campaigns, compare_plans, load
+from kneebench.records import Phase, Results, Rung, Setting
+from kneebench.results import comparable, compare_campaigns, compare_plans
 from kneebench.results.compare_plans import differences, differing_settings
 from kneebench.screen.compared import document, printed
 from terminal import drawn
+from tests.recordings import (
+    each,
+    recorded,
+    recorded_plan,
+    with_campaign,
+    with_equal_repeats,
+    with_order,
+)
 
-PLAN = Plan.model_validate(make.PLAN)
+PLAN = recorded_plan()
+ID = recorded().campaign.id
+STOPS = recorded().campaign.plan["ladder"]["stops"]
 
 
 def other(**tables: dict[str, Any]) -> Plan:
-    return Plan.model_validate(
-        {**make.PLAN, **{name: {**make.PLAN[name], **fields} for name, fields in tables.items()}}
-    )
+    own = recorded().campaign.plan
+    return recorded_plan(**{name: {**own[name], **fields} for name, fields in tables.items()})
 
 
 def renamed(results: Results, id_: str, **fields: object) -> Results:
-    return results.model_copy(
-        update={"campaign": results.campaign.model_copy(update={"id": id_, **fields})}
-    )
+    return with_campaign(results, id=id_, **fields)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +46,7 @@ def renamed(results: Results, id_: str, **fields: object) -> Results:
         ({"database": {"restore": "clone"}}, "database.restore"),
         ({"ladder": {"final_window": "61s"}}, "ladder.final_window"),
         (
-            {"ladder": {"stops": {"log_latency": {"limit": "6ms"}}}},
+            {"ladder": {"stops": {**STOPS, "log_latency": {"limit": "6ms"}}}},
             "ladder.stops.log_latency.limit",
         ),
     ],
@@ -49,9 +56,7 @@ def test_a_field_that_matters_is_named(changed: dict[str, dict[str, Any]], field
 
 
 def test_storages_question_seed_budget_and_repeats_do_not_matter() -> None:
-    plan = other(
-        ladder={"budget": "1h", "repeats": 5}, storages={"ssd": {"simulated": {"cores": 8}}}
-    )
+    plan = other(ladder={"budget": "1h", "repeats": 5}, storages={"ssd": {"path": "ssd"}})
     assert compare_plans(PLAN, plan.model_copy(update={"question": "Else?", "seed": 1})) == []
 
 
@@ -63,40 +68,54 @@ def test_fields_are_named_in_the_order_of_what_tells_most() -> None:
 
 
 def test_comparing_what_is_not_comparable_names_the_first_field_and_both_values() -> None:
-    one = load(make.HERE / make.NAME)
+    one = recorded()
     two = renamed(one, "second", plan=other(workload={"warehouses": 61}).model_dump(mode="json"))
+    own = PLAN.workload.warehouses
     with pytest.raises(
-        PlanError, match=r"workload\.warehouses is 60 in the first and 61 in the second"
+        PlanError,
+        match=rf"workload\.warehouses is {own} in the first and 61 in the second",
     ) as caught:
         comparable(one, two)
     assert caught.value.exit_code == 2
 
 
 def test_settings_that_change_what_storage_sees_are_told_apart() -> None:
-    one = load(make.HERE / make.NAME)
+    one = recorded()
     changed = {"disk": (Setting(name="data_checksums", value="off", matters=True),)}
     told = differing_settings(one, renamed(one, "second", settings=changed))
-    assert "data_checksums is on in disk-against-memory and off in second" in told
+    assert f"data_checksums is on in {ID} and off in second" in told
+
+
+def ratio(results: Results, phase: Phase, figure: Callable[[Rung], float]) -> float:
+    """A figure of memory's first run, by that of disk's."""
+    disk, memory = (figure(climb.of(phase)[0]) for climb in results.climbs)
+    return memory / disk
+
+
+def mean_s(rung: Rung) -> float:
+    assert rung.tally.latency
+    return rung.tally.latency.mean_s
 
 
 def test_campaigns_side_by_side_have_every_knee_against_the_first_baseline() -> None:
-    one = load(make.HERE / make.NAME)
+    one = with_equal_repeats(recorded())
     rows = compare_campaigns([one, renamed(one, "second")])
     assert [(row.campaign, row.storage) for row in rows] == [
-        ("disk-against-memory", "disk"),
-        ("disk-against-memory", "memory"),
+        (ID, "disk"),
+        (ID, "memory"),
         ("second", "disk"),
         ("second", "memory"),
     ]
     assert rows[0].sentence == "the baseline"
     itself, memory = rows[2].against, rows[3].against
     assert itself is not None and itself.ratio.value == pytest.approx(1) and not itself.differs
-    assert memory is not None and memory.differs and memory.ratio.low < 2.3 < memory.ratio.high
+    assert memory is not None and memory.differs
+    assert memory.ratio.value == pytest.approx(ratio(one, "final_run", lambda r: r.tally.nopm))
     assert "Memory of second" in memory.sentence
 
 
 def test_machines_and_kneebenches_that_differ_are_told_and_equal_ones_are_not() -> None:
-    one = load(make.HERE / make.NAME)
+    one = recorded()
     assert differences(one, renamed(one, "second")) == []
     other_host = one.campaign.host.model_copy(update={"kernel": "6.99", "governor": "powersave"})
     told = differences(one, renamed(one, "second", host=other_host, kneebench="9"))
@@ -104,10 +123,9 @@ def test_machines_and_kneebenches_that_differ_are_told_and_equal_ones_are_not() 
 
 
 def test_servers_of_different_major_versions_are_not_compared() -> None:
-    one = load(make.HERE / make.NAME)
-    plan = {**one.campaign.plan, "database": {"engine": "postgres"}}
+    one = recorded()
     versions = ("17.6", "17.7 (Debian)", "18.1")
-    first, second, third = (renamed(one, v, plan=plan, settings=server(v)) for v in versions)
+    first, second, third = (renamed(one, v, settings=server(v)) for v in versions)
     comparable(first, second)
     with pytest.raises(
         PlanError, match="the server is version 17 in the first and 18 in the second"
@@ -120,39 +138,24 @@ def server(version: str) -> dict[str, tuple[Setting, ...]]:
 
 
 def at_another_rate(results: Results, rate_per_s: float) -> Results:
-    climbs = [
-        climb.model_copy(
-            update={
-                "rungs": tuple(
-                    (
-                        rung.model_copy(
-                            update={
-                                "order": rung.order.model_copy(update={"rate_per_s": rate_per_s})
-                            }
-                        )
-                        if rung.order.phase == "fixed_rate"
-                        else rung
-                    )
-                    for rung in climb.rungs
-                )
-            }
+    for climb in (0, 1):
+        results = each(
+            results, climb, lambda rung: with_order(rung, rate_per_s=rate_per_s), "fixed_rate"
         )
-        for climb in results.climbs
-    ]
-    return results.model_copy(update={"climbs": tuple(climbs)})
+    return results
 
 
 def test_the_latency_at_one_rate_stands_beside_every_relative_nopm() -> None:
-    one = load(make.HERE / make.NAME)
+    one = at_another_rate(with_equal_repeats(recorded()), 880.0)
     rows = compare_campaigns([one, renamed(one, "second")])
-    memory = rows[3]
+    memory, expected = rows[3], ratio(one, "fixed_rate", mean_s)
     assert memory.mean_s and memory.rate_per_s == 880
     assert memory.latency_against and memory.latency_against.quantity == "latency.mean"
-    assert memory.latency_against.ratio.value == pytest.approx(0.24, abs=0.01)
+    assert memory.latency_against.ratio.value == pytest.approx(expected)
     table = drawn(*printed(rows, []), width=200)
     assert "mean latency at 880/s" in table
     assert (
-        table.count("latency at 880/s 0.24x (") == 2
+        table.count(f"latency at 880/s {expected:.3g}x (") == 2
     )  # of the first campaign's memory, and of the second's
     assert (
         document(rows, [])["storages"][3]["latency_against"]["ratio"]["value"]
@@ -161,21 +164,22 @@ def test_the_latency_at_one_rate_stands_beside_every_relative_nopm() -> None:
 
 
 def test_where_the_rates_differ_the_latency_is_that_at_the_knee_for_every_storage() -> None:
-    one = load(make.HERE / make.NAME)
+    one = with_equal_repeats(recorded())
     rows = compare_campaigns([one, at_another_rate(renamed(one, "second"), 990.0)])
     assert {row.rate_per_s for row in rows} == {None}
     assert all(row.knee and row.mean_s == row.knee.latency_s for row in rows)
     assert rows[3].latency_against and rows[3].latency_against.quantity == "latency.knee"
     table = drawn(*printed(rows, []), width=200)
     assert "mean latency at the knee" in table
-    assert "latency at the knee 0.28x (" in table
+    expected = ratio(one, "final_run", mean_s)
+    assert f"latency at the knee {expected:.3g}x (" in table
     assert "/s" not in table.partition("Derived")[0]
 
 
 def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> None:
-    one = load(make.HERE / make.NAME)
-    real = renamed(one, "real", simulated=False)
-    rows = compare_campaigns([real, renamed(one, "second")])
+    one = recorded()
+    real = renamed(one, "real")
+    rows = compare_campaigns([real, renamed(one, "second", simulated=True)])
     text, told = drawn(*printed(rows, []), width=200), document(rows, [])
     assert text.startswith("SIMULATED: second\n")
     assert text.rstrip().endswith("Derived from TPC-C, not comparable with TPC results.")
@@ -190,7 +194,7 @@ def test_a_comparison_says_what_was_simulated_and_that_it_is_no_tpc_result() -> 
 
 
 def test_a_comparison_of_two_campaigns_pairs_no_runs_and_its_intervals_leave_drift_out() -> None:
-    one = load(make.HERE / make.NAME)
+    one = recorded()
     rows = compare_campaigns([one, renamed(one, "second")])
     assert [row.interleaved for row in rows] == [True, True, False, False]
     assert [bool(row.against and "paired" in row.against.ratio.method) for row in rows] == [
@@ -215,6 +219,6 @@ def test_a_comparison_of_two_campaigns_pairs_no_runs_and_its_intervals_leave_dri
 
 
 def test_a_campaign_beside_nothing_but_itself_has_no_such_warning() -> None:
-    rows = compare_campaigns([load(make.HERE / make.NAME)])
+    rows = compare_campaigns([recorded()])
     assert "interleaved" not in drawn(*printed(rows, []), width=200)
     assert document(rows, [])["drift"] == ""

@@ -17,10 +17,8 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from recorded import make
 
 from kneebench.errors import KneebenchError
-from kneebench.plan import Plan
 from kneebench.records import Second, Series
 from kneebench.results import Store, load
 from kneebench.results.atomic_write import write_atomically
@@ -32,6 +30,15 @@ from kneebench.results.parquet import (
     read_series,
     write_seconds,
     write_series,
+)
+from tests.recorded.record import unpack
+from tests.recordings import (
+    PLATEAU,
+    recorded,
+    recorded_host,
+    recorded_plan,
+    recorded_rung,
+    with_order,
 )
 
 INTERRUPTED_IN_THE_IMPORT = """
@@ -69,10 +76,9 @@ PUTS_FOR_EVER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from recorded import make
+from tests.recordings import recorded_rung
 from kneebench.results import Store
-store, bench = Store.open(Path(sys.argv[1])), make.Bench()
-measured = bench.rung("disk", "search", 4)
+store, measured = Store.open(Path(sys.argv[1])), recorded_rung("final_run")
 print("ready", flush=True)
 for repeat in range(1, 100_000):
     order = measured.rung.order.model_copy(update={"repeat": repeat})
@@ -104,10 +110,12 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on(
     tmp_path: Path,
 ) -> None:
-    folder = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST).folder
+    folder = Store.create(tmp_path, recorded_plan(), recorded_host()).folder
+    measured = recorded_rung("final_run")
+    assert measured.series
     for pause_s in (0.05, 0.11, 0.17):
         writer = subprocess.Popen(
-            [sys.executable, "-c", PUTS_FOR_EVER, str(folder), str(make.HERE.parent)],
+            [sys.executable, "-c", PUTS_FOR_EVER, str(folder), str(Path(__file__).parents[1])],
             stdout=subprocess.PIPE,
         )
         assert writer.stdout
@@ -118,13 +126,14 @@ def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on
         writer.stdout.close()
         for rung in load(folder).climbs[0].rungs:
             assert rung.order.repeat
-            assert len(read_series(folder / "series" / f"{rung.order.key}.parquet")) == 8
+            file = folder / "series" / f"{rung.order.key}.parquet"
+            assert read_series(file) == measured.series
     Store.open(folder).close()
     assert [str(file) for file in folder.rglob("*.part")] == []
 
 
 def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    folder = make.copied(tmp_path)
+    folder = unpack(PLATEAU, tmp_path)
     head = json.loads((folder / "campaign.json").read_text())
     (folder / "campaign.json").write_text(json.dumps({**head, "format": FORMAT + 1}))
     with pytest.raises(
@@ -160,12 +169,16 @@ def test_an_older_format_that_nothing_upgrades_is_refused() -> None:
         ("campaign", "campaign.json"),
         ("rung", "rungs/*.json"),
         ("climb", "climbs/*.json"),
+        ("conditions", "conditions/*.json"),
         ("finished", "finished.json"),
     ],
 )
 def test_every_document_of_a_campaign_fits_its_schema(kind: str, pattern: str) -> None:
-    schema = schemas()[kind]
-    for file in sorted((make.HERE / make.NAME).glob(pattern)):
+    schema, folder = schemas()[kind], recorded().folder
+    assert folder
+    files = sorted(folder.glob(pattern))
+    assert files
+    for file in files:
         jsonschema.validate(json.loads(file.read_text()), schema)
 
 
@@ -211,18 +224,17 @@ def test_series_of_unequal_times_and_values_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_rung_whose_name_leaves_the_folder_is_refused(tmp_path: Path) -> None:
-    store = Store.create(tmp_path, make.Plan.model_validate(make.PLAN), make.HOST)
-    measured = make.Bench().rung("disk", "search", 4)
-    order = measured.rung.order.model_copy(update={"cell": f"..{os.sep}out"})
+    store = Store.create(tmp_path, recorded_plan(), recorded_host())
+    measured = recorded_rung("search")
     with pytest.raises(KneebenchError, match="not a valid file name"):
-        store.put(measured._replace(rung=measured.rung.model_copy(update={"order": order})))
+        store.put(measured._replace(rung=with_order(measured.rung, cell=f"..{os.sep}out")))
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """A campaign with one rung, open for writing."""
-    store = Store.create(tmp_path / "campaigns", Plan.model_validate(make.PLAN), make.HOST)
-    store.put(make.Bench().rung("disk", "search", 4))
+    store = Store.create(tmp_path / "campaigns", recorded_plan(), recorded_host())
+    store.put(recorded_rung("search"))
     return store
 
 
@@ -296,7 +308,7 @@ def test_a_folder_that_is_removed_in_mid_campaign_is_not_made_anew(
 ) -> None:
     shutil.rmtree(store.folder)
     for write in (
-        lambda: store.put(make.Bench().rung("disk", "search", 6)),
+        lambda: store.put(recorded_rung("search", number=1)),
         lambda: store.put_note("still here"),
         store.finish,
     ):
@@ -311,20 +323,20 @@ def test_a_folder_that_is_replaced_in_mid_campaign_is_left_alone(store: Store) -
     away = store.folder.rename(store.folder.with_name("away"))
     shutil.copytree(away, store.folder)
     with pytest.raises(KneebenchError, match="the folder was removed or replaced"):
-        store.put(make.Bench().rung("disk", "search", 6))
-    assert not (store.folder / "rungs" / "disk.search-6.json").exists()
+        store.put(recorded_rung("search", number=1))
+    assert not (store.folder / "rungs" / "disk.search-4.json").exists()
 
 
 @pytest.mark.parametrize(
-    "lost", ["rungs", "rungs/disk.search-4.json", "series/disk.search-4.parquet", "seconds"]
+    "lost", ["rungs", "rungs/disk.search-2.json", "series/disk.search-2.parquet", "seconds"]
 )
 def test_files_that_are_removed_in_mid_campaign_end_it_with_their_name(
     store: Store, lost: str
 ) -> None:
     path = store.folder / lost
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    missing = f"1 of the 3 files measured so far is missing: {lost.partition('/')[0]}/disk.search-4"
-    for write in (lambda: store.put(make.Bench().rung("disk", "search", 6)), store.finish):
+    missing = f"1 of the 3 files measured so far is missing: {lost.partition('/')[0]}/disk.search-2"
+    for write in (lambda: store.put(recorded_rung("search", number=1)), store.finish):
         with pytest.raises(KneebenchError, match=missing):
             write()
     assert not (store.folder / "finished.json").exists()

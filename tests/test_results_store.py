@@ -3,47 +3,73 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from recorded import make
 
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.host import host
-from kneebench.plan import Plan
-from kneebench.records import Cell, Order, Setting
+from kneebench.records import Cell, Order, Second, Setting
 from kneebench.results import Store, campaigns, load
 from kneebench.results.campaign_folders import find_unfinished
 from kneebench.results.campaign_reader import series
 from kneebench.results.lock import held
 from kneebench.results.parquet import read_seconds
+from tests.recorded.record import RECORDINGS, unpack
+from tests.recordings import (
+    PLATEAU,
+    recorded,
+    recorded_host,
+    recorded_plan,
+    recorded_rung,
+)
 
-PLAN = Plan.model_validate(make.PLAN)
-RECORDED = make.HERE / make.NAME
+PLAN = recorded_plan(question="What would faster storage buy this database?")
+HOST = recorded_host()
+SECONDS = tuple(
+    Second(
+        at_s=at,
+        transaction="payment",
+        committed=9 - at,
+        rolled_back=0,
+        failed=0,
+        unknown=0,
+        mean_s=0.002,
+        p50_s=0.001,
+        p99_s=0.004,
+        p999_s=0.005,
+        max_s=0.006,
+    )
+    for at in range(3)
+)
+"""Recordings have none."""
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store.create(tmp_path, PLAN, make.HOST)
+    return Store.create(tmp_path, PLAN, HOST)
 
 
 def test_a_rung_comes_back_with_its_series_and_seconds(store: Store) -> None:
-    measured = make.Bench().rung("disk", "search", 4)
+    measured = recorded_rung("final_run")._replace(seconds=SECONDS)
     store.put(measured)
     assert store.rung(measured.rung.order) == measured.rung
     kept = series(load(store.folder), measured.rung, "cores.busy", "device.write_bytes")
+    assert {one.quantity for one in kept} == {"cores.busy", "device.write_bytes"}
     assert kept == tuple(
         s
         for s in sorted(measured.series, key=lambda s: (s.quantity, s.source))
         if s.quantity in ("cores.busy", "device.write_bytes")
     )
-    assert read_seconds(store.folder / "seconds" / "disk.search-4.parquet") == measured.seconds
+    file = f"{measured.rung.order.key}.parquet"
+    assert read_seconds(store.folder / "seconds" / file) == SECONDS
 
 
 def test_a_rung_without_series_or_seconds_is_kept_too(store: Store) -> None:
-    measured = make.Bench().rung("disk", "search", 4)._replace(series=(), seconds=())
+    measured = recorded_rung("final_run")._replace(series=(), seconds=())
     store.put(measured)
     assert series(load(store.folder), measured.rung) == ()
 
@@ -54,17 +80,23 @@ def test_a_rung_that_was_not_measured_is_not_there(store: Store) -> None:
 
 
 def test_rungs_load_in_the_order_measured(store: Store) -> None:
-    bench = make.Bench()
-    for users in (14, 4, 9):
-        store.put(bench.rung("disk", "search", users))
-    assert [rung.users for rung in load(store.folder).climbs[0].rungs] == [14, 4, 9]
+    order = [2, 0, 1]
+    measured = [recorded_rung("search", number=number) for number in order]
+    for one in measured:
+        store.put(one)
+    assert load(store.folder).climbs[0].rungs == tuple(one.rung for one in measured)
 
 
 def test_a_kept_climb_has_its_own_rungs_and_not_those_of_the_report(tmp_path: Path) -> None:
-    store = Store.open(make.copied(tmp_path))
+    store = Store.open(unpack(PLATEAU, tmp_path))
     climb = store.climb(Cell(id="disk", storage="disk"))
     assert climb is not None
-    assert {rung.order.phase for rung in climb.rungs} == {"search", "bisection", "drift_check"}
+    assert {rung.order.phase for rung in climb.rungs} == {
+        "warm_up",
+        "search",
+        "bisection",
+        "drift_check",
+    }
     assert climb.stopped_by == "plateau"
 
 
@@ -79,13 +111,13 @@ def test_a_campaign_is_named_by_its_day_and_question_and_a_second_one_is_numbere
     store: Store, tmp_path: Path
 ) -> None:
     assert store.folder.name.endswith("-what-would-faster-storage-buy-this-database")
-    assert Store.create(tmp_path, PLAN, make.HOST).folder.name == f"{store.folder.name}-2"
+    assert Store.create(tmp_path, PLAN, HOST).folder.name == f"{store.folder.name}-2"
 
 
 def test_a_named_folder_that_exists_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     with pytest.raises(Refused, match="mine"):
-        Store.create(tmp_path, PLAN, make.HOST, name="mine")
+        Store.create(tmp_path, PLAN, HOST, name="mine")
 
 
 def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(
@@ -95,18 +127,18 @@ def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(
     asked = PLAN.model_copy(
         update={"question": "Again?", "ladder": PLAN.ladder.model_copy(update={"budget": 60.0})}
     )
-    assert find_unfinished(tmp_path, asked, make.HOST) == store.folder
-    assert Store.for_plan(tmp_path, asked, make.HOST).folder == store.folder
-    assert Store.for_plan(tmp_path, asked, make.HOST, fresh=True).folder != store.folder
+    assert find_unfinished(tmp_path, asked, HOST) == store.folder
+    assert Store.for_plan(tmp_path, asked, HOST).folder == store.folder
+    assert Store.for_plan(tmp_path, asked, HOST, fresh=True).folder != store.folder
 
 
 def test_another_directory_or_drive_under_the_same_name_is_not_gone_on_with(tmp_path: Path) -> None:
-    there = make.HOST.model_copy(update={"places": {".": "/mnt/a on /dev/sda1 at /mnt/a (ext4)"}})
+    there = HOST.model_copy(update={"places": {".": "/mnt/a on /dev/sda1 at /mnt/a (ext4)"}})
     store = Store.create(tmp_path, PLAN, there)
     store.close()
     other = there.model_copy(update={"places": {".": "/mnt/a on /dev/sdb1 at /mnt/a (ext4)"}})
     assert find_unfinished(tmp_path, PLAN, there) == store.folder
-    assert find_unfinished(tmp_path, PLAN, make.HOST) == store.folder, (
+    assert find_unfinished(tmp_path, PLAN, HOST) == store.folder, (
         "a campaign that does not tell its places"
     )
     assert find_unfinished(tmp_path, PLAN, other) is None
@@ -133,7 +165,7 @@ def test_another_plan_another_machine_and_a_finished_campaign_are_not_gone_on_wi
         update={"workload": PLAN.workload.model_copy(update={"warehouses": 61})}
     )
     assert find_unfinished(tmp_path, other) is None
-    assert find_unfinished(tmp_path, PLAN, make.HOST.model_copy(update={"cores": 8})) is None
+    assert find_unfinished(tmp_path, PLAN, HOST.model_copy(update={"cores": 8})) is None
     Store.open(store.folder).finish()
     assert find_unfinished(tmp_path, PLAN) is None
 
@@ -202,7 +234,7 @@ def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
     store = Store.create(
         tmp_path,
         plan,
-        make.HOST,
+        HOST,
         command="kneebench run --url postgresql://bench:hunter2@db.example/kneebench",
     )
     store.put_settings(
@@ -214,24 +246,24 @@ def test_no_password_gets_into_a_campaign(tmp_path: Path) -> None:
     assert "hunter2" not in text
     assert "postgresql://bench@db.example" in text
     store.close()
-    assert Store.for_plan(tmp_path, plan, make.HOST).folder == store.folder
+    assert Store.for_plan(tmp_path, plan, HOST).folder == store.folder
 
 
 def test_no_password_of_an_error_gets_into_a_rung(store: Store) -> None:
-    measured = make.Bench().rung("disk", "search", 4)
+    measured = recorded_rung("search")
     store.put(
         measured._replace(
             rung=measured.rung.model_copy(update={"notes": ("lost postgresql://bench:hunter2@db",)})
         )
     )
-    assert "hunter2" not in (store.folder / "rungs" / "disk.search-4.json").read_text()
+    assert "hunter2" not in (store.folder / "rungs" / f"{measured.rung.order.key}.json").read_text()
 
 
 def test_a_damaged_file_gives_an_error_that_names_it(tmp_path: Path) -> None:
-    folder = make.copied(tmp_path)
-    rung = folder / "rungs" / "disk.search-14.json"
+    folder = unpack(PLATEAU, tmp_path)
+    rung = folder / "rungs" / "disk.search-4.json"
     rung.write_text(rung.read_text()[:200])
-    with pytest.raises(KneebenchError, match=r"disk\.search-14\.json.*damaged"):
+    with pytest.raises(KneebenchError, match=r"disk\.search-4\.json.*damaged"):
         load(folder)
 
 
@@ -242,32 +274,35 @@ def test_a_damaged_file_gives_an_error_that_names_it(tmp_path: Path) -> None:
 def test_a_damaged_histogram_gives_an_error_that_names_its_file(
     tmp_path: Path, histogram: str
 ) -> None:
-    folder = make.copied(tmp_path)
-    file = folder / "rungs" / "disk.final_run-26-1.json"
+    folder = unpack(PLATEAU, tmp_path)
+    file = next((folder / "rungs").glob("disk.final_run-*-1.json"))
     document = json.loads(file.read_text())
     document["rung"]["tally"]["latency"]["histogram"] = histogram
     file.write_text(json.dumps(document))
-    with pytest.raises(KneebenchError, match=r"disk\.final_run-26-1\.json: the file is damaged"):
+    with pytest.raises(KneebenchError, match=rf"{re.escape(file.name)}: the file is damaged"):
         load(folder)
 
 
 def test_a_file_that_is_too_deep_to_be_read_is_damaged(tmp_path: Path) -> None:
-    folder = make.copied(tmp_path)
+    folder = unpack(PLATEAU, tmp_path)
     (folder / "campaign.json").write_text(100_000 * "[")
     with pytest.raises(KneebenchError, match=r"campaign\.json: the file is damaged"):
         load(folder)
 
 
 def test_a_damaged_table_gives_an_error_that_names_it(tmp_path: Path) -> None:
-    folder = make.copied(tmp_path)
-    (folder / "series" / "disk.search-14.parquet").write_bytes(b"PAR1 but not really")
+    folder = unpack(PLATEAU, tmp_path)
     results = load(folder)
-    with pytest.raises(KneebenchError, match=r"disk\.search-14\.parquet.*damaged"):
-        series(results, next(rung for rung in results.climbs[0].rungs if rung.users == 14))
+    (rung, *_) = results.climbs[0].of("final_run")
+    file = folder / "series" / f"{rung.order.key}.parquet"
+    assert series(results, rung)
+    file.write_bytes(b"PAR1 but not really")
+    with pytest.raises(KneebenchError, match=rf"{re.escape(file.name)}.*damaged"):
+        series(results, rung)
 
 
 def test_a_damaged_campaign_is_listed_with_what_is_wrong(tmp_path: Path) -> None:
-    folder = make.copied(tmp_path)
+    folder = unpack(PLATEAU, tmp_path)
     head = json.loads((folder / "campaign.json").read_text())
     (folder / "campaign.json").write_text(json.dumps({**head, "host": "lost"}))
     (listed,) = campaigns(tmp_path)
@@ -281,7 +316,7 @@ def test_a_damaged_campaign_does_not_keep_another_from_starting(
     (store.folder / "campaign.json").write_text("{")
     store.close()
     assert find_unfinished(tmp_path, PLAN) is None
-    assert Store.for_plan(tmp_path, PLAN, make.HOST).folder != store.folder
+    assert Store.for_plan(tmp_path, PLAN, HOST).folder != store.folder
 
 
 def test_a_folder_without_a_campaign_is_said_so(tmp_path: Path) -> None:
@@ -289,14 +324,17 @@ def test_a_folder_without_a_campaign_is_said_so(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_the_recorded_campaign_loads_and_says_that_it_is_simulated() -> None:
-    results = load(RECORDED)
-    assert results.finished
-    assert results.campaign.simulated
-    assert [(climb.cell.id, climb.knee_users) for climb in results.climbs] == [
-        ("disk", 26),
-        ("memory", 17),
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recording_loads_with_its_cells_and_each_rung_that_has_a_file(name: str) -> None:
+    results = recorded(name)
+    assert results.folder
+    assert not results.campaign.simulated
+    assert [climb.cell.id for climb in results.climbs] == [
+        storage.partition(" ")[0] for storage in RECORDINGS[name].storages
     ]
+    assert {rung.order.key for climb in results.climbs for rung in climb.rungs} == {
+        file.stem for file in (results.folder / "rungs").iterdir()
+    }
 
 
 def test_another_image_or_another_kneebench_is_told_and_a_campaign_without_an_image_yet_takes_any(
@@ -347,17 +385,17 @@ def test_a_campaign_has_the_schema_of_its_own_documents(store: Store) -> None:
 def test_a_finished_campaign_that_lost_a_rung_or_has_one_twice_is_damaged(
     store: Store, tmp_path: Path
 ) -> None:
-    store.put(make.Bench().rung("disk", "search", 4))
-    store.put(make.Bench().rung("disk", "search", 6))
+    for number in (0, 1):
+        store.put(recorded_rung("search", number=number))
     store.finish()
     rungs = store.folder / "rungs"
     assert load(store.folder).finished
     twice = rungs / "again.json"
-    twice.write_bytes((rungs / "disk.search-4.json").read_bytes())
+    twice.write_bytes((rungs / "disk.search-2.json").read_bytes())
     with pytest.raises(KneebenchError, match="3 files in rungs/, but 2 were measured"):
         load(store.folder)
-    (rungs / "disk.search-6.json").unlink()
-    with pytest.raises(KneebenchError, match=r"again\.json.*it contains the rung disk\.search-4"):
+    (rungs / "disk.search-4.json").unlink()
+    with pytest.raises(KneebenchError, match=r"again\.json.*it contains the rung disk\.search-2"):
         load(store.folder)
     twice.unlink()
     (listed,) = campaigns(tmp_path)

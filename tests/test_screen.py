@@ -9,7 +9,6 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from recorded import make
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
@@ -19,16 +18,15 @@ from kneebench.analysis.headline import headline
 from kneebench.analysis.wording import FEW_MEANS
 from kneebench.campaign import run
 from kneebench.databases.postgres.loading import _progress as loading
-from kneebench.plan import Plan
 from kneebench.plan.duration import Expected
 from kneebench.records import Event, Results
-from kneebench.results import load
 from kneebench.screen.live import Picture
 from kneebench.screen.progress import Progress, RungLine, rung_line
 from kneebench.screen.tables import configuration_summaries as tables
 from kneebench.screen.tables import rungs
 from kneebench.screen.watching import PlainLines, plain
 from terminal import drawn
+from tests.recordings import recorded, recorded_plan
 
 EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
 
@@ -42,18 +40,18 @@ class Clock:
         return self.now_s
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def results() -> Results:
-    return load(make.HERE / make.NAME)
+    return recorded()
 
 
 def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(
     results: Results,
 ) -> None:
-    progress = Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock())
+    progress = Progress(recorded_plan(), EXPECTED, Clock())
     assert progress.left_s == EXPECTED.total_s
     for climb in results.climbs:
-        for rung in climb.of("search", "bisection", "drift_check"):
+        for rung in climb.of("warm_up", "search", "bisection", "drift_check"):
             progress.receive(Event(kind="rung", doing="", data={"rung": rung, "kept": True}))
         for result in climb.stop_results:
             progress.receive(Event(kind="stop", doing=climb.cell.storage, data=result.model_dump()))
@@ -68,7 +66,7 @@ def test_the_time_left_takes_off_what_was_kept_and_not_only_what_has_passed(
 
 def test_the_time_left_goes_by_the_pace_of_what_was_measured(results: Results) -> None:
     clock = Clock()
-    progress = Progress(Plan.model_validate(make.PLAN), EXPECTED, clock)
+    progress = Progress(recorded_plan(), EXPECTED, clock)
     reported = results.climbs[0].of("final_run", "fixed_rate")
     for number, rung in enumerate(reported[:3]):
         clock.now_s = 10.0 + 100.0 * number  # each was expected to take 50 s
@@ -123,7 +121,17 @@ def test_a_fixed_load_is_not_called_a_knee(results: Results, tmp_path: Path) -> 
         "checkpoints": 0,
         "repeats": 1,
     }
-    fixed = run(Plan.model_validate({**make.PLAN, "ladder": ladder}), tmp_path)
+    simulated = {"log_latency": "1900us", "cores": 4}
+    plan = recorded_plan(
+        database={"engine": "simulated"},
+        workload={"warehouses": 60},
+        ladder=ladder,
+        storages={
+            "disk": {"simulated": simulated},
+            "memory": {"simulated": {**simulated, "log_latency": "40us"}},
+        },
+    )
+    fixed = run(plan, tmp_path)
     (table,) = tables(configuration_summaries(fixed))
     assert "fixed load, users" in str(list(table.columns[0].cells))
     assert "knee" not in str(list(table.columns[0].cells))
@@ -188,7 +196,7 @@ def test_what_the_mark_goes_by_is_the_number_of_samples(results: Results) -> Non
 
 def test_plain_lines_explain_the_words_where_they_are_used_first(results: Results) -> None:
     out = StringIO()
-    watch = PlainLines(Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock()), out)
+    watch = PlainLines(Progress(recorded_plan(), EXPECTED, Clock()), out)
     for rung in results.climbs[0].rungs[:4]:
         assert rung.tally.latency
         few = rung.tally.model_copy(
@@ -207,13 +215,13 @@ def test_plain_lines_explain_the_words_where_they_are_used_first(results: Result
 
 def test_loading_is_shown_with_its_rate_beside_the_time_left() -> None:
     event = loading({"rows": 250, "rows_total": 1000, "bytes": 10}, warehouses=20, elapsed_s=2.0)
-    out, progress = StringIO(), Progress(Plan.model_validate(make.PLAN), EXPECTED, Clock())
+    out, progress = StringIO(), Progress(recorded_plan(), EXPECTED, Clock())
     progress.receive(event)
     assert "150 warehouses/min, 6 s remaining" in drawn(Picture(progress))
     progress.receive(Event(kind="start", doing="restoring"))
     assert "warehouses/min" not in drawn(Picture(progress))
     clock = Clock()
-    watch = PlainLines(Progress(Plan.model_validate(make.PLAN), EXPECTED, clock), out)
+    watch = PlainLines(Progress(recorded_plan(), EXPECTED, clock), out)
     clock.now_s = 11.0
     watch(event)
     assert out.getvalue() == "  0:11 loading 20 warehouses 25%, 150 warehouses/min, 6 s remaining\n"

@@ -14,10 +14,12 @@ from curves import answer, failing, rung
 from kneebench.analysis.usl import Usl
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
+from kneebench.plan import Plan
 from kneebench.plan.ladder import Errors, Ladder, LogLatency, Plateau, Saturation
 from kneebench.records import Order, Rung, StopResult, Summary
-from kneebench.results.campaign_reader import load
 from kneebench.shelf import STOPS
+from tests.recorded.record import RECORDINGS
+from tests.recordings import recorded
 
 LOG = "log__write_latency_10s"
 
@@ -87,30 +89,23 @@ def test_no_stop_but_the_budget_fires_on_a_healthy_climb_that_still_grows(
         assert not judge(name, seen).fired
 
 
-@pytest.mark.parametrize(
-    "recorded",
-    [
-        p
-        for p in (Path(__file__).parent / "recorded").iterdir()
-        if p.is_dir() and (p / "campaign.json").exists()
-    ],
-    ids=lambda p: p.name,
-)
+@pytest.mark.parametrize("recording", RECORDINGS)
 @pytest.mark.parametrize("name", STOPS.names())
-def test_a_stop_judges_recorded_climbs_rung_by_rung(name: str, recorded: Path) -> None:
-    """On a recorded climb a stop other than its own fires nowhere before the end, and each word on
-    it is a whole sentence.
+def test_a_stop_judges_recorded_climbs_rung_by_rung(name: str, recording: str) -> None:
+    """On a recorded climb no stop fires before the end by the limits of its plan, and each word on
+    it is a whole sentence; at the end it fires as it did when it was measured.
     """
-    for climb in load(recorded).climbs:
+    results = recorded(recording)
+    ladder = Plan.model_validate(results.campaign.plan).ladder
+    limits = ladder if name == "budget" else stops.limits(name, ladder)
+    for climb in results.climbs:
         search_rungs = [r for r in climb.of("search") if not r.invalid]
         for k in range(1, len(search_rungs)):
-            found = judge(
-                name,
-                search_rungs[:k],
-                Ladder(users=(1, 100_000), budget=2e6) if name == "budget" else None,
-            )
+            found = judge(name, search_rungs[:k], limits)
             assert not found.fired, found.sentence
             assert found.sentence.strip() == found.sentence
+        for told in (one for one in climb.stop_results if one.stop == name):
+            assert judge(name, search_rungs, limits).fired == told.fired
 
 
 def test_an_unknown_stop_lists_the_names_there_are() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
-from recorded import make
 from rich.text import Text
 from typer.testing import CliRunner
 
@@ -23,16 +21,18 @@ from kneebench.results import load
 from kneebench.screen.progress import Progress
 from kneebench.screen.watching import PlainLines
 from terminal import drawn
+from tests.recorded.record import unpack
+from tests.recordings import PLATEAU, recorded
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 ODD = "\x1b]0;owned\x07\x1b[31m\x9b2J\u202edisk"
 
 
 def odd_campaign(folder: Path) -> Path:
-    """The recorded campaign, its question, storage, notes and settings full of what a terminal
+    """A recording, its question, storage, notes and settings full of what a terminal
     obeys.
     """
-    shutil.copytree(make.HERE / make.NAME, folder)
+    unpack(PLATEAU, folder.parent).rename(folder)
     for file in folder.rglob("*.json"):
         if "schema" not in file.parts:
             document = json.loads(file.read_text())
@@ -80,7 +80,7 @@ def test_a_results_folder_that_is_not_there_is_told_by_a_name_that_can_be_seen()
 
 def test_a_brief_of_names_that_no_chart_can_draw_is_refused_with_words(tmp_path: Path) -> None:
     folder = odd_campaign(tmp_path / "one")
-    with pytest.raises(KneebenchError, match="cannot read the plan of disk-against-memory"):
+    with pytest.raises(KneebenchError, match=f"cannot read the plan of {recorded().campaign.id}"):
         Brief(load(folder))
     head = json.loads((folder / "campaign.json").read_text())
     head["plan"]["question"] = "plain"

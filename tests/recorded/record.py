@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench import load, run
+from kneebench.analysis.comparison import compare
+from kneebench.analysis.outcome import exit_code
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Event, Results
 
 HERE = Path(__file__).parent
-MOST_BYTES = 250_000
+MOST_BYTES = 450_000
 PLAN = """
 question = "A small campaign for the tests"
 [workload]
@@ -38,7 +40,7 @@ warm_up = "2s"
 window = "3s"
 final_window = "3s"
 checkpoints = 0
-repeats = 2
+repeats = {repeats}
 {stops}
 [storages]
 {storages}
@@ -56,6 +58,9 @@ class Recording(NamedTuple):
     database: str = ""
     workload: str = ""
     warehouses: int = 1
+    repeats: int = 2
+    differs: bool = False
+    """Whether the storages must differ significantly in NOPM, with every rung valid."""
     interrupted_after: int = 0
     """Number of rungs after which Ctrl-C ends it; 0: it finishes."""
     hogs: int = 0
@@ -69,7 +74,14 @@ class Recording(NamedTuple):
 
 
 RECORDINGS = {
-    "plateau": Recording((MEMORY,), "plateau", "[ladder.stops.saturation]\nbusy = 1"),
+    "plateau": Recording(
+        (DISK, MEMORY),
+        "plateau",
+        "[ladder.stops.saturation]\nbusy = 1",
+        warehouses=4,
+        repeats=3,
+        differs=True,
+    ),
     "log_bound": Recording(
         (DISK,),
         "log_latency",
@@ -99,12 +111,8 @@ def record(name: str) -> Path:
             watch = _interrupting(recording.interrupted_after)
             run(recording.plan, "campaigns", watch, fresh=True)
         (folder,) = Path("campaigns").iterdir()
-        results = load(folder)
-        if results.finished == bool(recording.interrupted_after):
-            raise SystemExit(f"{name}: finished is {results.finished}")
-        stopped_by = {climb.stopped_by for climb in results.climbs}
-        if recording.stopped_by and recording.stopped_by not in stopped_by:
-            raise SystemExit(f"{name}: stopped by {stopped_by}, not by {recording.stopped_by}")
+        if fault := _fault(recording, load(folder)):
+            raise SystemExit(f"{name}: {fault}")
         archive = HERE / f"{name}.tar.xz"
         with tarfile.open(archive, "w:xz", preset=9) as packed:
             packed.add(folder, name, filter=_kept)
@@ -113,11 +121,25 @@ def record(name: str) -> Path:
     return archive
 
 
-def recorded(name: str, root: Path) -> Results:
-    """The results of a recording, unpacked below `root`."""
+def _fault(recording: Recording, results: Results) -> str:
+    """What makes a campaign no example of what it was recorded for; empty if nothing does."""
+    stopped_by = {climb.stopped_by for climb in results.climbs}
+    if results.finished == bool(recording.interrupted_after):
+        return f"finished is {results.finished}"
+    if recording.stopped_by and recording.stopped_by not in stopped_by:
+        return f"stopped by {stopped_by}, not by {recording.stopped_by}"
+    if recording.differs and exit_code(results):
+        return "a rung is invalid, or a check failed"
+    if recording.differs and not any(found.differs for found in compare(results)):
+        return "no difference shown between its storages"
+    return ""
+
+
+def unpack(name: str, root: Path) -> Path:
+    """The folder of a recording, unpacked below `root`."""
     with tarfile.open(HERE / f"{name}.tar.xz") as archive:
         archive.extractall(root, filter="data")
-    return load(root / name)
+    return root / name
 
 
 @contextlib.contextmanager

@@ -167,6 +167,7 @@ def _rung(rung: Any) -> dict[str, Any]:
     histograms: dict[str, Any] = {
         "latency": {"histogram"},
         "wait": {"histogram"},
+        "delay": {"histogram"},
         "transactions": {"__all__": {"latency": {"histogram"}, "wait": {"histogram"}}},
     }
     plain: dict[str, Any] = rung.model_dump(mode="json", exclude={"tally": histograms})
