@@ -84,7 +84,7 @@ class Engine:
     server: Formula
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[Formula]:
+    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[Formula]:
         yield self.server
 
 

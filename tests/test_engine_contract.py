@@ -1,7 +1,8 @@
 """The engine contract: what every engine on the shelf must do, real servers and models alike.
 
 Each engine is measured once, briefly; most tests judge what was seen then. The faults (conflicts, a
-server that is full, one that is killed) each get a restored database of their own.
+server that is full, one that is killed) each get a restored database of their own, and one test
+keeps two databases up side by side, as short rounds do.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pytest
 
 from kneebench.databases.engine import Engine, Server, engine_of
 from kneebench.databases.postgres.address import connect
+from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure
@@ -26,12 +28,13 @@ from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, W
 from kneebench.shelf import ENGINES
 from kneebench.workload import generator_spec
 from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401
-from tests.loaded import BUILDS, DEBIAN, WITHOUT_DEBIAN
+from tests.loaded import BUILDS, DEBIAN, WITHOUT_DEBIAN, url_of
 from tests.toy_shelf import put_on_the_shelf
 
-CELL = Cell(id="here", storage="here")
+CELL, SECOND = (Cell(id=name, storage=name) for name in ("here", "there"))
 USERS, TOO_MANY_USERS = 4, 64
 LADDER = {"users": (1, TOO_MANY_USERS), "warm_up": "1s", "window": "2s", "checkpoints": 0}
+SHORT_ROUNDS = {**LADDER, "window": "1s", "rounds": "short", "repeats": 4}
 LONGEST_S = 20
 """How long a busy machine may take to show one transaction of a kind."""
 
@@ -44,13 +47,15 @@ class Subject(NamedTuple):
     """An engine under the contract, and how a test brings its faults about.
 
     `tables`: the tables of its plan, with those that make a fault happen ("conflicts", "full",
-    "killed") where the plan does it. `conflicts`: makes transactions of a running server conflict.
+    "killed") where the plan does it. `second`: the table of a storage for a second database beside
+    the first. `conflicts`: makes transactions of a running server conflict.
     `full`: leaves it few connections for the block. `kill`: ends it under its users.
     """
 
     engine: str
     journal: Journal
     tables: Callable[[str], dict[str, Any]]
+    second: dict[str, Any]
     conflicts: Callable[[Server], None] = lambda server: None
     full: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     kill: Callable[[Server], None] = lambda server: None
@@ -63,14 +68,26 @@ class Subject(NamedTuple):
         }
         return Plan.model_validate({**given, **self.tables(fault)})
 
+    def plan_of_two(self) -> Plan:
+        """A plan with two storages, whose servers are up side by side."""
+        one = self.plan().model_dump(exclude_unset=True)
+        storages = {**one["storages"], SECOND.storage: self.second}
+        return Plan.model_validate({**one, "ladder": SHORT_ROUNDS, "storages": storages})
+
     def opened(self, fault: str = "") -> Engine:
         return engine_of(self.plan(fault), self.journal)
 
     def measured(
         self, server: Server, users: int = USERS, fault: str = "", watch: Watch = unwatched
     ) -> Rung:
-        order = Order(cell=CELL.id, phase="search", users=users)
-        return measure(order, self.plan(fault), server, server.paths, watch).rung
+        return measured(server, self.plan(fault), users=users, watch=watch)
+
+
+def measured(
+    server: Server, plan: Plan, cell: Cell = CELL, users: int = USERS, watch: Watch = unwatched
+) -> Rung:
+    order = Order(cell=cell.id, phase="search", users=users)
+    return measure(order, plan, server, server.paths, watch).rung
 
 
 # --- the engines on the shelf ---------------------------------------------------------------------
@@ -107,7 +124,7 @@ def simulated(folder: Path) -> Subject:
             "storages": {"here": {"simulated": faults.get(fault, {})}},
         }
 
-    return Subject("simulated", Journal(folder / "journal"), tables)
+    return Subject("simulated", Journal(folder / "journal"), tables, {"simulated": {}})
 
 
 def toy(folder: Path) -> Subject:
@@ -122,11 +139,12 @@ def toy(folder: Path) -> Subject:
     def kill(server: Server) -> None:
         server.dead = "it was killed"
 
-    return Subject("toy", Journal(folder / "journal"), tables, kill=kill)
+    return Subject("toy", Journal(folder / "journal"), tables, {}, kill=kill)
 
 
 def managed(folder: Path, bin_dir: Path | None) -> Subject:
-    (folder / "disk").mkdir()
+    for name in ("disk", "second"):
+        (folder / name).mkdir()
 
     def tables(fault: str) -> dict[str, Any]:
         settings = {"max_connections": 16} if fault == "full" else {}
@@ -136,10 +154,11 @@ def managed(folder: Path, bin_dir: Path | None) -> Subject:
     def kill(server: Server) -> None:
         os.kill(server.processes()[0], signal.SIGKILL)
 
-    return Subject("postgres", Journal(folder / "journal"), tables, with_conflicts, kill=kill)
+    journal, second = Journal(folder / "journal"), {"path": folder / "second"}
+    return Subject("postgres", journal, tables, second, with_conflicts, kill=kill)
 
 
-def by_url(there: Elsewhere) -> Subject:
+def by_url(there: Elsewhere, second: Address) -> Subject:
     def tables(fault: str) -> dict[str, Any]:
         return {"database": {"url": there.url()}, "storages": {"here": {}}}
 
@@ -157,7 +176,8 @@ def by_url(there: Elsewhere) -> Subject:
         )
         os.kill(pid, signal.SIGKILL)
 
-    return Subject("postgres", there.journal, tables, with_conflicts, full, kill)
+    another = {"url": url_of(second)}
+    return Subject("postgres", there.journal, tables, another, with_conflicts, full, kill)
 
 
 BY_URL = pytest.param("url", id="url-15-tls", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN])
@@ -174,7 +194,8 @@ def subject(
         if request.param == "url":
             patch.setenv("PGPASSWORD", PASSWORD)
             patch.setenv("PGPASSFILE", str(folder / "none"))
-            yield by_url(request.getfixturevalue("elsewhere"))
+            second = request.getfixturevalue("servers")(None).empty()
+            yield by_url(request.getfixturevalue("elsewhere"), second)
         elif request.param in (None, DEBIAN):
             yield managed(folder, request.param)
         else:
@@ -273,6 +294,28 @@ def test_an_engine_has_a_name_for_people_and_a_checkpoint_cycle(
 ) -> None:
     assert subject.plan().engine.label
     assert seen.cycle_s > 0
+
+
+# --- two databases side by side -------------------------------------------------------------------
+
+
+def test_two_databases_side_by_side_are_measured_in_turn_and_apart(subject: Subject) -> None:
+    plan = subject.plan_of_two()
+    engine = engine_of(plan, subject.journal)
+    assert [one for one in engine.findings() if one.level in ("error", "refused")] == []
+    engine.prepare(unwatched)
+    with engine.restored(CELL, unwatched, 1) as first:
+        with engine.restored(SECOND, unwatched, 1) as second:
+            assert [first.alive(), second.alive()] == ["", ""]
+            loaded_ids = first.sum_next_order_ids()
+            assert measured(second, plan, SECOND, users=1).tally.nopm > 0
+            assert first.sum_next_order_ids() == loaded_ids
+            used_ids = second.sum_next_order_ids()
+            assert measured(first, plan, users=1).tally.nopm > 0
+            assert second.sum_next_order_ids() == used_ids > loaded_ids
+        assert first.alive() == ""
+        assert first.sum_next_order_ids() > loaded_ids
+        assert [check.sentence for check in first.conditions(unwatched) if not check.passed] == []
 
 
 # --- faults ---------------------------------------------------------------------------------------

@@ -106,15 +106,15 @@ def readings(server: Simulated) -> dict[str, float]:
     return {name: value for meter in METERS for name, value in server.readings(meter).items()}
 
 
-def measured(users: int, seed: int = 1, repeat: int = 0, **changes: Any) -> Seen:
-    """A rung on the restore for a climb, or for a repeat; `changes` that are no figure of the
+def measured(users: int, seed: int = 1, restore: int = 0, **changes: Any) -> Seen:
+    """A rung on the restore for a climb, or on a later one; `changes` that are no figure of the
     storage go to the load generator.
     """
     ours = {
         name: changes.pop(name) for name in list(changes) if name in SimulatedStorage.model_fields
     }
     opened = engine_of(plan(seed, **ours), Journal())
-    with opened.restored(CELL, ignored, repeat) as server:
+    with opened.restored(CELL, ignored, restore) as server:
         assert isinstance(server, Simulated)
         return rung(server, users, **changes)
 
@@ -234,14 +234,14 @@ def test_the_same_seed_gives_the_same_tally_and_another_seed_another() -> None:
 
 
 def test_every_restore_has_chances_of_its_own_and_the_same_ones_in_the_next_campaign() -> None:
-    first, second, again = (measured(8, repeat=n) for n in (1, 2, 2))
+    first, second, again = (measured(8, restore=n) for n in (1, 2, 2))
     assert first.tally != second.tally
     assert second.tally == again.tally
 
 
 def test_noise_scatters_the_repeats_but_not_their_mean() -> None:
     found = [
-        measured(16, repeat=n, restore_noise=0.03, window_s=5).tally.throughput_per_s
+        measured(16, restore=n, restore_noise=0.03, window_s=5).tally.throughput_per_s
         for n in range(1, 13)
     ]
     assert max(found) / min(found) > 1.03

@@ -291,7 +291,7 @@ class ToyEngine:
         return {"engine": "toy", "warehouses": "1"}
 
     @contextlib.contextmanager
-    def restored(self, cell: records.Cell, watch: records.Watch, repeat: int = 0) -> Iterator[Toy]:
+    def restored(self, cell: records.Cell, watch: records.Watch, restore: int = 0) -> Iterator[Toy]:
         yield Toy(Tables(self._plan.seed), dict(self._plan.database.settings))
 
 

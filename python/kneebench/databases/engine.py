@@ -121,9 +121,18 @@ class Engine(Protocol):
         """
         ...
 
-    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> AbstractContextManager[Server]:
-        """A server on the cell's storage, restored and started; stopped and removed at the
-        end. `repeat` says what for: 0 the climb, or the final run of that number."""
+    def restored(
+        self, cell: Cell, watch: Watch, restore: int = 0
+    ) -> AbstractContextManager[Server]:
+        """A server on the cell's storage, restored and started; stopped and removed at the end.
+
+        `restore` is the number of the restore: 0 for the climb, from 1 for the final runs.
+
+        Short rounds keep the servers of all cells up side by side and measure them in turn. A load
+        on one changes nothing in another, and closing one leaves the others up. The engine
+        postpones background work (checkpoints, autovacuum or their like) as far as it can: an idle
+        server must not write into the window of another.
+        """
         ...
 
 

@@ -204,7 +204,7 @@ class OwnPostgres:
         return dict(self._image.facts)
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[PostgresServer]:
+    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[PostgresServer]:
         """A server over a fresh copy of the image on the cell's storage; its own cache is empty."""
         if not hasattr(self, "_image"):
             self.prepare(watch)

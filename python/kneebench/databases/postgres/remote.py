@@ -152,7 +152,7 @@ class RemotePostgres:
         return Template(address, "" if not self.foreign else address.database, recipe, self.journal)
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[PostgresServer]:
+    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[PostgresServer]:
         """The server with a fresh database; databases made for it are dropped at the end."""
         address = self._address(cell.storage)
         began = time.monotonic()

@@ -28,22 +28,22 @@ def simulated_server(storage: SimulatedStorage, workload: Workload, seed: int) -
     )
 
 
-def restored_seed(seed: int, cell: str, repeat: int) -> int:
+def restored_seed(seed: int, cell: str, restore: int) -> int:
     """The seed of one restore.
 
-    Repeats differ, as on a noisy machine; a campaign that is run again or resumed does not.
+    Restores differ, as on a noisy machine; a campaign that is run again or resumed does not.
 
     >>> first = restored_seed(1, "disk", 0)
     >>> restored_seed(1, "disk", 0) == first, restored_seed(1, "disk", 1) == first
     (True, False)
     """
-    return int.from_bytes(blake2b(f"{seed}/{cell}/{repeat}".encode(), digest_size=8).digest()) >> 1
+    return int.from_bytes(blake2b(f"{seed}/{cell}/{restore}".encode(), digest_size=8).digest()) >> 1
 
 
 class SimulatedEngine:
     """Models in place of servers.
 
-    A restore is a new model, seeded by plan, cell and what the restore is for.
+    A restore is a new model, seeded by plan, cell and the number of the restore.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -78,7 +78,7 @@ class SimulatedEngine:
         return {"engine": "simulated", "warehouses": str(self._plan.workload.warehouses)}
 
     @contextlib.contextmanager
-    def restored(self, cell: Cell, watch: Watch, repeat: int = 0) -> Iterator[Simulated]:
+    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[Simulated]:
         """A fresh model with a cold cache and its clock at 0.
 
         Raises PlanError where the storage has none.
@@ -86,7 +86,7 @@ class SimulatedEngine:
         storage = drives_of(self._plan.storages[cell.storage])
         if storage is None:
             raise PlanError(f"storage {cell.storage}", seen="no model", do=_table(cell.storage))
-        seed = restored_seed(self._plan.seed, cell.id, repeat)
+        seed = restored_seed(self._plan.seed, cell.id, restore)
         server = simulated_server(storage, self._plan.workload, seed)
         watch(Event(kind="end", doing=f"restoring {cell.storage} (simulated)"))
         yield Simulated(server, storage)
