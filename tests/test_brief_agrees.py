@@ -21,10 +21,8 @@ from tests.recordings import (
     recorded,
     section,
     with_order,
-    with_phase,
     with_rungs,
     with_share_of_new_orders,
-    without,
 )
 
 
@@ -115,32 +113,6 @@ def test_the_logs_traffic_is_what_a_transaction_logged_times_the_transactions_of
     lagging = each(results, 0, lags, "final_run")
     figure = section(Brief(lagging), "over-time").figures[0]
     assert figure.title.endswith(" and 1.00 MB/s log")
-
-
-def test_what_fell_into_the_windows_of_one_storage_only_is_told(results: Results) -> None:
-    results = without(results, "tables.autovacuums", "checkpoints.timed", "checkpoints.requested")
-    assert "Background work" not in cautions(
-        with_phase(results, 0, "fixed_rate", checkpoints__timed=0.0)
-    )
-    seen = cautions(
-        with_phase(
-            with_phase(results, 0, "final_run", tables__autovacuums=0.1),
-            1,
-            "final_run",
-            tables__autovacuums=0.0,
-        )
-    )
-    assert (
-        "at the knee autovacuum finished on a table in 3 of 3 on disk and 0 of 3 on memory" in seen
-    )
-    assert "Background work" not in cautions(
-        with_phase(
-            with_phase(results, 0, "final_run", tables__autovacuums=0.1),
-            1,
-            "final_run",
-            tables__autovacuums=0.1,
-        )
-    )
 
 
 def as_in_the_climb(results: Results) -> Results:

@@ -71,8 +71,8 @@ def _cautions(view: ViewModel) -> Iterator[str]:
         if found.matters:
             yield f"{view.name(climb.cell.id)}: {found.sentence}."
     kinds = background_kinds(view.plan.engine.own_quantities)
-    found = unequal_work(view.climbs, kinds)
-    if unequal := [one.sentence for one in found if one.apart < APART]:
+    unequal = [w.sentence for w in unequal_work(view.climbs, kinds) if w.apart < APART]
+    if unequal:
         yield (
             "Background work was spread unevenly over the windows and affects these comparisons:"
             f" {'; '.join(unequal)}."
