@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from kneebench.analysis.outcome import exit_code, failed_checks
 from kneebench.brief import Brief
 from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
-from kneebench.measurement.measure import measure
+from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Climb, Event, Order, Results
@@ -219,6 +220,21 @@ other = { path = "other" }
 """
 
 
+def beside_one_checkpoint(cell: str) -> Callable[..., MeasuredRung]:
+    """Measures rungs; one cell makes a checkpoint just before the first final run of another."""
+    seen: dict[str, Server] = {}
+    begun: list[str] = []
+
+    def measured(order: Order, plan: Plan, server: Server, *of: Any, **how: Any) -> MeasuredRung:
+        seen[order.cell] = server
+        if order.phase == "final_run" and not begun:
+            begun.append(order.key)
+            seen[cell].checkpoint()
+        return measure(order, plan, server, *of, **how)
+
+    return measured
+
+
 def test_real_servers_stay_up_side_by_side_and_are_restored_together(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,16 +245,6 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
     servers: dict[str, int] = {}
     cached: list[float] = []
 
-    seen: dict[str, Server] = {}
-    begun: list[str] = []
-
-    def beside_a_checkpoint(order: Order, plan: Plan, server: Server, *of: Any, **how: Any) -> Any:
-        seen[order.cell] = server
-        if order.phase == "final_run" and not begun:
-            begun.append(order.key)
-            seen["other"].checkpoint()
-        return measure(order, plan, server, *of, **how)
-
     def watch(event: Event) -> None:
         if event.kind == "end" and event.doing.startswith("restoring"):
             cached.append(share_in_page_cache(place))
@@ -246,7 +252,7 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
             order = event.data["rung"].order
             servers[order.key] = len(data_directories(place))
 
-    monkeypatch.setattr(restored, "measure", beside_a_checkpoint)
+    monkeypatch.setattr(restored, "measure", beside_one_checkpoint("other"))
     results = run(parse_plan(SMALL), place / "campaigns", watch)
     (first,) = [note for note in results.climbs[0].of("final_run")[0].notes if "attempt 1" in note]
     assert "a checkpoint started on other" in first
