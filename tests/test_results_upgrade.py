@@ -19,8 +19,8 @@ from kneebench.results.parquet import read_series
 from kneebench.results.upgrades import UPGRADES
 
 ARCHIVE = Path(__file__).parent / "recorded" / "format-1.tar.xz"
-"""A folder as the last version with format 1 wrote it: no recording, its figures came from a formula.
-It has the series of one rung and no seconds."""
+"""A folder as the last version with format 1 wrote it. It is no recording: its figures came from a
+formula. It has the series of one rung and no seconds."""
 PHASES = {
     "scout": "search",
     "bisection": "bisection",

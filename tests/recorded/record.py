@@ -1,9 +1,9 @@
 """Records small campaigns on the embedded PostgreSQL, as archives beside it: `python
 tests/recorded/record.py [NAME ...]`.
 
-Real ones, unlike that of make.py: with noise, and figures that no formula gave. The tests read them
-and expect of them what must hold on a busy machine too, not figures. Each takes one to four
-minutes, with one to four warehouses and windows of 3 s.
+They have noise, and figures that no formula gave. What a test expects of one it works out from the
+recording itself, so that a recording can be made anew. Each takes one to five minutes, with one to
+four warehouses and windows of 3 s.
 """
 
 from __future__ import annotations
