@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded import make
 
 from kneebench.brief import Brief
 from kneebench.records import Cell, Climb, Results
-from kneebench.results import load
+from tests.recordings import recorded, with_order, with_plan
 
 BROWSER = next(
     (
@@ -97,25 +96,18 @@ def browse(tmp_path: Path, page: Path, *arguments: str) -> subprocess.CompletedP
 
 
 def called(climb: Climb, name: str) -> Climb:
-    rungs = tuple(
-        rung.model_copy(update={"order": rung.order.model_copy(update={"cell": name})})
-        for rung in climb.rungs
-    )
+    rungs = tuple(with_order(rung, cell=name) for rung in climb.rungs)
     return climb.model_copy(update={"cell": Cell(id=name, storage=name), "rungs": rungs})
 
 
 def with_storages(names: tuple[str, ...]) -> Results:
-    """The recorded campaign with so many storages."""
-    recorded = load(make.HERE / make.NAME)
-    storages = dict.fromkeys(names, make.PLAN["storages"]["disk"])
-    campaign = recorded.campaign.model_copy(
-        update={"plan": {**recorded.campaign.plan, "baseline": names[0], "storages": storages}}
-    )
-    return recorded.model_copy(
-        update={
-            "campaign": campaign,
-            "climbs": tuple(called(recorded.climbs[n % 2], name) for n, name in enumerate(names)),
-        }
+    """The recording of two storages with so many."""
+    results = recorded()
+    climbs = tuple(called(results.climbs[n % 2], name) for n, name in enumerate(names))
+    return with_plan(
+        results.model_copy(update={"climbs": climbs}),
+        baseline=names[0],
+        storages={name: {"path": f"{n}"} for n, name in enumerate(names)},
     )
 
 
@@ -130,25 +122,21 @@ def measured(tmp_path: Path, results: Results, width: int) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
-    return Brief(load(make.HERE / make.NAME)).write(tmp_path / "brief.html")
-
-
-def test_the_page_renders_without_a_word_on_the_console(tmp_path: Path, page: Path) -> None:
+def test_the_page_renders_without_a_word_on_the_console(tmp_path: Path) -> None:
+    page = Brief(recorded("saturated")).write(tmp_path / "brief.html")
     picture = tmp_path / "page.png"
     seen = browse(tmp_path, page, f"--screenshot={picture}", "--window-size=1280,2400")
     assert "CONSOLE" not in seen.stderr
     assert picture.stat().st_size > 100_000
 
 
-@pytest.mark.parametrize("width", [1280, 600])
+@pytest.mark.parametrize(("name", "width", "figures"), [("noisy", 1280, 6), ("log_bound", 600, 6)])
 def test_nothing_is_wider_than_the_window_and_no_text_leaves_its_figure(
-    tmp_path: Path, width: int
+    tmp_path: Path, name: str, width: int, figures: int
 ) -> None:
-    found = measured(tmp_path, load(make.HERE / make.NAME), width)
+    found = measured(tmp_path, recorded(name), width)
     assert found["page"] <= 0
-    assert (found["figures"], found["beyond"]) == (7, [])
+    assert (found["figures"], found["beyond"]) == (figures, [])
 
 
 @pytest.mark.parametrize("names", NAMES.values(), ids=map(str, NAMES))
@@ -180,7 +168,8 @@ def test_the_style_says_each_thing_once_for_each_medium() -> None:
     )
 
 
-def test_the_page_prints_on_paper(tmp_path: Path, page: Path) -> None:
+def test_the_page_prints_on_paper(tmp_path: Path) -> None:
+    page = Brief(recorded("interrupted")).write(tmp_path / "brief.html")
     printed = tmp_path / "brief.pdf"
     browse(tmp_path, page, f"--print-to-pdf={printed}", "--no-pdf-header-footer")
     assert printed.read_bytes().startswith(b"%PDF")

@@ -1,53 +1,118 @@
-"""A campaign folder of an old format gives the figures of the same campaign in the current format,
-to the digit.
-"""
+"""A campaign folder of an old format gives the figures that its files have, to the digit."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import tarfile
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import pytest
-from recorded import make
 
 from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.records import Results, Rung
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import series
+from kneebench.results.parquet import read_series
 from kneebench.results.upgrades import UPGRADES
+
+ARCHIVE = Path(__file__).parent / "recorded" / "format-1.tar.xz"
+"""A folder as the last version with format 1 wrote it. It is no recording: its figures came from a
+formula. It has the series of one rung and no seconds."""
+PHASES = {
+    "scout": "search",
+    "bisection": "bisection",
+    "drift": "drift_check",
+    "report": "final_run",
+    "latency": "fixed_rate",
+}
+"""What format 2 calls the phases of format 1."""
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """The recorded campaign as format 1 stored it, without its seconds and with the series of one
-    rung.
-    """
-    with tarfile.open(make.HERE / "format-1.tar.xz") as archive:
+    with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")
-    return tmp_path / make.NAME
+    (folder,) = tmp_path.iterdir()
+    return folder
 
 
-def test_a_folder_of_format_1_gives_the_same_figures_to_the_digit(old: Path) -> None:
-    upgraded, current = load(old), load(make.HERE / make.NAME)
-    assert (old / "rungs" / "disk.report-26-1.json").exists()
-    assert upgraded.campaign == current.campaign
-    assert upgraded.climbs == current.climbs
-    assert configuration_summaries(upgraded) == configuration_summaries(current)
-    rung, *_ = upgraded.climbs[0].of("fixed_rate")
-    assert series(upgraded, rung) == series(current, rung) != ()
+def documents(folder: Path) -> dict[str, Any]:
+    """The rungs of format 1 as their files have them, by the key that format 2 gives them."""
+    found = {}
+    for file in (folder / "rungs").iterdir():
+        document = json.loads(file.read_text())
+        cell, _, rest = file.stem.partition(".")
+        phase, _, numbers = rest.partition("-")
+        assert document["format"] == 1
+        found[f"{cell}.{PHASES[phase]}-{numbers}"] = document["rung"]
+    return found
+
+
+def rungs_of(results: Results) -> dict[str, Rung]:
+    return {rung.order.key: rung for climb in results.climbs for rung in climb.rungs}
+
+
+def test_a_folder_of_format_1_gives_the_figures_of_its_files_to_the_digit(old: Path) -> None:
+    documented, rungs = documents(old), rungs_of(load(old))
+    assert rungs.keys() == documented.keys()
+    for key, document in documented.items():
+        rung, tally = rungs[key], document["tally"]
+        assert rung.tpm == document["tpm"]
+        assert rung.tally.window_s == tally["window_s"]
+        assert rung.tally.load_generator_cpu_s == tally["client_cpu_s"]
+        assert rung.tally.load_generator_threads == tally["client_workers"]
+        assert rung.tally.latency
+        assert rung.tally.latency.model_dump() == tally["latency"]
+        for name, transactions in tally["transactions"].items():
+            assert rung.tally.transactions[name].model_dump() == transactions
+        for name, quantity in document["quantities"].items():
+            assert name.startswith("client.") or rung.quantity(name) == quantity["value"]
+        for name in ("busy", "cpu_per_transaction"):
+            had = document["quantities"][f"client.{name}"]["value"]
+            assert rung.quantity(f"load_generator.{name}") == had
+
+
+def test_the_summary_of_a_folder_of_format_1_is_that_of_its_files(old: Path) -> None:
+    documented, results = documents(old), load(old)
+    for summary, climb in zip(configuration_summaries(results), results.climbs, strict=True):
+        name = climb.cell.id
+        kept = json.loads((old / "climbs" / f"{name}.json").read_text())["climb"]
+        assert (climb.knee_users, climb.stopped_by) == (kept["knee_users"], kept["stopped_by"])
+        assert [one.sentence for one in climb.stop_results] == [
+            one["sentence"] for one in kept["verdicts"]
+        ]
+        tallies = [
+            rung["tally"] for key, rung in documented.items() if key.startswith(f"{name}.final_run")
+        ]
+        assert summary.nopm
+        assert summary.nopm.value == pytest.approx(geometric_mean(map(nopm, tallies)))
+
+
+def nopm(tally: dict[str, Any]) -> float:
+    """New-Orders per minute of a tally as its file has it."""
+    committed: int = tally["transactions"]["new_order"]["window"]["committed"]
+    return 60 * committed / float(tally["window_s"])
+
+
+def test_the_series_of_a_folder_of_format_1_are_found_by_their_old_name(old: Path) -> None:
+    results = load(old)
+    rung, *_ = results.climbs[0].of("fixed_rate")
+    (file,) = (old / "series").iterdir()
+    assert file.stem != rung.order.key
+    assert series(results, rung) == read_series(file) != ()
 
 
 def test_a_folder_of_format_1_that_is_opened_for_writing_gets_the_current_file_names(
     old: Path,
 ) -> None:
-    before = load(old)
+    before, names = load(old), documents(old).keys()
     with Store.open(old) as store:
         order = before.climbs[0].rungs[0].order
         assert store.rung(order) == before.climbs[0].rungs[0]
-    assert {file.name for file in (old / "rungs").iterdir()} == {
-        file.name for file in (make.HERE / make.NAME / "rungs").iterdir()
-    }
+    assert {file.stem for file in (old / "rungs").iterdir()} == names
     assert load(old).climbs == before.climbs
 
 
@@ -94,5 +159,6 @@ def test_the_waits_of_format_1_get_the_classes_of_their_engines() -> None:
 
 
 def test_a_folder_whose_files_were_only_partly_renamed_is_still_read(old: Path) -> None:
+    before = load(old).climbs
     shutil.move(old / "rungs" / "disk.report-26-1.json", old / "rungs" / "disk.final_run-26-1.json")
-    assert load(old).climbs == load(make.HERE / make.NAME).climbs
+    assert load(old).climbs == before
