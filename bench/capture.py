@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -44,6 +45,15 @@ class Captured(NamedTuple):
 
     packets: Sequence[tuple[int, bytes]]
     dropped: int
+
+    def whole(self) -> Sequence[tuple[int, bytes]]:
+        """The packets. Raises RuntimeError if some were dropped: the others prove nothing."""
+        if self.dropped:
+            raise RuntimeError(
+                f"the kernel dropped {self.dropped} packets, so the trace is not whole; run again"
+                " with less load on this machine"
+            )
+        return self.packets
 
 
 def unable() -> str:
@@ -90,6 +100,7 @@ def captured(file: Path) -> Captured:
 def main(port: int, file: Path) -> None:
     """Capture until the standard input ends."""
     with _listening(port) as listener, tempfile.TemporaryFile() as kept:
+        time.sleep(EVERY_S)  # the kernel starts to timestamp a moment after the first request
         print("ready", flush=True)
         while not select.select([sys.stdin], [], [], EVERY_S)[0]:
             _drain(listener, kept)

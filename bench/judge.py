@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from psycopg import Connection
 
 from bench.calls import Call, calls
-from bench.capture import Captured, capture, captured, unable
+from bench.capture import capture, captured, unable
 from bench.ratio import Ratio, Size, at_most, largest
 from bench.servers import Loaded, loaded
 from bench.tcp import LISTENING, over_tcp
@@ -138,7 +138,7 @@ def _run(server: Loaded, address: Address, users: int, seconds: int, number: int
                 load.tick()
             read = (idle, begin, end, _counted(session))
 
-        found = calls(_whole(captured(file)), address.host, address.port)
+        found = calls(captured(file).whole(), address.host, address.port)
     return Run(load.stop(), go_ns, (begin_s, end_s), read, found)
 
 
@@ -152,16 +152,6 @@ def _counted(session: Connection[tuple[Any, ...]]) -> Reading:
     """The counters now."""
     at_s, orders = session.execute(ORDERS).fetchone() or (0.0, 0.0)
     return Reading(at_s, orders)
-
-
-def _whole(trace: Captured) -> Sequence[tuple[int, bytes]]:
-    """The packets. Raises RuntimeError if the kernel dropped some."""
-    if trace.dropped:
-        raise RuntimeError(
-            f"the kernel dropped {trace.dropped} packets: a part of the calls judges nothing; run"
-            " again with less load on this machine"
-        )
-    return trace.packets
 
 
 def judge(run: Run) -> Verdict:
