@@ -141,15 +141,44 @@ class Connection:
 
 def calls(packets: Sequence[tuple[int, bytes]], host: str, port: int) -> list[Call]:
     """The calls of all connections to a server, in the order of their ends."""
-    server = socket.inet_aton(host) + port.to_bytes(2)
     connections = defaultdict[bytes, Connection](Connection)
     found: list[Call] = []
-    for one in (packet(at_ns, raw) for at_ns, raw in packets):
-        if one.receiver == server:
-            connections[one.sender].sent(one)
-        elif one.sender == server:
-            found += connections[one.receiver].received(one)
+    for client, sent, one in _between(packets, host, port):
+        if sent:
+            connections[client].sent(one)
+        else:
+            found += connections[client].received(one)
     return found
+
+
+def exchanges(packets: Sequence[tuple[int, bytes]], host: str, port: int) -> list[Call]:
+    """The same by the packets' directions alone, also where they are encrypted: from the client's
+    first packet after a response to the server's last before the client's next one.
+
+    Not only calls: those that open a connection, too. What follows a client's last packet, its
+    farewell, is no response.
+    """
+    under_way: dict[bytes, Call] = {}
+    found: list[Call] = []
+    for client, sent, one in _between(packets, host, port):
+        call = under_way.get(client)
+        if one.payload and not sent and call:
+            under_way[client] = call._replace(ended_ns=one.at_ns)
+        elif one.payload and sent and (not call or call.ended_ns):
+            found += [call] if call else []
+            under_way[client] = Call("", one.at_ns, 0)
+    return found
+
+
+def _between(
+    packets: Sequence[tuple[int, bytes]], host: str, port: int
+) -> Iterator[tuple[bytes, bool, Packet]]:
+    """The packets of a server, each with its client, and whether the client sent it."""
+    server = socket.inet_aton(host) + port.to_bytes(2)
+    for one in (packet(at_ns, raw) for at_ns, raw in packets):
+        if server in (one.sender, one.receiver):
+            sent = one.receiver == server
+            yield one.sender if sent else one.receiver, sent, one
 
 
 def _sqlstate(body: bytes) -> str:

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection
 
-from bench.calls import Call, calls
+from bench.calls import Call, calls, exchanges
 from bench.capture import capture, captured, unable
 from bench.ratio import Ratio, Size, at_most, largest
 from bench.servers import Loaded, loaded
-from bench.tcp import LISTENING, over_tcp
-from bench.turn import generator_values
+from bench.tcp import LISTENING, over_tcp, over_tls
+from bench.turn import generator_values, in_turn
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.postgres.address import connect, core_address
 from kneebench.databases.postgres.server_address import Address
@@ -48,6 +48,7 @@ SETTINGS = {
 }
 ORDERS = """SELECT extract(epoch FROM statement_timestamp())::float8, sum(d_next_o_id)::float8
     FROM public.district"""
+OVER = ("TCP", "TLS")
 NOTE = "the largest difference of the runs"
 
 
@@ -109,19 +110,29 @@ def measure(size: Size) -> list[Ratio]:
     users, seconds, runs = size.count(4, 2), size.count(20, 1), size.count(3, 1)
     workload = Workload(warehouses=size.count(10, 1))
     settings = SETTINGS if not size.quick else {**SETTINGS, "shared_buffers": "128MB"}
-    verdicts = []
     with loaded(size, workload, settings) as server:
-        address = over_tcp(server)
-        for number in range(1, runs + 1):
-            verdict = judge(_run(server, address, users, seconds, number))
-            print(f"run {number} of {runs}: {_sentence(verdict)}", file=sys.stderr, flush=True)
-            verdicts.append(verdict)
-    return _rows(verdicts)
+        plain = over_tcp(server)
+        encrypted = over_tls(server, plain)
+        sides = [plain, encrypted] if encrypted else [plain]
+        if not encrypted:
+            print("TLS not judged: no OpenSSL here", file=sys.stderr)
+        verdicts = in_turn(
+            runs, *(lambda to=side: _verdict(server, to, users, seconds) for side in sides)
+        )
+    return [row for over, found in zip(OVER, verdicts, strict=False) for row in _rows(over, found)]
 
 
-def _run(server: Loaded, address: Address, users: int, seconds: int, number: int) -> Run:
+def _verdict(server: Loaded, address: Address, users: int, seconds: int) -> Verdict:
+    """A run, judged, and reported on its way."""
+    verdict = judge(_run(server, address, users, seconds))
+    over = OVER[address.sslmode != "disable"]
+    print(f"{over}: {_sentence(verdict)}", file=sys.stderr, flush=True)
+    return verdict
+
+
+def _run(server: Loaded, address: Address, users: int, seconds: int) -> Run:
     """One run under capture: a warm-up of a quarter, the window, a second of cool-down."""
-    values = generator_values(users, server.workload.warehouses, profile="spec", stream=number)
+    values = generator_values(users, server.workload.warehouses, profile="spec")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "packets")
         with capture(address.port, file), connect(server.address) as session:
@@ -137,8 +148,12 @@ def _run(server: Loaded, address: Address, users: int, seconds: int, number: int
                 end_s, end = load.mark("cool_down"), _counted(session)
                 load.tick()
             read = (idle, begin, end, _counted(session))
-
-        found = calls(captured(file).whole(), address.host, address.port)
+        packets = captured(file).whole()
+    if address.sslmode == "disable":
+        found = calls(packets, address.host, address.port)
+    else:
+        answered = exchanges(packets, address.host, address.port)
+        found = [call for call in answered if call.began_ns >= before_ns]
     return Run(load.stop(), go_ns, (begin_s, end_s), read, found)
 
 
@@ -190,14 +205,14 @@ def _sentence(verdict: Verdict) -> str:
     )
 
 
-def _rows(verdicts: Sequence[Verdict]) -> list[Ratio]:
+def _rows(over: str, verdicts: Sequence[Verdict]) -> list[Ratio]:
     mean, p999, nopm, calls_off, orders_off, _ = zip(*verdicts, strict=True)
     return [
-        _row("mean latency vs. packet trace", mean, MEAN_LIMIT, "ms"),
-        _row("P99.9 latency vs. packet trace", p999, P999_LIMIT, "ms"),
-        _row("NOPM vs. the database's counters", nopm, NOPM_LIMIT),
-        _row("calls of whole runs vs. packet trace", calls_off, 0),
-        _row("New-Orders of whole runs vs. the database's counters", orders_off, 0),
+        _row(f"mean latency vs. packet trace, {over}", mean, MEAN_LIMIT, "ms"),
+        _row(f"P99.9 latency vs. packet trace, {over}", p999, P999_LIMIT, "ms"),
+        _row(f"NOPM vs. the database's counters, {over}", nopm, NOPM_LIMIT),
+        _row(f"calls of whole runs vs. packet trace, {over}", calls_off, 0),
+        _row(f"New-Orders of whole runs vs. the database's counters, {over}", orders_off, 0),
     ]
 
 

@@ -1,11 +1,15 @@
-"""A benchmark's server on loopback TCP, without TLS: what a packet trace can read. Its own users
-come over a Unix socket that nobody else may enter; TCP asks for a password.
+"""A benchmark's server on loopback TCP, where a packet trace sees it. Over its Unix socket no
+password is needed, because nobody else may enter the socket's directory; TCP asks for one.
 """
 
 from __future__ import annotations
 
 import secrets
+import shutil
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 from pydantic import SecretStr
 
@@ -23,6 +27,10 @@ LISTENING = {"listen_addresses": HOST}
 """For the server's settings."""
 LET_IN_S = 10.0
 """How long the server may take to read its rules again."""
+CERTIFY = (
+    "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    " -subj /CN=kneebench -keyout server.key -out server.crt"
+)
 
 
 def over_tcp(server: Loaded) -> Address:
@@ -41,6 +49,26 @@ def over_tcp(server: Loaded) -> Address:
     address = server.address.model_copy(update=changes)
     _await_entry(address)
     return address
+
+
+def over_tls(server: Loaded, address: Address) -> Address | None:
+    """The same address with TLS, which the server then takes as well; None where the build or this
+    machine has no OpenSSL.
+    """
+    with connect(server.address) as session:
+        library = session.execute("SELECT current_setting('ssl_library')").fetchone()
+    if library == ("",) or not shutil.which("openssl"):
+        return None
+    account = server_account()
+    with tempfile.TemporaryDirectory() as made, Folder.at(server.data) as data:
+        subprocess.run(CERTIFY.split(), cwd=made, check=True, capture_output=True)
+        for name in ("server.key", "server.crt"):
+            data.put(name, Path(made, name).read_text(), account and account.owner)
+    server.run("ALTER SYSTEM SET ssl = on")
+    server.run("SELECT pg_reload_conf()")
+    encrypted = address.model_copy(update={"sslmode": "require"})
+    _await_entry(encrypted)
+    return encrypted
 
 
 def _await_entry(address: Address) -> None:
