@@ -5,6 +5,7 @@ the capture itself, and what is judged of a run.
 from __future__ import annotations
 
 import lzma
+import shutil
 import socket
 import time
 from collections import Counter
@@ -13,10 +14,13 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as program
-from bench.calls import AGAIN, Call, Connection, Packet, calls
+from bench import servers
+from bench.calls import AGAIN, Call, Connection, Packet, calls, exchanges
 from bench.capture import Captured, capture, captured, unable
-from bench.judge import Reading, Run, judge
-from bench.ratio import Ratio
+from bench.judge import Reading, Run, judge, measure
+from bench.ratio import Ratio, Size
+from bench.servers import DEBIAN
+from kneebench.databases.postgres.builds import find_build
 from kneebench.records import Latency, Tally
 
 RECORDED = Path(__file__).parent / "recorded" / "calls.xz"
@@ -82,6 +86,15 @@ def test_connections_to_other_servers_or_older_than_the_trace_have_no_calls(
     assert calls(recorded.packets[50:], HOST, PORT) == []
 
 
+def test_directions_alone_give_the_same_calls_as_the_messages_do(recorded: Captured) -> None:
+    found = calls(recorded.packets, HOST, PORT)
+    first_ns = min(call.began_ns for call in found)
+    alone = [call for call in exchanges(recorded.packets, HOST, PORT) if call.began_ns >= first_ns]
+    times = {(call.began_ns, call.ended_ns) for call in found}
+    assert len(alone) == len(found) - 1, "no packet follows the last call of one user"
+    assert {(call.began_ns, call.ended_ns) for call in alone} < times
+
+
 def message(tag: bytes, body: bytes) -> bytes:
     return tag + (len(body) + 4).to_bytes(4) + body
 
@@ -126,6 +139,20 @@ def test_each_packet_of_a_port_is_captured_once_at_the_clients_side(tmp_path: Pa
         seen_ns = [at_ns for at_ns, raw in packets if raw.endswith(word)]
         assert len(seen_ns) == 20
         assert all(a <= b <= c for a, b, c in zip(limits[:-1], seen_ns, limits[1:], strict=True))
+
+
+@pytest.mark.root
+@pytest.mark.postgres15
+@pytest.mark.skipif(bool(unable()), reason=unable())
+@pytest.mark.skipif(
+    not DEBIAN.exists() or not shutil.which("openssl"),
+    reason="needs Debian's PostgreSQL 15 and openssl",
+)
+def test_calls_over_tls_are_all_in_the_trace_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "the_build", lambda size: find_build(DEBIAN))
+    rows = measure(Size(quick=True))
+    assert sum("TLS" in row.name for row in rows) == len(rows) / 2
+    assert [row.name for row in rows if row.aim == 0 and row.value] == []
 
 
 def run_of(calls_ms: int, orders: float) -> Run:
