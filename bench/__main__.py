@@ -8,11 +8,12 @@ import argparse
 import json
 import pkgutil
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from bench.ratio import Size
+from bench.ratio import Ratio, Size
 from bench.table import performance_page, printed
 from kneebench.directories import CAMPAIGNS
 from kneebench.lab.host import host
@@ -32,7 +33,9 @@ def benchmarks() -> dict[str, ModuleType]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the named benchmarks; 0 also if a goal is missed: a benchmark is not a test."""
+    """Run the named benchmarks, or all that this machine can run; 0 also if a goal is missed,
+    because a benchmark is not a test. 1 if a judge (`MUST_HOLD`) finds a difference, or cannot run.
+    """
     known = benchmarks()
     parser = _parser(known)
     asked = parser.parse_args(arguments)
@@ -41,20 +44,30 @@ def main(arguments: list[str] | None = None) -> int:
             f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}"
         )
     rows = json.loads(asked.json.read_text())["rows"] if asked.json.exists() else {}
+    failed = False
     for name in asked.names or sorted(known):
+        if reason := getattr(known[name], "unable", str)():
+            print(f"{name} not run: {reason}", file=sys.stderr, flush=True)
+            failed |= name in asked.names
+            continue
         print(f"{name}: {known[name].ABOUT} ...", file=sys.stderr, flush=True)
         found = known[name].measure(Size(quick=asked.quick))
         rows[name] = [
             row.model_dump() | {"holds": row.holds, "doubtful": row.doubtful} for row in found
         ]
         print(printed(found), flush=True)
+        failed |= _refuted(known[name], found) and not asked.quick
         asked.json.parent.mkdir(parents=True, exist_ok=True)
         asked.json.write_text(
             json.dumps({"machine": host().model_dump(mode="json"), "rows": rows}, indent=2)
         )
     if asked.page:
         PAGE.write_text(performance_page(rows, host()))
-    return 0
+    return int(failed)
+
+
+def _refuted(module: ModuleType, found: Sequence[Ratio]) -> bool:
+    return getattr(module, "MUST_HOLD", False) and not all(row.holds for row in found)
 
 
 def _parser(known: dict[str, ModuleType]) -> argparse.ArgumentParser:

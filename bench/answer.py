@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.ratio import Ratio, Size, at_most, turns
+from bench.ratio import Ratio, Size, at_most, largest, turns
 from bench.servers import unwatched
 from kneebench.analysis.elasticity import between
 from kneebench.databases.engine import engine_of
@@ -73,7 +73,7 @@ def measure(size: Size) -> list[Ratio]:
             rungs=median([one.rungs for one in found]),
         ),
         at_most(f"{error} (median)", _middle(off), THROUGHPUT_AIM, note=note),
-        at_most(f"{error} (worst)", _worst(off), THROUGHPUT_AIM, note=note),
+        at_most(f"{error} (worst)", largest(off), THROUGHPUT_AIM, note=note),
     ]
 
 
@@ -88,12 +88,6 @@ def _middle(values: Sequence[float]) -> Estimate:
         high=values[high],
         n=len(values),
         method="median; order statistics",
-    )
-
-
-def _worst(values: Sequence[float]) -> Estimate:
-    return Estimate(
-        value=values[-1], low=values[-1], high=values[-1], n=len(values), method="the largest"
     )
 
 

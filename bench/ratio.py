@@ -93,6 +93,12 @@ def alone(values: Sequence[float]) -> Estimate:
     return estimate(values)
 
 
+def largest(values: Sequence[float]) -> Estimate:
+    """The largest of some values, for an aim that all must reach: it has no interval."""
+    most = max(values)
+    return Estimate(value=most, low=most, high=most, n=len(values), method="the largest")
+
+
 def _row(
     name: str,
     found: Estimate,
