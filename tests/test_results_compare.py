@@ -55,6 +55,19 @@ def test_storages_question_seed_budget_and_repeats_do_not_matter() -> None:
     assert compare_plans(PLAN, plan.model_copy(update={"question": "Else?", "seed": 1})) == []
 
 
+def test_a_rate_in_one_plan_makes_the_share_of_the_other_irrelevant() -> None:
+    share, rate = (
+        other(ladder=keys) for keys in ({"fixed_rate_share": 0.5}, {"latency_rate": "880/s"})
+    )
+    assert compare_plans(share, PLAN) == ["ladder.fixed_rate_share"]
+    assert compare_plans(share, rate) == []
+
+
+def test_margins_of_acceptance_do_not_stop_a_comparison() -> None:
+    plan = Plan.model_validate({**make.PLAN, "accept": {"margin": 0.2}})
+    assert compare_plans(PLAN, plan) == []
+
+
 def test_fields_are_named_in_the_order_of_what_tells_most() -> None:
     assert compare_plans(PLAN, other(ladder={"window": "11s"}, workload={"warehouses": 61})) == [
         "workload.warehouses",

@@ -41,7 +41,7 @@ MATTERS = (
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the
 question, seed, repeats, meters, budget."""
 
-RESUME_IGNORES = ("question", "ladder.budget")
+RESUME_IGNORES = ("question", "ladder.budget", "accept")
 """Fields that may change between a killed campaign and the run that resumes it."""
 
 PlanLike = Plan | Mapping[str, Any]
@@ -63,6 +63,9 @@ def plan_document(plan: PlanLike) -> dict[str, Any]:
 def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
     """The names of the fields that matter and differ, as the plan file spells them.
 
+    Where a plan sets its own fixed rate, the share that the other one sets does not matter: only
+    latencies measured at the same rate are compared.
+
     >>> one = Plan.model_validate({"storages": {"disk": {"path": "."}}})
     >>> other = {"storages": {"ssd": {"path": "/"}}, "question": "Why?"}
     >>> two = Plan.model_validate({**other, "workload": {"warehouses": 50}})
@@ -70,6 +73,9 @@ def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
     ['workload.warehouses']
     """
     left, right = dict(_leaves(plan_document(a))), dict(_leaves(plan_document(b)))
+    if any(side.get("ladder.latency_rate") for side in (left, right)):
+        for side in (left, right):
+            side.pop("ladder.fixed_rate_share", None)
     differing = [name for name in {**left, **right} if left.get(name) != right.get(name)]
     order = {field: place for place, field in enumerate(MATTERS)}
     found = [(order[field], name) for name in differing if (field := _within(name, MATTERS))]

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench import units
+from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.wording import capital, listed, number_of_users, percent
 from kneebench.brief.section import Section
@@ -81,6 +82,7 @@ def _elsewhere(view: ViewModel, climb: Climb) -> str:
 
 def _cautions(view: ViewModel) -> Iterator[str]:
     yield from view.disturbances
+    yield from rate_caveats(view.climbs)
     yield from _crowded(view)
     ladder = view.plan.ladder
     if ladder.rounds == "short":
