@@ -18,6 +18,10 @@ from kneebench.analysis.wording import percent
 from kneebench.records import Climb, Estimate, Latency
 from kneebench.units import count
 
+SAME_RATE = 0.01
+"""Rates within this share of each other count as equal: below the knee, 1% more load changes
+latency by less than the noise floor."""
+
 
 class FixedRateLatency(NamedTuple):
     """`rate_per_s` was asked of every cell, `share` of its own knee's throughput as it is quoted
@@ -56,6 +60,15 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
         n=whole.n,
         users=rungs[0].users,
     )
+
+
+def same_rate(rates_per_s: Sequence[float]) -> bool:
+    """Whether there are rates, and all count as one.
+
+    >>> same_rate([800.0, 805.0]), same_rate([800.0, 0.0]), same_rate([])
+    (True, False, False)
+    """
+    return bool(rates_per_s) and max(rates_per_s) <= (1 + SAME_RATE) * min(rates_per_s)
 
 
 def rate_caveats(climbs: Sequence[Climb], planned_per_s: float = 0.0) -> tuple[str, ...]:

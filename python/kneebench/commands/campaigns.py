@@ -47,7 +47,7 @@ def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) 
     """
     from kneebench.screen.summary import printed, results_json
 
-    results = _load(campaign, root)
+    results = loaded(campaign, root)
     if as_json:
         show_json(results_json(results))
     else:
@@ -70,7 +70,7 @@ def compare(
     from kneebench.results import compare_campaigns, differences
     from kneebench.screen.compared import document, printed
 
-    both = [_load(a, root), _load(b, root)]
+    both = [loaded(a, root), loaded(b, root)]
     found, differing = compare_campaigns(both), differences(*both)
     disturbed = [f"{one.campaign.id}: {sentence}" for one in both for sentence in disturbances(one)]
     if as_json:
@@ -99,16 +99,22 @@ def write_brief(
       kneebench brief 2025-06-01-what-does-this-storage-buy
       kneebench brief ./copied/campaign --out brief.json
     """
-    print_line(str(write(_load(campaign, root), out)))
+    print_line(str(write(loaded(campaign, root), out)))
 
 
-def _load(name: str, root: Path) -> Results:
+def campaign_folder(name: str, root: Path) -> Path | None:
+    """The folder of a campaign: the name as a path, or within `root`; None if neither has one."""
+    return next(
+        (path for path in (Path(name), root / name) if (path / "campaign.json").exists()), None
+    )
+
+
+def loaded(name: str, root: Path) -> Results:
+    """The campaign of that name; raises PlanError where there is none."""
     from kneebench.errors import PlanError
     from kneebench.results import load
 
-    folder = next(
-        (path for path in (Path(name), root / name) if (path / "campaign.json").exists()), None
-    )
+    folder = campaign_folder(name, root)
     if folder is None:
         raise PlanError(
             name,

@@ -24,6 +24,14 @@ class Accept(Part):
         Field(
             gt=0,
             lt=1,
-            description="Margin for latencies and log writes, as a fraction of the baseline's",
+            description="Margin for mean latency and log writes, as a fraction of the baseline's",
         ),
     ] = 0.10
+    p999_margin: Annotated[
+        Number,
+        Field(
+            gt=0,
+            lt=1,
+            description="Margin for P99.9 latency, as a fraction; tails repeat less well",
+        ),
+    ] = 0.25

@@ -86,21 +86,25 @@ def comparable(a: Results, b: Results) -> None:
     """Raise PlanError that names the first field of the plans that matters and differs, or two
     servers of different major versions: figures of such campaigns must not stand side by side."""
     doing = f"comparing {a.campaign.id} with {b.campaign.id}"
-    fields = compare_plans(a.campaign.plan, b.campaign.plan)
-    if fields:
-        one, two = (_shown(campaign, fields[0]) for campaign in (a.campaign, b.campaign))
-        more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
-        raise PlanError(
-            doing,
-            seen=f"{fields[0]} is {one} in the first and {two} in the second{more}",
-            do="measure both with the same plan",
-        )
+    comparable_plans(a.campaign.plan, b.campaign.plan, doing)
     one, two = (_majors(results.campaign) for results in (a, b))
     if one and two and one != two:
         raise PlanError(
             doing,
             seen=f"the server is version {one} in the first and {two} in the second",
             do="measure both with one major version",
+        )
+
+
+def comparable_plans(a: PlanLike, b: PlanLike, doing: str) -> None:
+    """Raise PlanError that names the first field that matters and differs between two plans."""
+    if fields := compare_plans(a, b):
+        one, two = (_shown(plan, fields[0]) for plan in (a, b))
+        more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
+        raise PlanError(
+            doing,
+            seen=f"{fields[0]} is {one} in the first and {two} in the second{more}",
+            do="measure both with the same plan",
         )
 
 
@@ -178,8 +182,8 @@ def _settings(campaign: Campaign) -> dict[str, str]:
     return {name: ", ".join(sorted(values)) for name, values in found.items()}
 
 
-def _shown(campaign: Campaign, field: str) -> object:
-    value = dict(_leaves(plan_document(campaign.plan))).get(field)
+def _shown(plan: PlanLike, field: str) -> object:
+    value = dict(_leaves(plan_document(plan))).get(field)
     return "not set" if value is None else value
 
 
