@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ from recorded import make
 
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
-from kneebench.records import Results, Setting
+from kneebench.records import Results, Rung, Setting
 from kneebench.results import comparable, compare_campaigns, compare_plans, load
 from kneebench.results.compare_plans import differences, differing_settings
+from kneebench.results.trend import trends
 from kneebench.screen.compared import document, printed
 from terminal import drawn
 
@@ -231,3 +233,57 @@ def test_a_campaign_beside_nothing_but_itself_has_no_such_warning() -> None:
     rows = compare_campaigns([load(make.HERE / make.NAME)])
     assert "interleaved" not in drawn(*printed(rows, []), width=200)
     assert document(rows, [])["drift"] == ""
+
+
+def slower(results: Results, factor: float) -> Results:
+    """The same campaign with a factor on every count of committed transactions."""
+
+    def scaled(rung: Rung) -> Rung:
+        new_order = rung.tally.transactions["new_order"]
+        committed = round(new_order.window.committed * factor)
+        window = new_order.window.model_copy(update={"committed": committed})
+        transactions = {
+            **rung.tally.transactions,
+            "new_order": new_order.model_copy(update={"window": window}),
+        }
+        tally = rung.tally.model_copy(update={"transactions": transactions})
+        return rung.model_copy(update={"tally": tally})
+
+    climbs = tuple(
+        climb.model_copy(update={"rungs": tuple(map(scaled, climb.rungs))})
+        for climb in results.climbs
+    )
+    return results.model_copy(update={"climbs": climbs})
+
+
+def test_the_trend_is_each_storage_against_itself_in_the_first_campaign() -> None:
+    one = load(make.HERE / make.NAME)
+    three = [one, renamed(one, "second"), renamed(slower(one, 0.8), "third")]
+    found = trends(three)
+    assert [(one.storage, one.quantity) for one in found] == [
+        ("disk", "nopm"),
+        ("disk", "latency.mean"),
+        ("memory", "nopm"),
+        ("memory", "latency.mean"),
+    ]
+    ratios = [point.against and point.against.ratio.value for point in found[0].points]
+    assert ratios[0] is None
+    assert ratios[1:] == pytest.approx([1.0, 0.8], abs=0.01)
+    assert [bool(one.against and one.against.differs) for one in found[0].points] == [
+        False,
+        False,
+        True,
+    ]
+    table = drawn(*printed(compare_campaigns(three), [], (), found), width=200)
+    assert re.search(r"disk +NOPM at the knee +[0-9,]+ +1\.00x .* 0\.80x ", table), table
+    assert "3 third" in table
+    assert document(compare_campaigns(three), [], (), found)["trend"][0]["points"][2][
+        "campaign"
+    ] == ("third")
+
+
+def test_a_trend_has_no_latency_where_the_rates_differ_and_no_storage_that_is_alone() -> None:
+    one = load(make.HERE / make.NAME)
+    two = at_another_rate(renamed(one, "second"), 990.0)
+    two = two.model_copy(update={"climbs": two.climbs[:1]})
+    assert [(one.storage, one.quantity) for one in trends([one, two])] == [("disk", "nopm")]

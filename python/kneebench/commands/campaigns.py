@@ -55,28 +55,49 @@ def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) 
 
 
 def compare(
-    a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False
+    campaigns: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAMPAIGN",
+            help="Campaign folders, or campaign names within --in, in the order of the trend.",
+            show_default=False,
+        ),
+    ],
+    root: Root = CAMPAIGNS,
+    as_json: Json = False,
 ) -> None:
-    """Compare two campaigns, storage by storage.
+    """Compare campaigns, storage by storage, and show the trend.
 
-    Refused if the plans differ in a field that affects the figures (the first one is named), or if
-    the server's major versions differ. Other differences are listed below the table.
+    Every storage is compared with the first campaign's baseline. The trend compares each storage
+    with itself in the first campaign. Refused if the plans differ in a field that affects the
+    figures (the first one is named), or if the server's major versions differ. Other differences
+    from the first campaign are listed below the tables.
 
     \b
-    Example:
+    Examples:
       kneebench compare before after
+      kneebench compare january february march
     """
     from kneebench.analysis.disturbance import disturbances
+    from kneebench.errors import PlanError
     from kneebench.results import compare_campaigns, differences
+    from kneebench.results.trend import trends
     from kneebench.screen.compared import document, printed
 
-    both = [loaded(a, root), loaded(b, root)]
-    found, differing = compare_campaigns(both), differences(*both)
-    disturbed = [f"{one.campaign.id}: {sentence}" for one in both for sentence in disturbances(one)]
+    if len(campaigns) < 2:
+        raise PlanError(
+            "comparing campaigns",
+            seen=f"only {campaigns[0]} is named",
+            do="name at least two; `kneebench list` shows them",
+        )
+    all_ = [loaded(name, root) for name in campaigns]
+    found, trend = compare_campaigns(all_), trends(all_)
+    differing = [sentence for other in all_[1:] for sentence in differences(all_[0], other)]
+    disturbed = [f"{one.campaign.id}: {sentence}" for one in all_ for sentence in disturbances(one)]
     if as_json:
-        show_json(document(found, differing, disturbed))
+        show_json(document(found, differing, disturbed, trend))
     else:
-        show_parts(*printed(found, differing, disturbed))
+        show_parts(*printed(found, differing, disturbed, trend))
 
 
 def write_brief(
