@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from kneebench.records import Results
 
 
+CampaignNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CAMPAIGN",
+        help="Campaign folders, or campaign names within --in, in the order of the trend.",
+        show_default=False,
+    ),
+]
+
+
 def list_campaigns(root: Root = CAMPAIGNS, as_json: Json = False) -> None:
     """List the campaigns in a folder, newest first.
 
@@ -54,18 +64,7 @@ def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) 
         show_parts(*printed(results, every_rung=True))
 
 
-def compare(
-    campaigns: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CAMPAIGN",
-            help="Campaign folders, or campaign names within --in, in the order of the trend.",
-            show_default=False,
-        ),
-    ],
-    root: Root = CAMPAIGNS,
-    as_json: Json = False,
-) -> None:
+def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
     """Compare campaigns, storage by storage, and show the trend.
 
     Every storage is compared with the first campaign's baseline. The trend compares each storage
