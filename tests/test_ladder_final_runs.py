@@ -154,3 +154,17 @@ def test_a_fixed_load_is_reported_at_its_users() -> None:
     found = orders([fixed], Ladder(users=60, repeats=1), lambda o: rung(o, 480.0))
     assert [(o.phase, o.users) for o in found] == [("final_run", 60), ("fixed_rate", 60)]
     assert found[1].rate_per_s == pytest.approx(336.0, rel=1e-3)
+
+
+def test_a_rate_in_the_plan_is_measured_from_the_first_turn_without_another_restore() -> None:
+    letters = {"final_run": "k", "fixed_rate": "r"}
+    repetitions = [
+        ("".join(order.cell + letters[order.phase] for order in some), load)
+        for load, some in visited([A, B, C], Ladder(repeats=2, latency_rate="18000/min"))
+    ]
+    assert repetitions == [(f"{cell}k{cell}r", None) for cell in "abccba"]
+
+
+def test_a_rate_in_the_plan_is_the_rate_of_every_cell() -> None:
+    found = orders([A, B], Ladder(latency_rate="300/s"))
+    assert {order.rate_per_s for order in found if order.phase == "fixed_rate"} == {300.0}

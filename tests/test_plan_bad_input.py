@@ -181,6 +181,31 @@ BAD = {
         "ladder.latency_share",
         "^renamed to fixed_rate_share$",
     ),
+    "a rate without a unit": (
+        DISK + "ladder.latency_rate = 800",
+        2,
+        "ladder.latency_rate",
+        "a rate above 0 with its unit",
+    ),
+    "a rate of nothing": (
+        DISK + 'ladder.latency_rate = "0/s"',
+        2,
+        "ladder.latency_rate",
+        "a rate above 0 with its unit",
+    ),
+    "a rate per hour": (
+        DISK + 'ladder.latency_rate = "800/h"',
+        2,
+        "ladder.latency_rate",
+        "/s, /min",
+    ),
+    "a rate and a share": (
+        DISK + 'ladder.latency_rate = "800/s"\nladder.fixed_rate_share = 0.5',
+        2,
+        "ladder.latency_rate",
+        "not both",
+    ),
+    "a margin in percent": (DISK + "accept.margin = 5", 2, "accept.margin", "above 0 below 1"),
     "a core below none": (DISK + "database.cores = [-1]", 2, "database.cores", "from 0 below 8192"),
     "simulated cores beyond all": (
         SIMULATED + "cores = 9223372036854775807",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from kneebench.plan import Plan
 from kneebench.records import Phase, Results, Rung, Setting
 from kneebench.results import comparable, compare_campaigns, compare_plans
 from kneebench.results.compare_plans import differences, differing_settings
+from kneebench.results.trend import trends
 from kneebench.screen.compared import document, printed
 from terminal import drawn
 from tests.recordings import (
@@ -58,6 +60,19 @@ def test_a_field_that_matters_is_named(changed: dict[str, dict[str, Any]], field
 def test_storages_question_seed_budget_and_repeats_do_not_matter() -> None:
     plan = other(ladder={"budget": "1h", "repeats": 5}, storages={"ssd": {"path": "ssd"}})
     assert compare_plans(PLAN, plan.model_copy(update={"question": "Else?", "seed": 1})) == []
+
+
+def test_a_rate_in_one_plan_makes_the_share_of_the_other_irrelevant() -> None:
+    share, rate = (
+        other(ladder=keys) for keys in ({"fixed_rate_share": 0.5}, {"latency_rate": "880/s"})
+    )
+    assert compare_plans(share, PLAN) == ["ladder.fixed_rate_share"]
+    assert compare_plans(share, rate) == []
+
+
+def test_margins_of_acceptance_do_not_stop_a_comparison() -> None:
+    plan = Plan.model_validate({**recorded().campaign.plan, "accept": {"margin": 0.2}})
+    assert compare_plans(PLAN, plan) == []
 
 
 def test_fields_are_named_in_the_order_of_what_tells_most() -> None:
@@ -222,3 +237,57 @@ def test_a_campaign_beside_nothing_but_itself_has_no_such_warning() -> None:
     rows = compare_campaigns([recorded()])
     assert "interleaved" not in drawn(*printed(rows, []), width=200)
     assert document(rows, [])["drift"] == ""
+
+
+def slower(results: Results, factor: float) -> Results:
+    """The same campaign with a factor on every count of committed transactions."""
+
+    def scaled(rung: Rung) -> Rung:
+        new_order = rung.tally.transactions["new_order"]
+        committed = round(new_order.window.committed * factor)
+        window = new_order.window.model_copy(update={"committed": committed})
+        transactions = {
+            **rung.tally.transactions,
+            "new_order": new_order.model_copy(update={"window": window}),
+        }
+        tally = rung.tally.model_copy(update={"transactions": transactions})
+        return rung.model_copy(update={"tally": tally})
+
+    climbs = tuple(
+        climb.model_copy(update={"rungs": tuple(map(scaled, climb.rungs))})
+        for climb in results.climbs
+    )
+    return results.model_copy(update={"climbs": climbs})
+
+
+def test_the_trend_is_each_storage_against_itself_in_the_first_campaign() -> None:
+    one = with_equal_repeats(recorded())
+    three = [one, renamed(one, "second"), renamed(slower(one, 0.8), "third")]
+    found = trends(three)
+    assert [(one.storage, one.quantity) for one in found] == [
+        ("disk", "nopm"),
+        ("disk", "latency.mean"),
+        ("memory", "nopm"),
+        ("memory", "latency.mean"),
+    ]
+    ratios = [point.against and point.against.ratio.value for point in found[0].points]
+    assert ratios[0] is None
+    assert ratios[1:] == pytest.approx([1.0, 0.8], abs=0.01)
+    assert [bool(one.against and one.against.differs) for one in found[0].points] == [
+        False,
+        False,
+        True,
+    ]
+    table = drawn(*printed(compare_campaigns(three), [], (), found), width=200)
+    assert re.search(r"disk +NOPM at the knee +[0-9,]+ +1\.000x .* 0\.800x ", table), table
+    assert "3 third" in table
+    assert document(compare_campaigns(three), [], (), found)["trend"][0]["points"][2][
+        "campaign"
+    ] == ("third")
+
+
+def test_a_trend_has_no_latency_where_the_rates_differ_and_no_storage_that_is_alone() -> None:
+    one = recorded()
+    two = at_another_rate(renamed(one, "second"), 990.0)
+    two = two.model_copy(update={"climbs": two.climbs[:1]})
+    assert [(one.storage, one.quantity) for one in trends([one, two])] == [("disk", "nopm")]

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.analysis.wording import plural
@@ -59,6 +60,7 @@ def run(
         store.put_servers(servers)
         bench = Bench(Context(plan, engine, store, watch))
         climbs = [bench.climb(cell) for cell in cells(plan)]
+        bench.warn_of_rate(climbs)
         for runs in _final_runs(plan, climbs, watch).restored_runs():
             bench.final_runs(runs)
         return store.finish(exit_code, awaits_brief=brief)
@@ -140,6 +142,12 @@ class Bench:
         climbed = climbed.model_copy(update={"checks": checks})
         self.context.store.put_climb(climbed)
         return climbed
+
+    def warn_of_rate(self, climbs: Sequence[Climb]) -> None:
+        """Warn before the final runs if the plan's own fixed rate exceeds a knee of the climbs."""
+        if planned_per_s := self.context.plan.ladder.latency_per_s:
+            for caveat in rate_caveats(climbs, planned_per_s):
+                self.context.watch(Event(kind="warning", doing=caveat))
 
     def final_runs(self, runs: RestoredRuns) -> None:
         """Measure the final runs of one restore; then check the conditions of the data, if the runs

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kneebench.commands import campaigns, measuring, plans
+from kneebench.commands import accepting, campaigns, measuring, plans
 from kneebench.exit_handling import Commands, end_at_once, print_anything, stop_at_sigterm
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -59,7 +59,7 @@ def kneebench(
     \b
     Exit codes: 0 success; 1 other handled error, or internal error (please report); 2 wrong plan,
     path or option; 3 invalid measurement, or no usable figure for a storage; 4 failed self-check;
-    5 refused for safety; 130 interrupted.
+    5 refused for safety; 6 worse than the baseline, 7 cannot say (both: accept); 130 interrupted.
     """
     if version:
         from importlib.metadata import version as version_of
@@ -70,6 +70,7 @@ def kneebench(
 
 
 app.command("run")(measuring.run)
+app.command("accept")(accepting.accept)
 app.command("check")(measuring.check)
 app.add_typer(printing_plans, name="plan")
 printing_plans.command("default")(plans.default)

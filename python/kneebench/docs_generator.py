@@ -47,6 +47,8 @@ or an internal error, please report |
 or the load generator was the bottleneck |
 | 4 | a self-check of the results failed: do not trust the figures |
 | 5 | refused: continuing could destroy something that is not kneebench's |
+| 6 | `accept`: the campaign is worse than its baseline |
+| 7 | `accept`: cannot say; about how many more rounds would decide is printed |
 | 130 | interrupted by Ctrl-C or SIGTERM: changes to the machine are undone, \
 measured rungs are saved |
 """

@@ -8,7 +8,8 @@
     ├── CheckFailed                4   a self-check of the results failed
     └── Refused                    5   continuing could destroy something that is not kneebench's
 
-A run that a signal ended has the exit code INTERRUPTED.
+A run that a signal ended has the exit code INTERRUPTED. `kneebench accept` ends with WORSE or
+CANNOT_SAY where a campaign is not accepted; neither is an error.
 
 Every message has three parts: what failed, why, and the command or key that fixes it.
 """
@@ -20,6 +21,10 @@ from collections.abc import Sequence
 
 INTERRUPTED = 130
 """Exit code of a run that Ctrl-C or another of the stopping signals ended: 128 + SIGINT."""
+WORSE = 6
+"""Exit code of `accept` for a campaign that is worse than its baseline."""
+CANNOT_SAY = 7
+"""Exit code of `accept` where the campaign is not shown to be worse, nor to be as good."""
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a run: Ctrl-C, `kill`, a closed terminal."""
 
@@ -28,6 +33,7 @@ _STEMS = {
     "comparing": "compare",
     "creating": "create",
     "dropping": "drop",
+    "judging": "judge",
     "locating": "locate",
     "looking": "find",
     "making": "make",

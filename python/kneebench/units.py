@@ -9,7 +9,7 @@ from decimal import Decimal
 from math import ceil, floor, log10
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 SIZE = {
     "B": 1,
@@ -23,8 +23,11 @@ SIZE = {
     "TB": 10**12,
 }
 TIME = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+RATE = {"s": 1.0, "min": 60.0}
+RATE_ALLOWED = 'a rate above 0 with its unit in quotes (/s, /min), as in "800/s"'
 NOTHING = "–"
 """Text for a value that was not measured: never 0."""
+_RATE = r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*/\s*(s|min)"
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -58,6 +61,24 @@ def parse_time(text: Any) -> float:
     (0.005, 600.0)
     """
     return text if isinstance(text, float) else _parse(text, TIME, "time")
+
+
+def parse_rate(text: str) -> float:
+    """Transactions per second of a rate with its unit; raises ValueError for another form, or 0.
+
+    >>> parse_rate("800/s"), parse_rate("48000/min")
+    (800.0, 800.0)
+    """
+    found = re.fullmatch(_RATE, text)
+    if not found or not float(found[1]):
+        raise ValueError(RATE_ALLOWED)
+    return float(found[1]) / RATE[found[2]]
+
+
+def _rate_or_none(text: str) -> str:
+    if text:
+        parse_rate(text)
+    return text
 
 
 def _scaled(value: float, steps: list[tuple[str, float]]) -> str:
@@ -145,3 +166,9 @@ Seconds = Annotated[
     BeforeValidator(parse_time),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(ns|us|ms|s|min|h)$"}),
 ]
+Rate = Annotated[
+    str,
+    AfterValidator(_rate_or_none),
+    WithJsonSchema({"type": "string", "pattern": f"^({_RATE})?$"}),
+]
+"""Transactions per second or minute, kept as written; empty for none."""

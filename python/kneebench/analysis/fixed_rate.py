@@ -6,8 +6,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.final_estimates import estimate_of
-from kneebench.analysis.knee import knee, latency_of, merged_latency, repeated_p999
+from kneebench.analysis.knee import (
+    final_rungs,
+    knee,
+    latency_of,
+    merged_latency,
+    place,
+    repeated_p999,
+)
+from kneebench.analysis.wording import percent
 from kneebench.records import Climb, Estimate, Latency
+from kneebench.units import count
+
+SAME_RATE = 0.01
+"""Rates within this share of each other count as equal: below the knee, 1% more load changes
+latency by less than the noise floor."""
 
 
 class FixedRateLatency(NamedTuple):
@@ -46,6 +59,41 @@ def fixed_rate_latency(climb: Climb) -> FixedRateLatency | None:
         p999_certain=whole.p999_is_certain,
         n=whole.n,
         users=rungs[0].users,
+    )
+
+
+def same_rate(rates_per_s: Sequence[float]) -> bool:
+    """Whether there are rates, and all count as one.
+
+    >>> same_rate([800.0, 805.0]), same_rate([800.0, 0.0]), same_rate([])
+    (True, False, False)
+    """
+    return bool(rates_per_s) and max(rates_per_s) <= (1 + SAME_RATE) * min(rates_per_s)
+
+
+def rate_caveats(climbs: Sequence[Climb], planned_per_s: float = 0.0) -> tuple[str, ...]:
+    """A sentence for each cell whose knee is below the fixed rate: open loop, its queue grows.
+
+    The rate is that of the cell's rungs, else `planned_per_s`. The knee is that of the final runs,
+    else of the climb.
+    """
+    return tuple(sentence for climb in climbs if (sentence := _rate_caveat(climb, planned_per_s)))
+
+
+def _rate_caveat(climb: Climb, planned_per_s: float) -> str:
+    orders = [rung.order for rung in climb.of("fixed_rate")]
+    rate_per_s = orders[0].rate_per_s if orders else planned_per_s
+    rungs = [rung for rung in final_rungs(climb) if rung.tpm > 0]
+    if not rate_per_s or not rungs:
+        return ""
+    knee_per_s = estimate_of(rungs, lambda rung: rung.tpm).value / 60
+    if rate_per_s < knee_per_s:
+        return ""
+    return (
+        f"The fixed rate of {count(rate_per_s)} transactions/s saturates {climb.cell.storage}"
+        f" ({percent(round(rate_per_s / knee_per_s, 2))} of the {count(knee_per_s)}/s at"
+        f" {place(climb)}): its latency at this rate grows as long as the window lasts. Choose a"
+        " lower latency_rate."
     )
 
 

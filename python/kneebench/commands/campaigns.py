@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from kneebench.records import Results
 
 
+CampaignNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CAMPAIGN",
+        help="Campaign folders, or campaign names within --in, in the order of the trend.",
+        show_default=False,
+    ),
+]
+
+
 def list_campaigns(root: Root = CAMPAIGNS, as_json: Json = False) -> None:
     """List the campaigns in a folder, newest first.
 
@@ -47,36 +57,46 @@ def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) 
     """
     from kneebench.screen.summary import printed, results_json
 
-    results = _load(campaign, root)
+    results = loaded(campaign, root)
     if as_json:
         show_json(results_json(results))
     else:
         show_parts(*printed(results, every_rung=True))
 
 
-def compare(
-    a: CampaignName, b: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False
-) -> None:
-    """Compare two campaigns, storage by storage.
+def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
+    """Compare campaigns, storage by storage, and show the trend.
 
-    Refused if the plans differ in a field that affects the figures (the first one is named), or if
-    the server's major versions differ. Other differences are listed below the table.
+    Every storage is compared with the first campaign's baseline. The trend compares each storage
+    with itself in the first campaign. Refused if the plans differ in a field that affects the
+    figures (the first one is named), or if the server's major versions differ. Other differences
+    from the first campaign are listed below the tables.
 
     \b
-    Example:
+    Examples:
       kneebench compare before after
+      kneebench compare january february march
     """
     from kneebench.analysis.disturbance import disturbances
+    from kneebench.errors import PlanError
     from kneebench.results import compare_campaigns, differences
+    from kneebench.results.trend import trends
     from kneebench.screen.compared import document, printed
 
-    both = [_load(a, root), _load(b, root)]
-    found, differing = compare_campaigns(both), differences(*both)
-    disturbed = [f"{one.campaign.id}: {sentence}" for one in both for sentence in disturbances(one)]
+    if len(campaigns) < 2:
+        raise PlanError(
+            "comparing campaigns",
+            seen=f"only {campaigns[0]} is named",
+            do="name at least two; `kneebench list` shows them",
+        )
+    all_ = [loaded(name, root) for name in campaigns]
+    found, trend = compare_campaigns(all_), trends(all_)
+    differing = [sentence for other in all_[1:] for sentence in differences(all_[0], other)]
+    disturbed = [f"{one.campaign.id}: {sentence}" for one in all_ for sentence in disturbances(one)]
     if as_json:
-        show_json(document(found, differing, disturbed))
+        show_json(document(found, differing, disturbed, trend))
     else:
-        show_parts(*printed(found, differing, disturbed))
+        show_parts(*printed(found, differing, disturbed, trend))
 
 
 def write_brief(
@@ -99,16 +119,22 @@ def write_brief(
       kneebench brief 2025-06-01-what-does-this-storage-buy
       kneebench brief ./copied/campaign --out brief.json
     """
-    print_line(str(write(_load(campaign, root), out)))
+    print_line(str(write(loaded(campaign, root), out)))
 
 
-def _load(name: str, root: Path) -> Results:
+def campaign_folder(name: str, root: Path) -> Path | None:
+    """The folder of a campaign: the name as a path, or within `root`; None if neither has one."""
+    return next(
+        (path for path in (Path(name), root / name) if (path / "campaign.json").exists()), None
+    )
+
+
+def loaded(name: str, root: Path) -> Results:
+    """The campaign of that name; raises PlanError where there is none."""
     from kneebench.errors import PlanError
     from kneebench.results import load
 
-    folder = next(
-        (path for path in (Path(name), root / name) if (path / "campaign.json").exists()), None
-    )
+    folder = campaign_folder(name, root)
     if folder is None:
         raise PlanError(
             name,

@@ -5,8 +5,9 @@ Long runs: a knee is measured several times, each from its own restore, because 
 and is cleaned up in a climb. The cells take turns, first there and then back (A B B A), so that
 what drifts with time falls on all alike. Short runs are rounds (ladder/rounds.py). On a plateau
 latency is only users / throughput, so cells are compared on latency in an open loop at one absolute
-rate. That rate is a share of what the final runs measured, so in the first turn it is known only at
-the last cell; for long runs the others are restored once more for it.
+rate. The plan gives it (`latency_rate`), or it is a share of what the final runs measured. Then in
+the first turn it is known only at the last cell; for long runs the others are restored once more
+for it.
 """
 
 from __future__ import annotations
@@ -43,10 +44,13 @@ class RestoredRuns(NamedTuple):
 
 
 class FixedRate:
-    """The fixed rate: `fixed_rate_share` of the lowest knee as the first final runs measured it."""
+    """The fixed rate: the plan's, or `fixed_rate_share` of the lowest knee as the first final runs
+    measured it.
+    """
 
     def __init__(self, ladder: Ladder, knees: Mapping[Cell, Rung]) -> None:
         self._share, self._knees = ladder.fixed_rate_share, knees
+        self.planned_per_s = ladder.latency_per_s
         self._first: dict[Cell, Rung] = {}
 
     def take_first(self, cell: Cell, rung: Rung) -> None:
@@ -55,10 +59,12 @@ class FixedRate:
 
     @property
     def per_s(self) -> float:
-        """Transactions per second; 0 until every cell has its first final run.
+        """Transactions per second; of a share 0 until every cell has its first final run.
 
         Of a cell whose rung was invalid, the climb's counts.
         """
+        if self.planned_per_s:
+            return self.planned_per_s
         if len(self._first) < len(self._knees):
             return 0.0
         knees = (self._knees[cell] if rung.invalid else rung for cell, rung in self._first.items())
@@ -93,7 +99,7 @@ class FinalRuns:
         for repeat in range(1, self._ladder.most_repeats + 1):
             for cell in cells if repeat % 2 else reversed(cells):
                 yield RestoredRuns((cell,), repeat, self._knee(cell, repeat), {})
-            if repeat == 1 and self._rate.per_s:
+            if repeat == 1 and self._rate.per_s and not self._rate.planned_per_s:
                 for cell in reversed(cells[:-1]):
                     loads = {cell.id: Load(self._order(cell, 1))}
                     yield RestoredRuns((cell,), 1, self._latency(cell, 1), loads)

@@ -70,9 +70,12 @@ def _rounds_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float
 
 
 def _long_runs_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:
-    """Long runs, each on its own restore, which all but one cell need once more."""
+    """Long runs, each on its own restore. All but one cell need one more for the fixed rate, if it
+    is a share of the knee.
+    """
     knee_s, latency_s = warm_s + rung_s, _warm_up_s(ladder) + rung_s
-    return count * ladder.most_repeats * (knee_s + latency_s) + (count - 1) * knee_s
+    again = 0 if ladder.latency_rate else count - 1
+    return count * ladder.most_repeats * (knee_s + latency_s) + again * knee_s
 
 
 def rungs(ladder: Ladder, cores: int) -> int:

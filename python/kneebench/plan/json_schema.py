@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kneebench.plan.plan import Plan
-from kneebench.units import TIME
+from kneebench.units import RATE_ALLOWED, TIME
 
 TIME_ALLOWED = 'a time with its unit in quotes (ns, us, ms, s, min, h), as in "10min"'
 
@@ -200,6 +200,8 @@ def allowed_text(schema: dict[str, Any]) -> str:
         return f'"{schema["const"]}"'
     if is_time(schema):
         return TIME_ALLOWED
+    if "/" in schema.get("pattern", ""):
+        return RATE_ALLOWED
     if schema["type"] == "array" and "prefixItems" in schema:
         return "two whole numbers in brackets"
     if schema["type"] == "array":

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from kneebench.plan.values import MONTH_S, WEEK_S, Number, Part, Switch, WhileSeconds, Whole, wrong
-from kneebench.units import Seconds
+from kneebench.units import Rate, Seconds, parse_rate
 
 WAREHOUSES_PER_USER = 4
 """Fewest warehouses per user: with fewer, users wait for each other's rows. The SanDisk test had
@@ -169,6 +169,15 @@ class Ladder(Part):
             ),
         ),
     ] = 0.7
+    latency_rate: Annotated[
+        Rate,
+        Field(
+            description=(
+                "Fixed rate of transactions for the latency comparison, in place of"
+                " `fixed_rate_share`: campaigns with the same rate can be compared on latency"
+            )
+        ),
+    ] = ""
     budget: Annotated[
         Seconds,
         Field(gt=0, le=MONTH_S, description="Longest time of one climb, without its warm-up rung"),
@@ -220,6 +229,11 @@ class Ladder(Part):
         return len(repeats) + sum(map(self.at_fixed_rate, repeats))
 
     @property
+    def latency_per_s(self) -> float:
+        """The plan's own fixed rate, transactions per second; 0 for a share of the knee."""
+        return parse_rate(self.latency_rate) if self.latency_rate else 0.0
+
+    @property
     def cold_warm_up_limit(self) -> float:
         """Longest automatic warm-up, in seconds, of what is measured first on a restored database:
         it starts cold.
@@ -254,6 +268,13 @@ class Ladder(Part):
                 "repeats",
                 sentence="at least 1, or 0 with `users` as one number: search rungs are not quoted",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _one_fixed_rate(self) -> Self:
+        default = type(self).model_fields["fixed_rate_share"].default
+        if self.latency_rate and self.fixed_rate_share != default:
+            raise wrong("latency_rate", sentence="latency_rate or fixed_rate_share, not both")
         return self
 
     @model_validator(mode="after")

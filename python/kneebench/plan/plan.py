@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from kneebench.engine_properties import EngineProperties, engine_properties
+from kneebench.plan.acceptance import Accept
 from kneebench.plan.database import Database as Database
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.ladder import WAREHOUSES_PER_USER, Ladder
@@ -114,6 +115,7 @@ class Plan(Part):
         "processes",
     )
     ladder: Ladder = Ladder()
+    accept: Accept = Accept()
     storages: Annotated[
         dict[Name, EngineStorage],
         Field(min_length=1, max_length=100, description="Storage configurations by name"),

@@ -41,7 +41,7 @@ MATTERS = (
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the
 question, seed, repeats, meters, budget."""
 
-RESUME_IGNORES = ("question", "ladder.budget")
+RESUME_IGNORES = ("question", "ladder.budget", "accept")
 """Fields that may change between a killed campaign and the run that resumes it."""
 
 PlanLike = Plan | Mapping[str, Any]
@@ -63,6 +63,9 @@ def plan_document(plan: PlanLike) -> dict[str, Any]:
 def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
     """The names of the fields that matter and differ, as the plan file spells them.
 
+    Where a plan sets its own fixed rate, the share that the other one sets does not matter: only
+    latencies measured at the same rate are compared.
+
     >>> one = Plan.model_validate({"storages": {"disk": {"path": "."}}})
     >>> other = {"storages": {"ssd": {"path": "/"}}, "question": "Why?"}
     >>> two = Plan.model_validate({**other, "workload": {"warehouses": 50}})
@@ -70,6 +73,9 @@ def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
     ['workload.warehouses']
     """
     left, right = dict(_leaves(plan_document(a))), dict(_leaves(plan_document(b)))
+    if any(side.get("ladder.latency_rate") for side in (left, right)):
+        for side in (left, right):
+            side.pop("ladder.fixed_rate_share", None)
     differing = [name for name in {**left, **right} if left.get(name) != right.get(name)]
     order = {field: place for place, field in enumerate(MATTERS)}
     found = [(order[field], name) for name in differing if (field := _within(name, MATTERS))]
@@ -80,21 +86,25 @@ def comparable(a: Results, b: Results) -> None:
     """Raise PlanError that names the first field of the plans that matters and differs, or two
     servers of different major versions: figures of such campaigns must not stand side by side."""
     doing = f"comparing {a.campaign.id} with {b.campaign.id}"
-    fields = compare_plans(a.campaign.plan, b.campaign.plan)
-    if fields:
-        one, two = (_shown(campaign, fields[0]) for campaign in (a.campaign, b.campaign))
-        more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
-        raise PlanError(
-            doing,
-            seen=f"{fields[0]} is {one} in the first and {two} in the second{more}",
-            do="measure both with the same plan",
-        )
+    comparable_plans(a.campaign.plan, b.campaign.plan, doing)
     one, two = (_majors(results.campaign) for results in (a, b))
     if one and two and one != two:
         raise PlanError(
             doing,
             seen=f"the server is version {one} in the first and {two} in the second",
             do="measure both with one major version",
+        )
+
+
+def comparable_plans(a: PlanLike, b: PlanLike, doing: str) -> None:
+    """Raise PlanError that names the first field that matters and differs between two plans."""
+    if fields := compare_plans(a, b):
+        one, two = (_shown(plan, fields[0]) for plan in (a, b))
+        more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
+        raise PlanError(
+            doing,
+            seen=f"{fields[0]} is {one} in the first and {two} in the second{more}",
+            do="measure both with the same plan",
         )
 
 
@@ -172,8 +182,8 @@ def _settings(campaign: Campaign) -> dict[str, str]:
     return {name: ", ".join(sorted(values)) for name, values in found.items()}
 
 
-def _shown(campaign: Campaign, field: str) -> object:
-    value = dict(_leaves(plan_document(campaign.plan))).get(field)
+def _shown(plan: PlanLike, field: str) -> object:
+    value = dict(_leaves(plan_document(plan))).get(field)
     return "not set" if value is None else value
 
 

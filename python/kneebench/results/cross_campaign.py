@@ -6,15 +6,12 @@ from collections.abc import Sequence
 
 from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ratio_of
 from kneebench.analysis.configuration_summary import point
-from kneebench.analysis.fixed_rate import fixed_rate_latency
+from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee
 from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results
 from kneebench.results.compare_plans import comparable
 
 DRIFT = "the campaigns were not interleaved, so no interval covers drift between them"
-SAME_RATE = 0.01
-"""Rates within this share of each other count as equal: below the knee, 1% more load changes
-latency by less than the noise floor."""
 
 
 class CampaignRow(Record):
@@ -68,11 +65,7 @@ def _one_rate(climbs: Sequence[Climb]) -> float | None:
     """The fixed rate of every cell with a knee; None if the rates differ or one is missing."""
     found = [fixed_rate_latency(climb) for climb in climbs if knee(climb)]
     rates = [one.rate_per_s for one in found if one]
-    return (
-        rates[0]
-        if rates and len(rates) == len(found) and max(rates) <= (1 + SAME_RATE) * min(rates)
-        else None
-    )
+    return rates[0] if len(rates) == len(found) and same_rate(rates) else None
 
 
 def _base(results: Results) -> Climb:

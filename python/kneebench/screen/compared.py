@@ -1,5 +1,5 @@
-"""Two campaigns side by side, for the terminal and for programs: what is simulated is said first,
-the fair-use line last.
+"""Campaigns side by side, for the terminal and for programs: what is simulated is said first, then
+every storage against the first baseline, then the trend; the fair-use line last.
 """
 
 from __future__ import annotations
@@ -8,30 +8,67 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import RenderableType
+from rich.markup import escape
+from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.wording import DERIVED
+from kneebench.analysis.wording import DERIVED, times_with_interval
 from kneebench.results import CampaignRow
 from kneebench.results.cross_campaign import DRIFT
+from kneebench.results.trend import Trend, TrendPoint
 from kneebench.screen import tables
+from kneebench.units import count, time
 
 
 def printed(
-    rows: Sequence[CampaignRow], differing: Sequence[str], disturbed: Sequence[str] = ()
+    rows: Sequence[CampaignRow],
+    differing: Sequence[str],
+    disturbed: Sequence[str] = (),
+    trend: Sequence[Trend] = (),
 ) -> Iterator[RenderableType]:
     """The parts to print, in order."""
     if simulated := _simulated(rows):
         yield Text(f"SIMULATED: {' and '.join(simulated)}", style="bold")
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in disturbed)
     yield tables.campaign_rows(rows)
+    if trend:
+        yield Text("\nTrend, each storage against itself in the first campaign:", style="bold")
+        yield _trend_table(trend)
     if not all(row.interleaved for row in rows):
         yield Text(f"\n{DRIFT[:1].upper()}{DRIFT[1:]}.")
     yield from tables.differences(differing)
     yield Text(f"\n{DERIVED}", style="dim")
 
 
+def _trend_table(trend: Sequence[Trend]) -> Table:
+    """A row for each figure of a storage, a column for each campaign by its number (their names are
+    too long for several side by side); empty where a campaign lacks the storage.
+    """
+    campaigns = list(dict.fromkeys(point.campaign for one in trend for point in one.points))
+    numbers = [str(number) for number in range(1, len(campaigns) + 1)]
+    table = tables.bare_table("storage", "figure", *numbers)
+    table.caption = escape("\n".join(map(" ".join, zip(numbers, campaigns, strict=True))))
+    table.caption_justify = "left"
+    for one in trend:
+        texts = {point.campaign: _point(one, point) for point in one.points}
+        cells = (texts.get(campaign, "") for campaign in campaigns)
+        table.add_row(escape(one.storage), escape(one.called), *cells)
+    return table
+
+
+def _point(trend: Trend, point: TrendPoint) -> str:
+    if point.against is None:
+        value = point.value.value if point.value else None
+        return count(value) if trend.quantity == "nopm" else time(value)
+    unshown = "" if point.against.differs else "\nno difference shown"
+    return f"{times_with_interval(point.against.ratio)}{unshown}"
+
+
 def document(
-    rows: Sequence[CampaignRow], differing: Sequence[str], disturbed: Sequence[str] = ()
+    rows: Sequence[CampaignRow],
+    differing: Sequence[str],
+    disturbed: Sequence[str] = (),
+    trend: Sequence[Trend] = (),
 ) -> dict[str, Any]:
     """The same for programs; `simulated` where either campaign is, and each row says it of its
     own.
@@ -44,6 +81,7 @@ def document(
         "drift": drift,
         "disturbances": list(disturbed),
         "storages": storages,
+        "trend": [one.model_dump(mode="json") for one in trend],
         "differences": list(differing),
     }
 

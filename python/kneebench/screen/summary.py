@@ -13,6 +13,7 @@ from rich.text import Text
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.disturbance import disturbances
+from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
 from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.wording import DERIVED, capital
@@ -31,7 +32,8 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     )
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
     yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
-    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in disturbances(results))
+    caveats = (*disturbances(results), *rate_caveats(results.climbs))
+    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in caveats)
     yield Text()
     for table in tables.configuration_summaries(configuration_summaries(results)):
         yield table

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from kneebench import units
 from kneebench.analysis.background import APART, background_kinds, unequal_work
+from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.wording import capital, listed, number_of_users, percent
 from kneebench.brief.section import Section
@@ -51,6 +52,7 @@ def _elsewhere(view: ViewModel, climb: Climb) -> str:
 
 def _cautions(view: ViewModel) -> Iterator[str]:
     yield from view.disturbances
+    yield from rate_caveats(view.climbs)
     yield from _crowded(view)
     ladder = view.plan.ladder
     if ladder.rounds == "short":

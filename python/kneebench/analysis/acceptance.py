@@ -1,0 +1,222 @@
+"""Acceptance: the figures of a campaign, each judged against the same figure of a baseline.
+
+Judged are NOPM at the knee (or fixed load), mean and P99.9 latency at a fixed rate that both had,
+and the mean log write latency at that rate, else at the knee. A figure that one of them lacks is
+not judged, and its sentence gives the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from kneebench.analysis.comparison import called
+from kneebench.analysis.equivalence import (
+    MOST_ROUNDS,
+    Judgement,
+    MoreRounds,
+    at_the_edge,
+    judgement,
+    more_rounds,
+    narrowed,
+    ratio_to_baseline,
+)
+from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
+from kneebench.analysis.knee import knee, metered, place, quoted_rungs
+from kneebench.analysis.wording import capital, known, percent, plural, times_and_interval
+from kneebench.records import Climb, Estimate, Record
+from kneebench.units import count
+
+SURE: tuple[Judgement, ...] = ("same", "same or better")
+"""Answers of one-sided tests at 5%: their sentences quote the 90% interval."""
+
+
+class Margins(NamedTuple):
+    """Differences that do not matter, as fractions of the baseline's figure."""
+
+    throughput: float
+    latency: float
+    p999: float
+
+
+class Judged(Record):
+    """One figure of one storage. `ratio` is campaign over baseline with its 95% interval, `low_90`
+    and `high_90` that of the equivalence test.
+
+    `more_rounds`: about as many would decide a "cannot say"; `of_both`: the baseline needs them,
+    too. None: no number of rounds that a plan may order, or no interval.
+    """
+
+    storage: str
+    quantity: str
+    called: str
+    judgement: Judgement | Literal["not judged"]
+    margin: float
+    baseline: Estimate | None = None
+    campaign: Estimate | None = None
+    ratio: Estimate | None = None
+    low_90: float | None = None
+    high_90: float | None = None
+    more_rounds: int | None = None
+    of_both: bool = False
+    sentence: str
+
+
+class _Figure(NamedTuple):
+    """A figure to judge; `of` gives its estimate, None where a campaign did not measure it.
+
+    `doubt` is why it is not judged although both measured it.
+    """
+
+    quantity: str
+    called: str
+    margin: float
+    more_is_better: bool
+    of: Callable[[Climb], Estimate | None]
+    doubt: str = ""
+
+
+def judged(climb: Climb, against: Climb, margins: Margins) -> Iterator[Judged]:
+    """The figures of one storage against those of its baseline, in the order of a brief."""
+    for figure in _figures(climb, against, margins):
+        yield _judged(climb, against, figure)
+
+
+def overall(found: Sequence[Judged]) -> Judgement:
+    """The answer for several figures: the worst one.
+
+    "worse" is worse than "cannot say"; without either all are at least the same.
+    """
+    answers = {one.judgement for one in found} - {"not judged"}
+    for worst in ("worse", "cannot say"):
+        if worst in answers:
+            return worst
+    return "same" if answers == {"same"} else "better" if answers == {"better"} else SURE[1]
+
+
+def fixed_rates(climb: Climb, against: Climb) -> tuple[float, float]:
+    """The fixed rate of each; 0 where it was not measured."""
+    of, to = (
+        found.rate_per_s if (found := fixed_rate_latency(one)) else 0.0 for one in (climb, against)
+    )
+    return of, to
+
+
+def _figures(climb: Climb, against: Climb, margins: Margins) -> Iterator[_Figure]:
+    of, to = fixed_rates(climb, against)
+    same = of > 0 and same_rate((of, to))
+    at, doubt = f"{count(to or of)}/s", ""
+    if of and to and not same:
+        at = "the fixed rate"
+        doubt = f"the rates differ ({count(to)}/s in the baseline, {count(of)}/s now)"
+    yield _Figure("nopm", f"NOPM at {place(climb)}", margins.throughput, True, _nopm)
+    yield _Figure("latency.mean", f"mean latency at {at}", margins.latency, False, _mean, doubt)
+    few = "" if doubt else _few(climb, against)
+    yield _Figure(
+        "latency.p999", f"P99.9 latency at {at}", margins.p999, False, _p999, doubt or few
+    )
+    where, log_write = (at, _log_at_rate) if same else (place(climb), _log_at_knee)
+    yield _Figure(
+        "log.write_latency", f"mean log write at {where}", margins.latency, False, log_write
+    )
+
+
+def _nopm(climb: Climb) -> Estimate | None:
+    found = knee(climb)
+    return found.nopm if found else None
+
+
+def _mean(climb: Climb) -> Estimate | None:
+    found = fixed_rate_latency(climb)
+    return found.mean_s if found else None
+
+
+def _p999(climb: Climb) -> Estimate | None:
+    found = fixed_rate_latency(climb)
+    return found.p999_s if found else None
+
+
+def _log_at_rate(climb: Climb) -> Estimate | None:
+    rungs = [rung for rung in climb.of("fixed_rate") if not rung.invalid]
+    return metered(rungs, "log.write_latency")
+
+
+def _log_at_knee(climb: Climb) -> Estimate | None:
+    return metered(quoted_rungs(climb), "log.write_latency")
+
+
+def _few(*climbs: Climb) -> str:
+    found = [latency for climb in climbs if (latency := fixed_rate_latency(climb))]
+    if all(one.p999_certain for one in found):
+        return ""
+    return f"of {min(one.n for one in found):,} transactions fewer than 100 exceed it"
+
+
+def _judged(climb: Climb, against: Climb, figure: _Figure) -> Judged:
+    of, to = figure.of(climb), figure.of(against)
+    head = Judged(
+        storage=called(climb),
+        quantity=figure.quantity,
+        called=figure.called,
+        judgement="not judged",
+        margin=figure.margin,
+        baseline=to,
+        campaign=of,
+        sentence=f"{capital(called(climb))}: {figure.called} is not judged",
+    )
+    if of is None or to is None or figure.doubt or min(of.value, to.value) <= 0:
+        lacking = " and ".join(
+            name for name, one in (("the baseline", to), ("the campaign", of)) if one is None
+        )
+        why = f"{lacking} did not measure it" if lacking else figure.doubt or "a figure is 0"
+        return head.model_copy(update={"sentence": f"{head.sentence}; {why}"})
+    return _answered(climb, head, of, to, more_is_better=figure.more_is_better)
+
+
+def _answered(
+    climb: Climb, head: Judged, of: Estimate, to: Estimate, *, more_is_better: bool
+) -> Judged:
+    ratio = ratio_to_baseline(of, to)
+    answer = judgement(ratio, head.margin, more_is_better=more_is_better)
+    inner = narrowed(ratio)
+    value, interval = times_and_interval(inner if answer in SURE else ratio)
+    level = "" if not known(ratio) else "90% CI " if answer in SURE else "95% CI "
+    figures = f"{value} the baseline's ({level}{interval}; margin {percent(head.margin)})"
+    name = f"{capital(head.storage)}: "
+    found = head.model_copy(
+        update={
+            "judgement": answer,
+            "ratio": ratio,
+            "low_90": inner.low,
+            "high_90": inner.high,
+            "sentence": f"{name}{head.called} is {_is(answer)}, {figures}",
+        }
+    )
+    if answer != "cannot say":
+        return found
+    more = more_rounds(of, to, head.margin, len(quoted_rungs(climb)), more_is_better=more_is_better)
+    edge = at_the_edge(ratio, head.margin, more_is_better=more_is_better)
+    decide = _would_decide(more, alone=max(of.n, to.n) < 2, at_edge=edge)
+    return found.model_copy(
+        update={
+            "more_rounds": more.rounds if more else None,
+            "of_both": bool(more and more.of_both),
+            "sentence": f"{name}cannot say for {head.called}, {figures}; {decide}",
+        }
+    )
+
+
+def _is(answer: Judgement) -> str:
+    return f"the {answer}" if answer in SURE else answer
+
+
+def _would_decide(more: MoreRounds | None, *, alone: bool, at_edge: bool) -> str:
+    """What a figure of which nothing can be said needs."""
+    if more:
+        where = " of each campaign, the baseline too" if more.of_both else ""
+        return f"it needs about {plural(more.rounds, 'more round')}{where}"
+    if alone:
+        return "one run has no interval: measure at least 3 in each campaign"
+    if at_edge:
+        return "it is at the edge of the margin, where more rounds hardly help"
+    return f"{MOST_ROUNDS} rounds of each campaign would not be enough"

@@ -1,0 +1,229 @@
+"""The command that judges a campaign against a baseline: accept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from kneebench.commands.campaigns import campaign_folder, loaded
+from kneebench.commands.measuring import Fresh, Out, WithBrief, Yes, clean_up, confirm
+from kneebench.commands.options import Json, Root
+from kneebench.commands.output import print_line, show_json, show_parts, write
+from kneebench.commands.resuming import Resumable
+from kneebench.directories import CAMPAIGNS
+
+if TYPE_CHECKING:
+    from kneebench.analysis.acceptance import Margins
+    from kneebench.plan import Plan
+    from kneebench.records import Results
+    from kneebench.results.acceptance import Acceptance
+
+Baseline = Annotated[
+    str,
+    typer.Argument(
+        metavar="BASELINE",
+        help="Campaign folder, or campaign name within --in.",
+        show_default=False,
+    ),
+]
+Judged = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="CAMPAIGN | PLAN",
+        help=(
+            "Finished campaign to judge; or a plan file or preset to run and judge. Without one,"
+            " the baseline's plan is run again."
+        ),
+        show_default=False,
+    ),
+]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin",
+        metavar="FRACTION",
+        help="Margin for NOPM, such as 0.05, in place of the plan's.",
+        show_default=False,
+    ),
+]
+LatencyMargin = Annotated[
+    float | None,
+    typer.Option(
+        "--latency-margin",
+        metavar="FRACTION",
+        help="Margin for mean latency and log writes, in place of the plan's.",
+        show_default=False,
+    ),
+]
+P999Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--p999-margin",
+        metavar="FRACTION",
+        help="Margin for P99.9 latency, in place of the plan's.",
+        show_default=False,
+    ),
+]
+JUnit = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        metavar="FILE",
+        help="Write the answer as JUnit XML, for a CI system.",
+        show_default=False,
+    ),
+]
+
+
+def accept(
+    baseline: Baseline,
+    judged: Judged = None,
+    root: Root = CAMPAIGNS,
+    out: Out = CAMPAIGNS,
+    margin: Margin = None,
+    latency_margin: LatencyMargin = None,
+    p999_margin: P999Margin = None,
+    junit: JUnit = None,
+    as_json: Json = False,
+    fresh: Fresh = False,
+    brief: WithBrief = True,
+    yes: Yes = False,
+) -> None:
+    """Judge a campaign against a baseline: better, same, worse, or cannot say.
+
+    Judged are NOPM, mean and P99.9 latency at the baseline's fixed rate, and log writes, of each
+    storage that both campaigns name. "Same" is equivalence within the margins of the plan's table
+    [accept], shown by two one-sided tests. "Cannot say" prints about how many more rounds would
+    decide. A plan is refused, before it is run, if its campaign could not be compared.
+
+    \b
+    Examples:
+      kneebench accept before                 run the baseline's plan again, and judge
+      kneebench accept before after           judge a campaign that is finished
+      kneebench accept before new-server.toml run another plan, and judge
+      kneebench accept before --junit accept.xml --yes
+    Exit code 0: better, same, or one of both; 6: worse; 7: cannot say; 3 and 4 as for `run`.
+    """
+    _check(junit, margin, latency_margin, p999_margin)
+    base = loaded(baseline, root)
+    plan = _plan(judged, base, root)
+    results = _measured(plan, base, out, fresh, brief, yes) if plan else loaded(judged or "", root)
+    margins = _margins(results, margin, latency_margin, p999_margin)
+    _print_accepted(results, base, margins, junit, as_json)
+
+
+def _check(junit: Path | None, *margins: float | None) -> None:
+    """Before hours of measuring: options whose mistakes would show only at the end."""
+    from kneebench.errors import PlanError
+
+    for name, value in zip(("--margin", "--latency-margin", "--p999-margin"), margins, strict=True):
+        if value is not None and not 0 < value < 1:
+            raise PlanError(
+                name, seen=f"{value:g} is out of range", do="use a fraction, such as 0.05 for 5%"
+            )
+    if junit and not junit.absolute().parent.is_dir():
+        raise PlanError(
+            f"writing {junit}",
+            seen=f"no directory {junit.parent}",
+            do="create it, or choose another path",
+        )
+
+
+def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
+    """The plan to run, at the baseline's fixed rate; None for a campaign that was measured."""
+    from kneebench.errors import PlanError
+    from kneebench.plan.preset import presets
+    from kneebench.preflight import preset, read_plan
+    from kneebench.results.acceptance import at_the_same_rate, plan_of
+
+    if judged is None:
+        return at_the_same_rate(plan_of(base), base)
+    if campaign_folder(judged, root):
+        return None
+    if Path(judged).is_file():
+        return at_the_same_rate(read_plan(judged), base)
+    if judged in presets():
+        return at_the_same_rate(preset(judged), base)
+    raise PlanError(
+        judged,
+        seen=f"no such campaign or plan; looked in {judged}, {root / judged} and the presets",
+        do="see `kneebench list`, or name a plan file",
+    )
+
+
+def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:
+    from kneebench import campaign
+    from kneebench.lab.host import host
+    from kneebench.plan.cells import cells
+    from kneebench.plan.duration import expected
+    from kneebench.results.acceptance import judgeable
+    from kneebench.screen.watching import watching
+
+    judgeable(plan, cells(plan), base)
+    clean_up()
+    expecting = expected(plan, host())
+    confirm(expecting.total_s, yes)
+    with Resumable() as resumable:
+        with watching(plan, expecting) as watch:
+            results = campaign.run(plan, out, resumable.watcher(watch), fresh, brief)
+        print_line(f"results: {results.folder}", err=True)
+        if brief:
+            print_line(f"brief:   {write(results)}", err=True)
+    return results
+
+
+def _margins(results: Results, *given: float | None) -> Margins:
+    """The options, else the margins of the campaign's plan, else the defaults."""
+    from kneebench.analysis.acceptance import Margins
+    from kneebench.plan.acceptance import Accept
+
+    kept = Accept.model_validate(results.campaign.plan.get("accept") or {})
+    planned = (kept.margin, kept.latency_margin, kept.p999_margin)
+    return Margins(*(own or default for own, default in zip(given, planned, strict=True)))
+
+
+def _print_accepted(
+    results: Results, base: Results, margins: Margins, junit: Path | None, as_json: bool
+) -> NoReturn:
+    """The answer; the exit code of the measurement itself counts first."""
+    from kneebench.analysis.outcome import exit_code
+    from kneebench.results.acceptance import accept as accepted
+    from kneebench.screen import accepted as screen
+
+    found = accepted(results, base, margins)
+    caveats = _caveats(results, base)
+    if junit:
+        _write_junit(junit, found, results)
+    if as_json:
+        show_json(screen.document(found, caveats))
+    else:
+        show_parts(*screen.printed(found, caveats))
+    raise typer.Exit(exit_code(results) or found.exit_code)
+
+
+def _caveats(*both: Results) -> list[str]:
+    """What disturbed either campaign, and what of the judged one must not be used."""
+    from kneebench.analysis.disturbance import disturbances
+    from kneebench.analysis.fixed_rate import rate_caveats
+    from kneebench.analysis.outcome import failed_checks, invalid_rungs
+
+    return [
+        f"{one.campaign.id}: {sentence}"
+        for one in both
+        for found in (
+            failed_checks(one),
+            invalid_rungs(one),
+            disturbances(one),
+            rate_caveats(one.climbs),
+        )
+        for sentence in found
+    ]
+
+
+def _write_junit(file: Path, found: Acceptance, results: Results) -> None:
+    from kneebench.results.atomic_write import write_text
+    from kneebench.screen.junit import junit
+
+    write_text(file, junit(found, started_at=results.campaign.started_at))

@@ -1,0 +1,37 @@
+"""The acceptance table of a plan: differences from a baseline that do not matter."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from kneebench.plan.values import Number, Part
+
+
+class Accept(Part):
+    """Margins of `kneebench accept`: a difference from the baseline within them counts as the same.
+
+    They are fractions, the same factor on either side of 1: 0.05 is 1/1.05 to 1.05 times the
+    baseline.
+    """
+
+    margin: Annotated[
+        Number, Field(gt=0, lt=1, description="Margin for NOPM, as a fraction of the baseline's")
+    ] = 0.05
+    latency_margin: Annotated[
+        Number,
+        Field(
+            gt=0,
+            lt=1,
+            description="Margin for mean latency and log writes, as a fraction of the baseline's",
+        ),
+    ] = 0.10
+    p999_margin: Annotated[
+        Number,
+        Field(
+            gt=0,
+            lt=1,
+            description="Margin for P99.9 latency, as a fraction; tails repeat less well",
+        ),
+    ] = 0.25

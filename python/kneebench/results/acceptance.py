@@ -1,0 +1,185 @@
+"""Acceptance of a campaign by a baseline: which storages are judged, and the answer for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from kneebench.analysis.acceptance import Judged, Margins, judged, overall
+from kneebench.analysis.comparison import called
+from kneebench.analysis.equivalence import Judgement
+from kneebench.analysis.fixed_rate import fixed_rate_latency
+from kneebench.analysis.knee import knee
+from kneebench.analysis.outcome import failed_checks
+from kneebench.analysis.wording import capital, plural
+from kneebench.errors import CANNOT_SAY, WORSE, PlanError
+from kneebench.plan import Plan
+from kneebench.records import Cell, Climb, Record, Results
+from kneebench.results.compare_plans import comparable, comparable_plans, differences
+from kneebench.results.cross_campaign import DRIFT
+
+
+class Acceptance(Record):
+    """The answer for a campaign, and the figures that it comes from.
+
+    `unmatched`: sentences on storages of either campaign that the other one lacks. `differences`:
+    sentences on kneebench, machine and settings. `drift`: what no interval contains.
+    """
+
+    baseline: str
+    campaign: str
+    simulated: bool
+    judgement: Judgement
+    sentence: str
+    figures: tuple[Judged, ...]
+    unmatched: tuple[str, ...]
+    differences: tuple[str, ...]
+    drift: str = DRIFT
+
+    @property
+    def exit_code(self) -> int:
+        """0, WORSE or CANNOT_SAY."""
+        return {"worse": WORSE, "cannot say": CANNOT_SAY}.get(self.judgement, 0)
+
+
+class _Matched(NamedTuple):
+    """Pairs of (name in the campaign, name in the baseline), and what has no partner."""
+
+    pairs: tuple[tuple[str, str], ...]
+    unmatched: tuple[str, ...]
+
+
+def accept(campaign: Results, baseline: Results, margins: Margins) -> Acceptance:
+    """Judge a campaign against a baseline.
+
+    Raises PlanError where they cannot be compared, either is unfinished or without final runs, or
+    no storage is in both.
+    """
+    usable(baseline)
+    usable(campaign)
+    comparable(baseline, campaign)
+    ours, theirs = ({called(one): one for one in side.climbs} for side in (campaign, baseline))
+    names = _matched(tuple(ours), tuple(theirs), campaign.campaign.id, baseline.campaign.id)
+    figures = tuple(
+        figure for own, base in names.pairs for figure in judged(ours[own], theirs[base], margins)
+    )
+    if all(one.judgement == "not judged" for one in figures):
+        raise PlanError(
+            f"judging {campaign.campaign.id}", seen=figures[0].sentence, do="measure it again"
+        )
+    answer = overall(figures)
+    return Acceptance(
+        baseline=baseline.campaign.id,
+        campaign=campaign.campaign.id,
+        simulated=campaign.campaign.simulated or baseline.campaign.simulated,
+        judgement=answer,
+        sentence=_sentence(answer, figures),
+        figures=figures,
+        unmatched=names.unmatched,
+        differences=tuple(differences(baseline, campaign)),
+    )
+
+
+def usable(results: Results) -> None:
+    """Raise PlanError unless a campaign has final runs that may be judged."""
+    name = results.campaign.id
+    if not results.finished:
+        seen, do = "the campaign is unfinished", "resume it with `kneebench run` and its plan"
+    elif not any(map(knee, results.climbs)):
+        seen, do = "it has no valid final runs", "measure it again, with `repeats` of at least 3"
+    elif failed := next(failed_checks(results), ""):
+        seen, do = f"a self-check failed ({failed})", "measure it again"
+    else:
+        return
+    raise PlanError(f"judging by {name}", seen=seen, do=do)
+
+
+def plan_of(baseline: Results) -> Plan:
+    """The baseline's own plan, to be measured again; raises PlanError if it cannot be."""
+    name = baseline.campaign.id
+    try:
+        plan = Plan.model_validate(baseline.campaign.plan)
+    except ValidationError:
+        raise PlanError(
+            f"running the plan of {name}", seen="another version wrote it", do="name a plan file"
+        ) from None
+    if plan.kept_commands:
+        key = ".".join(plan.kept_commands[0])
+        raise PlanError(
+            f"running the plan of {name}",
+            seen=f"results do not keep the command in {key}",
+            do="name a plan file that has it",
+        )
+    return plan
+
+
+def at_the_same_rate(plan: Plan, baseline: Results) -> Plan:
+    """The plan with the baseline's fixed rate, so that latencies can be compared.
+
+    A plan with its own `latency_rate` keeps it; so does one for a baseline without a fixed rate.
+    """
+    found = [one for climb in baseline.climbs if (one := fixed_rate_latency(climb))]
+    if plan.ladder.latency_rate or not found:
+        return plan
+    rate = f"{found[0].rate_per_s:.3f}".rstrip("0").rstrip(".")
+    share = type(plan.ladder).model_fields["fixed_rate_share"].default
+    changed = {"latency_rate": f"{rate}/s", "fixed_rate_share": share}
+    return plan.model_copy(update={"ladder": plan.ladder.model_copy(update=changed)})
+
+
+def judgeable(plan: Plan, cells: Sequence[Cell], baseline: Results) -> None:
+    """Raise PlanError, before anything is measured, if a campaign of this plan could not be
+    judged.
+    """
+    usable(baseline)
+    doing = f"comparing {baseline.campaign.id} with this plan"
+    comparable_plans(baseline.campaign.plan, plan, doing)
+    ours, theirs = (
+        tuple(called(Climb(cell=cell, rungs=())) for cell in side)
+        for side in (cells, [climb.cell for climb in baseline.climbs])
+    )
+    _matched(ours, theirs, "this plan", baseline.campaign.id)
+
+
+def _matched(ours: Sequence[str], theirs: Sequence[str], campaign: str, baseline: str) -> _Matched:
+    """Storages by name; the only one of either matches whatever its name is."""
+    if len(ours) == len(theirs) == 1:
+        return _Matched(((ours[0], theirs[0]),), ())
+    pairs = tuple((name, name) for name in ours if name in theirs)
+    if not pairs:
+        raise PlanError(
+            f"comparing {baseline} with {campaign}",
+            seen=f"no storage is in both ({', '.join(theirs)} vs. {', '.join(ours)})",
+            do="give a storage the same name in both plans",
+        )
+    return _Matched(pairs, tuple(_alone(ours, theirs, campaign, baseline)))
+
+
+def _alone(
+    ours: Sequence[str], theirs: Sequence[str], campaign: str, baseline: str
+) -> Iterator[str]:
+    for side, other, where in ((ours, theirs, baseline), (theirs, ours, campaign)):
+        yield from (
+            f"{capital(name)} is not judged: {where} has no storage of this name"
+            for name in side
+            if name not in other
+        )
+
+
+def _sentence(answer: Judgement, figures: Sequence[Judged]) -> str:
+    """The answer in a line."""
+    found = [one for one in figures if one.judgement != "not judged"]
+    some = sum(one.judgement == answer for one in found)
+    if answer == "worse":
+        return f"Worse than the baseline: {some} of {len(found)} figures"
+    if answer == "cannot say":
+        rounds = max((one.more_rounds or 0 for one in found), default=0)
+        more = f"; it needs about {plural(rounds, 'more round')}" if rounds else ""
+        return f"Cannot say: {some} of {len(found)} figures undecided{more}"
+    if answer == "same or better":
+        return f"Same as the baseline or better: none of {len(found)} figures is worse"
+    if answer == "better":
+        return f"Better than the baseline: all {len(found)} figures"
+    return f"Same as the baseline within the margins: all {len(found)} figures"

@@ -1,0 +1,302 @@
+"""kneebench accept: what is run or taken, the answer, exit codes, JSON and JUnit XML, and messages
+for what cannot be judged.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kneebench.analysis.acceptance import Margins
+from kneebench.analysis.fixed_rate import fixed_rate_latency
+from kneebench.cli import app
+from kneebench.errors import CANNOT_SAY, WORSE, PlanError
+from kneebench.plan.preset import preset_text
+from kneebench.records import Results
+from kneebench.results import load
+from kneebench.results.acceptance import accept, at_the_same_rate, plan_of
+from kneebench.screen.junit import junit
+from tests.recordings import each, recorded, with_order
+
+PLAN = preset_text("simulated")
+SLOWER = PLAN.replace('"1600us"', '"2200us"')
+"""The slow drive's reads take longer."""
+USUAL = Margins(0.05, 0.10, 0.25)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one campaign, called before."""
+    root = tmp_path_factory.mktemp("accept")
+    (root / "plan.toml").write_text(PLAN)
+    answer = CliRunner().invoke(
+        app, ["run", str(root / "plan.toml"), "--out", str(root), "--no-brief"]
+    )
+    assert answer.exit_code == 0, answer.output
+    (folder,) = root.glob("*-buy")
+    folder.rename(root / "before")
+    return root
+
+
+def call(*words: object) -> Result:
+    runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
+    return runner.invoke(app, ["accept", *map(str, words)])
+
+
+def before(root: Path) -> Results:
+    return renamed(load(root / "before"), "before")
+
+
+def renamed(results: Results, id_: str, **plan: object) -> Results:
+    head = results.campaign
+    changed = head.model_copy(update={"id": id_, "plan": {**head.plan, **plan}})
+    return results.model_copy(update={"campaign": changed})
+
+
+def storages_called(results: Results, *names: str) -> Results:
+    """The campaign with other names for its first storages, and without the rest."""
+    climbs = tuple(
+        climb.model_copy(update={"cell": climb.cell.model_copy(update={"storage": name})})
+        for climb, name in zip(results.climbs, names, strict=False)
+    )
+    return results.model_copy(update={"climbs": climbs})
+
+
+# --- what is run ----------------------------------------------------------------------------------
+
+
+def test_without_a_plan_the_baselines_own_is_run_again_at_the_baselines_rate(
+    root: Path, place: Path
+) -> None:
+    answer = call("before", "--in", root, "--no-brief")
+    assert answer.exit_code == 0, answer.output
+    assert "Simulated: Same as the baseline within the margins: all 8 figures" in answer.stdout
+    assert "no interval covers drift between them" in answer.stdout
+    (folder,) = place.glob("kneebench-results/*")
+    rates = {
+        found.rate_per_s
+        for one in (load(folder), before(root))
+        for climb in one.climbs
+        if (found := fixed_rate_latency(climb))
+    }
+    assert len(rates) == 1
+
+
+def test_a_plan_with_a_slower_drive_is_worse_and_ends_with_6(root: Path, place: Path) -> None:
+    (place / "slower.toml").write_text(SLOWER)
+    answer = call("before", "slower.toml", "--in", root, "--no-brief", "--junit", "ci.xml")
+    assert answer.exit_code == WORSE == 6, answer.output
+    assert re.search(r"worse +slow drive +NOPM at the knee", answer.stdout), answer.stdout
+    assert re.search(r"same +fast drive +NOPM at the knee", answer.stdout), answer.stdout
+    suite = ElementTree.parse(place / "ci.xml").getroot()[0]
+    failed = [
+        case.get("name") for case in suite.iter("testcase") if case.find("failure") is not None
+    ]
+    assert failed[:2] == ["NOPM at the knee", "mean latency at 884/s"]
+    assert suite.get("failures") == str(len(failed))
+
+
+def test_a_preset_is_run_by_its_name(root: Path) -> None:
+    answer = call("before", "simulated", "--in", root, "--no-brief")
+    assert answer.exit_code == 0, answer.output
+
+
+def test_a_plan_that_could_not_be_judged_is_refused_before_it_is_run(
+    root: Path, place: Path
+) -> None:
+    (place / "other.toml").write_text(PLAN.replace("warehouses = 400", "warehouses = 300"))
+    answer = call("before", "other.toml", "--in", root)
+    assert answer.exit_code == 2
+    assert "workload.warehouses is 400 in the first and 300 in the second" in answer.stderr
+    (place / "names.toml").write_text(PLAN.replace("slow drive", "a").replace("fast drive", "b"))
+    answer = call("before", "names.toml", "--in", root)
+    assert answer.exit_code == 2
+    assert "no storage is in both (slow drive, fast drive vs. a, b)" in answer.stderr
+    assert not (place / "kneebench-results").exists()
+
+
+def test_the_rate_of_a_plan_is_kept_and_a_share_is_replaced(root: Path) -> None:
+    base = before(root)
+    plan = plan_of(base)
+    own = plan.model_copy(update={"ladder": plan.ladder.model_copy(update={"latency_rate": "9/s"})})
+    assert at_the_same_rate(own, base).ladder.latency_rate == "9/s"
+    assert at_the_same_rate(plan, base).ladder.latency_rate.startswith("884")
+
+
+# --- what is taken --------------------------------------------------------------------------------
+
+
+def test_a_finished_campaign_is_taken_and_nothing_is_run(root: Path, place: Path) -> None:
+    answer = call("before", "before", "--in", root, "--json")
+    assert answer.exit_code == 0
+    found = json.loads(answer.stdout)
+    assert (found["judgement"], found["exit_code"], found["simulated"]) == ("same", 0, True)
+    assert [one["quantity"] for one in found["figures"][:4]] == [
+        "nopm",
+        "latency.mean",
+        "latency.p999",
+        "log.write_latency",
+    ]
+    assert not (place / "kneebench-results").exists()
+
+
+def test_a_margin_too_narrow_for_the_runs_is_cannot_say_with_the_rounds_it_needs(
+    root: Path,
+) -> None:
+    answer = call("before", "before", "--in", root, "--margin", "0.015", "--json")
+    assert answer.exit_code == CANNOT_SAY == 7
+    found = json.loads(answer.stdout)
+    assert re.search(r"it needs about [0-9]+ more round", found["sentence"])
+    assert found["figures"][0]["more_rounds"] >= 1
+    assert found["figures"][1]["judgement"] == "same"
+
+
+def test_the_margins_are_those_of_the_campaigns_plan(root: Path, place: Path) -> None:
+    shutil.copytree(root / "before", place / "narrow")
+    head = json.loads((place / "narrow" / "campaign.json").read_text())
+    head["plan"]["accept"]["margin"] = 0.015
+    (place / "narrow" / "campaign.json").write_text(json.dumps(head))
+    assert call("before", "narrow", "--in", root).exit_code == CANNOT_SAY
+    assert call("before", "narrow", "--in", root, "--margin", "0.05").exit_code == 0
+
+
+def test_latencies_at_different_rates_are_not_judged_and_log_writes_are_those_at_the_knee() -> None:
+    one = recorded()
+    faster = one
+    for climb in range(len(one.climbs)):
+        faster = each(faster, climb, lambda rung: with_order(rung, rate_per_s=990.0), "fixed_rate")
+    faster = renamed(faster, "after")
+    rate_per_s = one.climbs[0].of("fixed_rate")[0].order.rate_per_s
+    figures = accept(faster, one, USUAL).figures[:4]
+    assert [figure.judgement == "not judged" for figure in figures] == [False, True, True, False]
+    assert (
+        f"the rates differ ({rate_per_s:.0f}/s in the baseline, 990/s now)" in figures[1].sentence
+    )
+    assert figures[3].called == "mean log write at the knee"
+
+
+def test_p999_of_too_few_transactions_is_not_judged(root: Path) -> None:
+    base = before(root)
+    climbs = [
+        climb.model_copy(
+            update={
+                "rungs": tuple(
+                    r for r in climb.rungs if r.order.phase != "fixed_rate" or r.order.repeat == 1
+                )
+            }
+        )
+        for climb in base.climbs
+    ]
+    found = accept(renamed(base.model_copy(update={"climbs": tuple(climbs)}), "after"), base, USUAL)
+    assert found.figures[2].judgement == "not judged"
+    assert "transactions fewer than 100 exceed it" in found.figures[2].sentence
+
+
+# --- which storages -------------------------------------------------------------------------------
+
+
+def test_storages_without_a_partner_are_named_and_the_others_are_judged(root: Path) -> None:
+    base = before(root)
+    found = accept(storages_called(renamed(base, "after"), "slow drive", "new"), base, USUAL)
+    assert {one.storage for one in found.figures} == {"slow drive"}
+    assert found.unmatched == (
+        "New is not judged: before has no storage of this name",
+        "Fast drive is not judged: after has no storage of this name",
+    )
+
+
+def test_the_only_storage_matches_the_only_one_whatever_its_name_is(root: Path) -> None:
+    base = before(root)
+    one, other = (storages_called(renamed(base, name), name) for name in ("old", "new"))
+    assert accept(other, one, USUAL).judgement == "same"
+
+
+# --- JUnit XML ------------------------------------------------------------------------------------
+
+
+def test_junit_counts_worse_as_failure_cannot_say_as_error_and_not_judged_as_skipped(
+    root: Path,
+) -> None:
+    found = accept(renamed(before(root), "after"), before(root), USUAL)
+    answers = ("worse", "cannot say", "not judged", "better")
+    figures = tuple(
+        one.model_copy(update={"judgement": answer, "storage": 'a<b>&"\x1b'})
+        for one, answer in zip(found.figures, answers, strict=False)
+    )
+    text = junit(found.model_copy(update={"figures": figures}), "2026-01-01T00:00:00+00:00")
+    top = ElementTree.fromstring(text.partition("\n")[2])
+    suite = top[0]
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == [
+        "4",
+        "1",
+        "1",
+        "1",
+    ]
+    kinds = [
+        [element.tag for element in case if element.tag != "system-out"]
+        for case in suite.iter("testcase")
+    ]
+    assert kinds == [["failure"], ["error"], ["skipped"], []]
+    assert suite.get("timestamp") == "2026-01-01T00:00:00+00:00"
+    assert (suite.findtext("system-out") or "").startswith("Simulated: Same as the baseline")
+
+
+# --- what cannot be judged ------------------------------------------------------------------------
+
+
+def test_a_baseline_and_a_campaign_that_are_not_there_are_named(root: Path) -> None:
+    for words, said in (
+        (("nosuch",), "nosuch: no such campaign; looked in"),
+        (("before", "nosuch"), "nosuch: no such campaign or plan; looked in"),
+        (("before", "before", "--margin", "5"), "--margin: 5 is out of range"),
+        (("before", "before", "--junit", "no/x.xml"), "cannot write no/x.xml: no directory no"),
+    ):
+        answer = call(*words, "--in", root)
+        assert answer.exit_code == 2
+        assert said in answer.stderr
+
+
+def test_an_unfinished_baseline_and_one_without_final_runs_are_refused(root: Path) -> None:
+    base = before(root)
+    with pytest.raises(PlanError, match="cannot judge by before: the campaign is unfinished"):
+        accept(base, base.model_copy(update={"finished": False}), USUAL)
+    bare = tuple(
+        climb.model_copy(update={"rungs": climb.of("search", "bisection")}) for climb in base.climbs
+    )
+    with pytest.raises(PlanError, match="it has no valid final runs"):
+        accept(base, base.model_copy(update={"climbs": bare}), USUAL)
+
+
+def test_a_plan_of_another_version_or_with_a_command_not_kept_cannot_be_run_again(
+    root: Path,
+) -> None:
+    with pytest.raises(PlanError, match="another version wrote it; name a plan file"):
+        plan_of(renamed(before(root), "old", unknown=1))
+
+
+# --- real campaigns -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["plateau", "noisy", "log_bound"])
+def test_a_real_campaign_is_never_worse_than_itself(name: str, tmp_path: Path) -> None:
+    results = recorded(name)
+    if not results.finished:
+        pytest.skip("interrupted")
+    found = accept(results, results, USUAL)
+    answers = {one.judgement for one in found.figures}
+    assert answers <= {"same", "cannot say", "not judged"}
+    assert all(one.more_rounds != 0 for one in found.figures)
+    junit(found)
