@@ -20,7 +20,18 @@ from kneebench.shelf import ENGINES, STOPS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-COMMANDS = {"run", "check", "plan", "list", "show", "compare", "brief", "clean", "components"}
+COMMANDS = {
+    "run",
+    "check",
+    "plan",
+    "list",
+    "show",
+    "compare",
+    "brief",
+    "clean",
+    "components",
+    "noise",
+}
 
 
 def page(name: str) -> str:

@@ -84,11 +84,11 @@ def run(
     from kneebench.plan.duration import expected
     from kneebench.screen.watching import watching
 
-    _clean()
+    clean_up()
     selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
     _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
     expecting = expected(selected, host())
-    _confirm(expecting.total_s, yes or as_json)
+    confirm(expecting.total_s, yes or as_json)
     with Resumable() as resumable:
         with watching(selected, expecting, as_json=as_json) as watch:
             results = campaign.run(selected, out, resumable.watcher(watch), fresh, brief)
@@ -167,7 +167,7 @@ def components(as_json: Json = False) -> None:
         print_line(f"{kind + 's':10} {', '.join(shelf.names())}")
 
 
-def _clean() -> None:
+def clean_up() -> None:
     """Before the default plan is sized by what is free: what a killed run left takes the disk and
     the memory.
     """
@@ -194,7 +194,7 @@ def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bo
             _print_results(load(found), True, as_json)
 
 
-def _confirm(expected_s: float, sure: bool) -> None:
+def confirm(expected_s: float, sure: bool) -> None:
     """Before more than an hour, where somebody can answer."""
     from kneebench.units import rough_time
 
