@@ -9,7 +9,7 @@ beyond the noise floor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import log
+from math import log, log1p
 from typing import NamedTuple
 
 from kneebench.analysis.drift import FLOOR
@@ -126,8 +126,7 @@ def ratio_of(
     what = quantity.called.format(place(climb))
     own, machine = (find((climb, against), quantity) for find in (_claim_floor, _machine_floor))
     floor = max(own, machine)
-    beyond = abs(log(ratio.value)) > log(1 + floor)
-    differs = beyond and not ratio.low <= 1 <= ratio.high
+    beyond, differs = _is_beyond(ratio, floor), is_claimed(ratio, floor)
     sentence = (
         f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))}"
         f" {what}"
@@ -148,6 +147,15 @@ def ratio_of(
         noise_floor=floor,
         sentence=sentence,
     )
+
+
+def is_claimed(ratio: Estimate, floor: float) -> bool:
+    """True if a ratio is a difference: its interval excludes 1, and it exceeds the noise floor."""
+    return _is_beyond(ratio, floor) and not ratio.low <= 1 <= ratio.high
+
+
+def _is_beyond(ratio: Estimate, floor: float) -> bool:
+    return abs(log(ratio.value)) > log1p(floor)
 
 
 def _within(own: float, machine: float) -> str:

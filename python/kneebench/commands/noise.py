@@ -93,9 +93,8 @@ def _measured(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) -
         try:
             found.append(_one(of_pair(plan, before + number), machine, out, as_json))
         except BaseException as error:
-            error.add_note(
-                f"A/A pairs kept: {number} of {pairs}; continue with --pairs and the rest."
-            )
+            left = f"measure the others with --pairs {pairs - number}"
+            error.add_note(f"A/A pairs kept: {number} of {pairs}; {left}.")
             raise
         if not exit_code(found[-1]):
             keep(machine, plan, found[-1])

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kneebench.analysis.comparison import MEAN, NOPM, P999
+from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.noise_floor import ENOUGH, QUANTITIES, NoisePair, noise_floor_of, noise_pair
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED, percent, plural, times_with_interval
@@ -31,6 +32,7 @@ def printed(found: Sequence[Results], floor: NoiseFloor | None) -> Iterator[Rend
     pairs = [noise_pair(results) for results in found]
     simulated = "SIMULATED: " if found[0].campaign.simulated else ""
     yield Text(f"{simulated}{found[0].campaign.plan.get('question', '')}\n", style="bold")
+    yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in _disturbed(found))
     yield _pairs(pairs, [exit_code(results) for results in found])
     claimed = sum(bool(pair.claimed) for pair in pairs)
     yield Text(f"\n{claimed} of {plural(len(pairs), 'pair')} claimed a difference.")
@@ -52,6 +54,7 @@ def document(found: Sequence[Results], floor: NoiseFloor | None) -> dict[str, An
             for pair, results in zip(pairs, found, strict=True)
         ],
         "claimed": sum(bool(pair.claimed) for pair in pairs),
+        "disturbances": _disturbed(found),
         "noise_floor": floor and floor.model_dump(mode="json"),
     }
 
@@ -81,6 +84,14 @@ def known_document(machine: MachinePairs) -> dict[str, Any]:
         for measured, pairs in machine.series()
     ]
     return {"series": series, "ignored": list(machine.ignored)}
+
+
+def _disturbed(found: Sequence[Results]) -> list[str]:
+    return [
+        f"{results.campaign.id}: {sentence}"
+        for results in found
+        for sentence in disturbances(results)
+    ]
 
 
 def _pairs(pairs: Sequence[NoisePair], codes: Sequence[int]) -> Table:
