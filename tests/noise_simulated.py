@@ -72,8 +72,8 @@ def claimed(case: Case, pairs: int, count: int) -> float:
 
 def table(count: int) -> Iterable[str]:
     """Rows of docs/method.md."""
-    names = " | ".join(f"{pairs}" for pairs in PAIRS)
-    yield f"| campaigns differ by | claimed: {names} | median floor, 3 pairs |"
+    names = " | ".join(f"{pairs} pairs" for pairs in PAIRS)
+    yield f"| noise of one window | {names} | median floor of 3 pairs |"
     yield "|---" * (len(PAIRS) + 2) + "|"
     for case in CASES:
         shares = " | ".join(f"{100 * claimed(case, pairs, count):.1f}%" for pairs in PAIRS)
