@@ -13,7 +13,7 @@ from statistics import median, stdev
 from typing import NamedTuple
 
 import numpy as np
-from rounds_simulated import Noise, by_restore, simulated
+from rounds_simulated import Noise, nopm_by_round
 
 from kneebench.analysis.comparison import is_claimed
 from kneebench.analysis.drift import FLOOR
@@ -48,11 +48,14 @@ CASES = (
 def aa_pair(case: Case, seed: int) -> NoiseRatio:
     """The ratio of NOPM in one A/A campaign of short rounds."""
     rng = np.random.default_rng((seed, ROUNDS))
-    _, nopm = simulated(case.noise, EVERY, rng)
-    nopm[1] *= exp(case.between * rng.normal())
-    a, b = (values[:ROUNDS] for values in nopm)
+    a, b = nopm_by_round(case.noise, EVERY, ROUNDS, rng)
+    b = b * exp(case.between * rng.normal())
     error = stdev(np.log(b / a).tolist()) / ROUNDS**0.5
-    return NoiseRatio(ratio=rounds_ratio(by_restore(b, EVERY), by_restore(a, EVERY)), error=error)
+    return NoiseRatio(ratio=rounds_ratio(_by_restore(b), _by_restore(a)), error=error)
+
+
+def _by_restore(values: np.ndarray) -> list[list[float]]:
+    return [values[at : at + EVERY].tolist() for at in range(0, ROUNDS, EVERY)]
 
 
 def floors(case: Case, pairs: int, seed: int) -> float:

@@ -69,9 +69,9 @@ def campaign(noise: Noise, every: int, seed: int) -> Ended:
     """Two configurations with the same truth, in A B B A order, restored again after `every`
     rounds, until the stopping rule ends it.
     """
-    drift, nopm = simulated(noise, every, np.random.default_rng((seed, every)))
+    drift, nopm = _simulated(noise, every, np.random.default_rng((seed, every)))
     for n in range(REPEATS[0], REPEATS[1] + 1):
-        a, b = (by_restore(values[:n], every) for values in nopm)
+        a, b = (_by_restore(values[:n], every) for values in nopm)
         if progress(paired(a, b), PRECISION, REPEATS) != "continue":
             break
     ratio = rounds_ratio(a, b)
@@ -85,7 +85,12 @@ def campaign(noise: Noise, every: int, seed: int) -> Ended:
     )
 
 
-def simulated(noise: Noise, every: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def nopm_by_round(noise: Noise, every: int, rounds: int, rng: np.random.Generator) -> np.ndarray:
+    """NOPM of two configurations with the same truth, by configuration and round."""
+    return _simulated(noise, every, rng)[1][:, :rounds]
+
+
+def _simulated(noise: Noise, every: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """(drift of the first configuration by round, NOPM by configuration and round)."""
     n = REPEATS[1]
     scatter = rng.standard_t(3, (2, n)) / 3**0.5 if noise.tails else rng.normal(size=(2, n))
@@ -100,8 +105,7 @@ def simulated(noise: Noise, every: int, rng: np.random.Generator) -> tuple[np.nd
     return windows[:, 0], np.exp(own + windows.T)
 
 
-def by_restore(values: np.ndarray, every: int) -> list[list[float]]:
-    """The values of rounds, a list for each restore."""
+def _by_restore(values: np.ndarray, every: int) -> list[list[float]]:
     return [values[at : at + every].tolist() for at in range(0, len(values), every)]
 
 

@@ -97,7 +97,7 @@ def test_a_later_campaign_and_its_brief_have_the_floor_even_after_it_was_forgott
         floor.shares[name] for name in ("nopm", "latency.mean", "latency.p999")
     ]
     page = Brief(results).html()
-    assert "Noise floor of this machine, from 3 A/A pairs" in page
+    assert "Noise floor of the machine, from 3 A/A pairs" in page
 
 
 def test_programs_get_the_pairs_and_the_floor_as_one_document() -> None:
@@ -134,7 +134,7 @@ def test_an_interrupt_keeps_the_finished_pairs_and_says_how_many(
     monkeypatch.setattr(campaign, "run", stopped_in_the_second)
     answer = call("noise", "plan.toml", "--pairs", "3")
     assert answer.exit_code == 130
-    assert "A/A pairs kept: 1 of 3; measure the others with --pairs 2" in answer.stderr
+    assert "A/A pairs measured: 1 of 3; measure the others with --pairs 2" in answer.stderr
     assert len(list((place / "state").rglob("noise/*/*.json"))) == 1
 
 

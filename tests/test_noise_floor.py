@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from curves import latency, rung
 from noise_simulated import CASES, Case, aa_pair, claimed
-from rounds_simulated import Noise, simulated
+from rounds_simulated import Noise, nopm_by_round
 
 from kneebench.analysis.comparison import NOPM, compare
 from kneebench.analysis.noise_floor import (
@@ -62,15 +62,11 @@ def climb(name: str, throughput: list[float], times: list[float]) -> Climb:
     return Climb(cell=cell, rungs=tuple(rungs), knee_users=8, bracket=(8, 8))
 
 
-def aa_results(noise: Noise, seed: int, between: float = 0.0) -> Results:
+def aa_results(noise: Noise, seed: int) -> Results:
     """A campaign that measured one storage under two names."""
     rng = np.random.default_rng((seed, ROUNDS))
-    (_, nopm), (_, times) = (simulated(noise, EVERY, rng) for _ in range(2))
-    bias = np.exp(between * rng.normal())
-    a, b = (
-        climb(name, (factor * nopm[side, :ROUNDS]).tolist(), times[side, :ROUNDS].tolist())
-        for side, (name, factor) in enumerate((("a", 1.0), ("b", bias)))
-    )
+    nopm, times = (nopm_by_round(noise, EVERY, ROUNDS, rng).tolist() for _ in range(2))
+    a, b = (climb(name, *values) for name, *values in zip("ab", nopm, times, strict=True))
     head = Campaign(
         id=f"pair-{seed}",
         kneebench="0",

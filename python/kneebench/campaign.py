@@ -24,9 +24,9 @@ from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.preflight import preflight_checks
-from kneebench.records import Cell, Climb, Event, Finding, Host, NoiseFloor, Results, Watch
+from kneebench.records import Cell, Climb, Event, Finding, Host, Results, Watch
 from kneebench.restored import Context, Restored, SideBySide
-from kneebench.results.noise_pairs import noise_pairs
+from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.store import Store
 
 
@@ -58,7 +58,7 @@ def run(
     machine = host(dict.fromkeys(path for server in servers.values() for path in server.paths))
     with _store(plan, Path(folder or CAMPAIGNS), machine, engine, watch, fresh=fresh) as store:
         store.put_servers(servers)
-        store.put_noise_floor(_noise_floor(plan, watch))
+        store.put_noise_floor(known_noise_floor(machine, plan, watch))
         bench = Bench(Context(plan, engine, store, watch))
         climbs = [bench.climb(cell) for cell in cells(plan)]
         for runs in _final_runs(plan, climbs).restored_runs():
@@ -91,14 +91,6 @@ def _opened(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
     folder = str(until.enter_context(store).folder)
     watch(Event(kind="start", doing=f"writing results to {folder}", data={"folder": folder}))
     return store
-
-
-def _noise_floor(plan: Plan, watch: Watch) -> NoiseFloor | None:
-    """The noise floor of this machine by its A/A pairs; a pair that cannot be read is reported."""
-    pairs = noise_pairs(host())
-    for ignored in pairs.ignored:
-        watch(Event(kind="warning", doing=ignored))
-    return pairs.floor(plan)
 
 
 def _final_runs(plan: Plan, climbs: Sequence[Climb]) -> FinalRuns | Rounds:

@@ -40,9 +40,10 @@ def noise(
     """Measure the noise floor of this machine (A/A).
 
     One storage is measured under two names, so any difference is noise. Each pair is a campaign in
-    the results folder. Without a plan it has the default plan's rounds at a fixed load. Pairs are
-    kept for this machine and add up; from three on they show how much pairs differ. Later campaigns
-    of the same engine and kind of rounds claim no difference below the noise floor.
+    the results folder; without a plan it has the default plan's rounds at a fixed load and takes
+    about five minutes. Pairs are kept for this machine and add up; from three on they show how much
+    pairs differ. Later campaigns of the same engine and kind of rounds claim no difference below
+    the noise floor.
 
     \b
     Examples:
@@ -94,7 +95,7 @@ def _measured(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) -
             found.append(_one(of_pair(plan, before + number), machine, out, as_json))
         except BaseException as error:
             left = f"measure the others with --pairs {pairs - number}"
-            error.add_note(f"A/A pairs kept: {number} of {pairs}; {left}.")
+            error.add_note(f"A/A pairs measured: {number} of {pairs}; {left}.")
             raise
         if not exit_code(found[-1]):
             keep(machine, plan, found[-1])

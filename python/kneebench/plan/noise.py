@@ -25,6 +25,7 @@ def noise_plan(host: Host, directory: Path) -> Plan:
 
     Raises PlanError where memory or the disk has too little free.
     """
+    directory = directory.absolute()
     half_bytes = free_bytes(directory) // 2
     free = Free(psutil.virtual_memory().available, half_bytes, half_bytes)
     plan = sized_plan(directory, fitting_warehouses(host.cores, host.memory_bytes, free))

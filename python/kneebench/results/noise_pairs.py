@@ -20,7 +20,7 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.plan import Plan
 from kneebench.plan.server_url import server_of
-from kneebench.records import Host, NoiseFloor, Record, Results
+from kneebench.records import Event, Host, NoiseFloor, Record, Results, Watch
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import FORMAT, read_kept, write_kept
 from kneebench.visible import visible
@@ -97,6 +97,14 @@ def noise_pairs(host: Host) -> MachinePairs:
         tuple(sorted(kept, key=lambda one: (one.pair.measured_at, one.pair.campaign))),
         tuple(one for one in found if isinstance(one, str)),
     )
+
+
+def known_noise_floor(host: Host, plan: Plan, watch: Watch) -> NoiseFloor | None:
+    """The noise floor of this machine that applies to a plan; a file that is ignored is reported."""
+    pairs = noise_pairs(host)
+    for sentence in pairs.ignored:
+        watch(Event(kind="warning", doing=sentence))
+    return pairs.floor(plan)
 
 
 def keep(host: Host, plan: Plan, results: Results) -> NoisePair:

@@ -158,7 +158,7 @@ def _noise_floor(floor: NoiseFloor) -> str:
         ]
     )
     return (
-        f"Noise floor of this machine, from {plural(floor.pairs, 'A/A pair')} (kneebench noise,"
+        f"Noise floor of the machine, from {plural(floor.pairs, 'A/A pair')} (kneebench noise,"
         f" {floor.measured_at[:10]}): {shares}. No smaller difference is claimed."
     )
 
