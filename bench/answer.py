@@ -30,7 +30,7 @@ from kneebench.ladder.climb import climb, followed
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.plan.ladder import Plateau
+from kneebench.plan.stops import Plateau
 from kneebench.records import Climb, Estimate
 
 NAME = "answer"

@@ -24,8 +24,8 @@ from kneebench.lab.host import host
 from kneebench.ladder.climb import climb, followed
 from kneebench.measurement.measure import measure as measure_rung
 from kneebench.plan import Plan
-from kneebench.plan.ladder import Plateau
 from kneebench.plan.plan import Workload
+from kneebench.plan.stops import Plateau
 from kneebench.records import Cell, Climb, Order, Rung
 
 NAME = "real"

@@ -86,6 +86,11 @@ def campaign(noise: Noise, every: int, seed: int) -> Ended:
     )
 
 
+def nopm_by_round(noise: Noise, every: int, rounds: int, rng: np.random.Generator) -> np.ndarray:
+    """NOPM of two configurations with the same truth, by configuration and round."""
+    return _simulated(noise, every, rng)[1][:, :rounds]
+
+
 def _simulated(noise: Noise, every: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """(drift of the first configuration by round, NOPM by configuration and round)."""
     n = REPEATS[1]

@@ -182,9 +182,8 @@ def test_latencies_at_different_rates_are_not_judged_and_log_writes_are_those_at
     rate_per_s = one.climbs[0].of("fixed_rate")[0].order.rate_per_s
     figures = accept(faster, one, USUAL).figures[:4]
     assert [figure.judgement == "not judged" for figure in figures] == [False, True, True, False]
-    assert (
-        f"the rates differ ({rate_per_s:.0f}/s in the baseline, 990/s now)" in figures[1].sentence
-    )
+    rates = f"({rate_per_s:,.0f}/s in the baseline, 990/s now)"
+    assert f"the rates differ {rates}" in figures[1].sentence
     assert figures[3].called == "mean log write at the knee"
 
 

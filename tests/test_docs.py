@@ -31,6 +31,7 @@ COMMANDS = {
     "brief",
     "clean",
     "components",
+    "noise",
 }
 
 

@@ -15,7 +15,8 @@ from kneebench.analysis.elasticity import between
 from kneebench.analysis.knee_interval import users_interval
 from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb
-from kneebench.plan.ladder import Ladder, Stops
+from kneebench.plan.ladder import Ladder
+from kneebench.plan.stops import Stops
 from kneebench.records import Cell, Climb
 
 Seeds = Callable[[int], range]

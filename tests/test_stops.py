@@ -15,7 +15,8 @@ from kneebench.analysis.usl import Usl
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
 from kneebench.plan import Plan
-from kneebench.plan.ladder import Errors, Ladder, LogLatency, Plateau, Saturation
+from kneebench.plan.ladder import Ladder
+from kneebench.plan.stops import Errors, LogLatency, Plateau, Saturation
 from kneebench.records import Order, Rung, StopResult, Summary
 from kneebench.shelf import STOPS
 from tests.recorded.record import RECORDINGS

@@ -27,6 +27,7 @@ from kneebench.plan.cells import cells
 from kneebench.preflight import preflight_checks
 from kneebench.records import Cell, Climb, Event, Finding, Host, Results, Rung, Watch
 from kneebench.restored import Context, Restored, SideBySide
+from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.store import Store
 
 
@@ -58,6 +59,7 @@ def run(
     machine = host(dict.fromkeys(path for server in servers.values() for path in server.paths))
     with _store(plan, Path(folder or CAMPAIGNS), machine, engine, watch, fresh=fresh) as store:
         store.put_servers(servers)
+        store.put_noise_floor(known_noise_floor(machine, plan, watch))
         bench = Bench(Context(plan, engine, store, watch))
         climbs = [bench.climb(cell) for cell in cells(plan)]
         bench.warn_of_rate(climbs)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kneebench.commands import accepting, campaigns, measuring, plans
+from kneebench.commands import accepting, campaigns, measuring, noise, plans
 from kneebench.exit_handling import Commands, end_at_once, print_anything, stop_at_sigterm
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -72,6 +72,7 @@ def kneebench(
 app.command("run")(measuring.run)
 app.command("accept")(accepting.accept)
 app.command("check")(measuring.check)
+app.command("noise")(noise.noise)
 app.add_typer(printing_plans, name="plan")
 printing_plans.command("default")(plans.default)
 printing_plans.command("preset")(plans.preset)

@@ -35,7 +35,8 @@ Limits: 256 KiB per plan, one week (`"168h"`) per warm-up or window, 30 days (`"
 _CLI_HEAD = """# The command line
 
 Progress goes to stderr: a live table in a terminal, plain lines elsewhere. Results go to stdout.
-With `--json` `run` prints one event per line on stdout, and the other commands print one document.
+With `--json` `run` and `noise` print one event per line on stdout; the other commands print one
+document.
 
 | exit code | |
 |---|---|

@@ -424,14 +424,26 @@ class Limits(Record):
     cores_busy: float = 0.97
 
 
+class NoiseFloor(Record):
+    """What A/A pairs differ by on a machine: the same storage, measured twice under two names.
+
+    `shares`: by the name of the compared quantity; 0.04 is 4%. `pairs`: number of pairs behind it;
+    `measured_at`: start of the newest one.
+    """
+
+    shares: dict[str, float]
+    pairs: int
+    measured_at: str
+
+
 class Climb(Record):
     """Rungs of one cell in the order measured, and the stop reason.
 
     `bracket`: the numbers of users between which the knee is.
 
     `checks`: the consistency conditions after the climb; `final_checks`: those after each final
-    run, by the key of its last rung. `limits` come from the plan when a campaign is read and are
-    not stored here.
+    run, by the key of its last rung. `limits` come from the plan and `noise_floor` from the head
+    when a campaign is read; they are not stored here.
     """
 
     cell: Cell
@@ -443,6 +455,7 @@ class Climb(Record):
     checks: tuple[Check, ...] = ()
     final_checks: dict[str, tuple[Check, ...]] = Field(default_factory=dict)
     limits: Limits = Field(default=Limits(), exclude=True)
+    noise_floor: NoiseFloor | None = Field(default=None, exclude=True)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The main fields; of the rungs only their number."""
@@ -526,6 +539,8 @@ class Campaign(Record):
     base_image: dict[str, str] = Field(default_factory=dict)
     servers: dict[str, Whereabouts] = Field(default_factory=dict)
     """By storage; empty in campaigns of old."""
+    noise_floor: NoiseFloor | None = None
+    """That of the machine when the campaign was measured; None if no A/A pair had been measured."""
     command: str = ""
     notes: tuple[str, ...] = ()
 

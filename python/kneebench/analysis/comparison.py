@@ -9,7 +9,7 @@ beyond the noise floor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import log
+from math import log, log1p
 from typing import NamedTuple
 
 from kneebench.analysis.drift import FLOOR
@@ -98,13 +98,19 @@ def noise_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
 
 
 def _claim_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
-    """Below it no difference is claimed: the noise floor.
+    """Below it no difference is claimed, by the runs themselves: the noise floor.
 
     Of short rounds only their mean is compared, and its interval contains their scatter: 2%.
     """
     if all(short(_rungs(climb, quantity)) for climb in climbs):
         return FLOOR
     return noise_floor(climbs, quantity)
+
+
+def _machine_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
+    """Below it no difference is claimed, by the A/A pairs of the machines; 0 without any."""
+    known = (climb.noise_floor for climb in climbs)
+    return max((one.shares.get(quantity.name, 0.0) for one in known if one), default=0.0)
 
 
 def ratio_of(
@@ -118,21 +124,16 @@ def ratio_of(
     if ratio is None:
         return None
     what = quantity.called.format(place(climb))
-    floor = _claim_floor((climb, against), quantity)
-    beyond = abs(log(ratio.value)) > log(1 + floor)
-    differs = beyond and not ratio.low <= 1 <= ratio.high
+    own, machine = (find((climb, against), quantity) for find in (_claim_floor, _machine_floor))
+    floor = max(own, machine)
+    beyond, differs = _is_beyond(ratio, floor), is_claimed(ratio, floor)
     sentence = (
         f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))}"
         f" {what}"
     )
     if not differs:
-        scattered = (
-            f"within the noise floor of {percent(floor)}"
-            if floor < 1
-            else "repeats of one storage differ by more than 2x"
-        )
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
-        why = unsure if beyond else scattered
+        why = unsure if beyond else _within(own, machine)
         sentence = (
             f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {called(against)}"
             f" {times_with_interval(ratio)}, {why}"
@@ -146,6 +147,24 @@ def ratio_of(
         noise_floor=floor,
         sentence=sentence,
     )
+
+
+def is_claimed(ratio: Estimate, floor: float) -> bool:
+    """True if a ratio is a difference: its interval excludes 1, and it exceeds the noise floor."""
+    return _is_beyond(ratio, floor) and not ratio.low <= 1 <= ratio.high
+
+
+def _is_beyond(ratio: Estimate, floor: float) -> bool:
+    return abs(log(ratio.value)) > log1p(floor)
+
+
+def _within(own: float, machine: float) -> str:
+    """Why a ratio below the larger of two floors is no difference."""
+    if machine > own:
+        return f"within the machine's noise floor of {percent(machine)}"
+    if own < 1:
+        return f"within the noise floor of {percent(own)}"
+    return "repeats of one storage differ by more than 2x"
 
 
 def called(climb: Climb) -> str:
@@ -209,13 +228,20 @@ def _rungs(climb: Climb, quantity: ComparedQuantity) -> tuple[Rung, ...]:
     )
 
 
-def _paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
+def paired_rungs(
+    climb: Climb, against: Climb, quantity: ComparedQuantity
+) -> list[tuple[Rung, Rung]]:
+    """The valid rungs of either cell, by repeat, that measured the quantity."""
     other = {rung.order.repeat: rung for rung in _counted(against, quantity)}
-    pairs = [
+    return [
         (rung, other[rung.order.repeat])
         for rung in _counted(climb, quantity)
         if rung.order.repeat in other
     ]
+
+
+def _paired(climb: Climb, against: Climb, quantity: ComparedQuantity) -> Estimate | None:
+    pairs = paired_rungs(climb, against, quantity)
     if not pairs:
         return None
     ratio = ratio_of_pairs(pairs, quantity.pick)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from collections.abc import Iterable
@@ -66,6 +67,15 @@ def _place(path: Path, drive: Drive | None) -> str:
     mount = mount_of(path)
     kind = f"{drive.model}, {drive.size_bytes} bytes" if drive else mount.type
     return f"{path.resolve()} on {mount.source} at {mount.point} ({kind})"
+
+
+def machine_key(host: Host) -> str:
+    """What a machine's noise is kept by: the same after a restart or an update of the system,
+    another one with other cores or memory. It is a hash, so that /etc/machine-id stays secret.
+    """
+    machine = _line("/etc/machine-id") or platform.node()
+    facts = f"kneebench/{machine}/{host.cpu}/{host.cores}/{host.memory_bytes}"
+    return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 
 def host(paths: Iterable[Path] = ()) -> Host:

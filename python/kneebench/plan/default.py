@@ -54,7 +54,7 @@ def default_plan(host: Host | None, directory: Path, memory: Path = MEMORY) -> P
     """
     cores = host.cores if host else 2
     memory_bytes = host.memory_bytes if host else 4 << 30
-    free = Free(psutil.virtual_memory().available, _free(memory), _free(directory))
+    free = Free(psutil.virtual_memory().available, free_bytes(memory), free_bytes(directory))
     return sized_plan(directory, fitting_warehouses(cores, memory_bytes, free), memory)
 
 
@@ -68,7 +68,7 @@ def is_default(plan: Plan) -> bool:
 
 def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
     """The default plan with `warehouses` warehouses; its question names the directory."""
-    disk = f"the disk under {_shown(directory.absolute())}"
+    disk = f"the disk under {shown(directory.absolute())}"
     return Plan(
         question=f"What would faster storage than {disk} buy this database?",
         baseline="disk",
@@ -91,13 +91,14 @@ def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
     )
 
 
-def _shown(directory: Path, longest: int = 300) -> str:
+def shown(directory: Path, longest: int = 300) -> str:
     """A directory as a question of one line may name it."""
     name = visible(str(directory)).replace("\n", "\\n")
     return name if len(name) <= longest else f"...{name[-longest:]}"
 
 
-def _free(path: Path) -> int:
+def free_bytes(path: Path) -> int:
+    """What is free on the file system of a directory; raises PlanError if it cannot be read."""
     try:
         return shutil.disk_usage(path).free
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The ladder of a plan: the search for the knee, its stop conditions, and the final runs."""
+"""The ladder of a plan: the search for the knee, and the final runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from kneebench.plan.stops import Stops
 from kneebench.plan.values import MONTH_S, WEEK_S, Number, Part, Switch, WhileSeconds, Whole, wrong
 from kneebench.units import Rate, Seconds, parse_rate
 
@@ -19,69 +20,6 @@ AT_FIXED_RATE = (1, 2)
 """Short rounds of four that also measure the fixed rate: both orders, and time for more rounds."""
 ROUND_RAMP_S = 1.0
 """Warm-up of a short round: its database was warmed after the restore and has been under load."""
-
-
-class Plateau(Part):
-    """Stop when throughput no longer grows with users."""
-
-    elasticity: Annotated[
-        Number,
-        Field(
-            gt=0,
-            lt=1,
-            description=(
-                "Elasticity of throughput, ln(X2/X1) / ln(N2/N1), between neighbouring rungs"
-            ),
-        ),
-    ] = 0.07
-    steps: Annotated[
-        Whole, Field(ge=1, le=5, description="Consecutive steps below that elasticity")
-    ] = 2
-
-
-class LogLatency(Part):
-    """Stop when the database waits too long for its log."""
-
-    limit: Annotated[
-        WhileSeconds,
-        Field(
-            description=(
-                "Limit for the mean of write plus sync over 10 s, exceeded in two of three windows;"
-                " over the whole window if it is below 15 s"
-            )
-        ),
-    ] = 0.005
-
-
-class Saturation(Part):
-    """Stop when the database's cores are saturated and throughput has nearly stopped growing."""
-
-    busy: Annotated[
-        Number, Field(gt=0, le=1, description="Utilization that every database core must reach")
-    ] = 0.97
-    elasticity: Annotated[
-        Number, Field(gt=0, lt=1, description="Elasticity of throughput below which the climb ends")
-    ] = 0.10
-
-
-class Errors(Part):
-    """Stop when transactions fail."""
-
-    share: Annotated[
-        Number,
-        Field(
-            ge=0, lt=1, description="Failed or unknown transactions as a fraction of all started"
-        ),
-    ] = 0.01
-
-
-class Stops(Part):
-    """Stop conditions: one table each; the first that fires ends the climb."""
-
-    plateau: Plateau = Plateau()
-    log_latency: LogLatency = LogLatency()
-    saturation: Saturation = Saturation()
-    errors: Errors = Errors()
 
 
 class Ladder(Part):

@@ -64,7 +64,11 @@ def load(folder: str | Path) -> Results:
     limits, final_checks = _limits(plan), _conditions(folder)
     climbs = tuple(
         _climb(kept.get(id_), cell, rungs).model_copy(
-            update={"limits": limits, "final_checks": final_checks.get(id_, {})}
+            update={
+                "limits": limits,
+                "noise_floor": campaign.noise_floor,
+                "final_checks": final_checks.get(id_, {}),
+            }
         )
         for id_, cell in cells.items()
     )

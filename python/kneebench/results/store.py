@@ -18,6 +18,7 @@ from kneebench.records import (
     Check,
     Climb,
     Host,
+    NoiseFloor,
     Order,
     Results,
     Rung,
@@ -217,6 +218,10 @@ class Store:
     def put_servers(self, servers: Mapping[str, Whereabouts]) -> None:
         """Keep where the servers run, by storage."""
         self._change(servers=dict(servers))
+
+    def put_noise_floor(self, floor: NoiseFloor | None) -> None:
+        """Keep the machine's noise floor; None if none is known."""
+        self._change(noise_floor=floor)
 
     def put_note(self, note: str) -> None:
         """Keep something that the reader must know about the whole campaign."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench import units
-from kneebench.analysis.wording import as_sentence, plural
+from kneebench.analysis.noise_floor import QUANTITIES
+from kneebench.analysis.wording import as_sentence, listed, percent, plural
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
+from kneebench.records import NoiseFloor
 
 PLACE = 100
 BEGAN = {
@@ -74,6 +76,8 @@ def _method(view: ViewModel) -> Iterator[str]:
         " it, followed to their end."
     )
     yield f"Intervals are 95% CIs; {_sampling_unit(view)}."
+    if view.campaign.noise_floor:
+        yield _noise_floor(view.campaign.noise_floor)
     began = f"{BEGAN[view.restored]}, and" if view.restored else "Every climb and repeat"
     yield f"{began} was warmed under load. {_pinned(view)}"
     if view.campaign.base_image.get("schema_from") == "hammerdb" and view.restored in HAMMERDB:
@@ -143,6 +147,20 @@ def _sampling_unit(view: ViewModel) -> str:
         )
     run = "restored run" if view.own_restore else "run"
     return f"the sampling unit is one {run}, never one second of it"
+
+
+def _noise_floor(floor: NoiseFloor) -> str:
+    shares = listed(
+        [
+            f"{called} {percent(floor.shares[quantity.name])}"
+            for quantity, called in QUANTITIES.items()
+            if quantity.name in floor.shares
+        ]
+    )
+    return (
+        f"Noise floor of the machine, from {plural(floor.pairs, 'A/A pair')} (kneebench noise,"
+        f" {floor.measured_at[:10]}): {shares}. No smaller difference is claimed."
+    )
 
 
 def _pinned(view: ViewModel) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.analysis.wording import number_of_users
-from kneebench.plan.ladder import Errors
+from kneebench.plan.stops import Errors
 from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 

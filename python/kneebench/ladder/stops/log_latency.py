@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kneebench.analysis.wording import number_of_users
-from kneebench.plan.ladder import LogLatency
+from kneebench.plan.stops import LogLatency
 from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 from kneebench.units import count, time

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
-from kneebench.plan.ladder import Plateau
+from kneebench.plan.stops import Plateau
 from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 

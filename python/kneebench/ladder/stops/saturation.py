@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
-from kneebench.plan.ladder import Saturation
+from kneebench.plan.stops import Saturation
 from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 

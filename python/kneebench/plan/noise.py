@@ -1,0 +1,64 @@
+"""Plans of `kneebench noise`: the same storage under two names (A/A); any difference is noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+from kneebench.errors import PlanError
+from kneebench.plan.default import Free, fitting_warehouses, free_bytes, shown, sized_plan
+from kneebench.plan.plan import Plan
+from kneebench.records import Host
+
+NAMES = ("a", "b")
+"""The two names of the storage."""
+_USERS_PER_CORE = 2
+"""Near the knee of a small database, where the default plan compares; five warehouses per user."""
+_ROUNDS = 10
+"""As many as the default plan measures at least."""
+
+
+def noise_plan(host: Host, directory: Path) -> Plan:
+    """The short plan of one A/A pair on a directory: the default plan with one fixed load instead
+    of its climbs.
+
+    Raises PlanError where memory or the disk has too little free.
+    """
+    directory = directory.absolute()
+    half_bytes = free_bytes(directory) // 2
+    free = Free(psutil.virtual_memory().available, half_bytes, half_bytes)
+    plan = sized_plan(directory, fitting_warehouses(host.cores, host.memory_bytes, free))
+    fixed = {"users": _USERS_PER_CORE * host.cores, "repeats": _ROUNDS}
+    return same_twice(plan.model_copy(update={"ladder": plan.ladder.model_copy(update=fixed)}))
+
+
+def same_twice(plan: Plan) -> Plan:
+    """The plan with its baseline under two names as its only storages.
+
+    Raises PlanError for short rounds on an external server: they need two servers.
+    """
+    if plan.ladder.rounds == "short" and plan.urls[plan.base]:
+        raise PlanError(
+            "ladder.rounds",
+            seen="one external server cannot be measured side by side with itself",
+            do='use rounds = "long"',
+        )
+    storage = plan.storages[plan.base]
+    where = shown(storage.path.absolute()) if storage.path else plan.base
+    return plan.model_copy(
+        update={
+            "question": f"How noisy is {where} (A/A)?",
+            "baseline": NAMES[0],
+            "storages": dict.fromkeys(NAMES, storage),
+        }
+    )
+
+
+def of_pair(plan: Plan, number: int) -> Plan:
+    """The plan of one pair, counted from 0. A simulated pair has its own seed, because the same
+    seed gives the same noise; real noise has none, and another seed would load another database.
+    """
+    if plan.engine.measures_real_hardware:
+        return plan
+    return plan.model_copy(update={"seed": plan.seed + number})

@@ -1,0 +1,156 @@
+"""The A/A pairs of this machine, kept in the state directory, one file each.
+
+<state>/noise/<machine>/<campaign>-<hash>.json, written atomically by `kneebench noise`. Every later
+campaign takes its noise floor from them and keeps it in its head, so results stay self-contained. A
+file that cannot be read is ignored, with a warning; so is one that was copied from another machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench.analysis.noise_floor import NoisePair, largest, noise_floor_of, noise_pair
+from kneebench.directories import state_directory
+from kneebench.errors import KneebenchError
+from kneebench.lab.host import machine_key
+from kneebench.plan import Plan
+from kneebench.plan.server_url import server_of
+from kneebench.records import Event, Host, NoiseFloor, Record, Results, Watch
+from kneebench.results.compare_plans import plan_document
+from kneebench.results.formats import FORMAT, read_kept, write_kept
+from kneebench.visible import visible
+
+NEWEST = 20
+"""Pairs of a series that count: older ones say less about the machine as it is now."""
+
+
+class Measured(Record):
+    """What a pair measured: pairs of the same make a series.
+
+    `server`: host and port of an external server, else empty; `plan`: hash of the plan.
+    """
+
+    engine: str
+    rounds: str
+    server: str
+    storage: str
+    plan: str
+
+
+class KeptPair(Record):
+    """One file: an A/A pair, the machine and what was measured."""
+
+    format: int = FORMAT
+    machine: str
+    measured: Measured
+    pair: NoisePair
+
+
+class MachinePairs(NamedTuple):
+    """The pairs of a machine, oldest first, and a sentence for each file that is ignored."""
+
+    kept: tuple[KeptPair, ...]
+    ignored: tuple[str, ...]
+
+    def series(self) -> Iterator[tuple[Measured, tuple[NoisePair, ...]]]:
+        """The newest pairs of each series."""
+
+        def key(one: KeptPair) -> str:
+            return one.measured.model_dump_json()
+
+        for _, pairs in groupby(sorted(self.kept, key=key), key):
+            found = list(pairs)
+            yield found[0].measured, tuple(one.pair for one in found[-NEWEST:])
+
+    def floor(self, plan: Plan) -> NoiseFloor | None:
+        """The noise floor that applies to a plan: the largest of all series of its engine, kind of
+        rounds and servers; None without one.
+        """
+        servers = set(map(_server, plan.urls.values()))
+        return largest(
+            noise_floor_of(pairs)
+            for measured, pairs in self.series()
+            if measured.server in servers
+            and (measured.engine, measured.rounds) == (plan.database.engine, plan.ladder.rounds)
+        )
+
+
+def folder_of(host: Host) -> Path:
+    """The folder of this machine's pairs. Raises RuntimeError for a user without a home."""
+    return state_directory() / "noise" / machine_key(host)
+
+
+def noise_pairs(host: Host) -> MachinePairs:
+    """The pairs of this machine; none for a user without a home."""
+    try:
+        files = sorted(folder_of(host).glob("*.json"))
+    except (RuntimeError, OSError):
+        return MachinePairs((), ())
+    found = [_read(file, machine_key(host)) for file in files]
+    kept = (one for one in found if isinstance(one, KeptPair))
+    return MachinePairs(
+        tuple(sorted(kept, key=lambda one: (one.pair.measured_at, one.pair.campaign))),
+        tuple(one for one in found if isinstance(one, str)),
+    )
+
+
+def known_noise_floor(host: Host, plan: Plan, watch: Watch) -> NoiseFloor | None:
+    """The noise floor of this machine that applies to a plan; an ignored file is reported."""
+    pairs = noise_pairs(host)
+    for sentence in pairs.ignored:
+        watch(Event(kind="warning", doing=sentence))
+    return pairs.floor(plan)
+
+
+def keep(host: Host, plan: Plan, results: Results) -> NoisePair:
+    """Keep the pair of a finished campaign; the same campaign is kept once."""
+    pair, folder = noise_pair(results), folder_of(host)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    key = f"{results.folder and results.folder.resolve()} {pair.measured_at}"
+    name = f"{pair.campaign}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.json"
+    document = KeptPair(machine=machine_key(host), measured=measured(plan), pair=pair)
+    write_kept(folder / name, document)
+    return pair
+
+
+def forget(host: Host) -> int:
+    """Remove the pairs of this machine, damaged ones too; how many there were."""
+    files = list(folder_of(host).glob("*.json"))
+    for file in files:
+        file.unlink(missing_ok=True)
+    return len(files)
+
+
+def measured(plan: Plan) -> Measured:
+    """What a pair of this plan measures. Its seed does not matter: each simulated pair has its
+    own.
+    """
+    storage = plan.storages[plan.base]
+    document = plan_document(plan.model_copy(update={"seed": 0, "question": ""}))
+    text = json.dumps(document, sort_keys=True)
+    return Measured(
+        engine=plan.database.engine,
+        rounds=plan.ladder.rounds,
+        server=_server(plan.urls[plan.base]),
+        storage=visible(", ".join(str(path.resolve()) for path in storage.paths)),
+        plan=hashlib.sha256(text.encode()).hexdigest()[:16],
+    )
+
+
+def _server(url: str) -> str:
+    return f"{server_of(url) or 'default socket'}" if url else ""
+
+
+def _read(file: Path, machine: str) -> KeptPair | str:
+    try:
+        kept = read_kept(file, KeptPair)
+    except KneebenchError as error:
+        return f"ignoring the A/A pair in {file}: {error.seen}; remove the file"
+    if kept.machine != machine:
+        return f"ignoring the A/A pair in {file}: another machine measured it; remove the file"
+    return kept
