@@ -56,15 +56,17 @@ def measure(size: Size) -> list[Ratio]:
         page = Path(folder) / "page.html"
         alone_ = [sys.executable, "-c", PAGE.format(str(campaign), str(page))]
         command = [sys.executable, "-m", "kneebench", "brief", str(campaign)]
-        turns, modules = size.count(5, 1), Path(folder) / "modules"
+        turns, modules = size.count(5, 1), None if size.quick else Path(folder) / "modules"
         return [
             *_rows(f"brief of {rungs} rungs", alone_, modules, turns),
             *_rows("`kneebench brief`, the same", command, modules, turns),
         ]
 
 
-def _rows(name: str, command: Sequence[str], modules: Path, turns: int) -> list[Ratio]:
-    children = [_child(command, modules) for _ in range(1 + turns)][1:]
+def _rows(name: str, command: Sequence[str], modules: Path | None, turns: int) -> list[Ratio]:
+    if modules:
+        _child(command, modules)  # compiles the modules
+    children = [_child(command, modules) for _ in range(turns)]
     seconds, megabytes = [s for s, _, _ in children], [mb for _, _, mb in children]
     cpu_s = median([cpu for _, cpu, _ in children])
     return [
@@ -86,13 +88,15 @@ def _rows(name: str, command: Sequence[str], modules: Path, turns: int) -> list[
     ]
 
 
-def _child(command: Sequence[str], modules: Path) -> tuple[float, float, float]:
-    """(wall seconds, CPU seconds, peak resident megabytes) of a process."""
+def _child(command: Sequence[str], modules: Path | None) -> tuple[float, float, float]:
+    """(wall seconds, CPU seconds, peak resident megabytes) of a process.
+
+    `modules`: the directory of compiled modules; None for where Python keeps them.
+    """
     began = time.monotonic()
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    child = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, env={**kept, "PYTHONPYCACHEPREFIX": str(modules)}
-    )
+    prefix = {"PYTHONPYCACHEPREFIX": str(modules)} if modules else {}
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**kept, **prefix})
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:

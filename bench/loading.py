@@ -61,7 +61,7 @@ def measure(size: Size) -> list[Ratio]:
     if not (DEBIAN / "psql").exists():
         print(f"{NAME}: skipped, {DEBIAN} is not there (Debian: postgresql-15)", file=sys.stderr)
         return []
-    sizes = [(1, 2)] if size.quick else [(10, 5), (50, 3)]
+    sizes = [(1, 1)] if size.quick else [(10, 5), (50, 3)]
     return [row for warehouses, pairs in sizes for row in _rows(warehouses, pairs)]
 
 

@@ -82,7 +82,7 @@ def _dense(
     knee, first = climbed.knee_users or 1, climbed.of("search")[0].users
     users = sorted({knee, *rungs(first, max(2 * knee, first + DENSE_REACH), DENSE_STEP)})
     found: dict[int, list[Rung]] = {number: [] for number in users}
-    for number in range(size.count(PASSES, 2)):
+    for number in range(size.count(PASSES, 1)):
         for one in users if number % 2 == 0 else reversed(users):
             order = Order(cell=CELL.id, phase="search", users=one, repeat=2 + number)
             found[one].append(measure_rung(order, plan, watched, [server.data], unwatched).rung)

@@ -110,7 +110,7 @@ def _image(images: Path, warehouses: int) -> Path:
 def _copied(image: Path, copies: Path, size: Size) -> Ratio:
     copies.mkdir()
     ours, theirs = in_turn(
-        size.count(5, 2),
+        size.count(5, 1),
         lambda: _timed(image, copies / "copy", lambda target: _duplicated(image, target, "copy")),
         lambda: _timed(
             image,
@@ -201,7 +201,7 @@ def _cloned(image: Path, point: Path, size: Size) -> Ratio:
         _duplicated(there, target, "clone")
         shared.append(time.monotonic() - began)
 
-    found = alone([_timed(there, point / "clone", clone) for _ in range(size.count(5, 2))])
+    found = alone([_timed(there, point / "clone", clone) for _ in range(size.count(5, 1))])
     shutil.rmtree(there)
     name = f"a clone of {size.count(50, 1)} warehouse{'' if size.quick else 's'}"
     return at_most(

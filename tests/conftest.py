@@ -16,17 +16,18 @@ import pytest
 from loaded import Servers
 
 SLOWEST = (
-    "campaign_postgres",
-    "kills",
-    "engine_contract",
-    "stopping",
     "bench",
-    "frozen",
     "postgres_engine",
-    "cli",
+    "campaign_postgres",
+    "engine_contract",
+    "rounds",
+    "frozen",
+    "kills",
     "hung_server",
     "loading",
     "postgres_url",
+    "cli",
+    "stopping",
 )
 """Test files that take longest, in that order: of several processes none begins with one of them
 when the others are done."""

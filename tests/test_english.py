@@ -20,7 +20,7 @@ from kneebench.plan.json_schema import tables
 
 ROOT = Path(__file__).parent.parent
 CODE = ROOT / "python" / "kneebench"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PROGRAM = re.compile(
     r"\b(SELECT|CREATE|DROP|FROM|SET|COPY|GRANT|COMMENT|ORDER"
     r" BY|VACUUM|BEGIN)\b|\\[sdwb(]|\(\?|^<svg "
