@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from scipy import stats
 
+from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.brief import Brief
 from kneebench.records import Results
 from tests.recorded.record import RECORDINGS, why_not
-from tests.recordings import recorded
+from tests.recordings import PLATEAU, recorded
 
 
 @pytest.fixture(scope="module", params=RECORDINGS)
@@ -51,3 +54,20 @@ def test_the_brief_of_a_real_campaign_agrees_with_its_summaries(results: Results
     assert len(brief.html()) > 20_000
     for found in configuration_summaries(results):
         assert found.nopm is None or found.nopm.low <= found.nopm.value <= found.nopm.high
+
+
+def test_the_ratio_of_two_recorded_storages_is_that_of_their_paired_runs() -> None:
+    """On runs that differ by a factor of three: mean and Student's t of the logarithms."""
+    results = recorded(PLATEAU)
+    disk, memory = (
+        np.log([rung.tally.nopm for rung in climb.of("final_run")]) for climb in results.climbs
+    )
+    logs = memory - disk
+    error = stats.t.ppf(0.975, len(logs) - 1) * stats.sem(logs)
+    found = compare(results)[0].ratio
+    assert (found.low, found.value, found.high) == pytest.approx(
+        tuple(np.exp(logs.mean() + side * error) for side in (-1, 0, 1)), rel=1e-3
+    )
+    assert f"{found.value:.1f}x, 95% CI {found.low:.1f}x to {found.high:.1f}x, n=3" in (
+        Brief(results).subtitle
+    )

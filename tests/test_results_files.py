@@ -76,13 +76,12 @@ PUTS_FOR_EVER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from tests.recordings import recorded_rung
+from tests.recordings import recorded_rung, with_order
 from kneebench.results import Store
 store, measured = Store.open(Path(sys.argv[1])), recorded_rung("final_run")
-print("ready", flush=True)
 for repeat in range(1, 100_000):
-    order = measured.rung.order.model_copy(update={"repeat": repeat})
-    store.put(measured._replace(rung=measured.rung.model_copy(update={"order": order})))
+    store.put(measured._replace(rung=with_order(measured.rung, repeat=repeat)))
+    print("kept", flush=True)
 """
 
 
@@ -117,6 +116,7 @@ def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on
         writer = subprocess.Popen(
             [sys.executable, "-c", PUTS_FOR_EVER, str(folder), str(Path(__file__).parents[1])],
             stdout=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
         )
         assert writer.stdout
         writer.stdout.readline()
@@ -124,7 +124,9 @@ def test_a_campaign_killed_while_it_keeps_rungs_has_only_whole_files_and_goes_on
         writer.kill()
         writer.wait()
         writer.stdout.close()
-        for rung in load(folder).climbs[0].rungs:
+        rungs = load(folder).climbs[0].rungs
+        assert rungs
+        for rung in rungs:
             assert rung.order.repeat
             file = folder / "series" / f"{rung.order.key}.parquet"
             assert read_series(file) == measured.series

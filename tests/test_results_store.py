@@ -28,7 +28,7 @@ from tests.recordings import (
 )
 
 PLAN = recorded_plan(question="What would faster storage buy this database?")
-HOST = recorded_host()
+HOST = recorded_host().model_copy(update={"places": {}})
 SECONDS = tuple(
     Second(
         at_s=at,
