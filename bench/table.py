@@ -87,7 +87,8 @@ def _machine(host: Host) -> str:
 
 
 def _number(row: Ratio, value: float) -> str:
-    return f"{value:.3g} {row.unit}" if row.unit != "x" else f"{value:.3g}x"
+    space = "" if row.unit in ("x", "%") else " "
+    return f"{value:.3g}{space}{row.unit}"
 
 
 def _interval(row: Ratio) -> str:
