@@ -100,7 +100,7 @@ def noise_pairs(host: Host) -> MachinePairs:
 
 
 def known_noise_floor(host: Host, plan: Plan, watch: Watch) -> NoiseFloor | None:
-    """The noise floor of this machine that applies to a plan; a file that is ignored is reported."""
+    """The noise floor of this machine that applies to a plan; an ignored file is reported."""
     pairs = noise_pairs(host)
     for sentence in pairs.ignored:
         watch(Event(kind="warning", doing=sentence))
