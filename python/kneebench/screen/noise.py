@@ -22,7 +22,10 @@ from kneebench.screen.tables import bare_table
 from kneebench.units import rough_time
 
 CALLED = {quantity.name: called for quantity, called in QUANTITIES.items()}
-FEW_PAIRS = f"Preliminary: only {ENOUGH} pairs or more show how pairs differ. Add --pairs {ENOUGH}."
+FEW_PAIRS = (
+    f"Preliminary: only {ENOUGH} pairs or more show how pairs differ. Measure more: kneebench noise"
+    " --pairs {}"
+)
 COMPARED = (NOPM.name, MEAN.name, P999.name)
 """What a campaign's brief compares."""
 
@@ -40,7 +43,7 @@ def printed(found: Sequence[Results], floor: NoiseFloor | None) -> Iterator[Rend
         yield Text(f"\nNoise floor of this machine, from {plural(floor.pairs, 'pair')}:")
         yield _floor(floor)
         if floor.pairs < ENOUGH:
-            yield Text(FEW_PAIRS)
+            yield Text(FEW_PAIRS.format(ENOUGH - floor.pairs))
     yield Text(f"\n{DERIVED}", style="dim")
 
 
@@ -96,6 +99,7 @@ def _disturbed(found: Sequence[Results]) -> list[str]:
 
 def _pairs(pairs: Sequence[NoisePair], codes: Sequence[int]) -> Table:
     table = bare_table("campaign", *(CALLED[name] for name in COMPARED), "claimed")
+    table.columns[0].no_wrap = True
     for pair, code in zip(pairs, codes, strict=True):
         ratios = (pair.ratios.get(name) for name in COMPARED)
         claimed = ", ".join(CALLED[name] for name in pair.claimed) or "no difference"
