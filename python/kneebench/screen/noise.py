@@ -18,11 +18,14 @@ from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED, percent, plural, times_with_interval
 from kneebench.records import NoiseFloor, Results
 from kneebench.results.noise_pairs import MachinePairs
-from kneebench.screen.tables import plain_table
+from kneebench.screen.tables import bare_table
 from kneebench.units import rough_time
 
 CALLED = {quantity.name: called for quantity, called in QUANTITIES.items()}
-FEW_PAIRS = f"Preliminary: only {ENOUGH} pairs or more show how pairs differ. Add --pairs {ENOUGH}."
+FEW_PAIRS = (
+    f"Preliminary: only {ENOUGH} pairs or more show how pairs differ. Measure more: kneebench noise"
+    " --pairs {}"
+)
 COMPARED = (NOPM.name, MEAN.name, P999.name)
 """What a campaign's brief compares."""
 
@@ -40,7 +43,7 @@ def printed(found: Sequence[Results], floor: NoiseFloor | None) -> Iterator[Rend
         yield Text(f"\nNoise floor of this machine, from {plural(floor.pairs, 'pair')}:")
         yield _floor(floor)
         if floor.pairs < ENOUGH:
-            yield Text(FEW_PAIRS)
+            yield Text(FEW_PAIRS.format(ENOUGH - floor.pairs))
     yield Text(f"\n{DERIVED}", style="dim")
 
 
@@ -95,7 +98,8 @@ def _disturbed(found: Sequence[Results]) -> list[str]:
 
 
 def _pairs(pairs: Sequence[NoisePair], codes: Sequence[int]) -> Table:
-    table = plain_table("campaign", *(CALLED[name] for name in COMPARED), "claimed")
+    table = bare_table("campaign", *(CALLED[name] for name in COMPARED), "claimed")
+    table.columns[0].no_wrap = True
     for pair, code in zip(pairs, codes, strict=True):
         ratios = (pair.ratios.get(name) for name in COMPARED)
         claimed = ", ".join(CALLED[name] for name in pair.claimed) or "no difference"
@@ -108,7 +112,7 @@ def _pairs(pairs: Sequence[NoisePair], codes: Sequence[int]) -> Table:
 
 
 def _floor(floor: NoiseFloor) -> Table:
-    table = plain_table("quantity", ">noise floor")
+    table = bare_table("quantity", ">noise floor")
     for name, share in floor.shares.items():
         table.add_row(CALLED.get(name, escape(name)), percent(share))
     return table
