@@ -70,7 +70,6 @@ def kneebench(
 
 
 app.command("run")(measuring.run)
-app.command("accept")(accepting.accept)
 app.command("check")(measuring.check)
 app.add_typer(printing_plans, name="plan")
 printing_plans.command("default")(plans.default)
@@ -79,6 +78,7 @@ printing_plans.command("schema")(plans.schema)
 app.command("list")(campaigns.list_campaigns)
 app.command("show")(campaigns.show)
 app.command("compare")(campaigns.compare)
+app.command("accept")(accepting.accept)
 app.command("brief")(campaigns.write_brief)
 app.command("clean")(measuring.clean)
 app.command("components")(measuring.components)

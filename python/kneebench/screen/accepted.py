@@ -36,7 +36,7 @@ def printed(found: Acceptance, caveats: Sequence[str] = ()) -> Iterator[Renderab
 
 
 def _table(figures: Sequence[Judged]) -> Table:
-    table = tables.bare_table("answer", "storage", "figure", "baseline", "now", "ratio", "margin")
+    table = tables.plain_table("answer", "storage", "figure", "baseline", "now", "ratio", "margin")
     for one in figures:
         style = STYLES.get(one.judgement, "green")
         value = count if one.quantity == "nopm" else time

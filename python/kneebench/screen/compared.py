@@ -46,7 +46,7 @@ def _trend_table(trend: Sequence[Trend]) -> Table:
     """
     campaigns = list(dict.fromkeys(point.campaign for one in trend for point in one.points))
     numbers = [str(number) for number in range(1, len(campaigns) + 1)]
-    table = tables.bare_table("storage", "figure", *numbers)
+    table = tables.plain_table("storage", "figure", *numbers)
     table.caption = escape("\n".join(map(" ".join, zip(numbers, campaigns, strict=True))))
     table.caption_justify = "left"
     for one in trend:
