@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import exp, log1p
 
 import pytest
-from acceptance_simulated import KINDS, MARGIN, Kind, answers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from kneebench.analysis.estimate import estimate
 from kneebench.errors import PlanError
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Estimate
+from tests.acceptance_simulated import KINDS, MARGIN, Kind, answers
 
 CAMPAIGNS = 1500
 MOST_WRONG = 0.065
