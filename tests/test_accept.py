@@ -20,7 +20,7 @@ from kneebench.errors import CANNOT_SAY, WORSE, PlanError
 from kneebench.plan.preset import preset_text
 from kneebench.records import Results
 from kneebench.results import load
-from kneebench.results.acceptance import accept, at_the_same_rate, plan_of
+from kneebench.results.acceptance import accept, at_the_same_rate, plan_of, rate_warning
 from kneebench.screen.junit import junit
 from tests.recordings import each, recorded, with_order
 
@@ -81,7 +81,7 @@ def storages_called(results: Results, *names: str) -> Results:
 def test_without_a_plan_the_baselines_own_is_run_again_at_the_baselines_rate(
     root: Path, place: Path
 ) -> None:
-    answer = call("before", "--in", root, "--no-brief")
+    answer = call("before", "--in", root, "--out", "kneebench-results", "--no-brief")
     assert answer.exit_code == 0, answer.output
     assert "Simulated: Same as the baseline within the margins: all 8 figures" in answer.stdout
     assert "no interval covers drift between them" in answer.stdout
@@ -97,7 +97,9 @@ def test_without_a_plan_the_baselines_own_is_run_again_at_the_baselines_rate(
 
 def test_a_plan_with_a_slower_drive_is_worse_and_ends_with_6(root: Path, place: Path) -> None:
     (place / "slower.toml").write_text(SLOWER)
-    answer = call("before", "slower.toml", "--in", root, "--no-brief", "--junit", "ci.xml")
+    answer = call(
+        "before", "slower.toml", "--in", root, "--out", "new", "--no-brief", "--junit", "ci.xml"
+    )
     assert answer.exit_code == WORSE == 6, answer.output
     assert re.search(r"worse +slow drive +NOPM at the knee", answer.stdout), answer.stdout
     assert re.search(r"same +fast drive +NOPM at the knee", answer.stdout), answer.stdout
@@ -110,8 +112,9 @@ def test_a_plan_with_a_slower_drive_is_worse_and_ends_with_6(root: Path, place: 
 
 
 def test_a_preset_is_run_by_its_name(root: Path) -> None:
-    answer = call("before", "simulated", "--in", root, "--no-brief")
+    answer = call(root / "before", "simulated", "--no-brief")
     assert answer.exit_code == 0, answer.output
+    assert "results: kneebench-results/" in answer.stderr
 
 
 def test_a_plan_that_could_not_be_judged_is_refused_before_it_is_run(
@@ -133,6 +136,8 @@ def test_the_rate_of_a_plan_is_kept_and_a_share_is_replaced(root: Path) -> None:
     plan = plan_of(base)
     own = plan.model_copy(update={"ladder": plan.ladder.model_copy(update={"latency_rate": "9/s"})})
     assert at_the_same_rate(own, base).ladder.latency_rate == "9/s"
+    assert "ladder.latency_rate is 9/s, the baseline's rate is 884/s" in rate_warning(own, base)
+    assert rate_warning(at_the_same_rate(plan, base), base) == ""
     assert at_the_same_rate(plan, base).ladder.latency_rate.startswith("884")
 
 
@@ -211,7 +216,7 @@ def test_storages_without_a_partner_are_named_and_the_others_are_judged(root: Pa
     base = before(root)
     found = accept(storages_called(renamed(base, "after"), "slow drive", "new"), base, USUAL)
     assert {one.storage for one in found.figures} == {"slow drive"}
-    assert found.unmatched == (
+    assert found.matching == (
         "New is not judged: before has no storage of this name",
         "Fast drive is not judged: after has no storage of this name",
     )
@@ -220,7 +225,9 @@ def test_storages_without_a_partner_are_named_and_the_others_are_judged(root: Pa
 def test_the_only_storage_matches_the_only_one_whatever_its_name_is(root: Path) -> None:
     base = before(root)
     one, other = (storages_called(renamed(base, name), name) for name in ("old", "new"))
-    assert accept(other, one, USUAL).judgement == "same"
+    found = accept(other, one, USUAL)
+    assert found.judgement == "same"
+    assert found.matching == ("New is judged against old: each campaign has only one storage",)
 
 
 # --- JUnit XML ------------------------------------------------------------------------------------

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from math import exp, log1p
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,12 +18,11 @@ from kneebench.analysis.equivalence import (
     ratio_to_baseline,
 )
 from kneebench.analysis.estimate import estimate
-from kneebench.analysis.rounds import rounds_estimate
 from kneebench.errors import PlanError
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Estimate
+from tests.acceptance_simulated import KINDS, MARGIN, Kind, answers
 
-MARGIN = 0.05
 CAMPAIGNS = 1500
 MOST_WRONG = 0.065
 """Of 1,500 where 5% are meant to be wrong at most: more happen once in 200 times."""
@@ -82,52 +79,27 @@ def test_one_run_alone_never_allows_an_answer() -> None:
     assert ratio.high < 1e6
 
 
-def long_runs(rng: np.random.Generator, truth: float, n: int) -> Estimate:
-    return estimate((truth * np.exp(0.03 * rng.normal(size=n))).tolist())
-
-
-def rounds(rng: np.random.Generator, truth: float, n: int) -> Estimate:
-    """Rounds of 4% noise on restores that differ by 1%."""
-    noise = np.repeat(0.01 * rng.normal(size=n // 4), 4) + 0.04 * rng.normal(size=n)
-    return rounds_estimate((truth * np.exp(noise)).reshape(-1, 4).tolist())
-
-
-def answers(kind: object, truth: float, n: int, margin: float = MARGIN) -> Counter[str]:
-    """Answers of campaigns whose true ratio to their baselines is `truth`."""
-    assert callable(kind)
-    rng = np.random.default_rng((9300, n))
-    found = [
-        judgement(
-            ratio_to_baseline(kind(rng, truth, n), kind(rng, 1.0, n)), margin, more_is_better=True
-        )
-        for _ in range(CAMPAIGNS)
-    ]
-    return Counter(found)
-
-
-@pytest.mark.parametrize(("kind", "n"), [(long_runs, 3), (long_runs, 5), (rounds, 12)])
+@pytest.mark.parametrize("kind", KINDS[:3], ids=lambda kind: kind.called)
 def test_equal_campaigns_are_called_worse_less_often_than_five_times_in_a_hundred(
-    kind: object, n: int
+    kind: Kind,
 ) -> None:
-    found = answers(kind, 1.0, n)
+    found = answers(kind, 1.0, CAMPAIGNS)
     assert found["worse"] <= MOST_WRONG * CAMPAIGNS
     assert found["better"] <= MOST_WRONG * CAMPAIGNS
 
 
-@pytest.mark.parametrize(("kind", "n"), [(long_runs, 3), (long_runs, 5), (rounds, 12)])
-def test_campaigns_at_the_edge_of_the_margin_are_seldom_called_the_same(
-    kind: object, n: int
-) -> None:
-    for truth in (1 / (1 + MARGIN), 1 + MARGIN):
-        assert answers(kind, truth, n)["same"] <= MOST_WRONG * CAMPAIGNS
-    worse_by_the_margin = answers(kind, 1 / (1 + MARGIN), n)
-    passed = sum(worse_by_the_margin[one] for one in ("same", "better", "same or better"))
-    assert passed <= MOST_WRONG * CAMPAIGNS
+@pytest.mark.parametrize("kind", KINDS[:3], ids=lambda kind: kind.called)
+def test_campaigns_at_the_edge_of_the_margin_are_seldom_accepted(kind: Kind) -> None:
+    better, worse = (answers(kind, truth, CAMPAIGNS) for truth in (1 + MARGIN, 1 / (1 + MARGIN)))
+    assert better["same"] <= MOST_WRONG * CAMPAIGNS
+    accepted = sum(worse[one] for one in ("same", "better", "same or better"))
+    assert accepted <= MOST_WRONG * CAMPAIGNS
 
 
 def test_with_many_runs_equal_is_same_and_a_real_loss_is_worse() -> None:
-    assert answers(rounds, 1.0, 40)["same"] > 0.9 * CAMPAIGNS
-    assert answers(rounds, 0.88, 40)["worse"] > 0.9 * CAMPAIGNS
+    many = KINDS[-1]._replace(n=40)
+    assert answers(many, 1.0, 300)["same"] > 0.9 * 300
+    assert answers(many, 0.88, 300)["worse"] > 0.9 * 300
 
 
 def test_the_rounds_that_are_said_to_be_missing_would_have_decided() -> None:

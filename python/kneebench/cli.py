@@ -70,7 +70,6 @@ def kneebench(
 
 
 app.command("run")(measuring.run)
-app.command("accept")(accepting.accept)
 app.command("check")(measuring.check)
 app.command("noise")(noise.noise)
 app.add_typer(printing_plans, name="plan")
@@ -80,6 +79,7 @@ printing_plans.command("schema")(plans.schema)
 app.command("list")(campaigns.list_campaigns)
 app.command("show")(campaigns.show)
 app.command("compare")(campaigns.compare)
+app.command("accept")(accepting.accept)
 app.command("brief")(campaigns.write_brief)
 app.command("clean")(measuring.clean)
 app.command("components")(measuring.components)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from kneebench.commands.campaigns import campaign_folder, loaded
-from kneebench.commands.measuring import Fresh, Out, WithBrief, Yes, clean_up, confirm
+from kneebench.commands.measuring import Fresh, WithBrief, Yes, clean_up, confirm
 from kneebench.commands.options import Json, Root
 from kneebench.commands.output import print_line, show_json, show_parts, write
 from kneebench.commands.resuming import Resumable
@@ -36,6 +36,15 @@ Judged = Annotated[
             "Finished campaign to judge; or a plan file or preset to run and judge. Without one,"
             " the baseline's plan is run again."
         ),
+        show_default=False,
+    ),
+]
+NewCampaign = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Folder for the new campaign, if not that of --in.",
         show_default=False,
     ),
 ]
@@ -81,7 +90,7 @@ def accept(
     baseline: Baseline,
     judged: Judged = None,
     root: Root = CAMPAIGNS,
-    out: Out = CAMPAIGNS,
+    out: NewCampaign = None,
     margin: Margin = None,
     latency_margin: LatencyMargin = None,
     p999_margin: P999Margin = None,
@@ -109,7 +118,11 @@ def accept(
     _check(junit, margin, latency_margin, p999_margin)
     base = loaded(baseline, root)
     plan = _plan(judged, base, root)
-    results = _measured(plan, base, out, fresh, brief, yes) if plan else loaded(judged or "", root)
+    results = (
+        _measured(plan, base, out or root, fresh, brief, yes)
+        if plan
+        else loaded(judged or "", root)
+    )
     margins = _margins(results, margin, latency_margin, p999_margin)
     _print_accepted(results, base, margins, junit, as_json)
 
@@ -158,10 +171,12 @@ def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, ye
     from kneebench.lab.host import host
     from kneebench.plan.cells import cells
     from kneebench.plan.duration import expected
-    from kneebench.results.acceptance import judgeable
+    from kneebench.results.acceptance import judgeable, rate_warning
     from kneebench.screen.watching import watching
 
     judgeable(plan, cells(plan), base)
+    if warning := rate_warning(plan, base):
+        print_line(f"warning: {warning}", err=True)
     clean_up()
     expecting = expected(plan, host())
     confirm(expecting.total_s, yes)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from kneebench.analysis.acceptance import Judged, Margins, judged, overall
 from kneebench.analysis.comparison import called
 from kneebench.analysis.equivalence import Judgement
-from kneebench.analysis.fixed_rate import fixed_rate_latency
+from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import failed_checks
 from kneebench.analysis.wording import capital, plural
@@ -19,13 +19,14 @@ from kneebench.plan import Plan
 from kneebench.records import Cell, Climb, Record, Results
 from kneebench.results.compare_plans import comparable, comparable_plans, differences
 from kneebench.results.cross_campaign import DRIFT
+from kneebench.units import count
 
 
 class Acceptance(Record):
     """The answer for a campaign, and the figures that it comes from.
 
-    `unmatched`: sentences on storages of either campaign that the other one lacks. `differences`:
-    sentences on kneebench, machine and settings. `drift`: what no interval contains.
+    `matching`: sentences on storages that the other campaign lacks, or has by another name.
+    `differences`: sentences on kneebench, machine and settings. `drift`: what no interval contains.
     """
 
     baseline: str
@@ -34,7 +35,7 @@ class Acceptance(Record):
     judgement: Judgement
     sentence: str
     figures: tuple[Judged, ...]
-    unmatched: tuple[str, ...]
+    matching: tuple[str, ...]
     differences: tuple[str, ...]
     drift: str = DRIFT
 
@@ -45,10 +46,10 @@ class Acceptance(Record):
 
 
 class _Matched(NamedTuple):
-    """Pairs of (name in the campaign, name in the baseline), and what has no partner."""
+    """Pairs of (name in the campaign, name in the baseline), and sentences on the others."""
 
     pairs: tuple[tuple[str, str], ...]
-    unmatched: tuple[str, ...]
+    sentences: tuple[str, ...]
 
 
 def accept(campaign: Results, baseline: Results, margins: Margins) -> Acceptance:
@@ -77,7 +78,7 @@ def accept(campaign: Results, baseline: Results, margins: Margins) -> Acceptance
         judgement=answer,
         sentence=_sentence(answer, figures),
         figures=figures,
-        unmatched=names.unmatched,
+        matching=names.sentences,
         differences=tuple(differences(baseline, campaign)),
     )
 
@@ -115,18 +116,34 @@ def plan_of(baseline: Results) -> Plan:
     return plan
 
 
+def rate_warning(plan: Plan, baseline: Results) -> str:
+    """A sentence if the plan's own rate is not the baseline's: no latency will be judged."""
+    own, rate = plan.ladder.latency_per_s, _rate_per_s(baseline)
+    if not own or not rate or same_rate((own, rate)):
+        return ""
+    return (
+        f"latencies will not be judged: ladder.latency_rate is {count(own)}/s, the baseline's rate"
+        f" is {count(rate)}/s; without the key the plan gets the baseline's rate"
+    )
+
+
 def at_the_same_rate(plan: Plan, baseline: Results) -> Plan:
     """The plan with the baseline's fixed rate, so that latencies can be compared.
 
     A plan with its own `latency_rate` keeps it; so does one for a baseline without a fixed rate.
     """
-    found = [one for climb in baseline.climbs if (one := fixed_rate_latency(climb))]
-    if plan.ladder.latency_rate or not found:
+    rate_per_s = _rate_per_s(baseline)
+    if plan.ladder.latency_rate or not rate_per_s:
         return plan
-    rate = f"{found[0].rate_per_s:.3f}".rstrip("0").rstrip(".")
+    rate = f"{rate_per_s:.3f}".rstrip("0").rstrip(".")
     share = type(plan.ladder).model_fields["fixed_rate_share"].default
     changed = {"latency_rate": f"{rate}/s", "fixed_rate_share": share}
     return plan.model_copy(update={"ladder": plan.ladder.model_copy(update=changed)})
+
+
+def _rate_per_s(baseline: Results) -> float:
+    found = (fixed_rate_latency(climb) for climb in baseline.climbs)
+    return next((one.rate_per_s for one in found if one), 0.0)
 
 
 def judgeable(plan: Plan, cells: Sequence[Cell], baseline: Results) -> None:
@@ -146,7 +163,9 @@ def judgeable(plan: Plan, cells: Sequence[Cell], baseline: Results) -> None:
 def _matched(ours: Sequence[str], theirs: Sequence[str], campaign: str, baseline: str) -> _Matched:
     """Storages by name; the only one of either matches whatever its name is."""
     if len(ours) == len(theirs) == 1:
-        return _Matched(((ours[0], theirs[0]),), ())
+        (own,), (base,) = ours, theirs
+        named = f"{capital(own)} is judged against {base}: each campaign has only one storage"
+        return _Matched(((own, base),), () if own == base else (named,))
     pairs = tuple((name, name) for name in ours if name in theirs)
     if not pairs:
         raise PlanError(

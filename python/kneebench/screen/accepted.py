@@ -30,7 +30,7 @@ def printed(found: Acceptance, caveats: Sequence[str] = ()) -> Iterator[Renderab
     yield _table(found.figures)
     yield Text()
     explained = [one.sentence for one in found.figures if one.judgement in UNDECIDED]
-    yield from (Text(as_sentence(one)) for one in (*explained, *found.unmatched, found.drift))
+    yield from (Text(as_sentence(one)) for one in (*explained, *found.matching, found.drift))
     yield from tables.differences(found.differences)
     yield Text(f"\n{DERIVED}", style="dim")
 

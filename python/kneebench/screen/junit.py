@@ -37,7 +37,7 @@ def junit(found: Acceptance, started_at: str = "") -> str:
         _inner(properties, "property", name=name, value=value)
     for one in found.figures:
         _case(suite, one)
-    sentences = (title(found), *found.unmatched, found.drift, *found.differences, DERIVED)
+    sentences = (title(found), *found.matching, found.drift, *found.differences, DERIVED)
     _inner(suite, "system-out").text = visible("\n".join(map(as_sentence, sentences)))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

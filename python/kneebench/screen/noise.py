@@ -18,7 +18,7 @@ from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED, percent, plural, times_with_interval
 from kneebench.records import NoiseFloor, Results
 from kneebench.results.noise_pairs import MachinePairs
-from kneebench.screen.tables import bare_table
+from kneebench.screen.tables import plain_table
 from kneebench.units import rough_time
 
 CALLED = {quantity.name: called for quantity, called in QUANTITIES.items()}
@@ -98,7 +98,7 @@ def _disturbed(found: Sequence[Results]) -> list[str]:
 
 
 def _pairs(pairs: Sequence[NoisePair], codes: Sequence[int]) -> Table:
-    table = bare_table("campaign", *(CALLED[name] for name in COMPARED), "claimed")
+    table = plain_table("campaign", *(CALLED[name] for name in COMPARED), "claimed")
     table.columns[0].no_wrap = True
     for pair, code in zip(pairs, codes, strict=True):
         ratios = (pair.ratios.get(name) for name in COMPARED)
@@ -112,7 +112,7 @@ def _pairs(pairs: Sequence[NoisePair], codes: Sequence[int]) -> Table:
 
 
 def _floor(floor: NoiseFloor) -> Table:
-    table = bare_table("quantity", ">noise floor")
+    table = plain_table("quantity", ">noise floor")
     for name, share in floor.shares.items():
         table.add_row(CALLED.get(name, escape(name)), percent(share))
     return table

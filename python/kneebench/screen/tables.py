@@ -47,7 +47,7 @@ LEVELS = {
 
 def rungs(lines: Sequence[RungLine], title: str = "") -> Table:
     """The rungs measured, as they came."""
-    table = bare_table(
+    table = plain_table(
         "storage", "phase", ">users", ">NOPM", ">mean", ">P99.9", ">log write", "note", title=title
     )
     for line in lines:
@@ -124,7 +124,7 @@ def findings(found: Iterable[Finding]) -> Table:
     """What `check` found; what to do about it stands below what was seen, so that 80 columns are
     enough.
     """
-    table = bare_table("", "subject", "finding")
+    table = plain_table("", "subject", "finding")
     table.columns[1].max_width = _SUBJECT_COLUMNS
     for finding in found:
         do = f"\n[dim]-> {escape(finding.do)}[/]" if finding.do else ""
@@ -161,7 +161,7 @@ def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[T
     """One column a storage, a few to a table: what it reached, and what stopped it."""
     for first in range(0, len(found), _STORAGES_A_TABLE):
         some = found[first : first + _STORAGES_A_TABLE]
-        table = bare_table("", *(escape(summary.storage) for summary in some))
+        table = plain_table("", *(escape(summary.storage) for summary in some))
         for name, cells in rows(some):
             table.add_row(f"[dim]{name}[/]", *(escape(cell) for cell in cells))
         if first + _STORAGES_A_TABLE >= len(found):
@@ -184,7 +184,7 @@ def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
     rows = tuple(rows)
     rate, point = rows[0].rate_per_s, rows[0].point
     fixed = f"mean latency at {units.count(rate)}/s" if rate else ""
-    table = bare_table(
+    table = plain_table(
         "campaign",
         "storage",
         f"{point}, users",
@@ -257,7 +257,7 @@ def _state(one: Listed) -> str:
     )
 
 
-def bare_table(*columns: str, title: str = "") -> Table:
+def plain_table(*columns: str, title: str = "") -> Table:
     """A table without lines; a column that begins with > holds numbers."""
     table = Table(
         title=title or None,
