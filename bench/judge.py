@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -117,11 +118,11 @@ def measure(size: Size) -> list[Ratio]:
     with loaded(size, workload, settings) as server:
         plain = over_tcp(server)
         encrypted = over_tls(server, plain)
-        sides = [plain, encrypted] if encrypted else [plain]
         if not encrypted:
-            print("TLS not judged: no OpenSSL here", file=sys.stderr)
+            print("TLS not judged: the server or this machine has no OpenSSL", file=sys.stderr)
+        sides = [plain, encrypted] if encrypted else [plain]
         verdicts = in_turn(
-            runs, *(lambda to=side: _verdict(server, to, users, seconds) for side in sides)
+            runs, *(partial(_verdict, server, side, users, seconds) for side in sides)
         )
     return [row for over, found in zip(OVER, verdicts, strict=False) for row in _rows(over, found)]
 

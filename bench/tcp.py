@@ -4,6 +4,7 @@ password is needed, because nobody else may enter the socket's directory; TCP as
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import subprocess
@@ -21,8 +22,9 @@ from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 
-HOST = "127.0.0.93"
-"""A loopback address that no other server is likely to use."""
+PID = os.getpid()
+HOST = f"127.{93 + (PID >> 16)}.{PID >> 8 & 255}.{PID & 255}"
+"""A loopback address for this process alone: each server of a benchmark has the same port."""
 LISTENING = {"listen_addresses": HOST}
 """For the server's settings."""
 LET_IN_S = 10.0
