@@ -221,7 +221,7 @@ def test_a_round_that_is_invalid_for_any_reason_is_measured_again(tmp_path: Path
 
 def undisturbed() -> Results:
     """The recording as if nobody had looked at what others did."""
-    return without(recorded(), "database.others", "database.steal")
+    return without(recorded(), "database.others", "database.steal", "device.others")
 
 
 def disturbed(
@@ -256,6 +256,11 @@ def quoted(results: Results) -> int:
     ("quantity", "said", "limit"),
     [
         ("database.others", "Other processes used up to 34% of the database's CPU cores", "15%"),
+        (
+            "device.others",
+            "Other processes caused up to 34% of the I/O on the storage's device",
+            "15%",
+        ),
         ("database.steal", "The hypervisor took up to 34% of the database's CPU time", "5%"),
     ],
 )

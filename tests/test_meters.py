@@ -17,12 +17,13 @@ from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.meters.devices import Devices, whole_devices
 from kneebench.measurement.meters.meter import Meter, MeterContext
 from kneebench.measurement.meters.pressure import Pressure
+from kneebench.measurement.meters.process_io import ProcessIo
 from kneebench.measurement.meters.processes import Processes
 from kneebench.measurement.quantities import READ
 from kneebench.plan.plan import Plan
 from kneebench.shelf import METERS
 
-HOST_METERS = ("cores", "devices", "pressure", "processes")
+HOST_METERS = ("cores", "devices", "pressure", "processes", "process_io")
 
 
 def context(
@@ -266,3 +267,28 @@ def test_all_host_meters_together_take_less_than_two_per_cent_of_a_core_at_one_l
         for meter in opened:
             meter.read()
     assert (time.process_time() - before) / samples < 0.02
+
+
+WRITER = """import sys
+input()
+with open(sys.argv[1], "wb") as file:
+    file.write(bytes(8 << 20))
+    file.flush()
+    input()
+"""
+
+
+@pytest.mark.parametrize("whose", ["others", "server"])
+def test_what_a_process_writes_is_the_servers_or_that_of_others(tmp_path: Path, whose: str) -> None:
+    command = [sys.executable, "-c", WRITER, tmp_path / "written"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as writer:
+        assert writer.stdin
+        meter = ProcessIo(frozenset([writer.pid] if whose == "server" else []))
+        before = by_source(meter.read(), "processes.io")[whose]
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+        until_s = time.monotonic() + 10
+        while (written := by_source(meter.read(), "processes.io")[whose] - before) < 8 << 20:
+            assert time.monotonic() < until_s, written
+            time.sleep(0.05)
+        writer.stdin.close()

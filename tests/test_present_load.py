@@ -11,10 +11,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
-from kneebench import preflight
+from kneebench import preflight, units
 from kneebench.cli import app
 from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.present_load import PresentLoad, present_load
@@ -134,3 +135,16 @@ def test_a_process_that_changes_its_name_between_the_looks_is_charged_only_what_
     named = [used for name, used in seen.largest if name.startswith("chameleon")]
     assert all(used < 1.3 for used in named), "one thread keeps one core busy at most"
     assert sum(used for _, used in seen.largest) < 1.3 * (os.cpu_count() or 1)
+
+
+def test_check_says_how_many_servers_are_up_in_short_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    findings = json.loads(CliRunner().invoke(app, ["check", "--json"]).stdout)
+    (rounds,) = [one["seen"] for one in findings if one["subject"] == "rounds"]
+    half = units.size(psutil.virtual_memory().total // 2)
+    assert rounds == (
+        f"10 to 16 rounds of 3 s windows; 2 servers up side by side, each sized for {half} of memory"
+    )

@@ -208,6 +208,33 @@ def test_a_server_elsewhere_leaves_unknown_what_others_used() -> None:
     assert "database.others" not in derived_metrics(window([elsewhere], 0, 4), tally(), cores=[])
 
 
+@pytest.mark.parametrize(
+    ("device", "server", "others", "share"),
+    [
+        (100.0, 60.0, 40.0, 0.4),
+        (100.0, 60.0, 90.0, 0.4),
+        (100.0, 20.0, 10.0, 0.1),
+        (100.0, 150.0, 30.0, 0.0),
+    ],
+)
+def test_others_caused_no_more_of_a_devices_io_than_the_server_left(
+    device: float, server: float, others: float, share: float
+) -> None:
+    rates = {
+        "device_write_bytes__sda": device,
+        "processes_io__server": server,
+        "processes_io__others": others,
+    }
+    moved = raw(**{name: [rate * n for n in range(5)] for name, rate in rates.items()})
+    found = derived_metrics(window([moved], 0, 4), tally(), cores=[])
+    assert found["device.others"].value == pytest.approx(share)
+
+
+def test_without_a_device_nobody_caused_its_io() -> None:
+    moved = raw(processes_io__server=[0, 1, 2, 3, 4], processes_io__others=[0, 9, 18, 27, 36])
+    assert "device.others" not in derived_metrics(window([moved], 0, 4), tally(), cores=[])
+
+
 def test_every_ratio_is_of_quantities_that_are_read() -> None:
     for ratio in RATIOS.values():
         assert {*ratio.numerators, *ratio.denominators} <= READ.keys()

@@ -37,6 +37,7 @@ def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Find
         *_cores(plan, machine),
         *([*_data(plan, machine), *_drives(plan)] if real else []),
         *_users(plan, machine),
+        *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
         *(_others(journal) if real else []),
         *_left(journal),
         _duration(plan, machine),
@@ -201,6 +202,18 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)
+
+
+def _rounds(plan: Plan) -> Iterator[Finding]:
+    """How many rounds there may be, and what their servers need at the same time."""
+    lab, ladder = Lab(plan), plan.ladder
+    least, most = ladder.fewest_repeats, ladder.most_repeats
+    seen = f"{most if least == most else f'{least} to {most}'} rounds of"
+    seen += f" {units.time(ladder.final_window)} windows"
+    if lab.servers > 1:
+        memory = units.size(lab.resources.memory_bytes)
+        seen += f"; {lab.servers} servers up side by side, each sized for {memory} of memory"
+    yield Finding(level="ok", subject="rounds", seen=seen)
 
 
 def _others(journal: Journal) -> Iterator[Finding]:

@@ -35,8 +35,9 @@ they still get an answer."""
 STEAL = 0.05
 """Stolen time that is worth a caveat: well beyond the noise floor of 2%."""
 OTHERS_BUSY = 0.15
-"""Of the database's cores, used by other processes: above it busy cores say nothing about the
-database. The kernel's own threads, which work for it too, take a few per cent."""
+"""Of the database's cores, used by other processes, and of the I/O on its devices: above it a busy
+core or device says nothing about the database. The kernel's own threads, which work for it too,
+take a few per cent of the cores."""
 
 
 class Disturbance(NamedTuple):
@@ -58,6 +59,9 @@ class Disturbance(NamedTuple):
 OTHERS = Disturbance(
     ("database.others",), OTHERS_BUSY, "other processes used", ("the database's CPU cores",)
 )
+OTHERS_IO = Disturbance(
+    ("device.others",), OTHERS_BUSY, "other processes caused", ("the I/O on the storage's device",)
+)
 STOLEN = Disturbance(
     ("database.steal", "cores.steal"),
     STEAL,
@@ -65,11 +69,12 @@ STOLEN = Disturbance(
     ("the database's CPU time", "the CPU time of the load generator's machine"),
 )
 """Of a server that is elsewhere only the load generator's own machine tells."""
+KINDS = (OTHERS, OTHERS_IO, STOLEN)
 
 
 def notes(rung: Rung) -> tuple[str, ...]:
     """What disturbed one rung beyond a limit and left it valid."""
-    seen = [(one, found) for one in (OTHERS, STOLEN) if (found := one.of(rung))]
+    seen = [(one, found) for one in KINDS if (found := one.of(rung))]
     return tuple(
         f"{one.who} {100 * share:.0f}% of {what} (limit {100 * one.limit:.0f}%)"
         for one, (share, what) in seen
@@ -85,7 +90,7 @@ def disturbances(results: Results) -> tuple[str, ...]:
         called(climb): [rung for rung in climb.of(*QUOTED) if not rung.invalid]
         for climb in results.climbs
     }
-    return tuple(sentence for one in (OTHERS, STOLEN) for sentence in _sentence(one, quoted))
+    return tuple(sentence for one in KINDS for sentence in _sentence(one, quoted))
 
 
 def _sentence(one: Disturbance, quoted: dict[str, list[Rung]]) -> Iterator[str]:

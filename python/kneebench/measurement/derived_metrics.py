@@ -1,25 +1,26 @@
 """Derived metrics: quantities that stop conditions and the bottleneck need and that no meter reads
 directly.
 
-database.busy                utilization of the least busy of the database's cores (sources: each
-core) database.steal               share of these cores' time that the hypervisor gave to others
-(sources: each core) database.others              share of these cores that neither the server nor
-the load generator
-                             used and that was not stolen: kernel threads, other processes. The
-                             kernel reports a process's time, not its cores: the load generator
-                             counts with the part of its cores that are also the database's
-load_generator.late          longest delay of the load generator when it was due (its own clock, ten
-times per second) load_generator.busy          CPU time of the users' threads, as a share of the
-time of their cores log.write_latency_10s        the log's write and sync time per flush in the last
-three windows of 10
-                             s, or thirds of a shorter window (sources 1, 2, 3); the value is their
-                             median, so that "two of three above the limit" is value > limit. Below
-                             15 s one mean over the whole window (source 1): a backend reports its
-                             counts once per second at most server.cpu_per_transaction   CPU time of
-                             the server's processes per transaction completed
-load_generator.cpu_per_transaction  CPU time of the users' threads per transaction completed
-load_generator.delay         the load generator's own delay per transaction completed: no latency
-includes it (`high` is the P99.9)
+- database.busy: utilization of the least busy of the database's cores (sources: each core).
+- database.steal: share of these cores' time that the hypervisor gave to others (sources: each
+  core).
+- database.others: share of these cores that neither the server nor the load generator used and that
+  was not stolen: kernel threads, other processes. The kernel reports a process's time, not its
+  cores: the load generator counts with the part of its cores that are also the database's.
+- device.others: share of the I/O on the storage's devices that other processes caused: what they
+  read and wrote, but no more than the devices did beyond the server's own. The rest is the kernel
+  writing out what the server made dirty earlier.
+- load_generator.late: longest delay of the load generator when it was due (its own clock, ten times
+  per second).
+- load_generator.busy: CPU time of the users' threads, as a share of the time of their cores.
+- log.write_latency_10s: the log's write and sync time per flush in the last three windows of 10 s,
+  or thirds of a shorter window (sources 1, 2, 3); the value is their median, so that "two of three
+  above the limit" is value > limit. Below 15 s one mean over the whole window (source 1): a backend
+  reports its counts once per second at most.
+- server.cpu_per_transaction: CPU time of the server's processes per transaction completed.
+- load_generator.cpu_per_transaction: CPU time of the users' threads per transaction completed.
+- load_generator.delay: the load generator's own delay per transaction completed: no latency
+  includes it (`high` is the P99.9).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from kneebench.measurement.quantities import RATIOS
 from kneebench.measurement.summaries import Values, Window, between, quotient
 from kneebench.records import Summary, Tally
 
+DEVICE_BYTES = ("device.read_bytes", "device.write_bytes")
 LOG_WINDOW_S = 10
 LOG_WINDOWS = 3
 LOG_SHORTEST_S = 5
@@ -55,6 +57,7 @@ def derived_metrics(
         "database.busy": database_busy(window, cores),
         "database.steal": database_steal(window, cores),
         "database.others": database_others(window, cores, load_generator_cores),
+        "device.others": device_others(window),
         "load_generator.late": Summary(unit="s", value=late_s, high=late_s),
         "load_generator.busy": load_generator_busy(tally),
         "log.write_latency_10s": log_write_latency_10s(window),
@@ -123,6 +126,25 @@ def database_others(
         value=whole,
         high=max(share for s in window.seconds if (share := left(s)) is not None),
     )
+
+
+def device_others(window: Window) -> Summary | None:
+    """Share of the I/O on the storage's devices that other processes caused; None without a device,
+    without I/O on it, or if the server's processes are not on this machine.
+    """
+
+    def share(values: Values) -> float | None:
+        device = sum(sum(values.get(name, {}).values()) for name in DEVICE_BYTES)
+        by = values.get("processes.io", {})
+        if not device or "server" not in by:
+            return None
+        return min(by["others"], max(0.0, device - by["server"])) / device
+
+    whole = share(window.whole)
+    if whole is None:
+        return None
+    seconds = [found for s in window.seconds if (found := share(s)) is not None]
+    return Summary(unit="share", value=whole, high=max(seconds, default=whole))
 
 
 def load_generator_busy(tally: Tally) -> Summary:

@@ -113,6 +113,7 @@ class Plan(Part):
         "waits",
         "pressure",
         "processes",
+        "process_io",
     )
     ladder: Ladder = Ladder()
     accept: Accept = Accept()
