@@ -14,6 +14,7 @@ import pytest
 from recorded import make, record
 from typer.testing import CliRunner, Result
 
+import kneebench
 from kneebench.analysis.acceptance import Margins
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.cli import app
@@ -217,6 +218,15 @@ def test_p999_of_too_few_transactions_is_not_judged(root: Path) -> None:
     found = accept(renamed(base.model_copy(update={"climbs": tuple(climbs)}), "after"), base, USUAL)
     assert found.figures[2].judgement == "not judged"
     assert "transactions fewer than 100 exceed it" in found.figures[2].sentence
+
+
+def test_from_python_a_campaign_is_accepted_within_the_margins_of_its_plan(root: Path) -> None:
+    base = before(root)
+    assert kneebench.accept(base, base).judgement == "same"
+    narrow = renamed(base, "narrow", accept={"margin": 0.015})
+    assert kneebench.accept(narrow, base).exit_code == CANNOT_SAY
+    unknown = renamed(base, "newer", accept={"margin": 0.015, "unknown": 1})
+    assert kneebench.accept(unknown, base).judgement == "same"
 
 
 # --- which storages -------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from kneebench.analysis.outcome import failed_checks
 from kneebench.analysis.wording import capital, plural
 from kneebench.errors import CANNOT_SAY, WORSE, PlanError
 from kneebench.plan import Plan
+from kneebench.plan.acceptance import Accept
 from kneebench.records import Cell, Climb, Record, Results
 from kneebench.results.compare_plans import comparable, comparable_plans, differences
 from kneebench.results.cross_campaign import DRIFT
@@ -52,8 +53,8 @@ class _Matched(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def accept(campaign: Results, baseline: Results, margins: Margins) -> Acceptance:
-    """Judge a campaign against a baseline.
+def accept(campaign: Results, baseline: Results, margins: Margins | None = None) -> Acceptance:
+    """Judge a campaign against a baseline, within the margins of its plan if none are given.
 
     Raises PlanError where they cannot be compared, either is unfinished or without final runs, or
     no storage is in both.
@@ -64,7 +65,9 @@ def accept(campaign: Results, baseline: Results, margins: Margins) -> Acceptance
     ours, theirs = ({called(one): one for one in side.climbs} for side in (campaign, baseline))
     names = _matched(tuple(ours), tuple(theirs), campaign.campaign.id, baseline.campaign.id)
     figures = tuple(
-        figure for own, base in names.pairs for figure in judged(ours[own], theirs[base], margins)
+        figure
+        for own, base in names.pairs
+        for figure in judged(ours[own], theirs[base], margins or planned_margins(campaign))
     )
     if all(one.judgement == "not judged" for one in figures):
         raise PlanError(
@@ -81,6 +84,15 @@ def accept(campaign: Results, baseline: Results, margins: Margins) -> Acceptance
         matching=names.sentences,
         differences=tuple(differences(baseline, campaign)),
     )
+
+
+def planned_margins(campaign: Results) -> Margins:
+    """The margins of a campaign's plan; the defaults if another version of kneebench wrote it."""
+    try:
+        table = Accept.model_validate(campaign.campaign.plan.get("accept") or {})
+    except ValidationError:
+        table = Accept()
+    return Margins(table.margin, table.latency_margin, table.p999_margin)
 
 
 def usable(results: Results) -> None:
