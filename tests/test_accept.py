@@ -18,9 +18,9 @@ import kneebench
 from kneebench.analysis.acceptance import Margins
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.cli import app
-from kneebench.errors import CANNOT_SAY, WORSE, PlanError
+from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan.preset import preset_text
-from kneebench.records import Results
+from kneebench.records import Check, Results
 from kneebench.results import load
 from kneebench.results.acceptance import accept, at_the_same_rate, plan_of, rate_warning
 from kneebench.screen.junit import junit
@@ -297,13 +297,25 @@ def test_a_baseline_and_a_campaign_that_are_not_there_are_named(root: Path) -> N
 
 def test_an_unfinished_baseline_and_one_without_final_runs_are_refused(root: Path) -> None:
     base = before(root)
-    with pytest.raises(PlanError, match="cannot judge by before: the campaign is unfinished"):
+    with pytest.raises(
+        PlanError, match="cannot use before for acceptance: the campaign is unfinished"
+    ):
         accept(base, base.model_copy(update={"finished": False}), USUAL)
     bare = tuple(
         climb.model_copy(update={"rungs": climb.of("search", "bisection")}) for climb in base.climbs
     )
-    with pytest.raises(PlanError, match="it has no valid final runs"):
+    with pytest.raises(InvalidMeasurement, match="it has no valid final runs"):
         accept(base, base.model_copy(update={"climbs": bare}), USUAL)
+
+
+def test_a_campaign_that_failed_a_self_check_has_no_answer(root: Path) -> None:
+    base = before(root)
+    lost = Check(name="orders", passed=False, seen="1", limit="0", sentence="an order is lost")
+    first = base.climbs[0].model_copy(update={"checks": (lost,)})
+    broken = base.model_copy(update={"climbs": (first, *base.climbs[1:])})
+    for pair in ((broken, base), (base, broken)):
+        with pytest.raises(CheckFailed, match="an order is lost"):
+            accept(*pair, USUAL)
 
 
 def test_a_plan_of_another_version_or_with_a_command_not_kept_cannot_be_run_again(

@@ -220,13 +220,12 @@ def _caveats(*both: Results) -> list[str]:
     """What disturbed either campaign, and what of the judged one must not be used."""
     from kneebench.analysis.disturbance import disturbances
     from kneebench.analysis.fixed_rate import rate_caveats
-    from kneebench.analysis.outcome import failed_checks, invalid_rungs
+    from kneebench.analysis.outcome import invalid_rungs
 
     return [
         f"{one.campaign.id}: {sentence}"
         for one in both
         for found in (
-            failed_checks(one),
             invalid_rungs(one),
             disturbances(one),
             rate_caveats(one.climbs),
