@@ -13,12 +13,13 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
+import kneebench
 from kneebench.analysis.acceptance import Margins
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.cli import app
-from kneebench.errors import CANNOT_SAY, WORSE, PlanError
+from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan.preset import preset_text
-from kneebench.records import Results
+from kneebench.records import Check, Results
 from kneebench.results import load
 from kneebench.results.acceptance import accept, at_the_same_rate, plan_of, rate_warning
 from kneebench.screen.junit import junit
@@ -209,6 +210,15 @@ def test_p999_of_too_few_transactions_is_not_judged(root: Path) -> None:
     assert "transactions fewer than 100 exceed it" in found.figures[2].sentence
 
 
+def test_from_python_a_campaign_is_accepted_within_the_margins_of_its_plan(root: Path) -> None:
+    base = before(root)
+    assert kneebench.accept(base, base).judgement == "same"
+    narrow = renamed(base, "narrow", accept={"margin": 0.015})
+    assert kneebench.accept(narrow, base).exit_code == CANNOT_SAY
+    unknown = renamed(base, "newer", accept={"margin": 0.015, "unknown": 1})
+    assert kneebench.accept(unknown, base).judgement == "same"
+
+
 # --- which storages -------------------------------------------------------------------------------
 
 
@@ -277,13 +287,25 @@ def test_a_baseline_and_a_campaign_that_are_not_there_are_named(root: Path) -> N
 
 def test_an_unfinished_baseline_and_one_without_final_runs_are_refused(root: Path) -> None:
     base = before(root)
-    with pytest.raises(PlanError, match="cannot judge by before: the campaign is unfinished"):
+    with pytest.raises(
+        PlanError, match="cannot use before for acceptance: the campaign is unfinished"
+    ):
         accept(base, base.model_copy(update={"finished": False}), USUAL)
     bare = tuple(
         climb.model_copy(update={"rungs": climb.of("search", "bisection")}) for climb in base.climbs
     )
-    with pytest.raises(PlanError, match="it has no valid final runs"):
+    with pytest.raises(InvalidMeasurement, match="it has no valid final runs"):
         accept(base, base.model_copy(update={"climbs": bare}), USUAL)
+
+
+def test_a_campaign_that_failed_a_self_check_has_no_answer(root: Path) -> None:
+    base = before(root)
+    lost = Check(name="orders", passed=False, seen="1", limit="0", sentence="an order is lost")
+    first = base.climbs[0].model_copy(update={"checks": (lost,)})
+    broken = base.model_copy(update={"climbs": (first, *base.climbs[1:])})
+    for pair in ((broken, base), (base, broken)):
+        with pytest.raises(CheckFailed, match="an order is lost"):
+            accept(*pair, USUAL)
 
 
 def test_a_plan_of_another_version_or_with_a_command_not_kept_cannot_be_run_again(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kneebench.preflight import preset, read_plan
     from kneebench.records import Climb, Comparison, Estimate, Knee, Results, Rung
     from kneebench.results import campaigns, load
+    from kneebench.results.acceptance import accept
 
     __version__: str
 
@@ -53,6 +54,7 @@ _HOMES = {
     "plan": ("Plan",),
     "records": ("Climb", "Comparison", "Estimate", "Knee", "Results", "Rung"),
     "results": ("campaigns", "load"),
+    "results.acceptance": ("accept",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -72,6 +74,7 @@ __all__ = [
     "Results",
     "Rung",
     "UnknownPart",
+    "accept",
     "campaigns",
     "compare",
     "knee",

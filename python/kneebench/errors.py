@@ -33,7 +33,6 @@ _STEMS = {
     "comparing": "compare",
     "creating": "create",
     "dropping": "drop",
-    "judging": "judge",
     "locating": "locate",
     "looking": "find",
     "making": "make",

@@ -1,8 +1,8 @@
 """Acceptance: the figures of a campaign, each judged against the same figure of a baseline.
 
-Judged are NOPM at the knee (or fixed load), mean and P99.9 latency at a fixed rate that both had,
-and the mean log write latency at that rate, else at the knee. A figure that one of them lacks is
-not judged, and its sentence gives the reason.
+The figures are NOPM at the knee (or fixed load), mean and P99.9 latency at a fixed rate that both
+had, and the mean log write latency at that rate, else at the knee. A figure that one of them lacks
+is not judged, and its sentence gives the reason.
 """
 
 from __future__ import annotations

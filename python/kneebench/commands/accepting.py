@@ -102,10 +102,11 @@ def accept(
 ) -> None:
     """Judge a campaign against a baseline: better, same, worse, or cannot say.
 
-    Judged are NOPM, mean and P99.9 latency at the baseline's fixed rate, and log writes, of each
-    storage that both campaigns name. "Same" is equivalence within the margins of the plan's table
-    [accept], shown by two one-sided tests. "Cannot say" prints about how many more rounds would
-    decide. A plan is refused, before it is run, if its campaign could not be compared.
+    The figures are NOPM, mean and P99.9 latency at the baseline's fixed rate, and log writes, of
+    each storage that both campaigns name. "Same" is equivalence within the margins of the plan's
+    table [accept], shown by two one-sided tests. With "cannot say" the number of rounds is printed
+    that would probably decide. A plan is refused, before it is run, if its campaign could not be
+    compared.
 
     \b
     Examples:
@@ -117,12 +118,10 @@ def accept(
     """
     _check(junit, margin, latency_margin, p999_margin)
     base = loaded(baseline, root)
-    plan = _plan(judged, base, root)
-    results = (
-        _measured(plan, base, out or root, fresh, brief, yes)
-        if plan
-        else loaded(judged or "", root)
-    )
+    if plan := _plan(judged, base, root):
+        results = _measured(plan, base, out or root, fresh, brief, yes)
+    else:
+        results = loaded(judged or "", root)
     margins = _margins(results, margin, latency_margin, p999_margin)
     _print_accepted(results, base, margins, junit, as_json)
 
@@ -190,13 +189,12 @@ def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, ye
 
 
 def _margins(results: Results, *given: float | None) -> Margins:
-    """The options, else the margins of the campaign's plan, else the defaults."""
+    """The options, else the margins of the campaign's plan."""
     from kneebench.analysis.acceptance import Margins
-    from kneebench.plan.acceptance import Accept
+    from kneebench.results.acceptance import planned_margins
 
-    kept = Accept.model_validate(results.campaign.plan.get("accept") or {})
-    planned = (kept.margin, kept.latency_margin, kept.p999_margin)
-    return Margins(*(own or default for own, default in zip(given, planned, strict=True)))
+    pairs = zip(given, planned_margins(results), strict=True)
+    return Margins(*(own or planned for own, planned in pairs))
 
 
 def _print_accepted(
@@ -222,13 +220,12 @@ def _caveats(*both: Results) -> list[str]:
     """What disturbed either campaign, and what of the judged one must not be used."""
     from kneebench.analysis.disturbance import disturbances
     from kneebench.analysis.fixed_rate import rate_caveats
-    from kneebench.analysis.outcome import failed_checks, invalid_rungs
+    from kneebench.analysis.outcome import invalid_rungs
 
     return [
         f"{one.campaign.id}: {sentence}"
         for one in both
         for found in (
-            failed_checks(one),
             invalid_rungs(one),
             disturbances(one),
             rate_caveats(one.climbs),

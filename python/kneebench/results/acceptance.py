@@ -14,8 +14,9 @@ from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import failed_checks
 from kneebench.analysis.wording import capital, plural
-from kneebench.errors import CANNOT_SAY, WORSE, PlanError
+from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan import Plan
+from kneebench.plan.acceptance import Accept
 from kneebench.records import Cell, Climb, Record, Results
 from kneebench.results.compare_plans import comparable, comparable_plans, differences
 from kneebench.results.cross_campaign import DRIFT
@@ -52,11 +53,11 @@ class _Matched(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def accept(campaign: Results, baseline: Results, margins: Margins) -> Acceptance:
-    """Judge a campaign against a baseline.
+def accept(campaign: Results, baseline: Results, margins: Margins | None = None) -> Acceptance:
+    """Judge a campaign against a baseline, within the margins of its plan if none are given.
 
-    Raises PlanError where they cannot be compared, either is unfinished or without final runs, or
-    no storage is in both.
+    Raises PlanError where they cannot be compared, either is unfinished, or no storage is in both;
+    InvalidMeasurement without figures to judge; CheckFailed if a self-check of either failed.
     """
     usable(baseline)
     usable(campaign)
@@ -64,12 +65,13 @@ def accept(campaign: Results, baseline: Results, margins: Margins) -> Acceptance
     ours, theirs = ({called(one): one for one in side.climbs} for side in (campaign, baseline))
     names = _matched(tuple(ours), tuple(theirs), campaign.campaign.id, baseline.campaign.id)
     figures = tuple(
-        figure for own, base in names.pairs for figure in judged(ours[own], theirs[base], margins)
+        figure
+        for own, base in names.pairs
+        for figure in judged(ours[own], theirs[base], margins or planned_margins(campaign))
     )
     if all(one.judgement == "not judged" for one in figures):
-        raise PlanError(
-            f"judging {campaign.campaign.id}", seen=figures[0].sentence, do="measure it again"
-        )
+        doing = f"using {campaign.campaign.id} for acceptance"
+        raise InvalidMeasurement(doing, seen=figures[0].sentence, do="measure it again")
     answer = overall(figures)
     return Acceptance(
         baseline=baseline.campaign.id,
@@ -83,18 +85,28 @@ def accept(campaign: Results, baseline: Results, margins: Margins) -> Acceptance
     )
 
 
+def planned_margins(campaign: Results) -> Margins:
+    """The margins of a campaign's plan; the defaults if another version of kneebench wrote it."""
+    try:
+        table = Accept.model_validate(campaign.campaign.plan.get("accept") or {})
+    except ValidationError:
+        table = Accept()
+    return Margins(table.margin, table.latency_margin, table.p999_margin)
+
+
 def usable(results: Results) -> None:
-    """Raise PlanError unless a campaign has final runs that may be judged."""
-    name = results.campaign.id
+    """Raise the error of a campaign whose figures may not be judged: PlanError if it is unfinished,
+    InvalidMeasurement without valid final runs, CheckFailed after a failed self-check.
+    """
+    doing = f"using {results.campaign.id} for acceptance"
     if not results.finished:
-        seen, do = "the campaign is unfinished", "resume it with `kneebench run` and its plan"
-    elif not any(map(knee, results.climbs)):
-        seen, do = "it has no valid final runs", "measure it again, with `repeats` of at least 3"
-    elif failed := next(failed_checks(results), ""):
-        seen, do = f"a self-check failed ({failed})", "measure it again"
-    else:
-        return
-    raise PlanError(f"judging by {name}", seen=seen, do=do)
+        do = "resume it with `kneebench run` and its plan"
+        raise PlanError(doing, seen="the campaign is unfinished", do=do)
+    if not any(map(knee, results.climbs)):
+        do = "measure it again, with `repeats` of at least 3"
+        raise InvalidMeasurement(doing, seen="it has no valid final runs", do=do)
+    if failed := next(failed_checks(results), ""):
+        raise CheckFailed(doing, seen=f"a self-check failed ({failed})", do="measure it again")
 
 
 def plan_of(baseline: Results) -> Plan:
