@@ -186,12 +186,9 @@ impl Library {
     async fn over_own_socket(&self) -> Result<Opened, Error> {
         let socket = self.server.socket().map_err(|error| Error::other(error.to_string()))?;
         let delay = Rc::clone(&socket.delay);
-        let (client, connection) = self
-            .server
-            .config()
-            .connect_raw(socket, NoTls)
-            .await
-            .map_err(|error| driver_error(&error))?;
+        let config = self.server.config();
+        let (client, connection) =
+            config.connect_raw(socket, NoTls).await.map_err(|error| driver_error(&error))?;
         tokio::task::spawn_local(connection);
         Ok((client, Some(delay)))
     }

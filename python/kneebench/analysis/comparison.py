@@ -117,7 +117,7 @@ def ratio_of(
     climb: Climb, against: Climb, quantity: ComparedQuantity, *, interleaved: bool = True
 ) -> Comparison | None:
     """The ratio of one quantity from the pairs of repeats, or from all runs of either where they
-    were not `interleaved`; the sentence is without what stands beside it."""
+    were not `interleaved`; the sentence leaves out what is shown beside it."""
     ratio = (
         _paired(climb, against, quantity) if interleaved else _unpaired(climb, against, quantity)
     )

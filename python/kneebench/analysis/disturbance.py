@@ -1,9 +1,9 @@
 """What disturbs a measurement from outside: other processes, a hypervisor that takes CPU time, a
-load generator that stood still.
+load generator that stalled.
 
 Every limit is here with its reason. A rung beyond one of the first group is invalid and measured
-again; one beyond the second group keeps its figures, and a sentence stands beside the headline that
-rests on them.
+again; one beyond the second group keeps its figures, and a sentence beside the headline that is
+based on them reports it.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def notes(rung: Rung) -> tuple[str, ...]:
 
 
 def disturbances(results: Results) -> tuple[str, ...]:
-    """What disturbed the runs that are quoted: a sentence for each kind, to stand beside the
-    finding.
+    """What disturbed the runs that are quoted: a sentence for each kind, to be printed
+    beside the finding.
     """
     quoted = {
         called(climb): [rung for rung in climb.of(*QUOTED) if not rung.invalid]

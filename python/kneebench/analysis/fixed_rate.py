@@ -24,8 +24,12 @@ latency by less than the noise floor."""
 
 
 class FixedRateLatency(NamedTuple):
-    """`rate_per_s` was asked of every cell, `share` of its own knee's throughput as it is quoted
-    (None: no knee is); `p999_certain`: at least 100 samples lie beyond it, over all repeats."""
+    """Latency of one cell at the fixed rate.
+
+    `rate_per_s` is that of all cells; `share` is the rate over the cell's own quoted throughput at
+    the knee (None without a quoted knee); `p999_certain`: at least 100 samples exceed it, over all
+    repeats.
+    """
 
     rate_per_s: float
     share: float | None

@@ -25,7 +25,7 @@ HARDLY_ANY_READS = 0.1
 """Device reads per transaction below which the storage's reads were not tested: a log and
 write-back test (methods: distrust)."""
 LONGEST = 90
-"""Characters of a title: it stands on one line of a page and in the subject of a mail."""
+"""Characters of a title: it fits on one line of a page and in the subject of a mail."""
 CI = "95% CI"
 CACHED = "data cached"
 _SIMULATED = "Simulated: "
@@ -38,7 +38,7 @@ def headline(results: Results) -> str:
     Of compared cells it is the ratio of NOPM at the knee that is farthest from 1 (a third as much
     is farther than twice as much); where no NOPM differs, a mean latency at the fixed rate that
     does. One cell alone gives its knee; a campaign without final runs says so. What limits the
-    finding stands in the title too ("simulated", "data cached").
+    finding is in the title too ("simulated", "data cached").
     """
     sentence = _fitting(results, LONGEST - len(_SIMULATED) * results.campaign.simulated)
     return f"{_SIMULATED}{sentence}" if results.campaign.simulated else sentence

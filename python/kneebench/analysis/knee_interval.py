@@ -1,4 +1,4 @@
-"""Between how many users the knee lies, the noise of the rungs counted in."""
+"""The interval of the knee's users, which includes the noise of the rungs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def users_interval(climb: Climb) -> Estimate | None:
     limit of elasticity; one above while growth from the knee to it is not shown to fall short of
     that. The noise is the scatter of the climb's rungs around a fitted curve, which is used for
     nothing else here. In simulations with 0.5 to 3% noise, on soft and on sharp bends, the interval
-    holds the bend 96 to 100 times in 100; the bracket alone 34 to 98 times. None without a knee; a
-    fixed load is exact.
+    contains the bend 96 to 100 times in 100; the bracket alone 34 to 98 times. None without a knee;
+    a fixed load is exact.
     """
     by_plan = "fixed by the plan"
     fixed = climb.of("fixed_load")
@@ -85,8 +85,8 @@ def _noise(users: tuple[float, ...], throughput: tuple[float, ...]) -> float:
 
 
 def bend_scatter(users: Sequence[float], throughput_per_s: Sequence[float]) -> float:
-    """Root mean square of ln X around X = l N / (1 + (N / B)^p)^(1 / p): up in a line, then flat,
-    the bend at B users as sharp as p.
+    """Root mean square of ln X around X = l N / (1 + (N / B)^p)^(1 / p): a rising line, then flat,
+    with a bend at B users that is sharper for a larger p.
 
     >>> bend_scatter([2, 4, 8, 16, 32, 64], [200, 400, 800, 1000, 1000, 1000]) < 0.001
     True

@@ -8,9 +8,9 @@ reduction in simulation output", Simulation 69, 1997; White, Cobb and Spratt, "A
 steady-state truncation heuristics for simulation", WSC 2000).
 
 Two series, because throughput may look flat while a cache is still filling. Two conditions, because
-MSER alone is content with a straight slope: the cut lies before the last stretch, and the last
-stretch does not drift. The stretch is as long as the window that follows, but no longer than half
-of what there is.
+MSER alone accepts a straight slope: the cut is before the last stretch, and the last stretch does
+not drift. The stretch is as long as the window that follows, but no longer than half of what there
+is.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def _judged(series: Sequence[float], last: int, name: str, limit: float) -> tupl
 
 
 def _differ(steady: Sequence[float], stretch: Sequence[float], limit: float) -> bool:
-    """Two means lie further apart than the limit and than chance: MSER also cuts the last per mille
-    of a warm-up, and a run of low seconds.
+    """Two means differ by more than the limit and by more than chance: MSER also cuts the last
+    per mille of a warm-up, and a run of low seconds.
     """
     apart = abs(fmean(steady) - fmean(stretch))
     chance = 2 * stdev(steady) / sqrt(len(steady)) if len(steady) > 1 else 0.0

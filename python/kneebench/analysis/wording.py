@@ -56,7 +56,7 @@ def times_with_interval(ratio: Estimate) -> str:
 
 
 def times_and_interval(ratio: Estimate) -> tuple[str, str]:
-    """The same in two, for where they stand apart.
+    """The same in two parts, for where they are shown apart.
 
     >>> times_and_interval(Estimate(value=2.5, low=2.31, high=2.7, n=3))
     ('2.5x', '2.3x to 2.7x, n=3')
@@ -181,7 +181,7 @@ def listed(names: list[str]) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """A sentence as it stands between others.
+    """Text as a sentence among others.
 
     >>> as_sentence("plateau: elasticity 0.04"), as_sentence("It passed.")
     ('Plateau: elasticity 0.04.', 'It passed.')
