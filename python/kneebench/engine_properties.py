@@ -17,10 +17,12 @@ from kneebench.shelf import ENGINES
 ErrorClass = Literal["retry", "full", "refused", "stopped", "broken", "other"]
 """What an error of the database means for a campaign.
 
-retry    the transaction may succeed when it is run again (serialization failure, deadlock)
-full     the server lacks disk space, memory or connections refused  the server does not let a
-session in stopped  the server was shut down, or somebody ended the session broken   a drive or a
-file of the server failed other    an error of one transaction
+- retry: the transaction may succeed when it is run again (serialization failure, deadlock)
+- full: the server lacks disk space, memory or connections
+- refused: the server does not let a session in
+- stopped: the server was shut down, or somebody ended the session
+- broken: a drive or a file of the server failed
+- other: an error of one transaction
 """
 WaitClass = Literal["log", "data_read", "lock", "cpu", "other"]
 """What a session waits for: a flush of the log, a read of data, another session, a core."""
