@@ -203,6 +203,21 @@ def test_latencies_at_different_rates_are_not_judged_and_log_writes_are_those_at
     assert figures[3].called == "mean log write at the knee"
 
 
+def test_the_title_says_where_more_rounds_alone_would_not_decide(root: Path) -> None:
+    base = before(root)
+    climbs = [
+        climb.model_copy(update={"rungs": tuple(r for r in climb.rungs if r.order.repeat < 2)})
+        for climb in base.climbs
+    ]
+    once = base.model_copy(update={"climbs": tuple(climbs)})
+    found = accept(once, once, USUAL)
+    assert found.sentence == (
+        "Cannot say: 6 of 6 figures undecided; more rounds alone would not decide 6 of them"
+    )
+    assert "one run has no interval: measure at least 3" in found.figures[0].sentence
+    assert re.search("it needs about [1-9] more round", accept(once, base, USUAL).sentence)
+
+
 def test_p999_of_too_few_transactions_is_not_judged(root: Path) -> None:
     base = before(root)
     climbs = [
