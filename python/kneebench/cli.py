@@ -57,6 +57,10 @@ def kneebench(
       kneebench run simulated.toml
 
     \b
+    Against an earlier campaign, for a new server, an update or a CI job:
+      kneebench accept BASELINE    better, same, worse, or cannot say
+
+    \b
     Exit codes: 0 success; 1 other handled error, or internal error (please report); 2 wrong plan,
     path or option; 3 invalid measurement, or no usable figure for a storage; 4 failed self-check;
     5 refused for safety; 6 worse than the baseline, 7 cannot say (both: accept); 130 interrupted.
