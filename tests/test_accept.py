@@ -23,6 +23,7 @@ from kneebench.plan.preset import preset_text
 from kneebench.records import Check, Results
 from kneebench.results import load
 from kneebench.results.acceptance import accept, at_the_same_rate, plan_of, rate_warning
+from kneebench.results.compare_plans import resumable
 from kneebench.screen.junit import junit
 
 PLAN = preset_text("simulated")
@@ -233,6 +234,12 @@ def test_p999_of_too_few_transactions_is_not_judged(root: Path) -> None:
     found = accept(renamed(base.model_copy(update={"climbs": tuple(climbs)}), "after"), base, USUAL)
     assert found.figures[2].judgement == "not judged"
     assert "transactions fewer than 100 exceed it" in found.figures[2].sentence
+
+
+def test_an_unfinished_campaign_is_resumed_also_with_other_margins(root: Path) -> None:
+    kept = before(root).campaign.plan
+    assert resumable(kept, {**kept, "accept": {"margin": 0.2}})
+    assert not resumable(kept, {**kept, "seed": 1})
 
 
 def test_from_python_a_campaign_is_accepted_within_the_margins_of_its_plan(root: Path) -> None:

@@ -12,7 +12,7 @@ from kneebench.errors import PlanError
 from kneebench.plan import Plan
 from kneebench.records import Results, Rung, Setting
 from kneebench.results import comparable, compare_campaigns, compare_plans, load
-from kneebench.results.compare_plans import differences, differing_settings, resumable
+from kneebench.results.compare_plans import differences, differing_settings
 from kneebench.results.trend import trends
 from kneebench.screen.compared import document, printed
 from terminal import drawn
@@ -65,10 +65,9 @@ def test_a_rate_in_one_plan_makes_the_share_of_the_other_irrelevant() -> None:
     assert compare_plans(share, rate) == []
 
 
-def test_margins_of_acceptance_stop_neither_a_comparison_nor_a_resumption() -> None:
+def test_margins_of_acceptance_do_not_stop_a_comparison() -> None:
     plan = Plan.model_validate({**make.PLAN, "accept": {"margin": 0.2}})
     assert compare_plans(PLAN, plan) == []
-    assert resumable(PLAN, plan)
 
 
 def test_fields_are_named_in_the_order_of_what_tells_most() -> None:
