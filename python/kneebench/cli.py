@@ -50,15 +50,12 @@ def kneebench(
       kneebench plan preset quick > plan.toml
       kneebench check plan.toml
       kneebench run plan.toml
+      kneebench accept CAMPAIGN    later: run its plan again; better, same or worse?
 
     \b
     A complete campaign in seconds, on a simulated database:
       kneebench plan preset simulated > simulated.toml
       kneebench run simulated.toml
-
-    \b
-    Against an earlier campaign, for a new server, an update or a CI job:
-      kneebench accept BASELINE    better, same, worse, or cannot say
 
     \b
     Exit codes: 0 success; 1 other handled error, or internal error (please report); 2 wrong plan,
