@@ -22,6 +22,7 @@ from kneebench.plan.preset import preset_text
 from kneebench.records import Check, Results
 from kneebench.results import load
 from kneebench.results.acceptance import accept, at_the_same_rate, plan_of, rate_warning
+from kneebench.results.compare_plans import resumable
 from kneebench.screen.junit import junit
 from tests.recordings import each, recorded, with_order
 
@@ -193,6 +194,21 @@ def test_latencies_at_different_rates_are_not_judged_and_log_writes_are_those_at
     assert figures[3].called == "mean log write at the knee"
 
 
+def test_the_title_says_where_more_rounds_alone_would_not_decide(root: Path) -> None:
+    base = before(root)
+    climbs = [
+        climb.model_copy(update={"rungs": tuple(r for r in climb.rungs if r.order.repeat < 2)})
+        for climb in base.climbs
+    ]
+    once = base.model_copy(update={"climbs": tuple(climbs)})
+    found = accept(once, once, USUAL)
+    assert found.sentence == (
+        "Cannot say: 6 of 6 figures undecided; more rounds alone would not decide 6 of them"
+    )
+    assert "one run has no interval: measure at least 3" in found.figures[0].sentence
+    assert re.search("it needs about [1-9] more round", accept(once, base, USUAL).sentence)
+
+
 def test_p999_of_too_few_transactions_is_not_judged(root: Path) -> None:
     base = before(root)
     climbs = [
@@ -208,6 +224,12 @@ def test_p999_of_too_few_transactions_is_not_judged(root: Path) -> None:
     found = accept(renamed(base.model_copy(update={"climbs": tuple(climbs)}), "after"), base, USUAL)
     assert found.figures[2].judgement == "not judged"
     assert "transactions fewer than 100 exceed it" in found.figures[2].sentence
+
+
+def test_an_unfinished_campaign_is_resumed_also_with_other_margins(root: Path) -> None:
+    kept = before(root).campaign.plan
+    assert resumable(kept, {**kept, "accept": {"margin": 0.2}})
+    assert not resumable(kept, {**kept, "seed": 1})
 
 
 def test_from_python_a_campaign_is_accepted_within_the_margins_of_its_plan(root: Path) -> None:

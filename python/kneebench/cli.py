@@ -50,6 +50,7 @@ def kneebench(
       kneebench plan preset quick > plan.toml
       kneebench check plan.toml
       kneebench run plan.toml
+      kneebench accept CAMPAIGN    later: run its plan again; better, same or worse?
 
     \b
     A complete campaign in seconds, on a simulated database:

@@ -23,7 +23,15 @@ from kneebench.analysis.equivalence import (
 )
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee, metered, place, quoted_rungs
-from kneebench.analysis.wording import capital, known, percent, plural, times_and_interval
+from kneebench.analysis.wording import (
+    WIDEST,
+    capital,
+    known,
+    percent,
+    plural,
+    times,
+    times_and_interval,
+)
 from kneebench.records import Climb, Estimate, Record
 from kneebench.units import count
 
@@ -100,6 +108,17 @@ def fixed_rates(climb: Climb, against: Climb) -> tuple[float, float]:
         found.rate_per_s if (found := fixed_rate_latency(one)) else 0.0 for one in (climb, against)
     )
     return of, to
+
+
+def ratio_texts(ratio: Estimate) -> tuple[str, str]:
+    """A ratio and its interval; one that is too wide to mean anything is not printed in digits.
+
+    >>> ratio_texts(Estimate(value=0.5, low=0.0004, high=1200.0, n=6))
+    ('0.50x', 'wider than 10x either way, n=6')
+    """
+    if ratio.n > 1 and ratio.high > WIDEST * ratio.value:
+        return times(ratio.value), f"wider than {WIDEST}x either way, n={ratio.n}"
+    return times_and_interval(ratio)
 
 
 def _figures(climb: Climb, against: Climb, margins: Margins) -> Iterator[_Figure]:
@@ -179,7 +198,7 @@ def _answered(
     ratio = ratio_to_baseline(of, to)
     answer = judgement(ratio, head.margin, more_is_better=more_is_better)
     inner = narrowed(ratio)
-    value, interval = times_and_interval(inner if answer in SURE else ratio)
+    value, interval = ratio_texts(inner if answer in SURE else ratio)
     level = "" if not known(ratio) else "90% CI " if answer in SURE else "95% CI "
     figures = f"{value} the baseline's ({level}{interval}; margin {percent(head.margin)})"
     name = f"{capital(head.storage)}: "

@@ -206,11 +206,17 @@ def _sentence(answer: Judgement, figures: Sequence[Judged]) -> str:
     if answer == "worse":
         return f"Worse than the baseline: {some} of {len(found)} figures"
     if answer == "cannot say":
-        rounds = max((one.more_rounds or 0 for one in found), default=0)
-        more = f"; it needs about {plural(rounds, 'more round')}" if rounds else ""
-        return f"Cannot say: {some} of {len(found)} figures undecided{more}"
+        return f"Cannot say: {some} of {len(found)} figures undecided; {_needs(found)}"
     if answer == "same or better":
         return f"Same as the baseline or better: none of {len(found)} figures is worse"
     if answer == "better":
         return f"Better than the baseline: all {len(found)} figures"
     return f"Same as the baseline within the margins: all {len(found)} figures"
+
+
+def _needs(figures: Sequence[Judged]) -> str:
+    """What all undecided figures together need."""
+    rounds = [one.more_rounds for one in figures if one.judgement == "cannot say"]
+    if hopeless := rounds.count(None):
+        return f"more rounds alone would not decide {hopeless} of them"
+    return f"it needs about {plural(max(number or 0 for number in rounds), 'more round')}"

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from kneebench.analysis.acceptance import Judged
-from kneebench.analysis.wording import DERIVED, as_sentence, percent, times_and_interval
+from kneebench.analysis.acceptance import Judged, ratio_texts
+from kneebench.analysis.wording import DERIVED, as_sentence, percent
 from kneebench.results.acceptance import Acceptance
 from kneebench.screen import tables
 from kneebench.units import NOTHING, count, time
@@ -40,7 +40,7 @@ def _table(figures: Sequence[Judged]) -> Table:
     for one in figures:
         style = STYLES.get(one.judgement, "green")
         value = count if one.quantity == "nopm" else time
-        ratio, interval = times_and_interval(one.ratio) if one.ratio else (NOTHING, "")
+        ratio, interval = ratio_texts(one.ratio) if one.ratio else (NOTHING, "")
         table.add_row(
             f"[{style}]{one.judgement}[/]",
             escape(one.storage),
