@@ -46,7 +46,7 @@ check: ready  ## format, lint, types, clippy: writes nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	cargo fmt --check
-	cargo clippy --release --locked --all-targets --quiet -- -D warnings
+	cargo clippy --release --locked --all-targets --features extension-module --quiet -- -D warnings
 
 format: ready  ## apply ruff and rustfmt
 	$(BIN)/ruff check --fix .

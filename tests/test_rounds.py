@@ -208,7 +208,7 @@ page_cache = "warm"
 [ladder]
 users = 2
 warm_up = "1s"
-window = "1s"
+window = "2s"
 final_window = "1s"
 checkpoints = 0
 rounds = "short"
@@ -239,7 +239,7 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(place)
-    monkeypatch.setattr(restored, "_disturbed", lambda measured: ("", 1))  # see test_disturbance
+    monkeypatch.setattr(restored, "notes", lambda rung: ())  # on shared cores measured once, too
     place.chmod(0o755)
     for name in ("one", "other"):
         Path(name).mkdir()
