@@ -55,9 +55,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
         f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users"
         f" (elasticity {seen}; rule: {_rule(limits)})"
     )
-    return _result(
-        fired, f"elasticity {seen}", limits, f"{sentence}{_lower(rungs, last[0]) if fired else ''}"
-    )
+    return _result(fired, f"elasticity {seen}", limits, sentence)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
@@ -86,16 +84,7 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
         fired=True,
         seen=f"{len(after)} rungs",
         limit=limit,
-        sentence=f"{sentence}{_lower(rungs, top)}",
-    )
-
-
-def _lower(rungs: Sequence[Rung], knee: Rung) -> str:
-    """What a sentence adds where the climb began at its knee."""
-    return (
-        f". The climb started at {number_of_users(knee.users)}, so the true knee may be lower"
-        if knee is rungs[0] and knee.users > 1
-        else ""
+        sentence=sentence,
     )
 
 
