@@ -1,11 +1,8 @@
 """The plateau: throughput no longer grows with users.
 
-It fires when the elasticity stays below the limit on so many steps running. One flat step is often
-noise: in simulations on USL curves with 0.5 to 3% of it, the 5th percentile of throughput at the
-knee is 0.95 to 0.97 of the true peak with two steps, and 0.81 to 0.95 with one, as the curves are
-chosen. With 12% the second rule raises it from 0.64 to 0.70 at steps of 1.33 and from 0.75 to 0.82
-at 1.5; with 1% it changes nothing. On curves that never peak it ends at 0.86 to 0.92 of what
-unlimited users would reach: a plateau, not the peak.
+It fires when the elasticity stays below the limit on so many steps running: one flat step is often
+noise. It ends the search only when no growth beyond is likely, and where the knee is, all rungs
+together say (narrowing.py).
 """
 
 from __future__ import annotations
