@@ -13,10 +13,9 @@ from itertools import combinations
 from math import exp, log
 
 import numpy as np
-from curves import rung, walk
+from curves import Usl, rung, walk
 
 from kneebench.analysis.knee_interval import users_interval
-from kneebench.analysis.usl import Usl
 from kneebench.ladder import steps
 from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder

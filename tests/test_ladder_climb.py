@@ -9,13 +9,12 @@ from collections.abc import Callable
 from itertools import groupby
 
 import pytest
-from curves import answer, failing, rung, walk
+from curves import Usl, answer, failing, rung, walk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kneebench.analysis.elasticity import between
 from kneebench.analysis.knee_interval import users_interval
-from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb
 from kneebench.ladder.steps import between as halfway
 from kneebench.ladder.steps import first, following

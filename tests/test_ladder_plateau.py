@@ -7,9 +7,8 @@ from math import exp
 
 import numpy as np
 import pytest
-from curves import answer, walk
+from curves import Usl, answer, walk
 
-from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder, Stops
 from kneebench.records import Cell, Climb

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from curves import answer, failing, rung
+from curves import Usl, answer, failing, rung
 
-from kneebench.analysis.usl import Usl
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
 from kneebench.plan.ladder import Errors, Ladder, LogLatency, Plateau, Saturation
