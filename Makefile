@@ -36,7 +36,8 @@ test-python: ready
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test-long: ready  ## the simulations again with all their seeds, a few minutes
-	$(BIN)/python -m pytest --long tests/test_ladder_plateau.py tests/test_rounds.py
+	$(BIN)/python -m pytest --long tests/test_ladder_plateau.py tests/test_ladder_knee.py \
+		tests/test_rounds.py
 
 bench: ready debian  ## what kneebench itself costs (make bench BENCH="loading restore" for some)
 	$(BIN)/python -m bench --page $(BENCH)

@@ -5,9 +5,9 @@ is a USL curve with noise.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from math import exp
+from math import exp, inf, sqrt
+from typing import NamedTuple
 
-from kneebench.analysis.usl import Usl
 from kneebench.records import Climb, Counts, Latency, Order, Rung, Summary, Tally, TransactionTally
 
 SHARES = {
@@ -18,6 +18,26 @@ SHARES = {
     "stock_level": 0.04,
 }
 Noise = Callable[[], float]
+
+
+class Usl(NamedTuple):
+    """X(N) = l N / (1 + a (N - 1) + b N (N - 1)): l is one user's throughput, a the contention, b
+    the coherency (Gunther, "Guerrilla Capacity Planning", 2007).
+    """
+
+    lone_per_s: float
+    contention: float
+    coherency: float
+
+    def throughput_per_s(self, users: float) -> float:
+        """Of so many users."""
+        delay = self.contention * (users - 1) + self.coherency * users * (users - 1)
+        return self.lone_per_s * users / (1 + delay)
+
+    @property
+    def peak_users(self) -> float:
+        """Where the curve is highest; infinite where it never falls."""
+        return sqrt((1 - self.contention) / self.coherency) if self.coherency > 0 else inf
 
 
 def latency(mean_s: float, n: int = 200_000, p999_s: float | None = None) -> Latency:

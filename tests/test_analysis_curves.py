@@ -1,15 +1,14 @@
-"""Elasticity and the USL fit on curves that are known."""
+"""Elasticity on curves that are known."""
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf
 
 import numpy as np
 import pytest
-from curves import rung
+from curves import Usl, rung
 
 from kneebench.analysis.elasticity import between, elasticity
-from kneebench.analysis.usl import Usl, fit
 from kneebench.ladder.stops.log_latency import nopm_within_limit
 from kneebench.records import Order
 
@@ -51,27 +50,6 @@ def test_a_rung_that_did_nothing_is_infinitely_far_and_equal_users_have_no_elast
     assert elasticity(at(2, 100), at(4, 0)) == -inf
     with pytest.raises(ValueError, match="4 users"):
         elasticity(at(4, 1), at(4, 2))
-
-
-def test_the_fit_finds_a_known_curve_through_noise() -> None:
-    known = Usl(900.0, 0.03, 0.00012)
-    rng = np.random.default_rng(1)
-    users = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192]
-    peaks = []
-    for _ in range(50):
-        found = fit(
-            users, [known.throughput_per_s(n) * float(np.exp(rng.normal(0, 0.02))) for n in users]
-        )
-        assert found is not None
-        assert found.scatter < 0.04
-        peaks.append(found.peak_users)
-    assert np.median(peaks) == pytest.approx(sqrt((1 - 0.03) / 0.00012), rel=0.05)
-
-
-def test_three_rungs_are_no_curve_and_a_straight_line_has_no_peak() -> None:
-    assert fit([1, 2, 4], [1, 2, 4]) is None
-    assert fit([1, 2, 4, 4], [1, 2, 4, 4]) is None
-    assert Usl(1.0, 0.0, 0.0).peak_users == inf
 
 
 def test_nopm_within_a_limit_is_the_best_rung_that_kept_it_or_none() -> None:

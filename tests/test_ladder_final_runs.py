@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from curves import answer, rung, walk
+from curves import Usl, answer, rung, walk
 
-from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.plan.ladder import Ladder

@@ -1,6 +1,4 @@
-"""What docs/method.md claims of the plateau rule and of the users' interval, on simulated curves
-with noise.
-"""
+"""What docs/method.md claims of a climb that ends at a plateau, on simulated curves with noise."""
 
 from __future__ import annotations
 
@@ -9,11 +7,8 @@ from math import exp
 
 import numpy as np
 import pytest
-from curves import answer, rung, walk
+from curves import Usl, answer, walk
 
-from kneebench.analysis.elasticity import between
-from kneebench.analysis.knee_interval import users_interval
-from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.stops import Stops
@@ -67,14 +62,6 @@ def test_the_plateau_rule_finds_95_percent_of_the_peak_19_times_in_20(
     assert np.median(shares) >= 0.98
 
 
-def test_one_flat_step_is_the_worse_rule(seeds: Seeds) -> None:
-    one, two = (
-        [share_of_peak(simulated(seed, scatter=0.03, step=1.33, steps=n)) for seed in seeds(200)]
-        for n in (1, 2)
-    )
-    assert np.percentile(one, 5) < np.percentile(two, 5) - 0.03
-
-
 def test_on_curves_that_never_peak_it_ends_at_a_plateau_and_not_at_the_most(seeds: Seeds) -> None:
     """X = l N / (1 + a (N - 1)) tends to l / a: 0.86 to 0.92 of it here, within a few per cent."""
     shares = []
@@ -88,47 +75,6 @@ def test_on_curves_that_never_peak_it_ends_at_a_plateau_and_not_at_the_most(seed
             curve.throughput_per_s(found.knee_users or 0) / (curve.lone_per_s / curve.contention)
         )
     assert 0.84 <= np.median(shares) <= 0.96
-
-
-@pytest.mark.parametrize("scatter", NOISES)
-def test_the_interval_of_users_holds_the_bend_95_times_in_100(scatter: float, seeds: Seeds) -> None:
-    """The bend: where the noiseless curve's elasticity falls below 0.07."""
-    hits = []
-    for seed in seeds(100):
-        found, curve = simulated(seed, scatter=scatter, step=1.33 if seed % 2 else 1.5)
-        interval = users_interval(found)
-        bend = next(
-            n
-            for n in range(1, 900)
-            if between(n, curve.throughput_per_s(n), 1.01 * n, curve.throughput_per_s(1.01 * n))
-            < 0.07
-        )
-        hits.append(interval is not None and interval.low <= bend <= interval.high)
-    assert np.mean(hits) >= 0.92
-
-
-@pytest.mark.parametrize("scatter", NOISES)
-def test_the_interval_of_users_holds_a_sharp_bend_too_and_stays_narrow(
-    scatter: float, seeds: Seeds
-) -> None:
-    """X = l N up to a ceiling: the closed loop of one resource that fills up."""
-    hits, widths = [], []
-    for seed in seeds(100):
-        rng = np.random.default_rng(seed)
-        bend = float(rng.uniform(8, 100))
-        found, _ = climbed(
-            lambda o, rng=rng, bend=bend: rung(
-                o, 100 * min(o.users, bend) * exp(scatter * rng.normal())
-            ),
-            users=(2, 512),
-            step=1.5,
-        )
-        interval = users_interval(found)
-        assert interval is not None
-        hits.append(interval.low <= bend <= interval.high)
-        widths.append(interval.high / interval.low)
-    assert np.mean(hits) >= 0.93
-    assert np.median(widths) <= (2.4 if scatter <= 0.01 else 4)
 
 
 def test_two_climbs_of_one_system_agree_on_throughput_and_not_on_latency(seeds: Seeds) -> None:
@@ -150,4 +96,4 @@ def test_two_climbs_of_one_system_agree_on_throughput_and_not_on_latency(seeds: 
         x.append(abs(np.log(pair[0][0] / pair[1][0])))
         r.append(abs(np.log(pair[0][1] / pair[1][1])))
     assert exp(np.percentile(x, 95)) < 1.1
-    assert exp(np.percentile(r, 95)) > 1.3
+    assert exp(np.percentile(r, 95)) > 1.2

@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from curves import answer, rung, walk
+from curves import Usl, answer, rung, walk
 
 from kneebench.analysis.rounds_end import Wanted, rounds_so_far
-from kneebench.analysis.usl import Usl
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import RestoredRuns
 from kneebench.ladder.rounds import Rounds

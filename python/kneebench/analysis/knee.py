@@ -1,4 +1,4 @@
-"""The knee: the final runs at the last number of users before the climb stopped."""
+"""The knee: the final runs at the number of users where the climb's throughput stopped growing."""
 
 from __future__ import annotations
 
@@ -137,5 +137,6 @@ def _widened(latency: Estimate, users: Estimate) -> Estimate:
 
 
 def _peaked(climb: Climb) -> bool:
-    search_rungs = [r.tally.throughput_per_s for r in climb.of("search") if not r.invalid]
-    return len(search_rungs) > 1 and search_rungs[-1] < (1 - PAST_PEAK) * max(search_rungs)
+    search_rungs = sorted((r for r in climb.of("search") if not r.invalid), key=lambda r: r.users)
+    throughput = [r.tally.throughput_per_s for r in search_rungs]
+    return len(throughput) > 1 and throughput[-1] < (1 - PAST_PEAK) * max(throughput)

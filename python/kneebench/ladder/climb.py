@@ -1,5 +1,5 @@
-"""One climb: users are added until a stop fires, one bisection narrows down the knee, and a repeat
-of the first rung shows drift.
+"""One climb: users are added until a stop fires, a few rungs narrow down the knee, and a repeat of
+the first rung shows drift.
 
 A generator: it yields orders and is sent rungs, so it neither measures nor waits. A killed campaign
 is resumed by sending it the saved rungs. The same rungs always give the same orders.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, TypeVar
 
 from kneebench.analysis.elasticity import elasticity
-from kneebench.ladder import steps, stops
+from kneebench.ladder import narrowing, steps, stops
 from kneebench.ladder.stops import fixed_load, invalid, load_generator, warming
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung, StopResult
@@ -35,8 +35,9 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
 
     The first rung has many users: it warms the database and is not judged ("warm_up"). Search rungs
     start at the plan's first number of users, or at the number of database cores if that is 0; each
-    has `ladder.step` times the users of the one before, until a stop fires. One rung between the
-    knee and the next rung follows, then the first rung again ("drift_check").
+    has `ladder.step` times the users of the one before, until a stop fires. If the first rung shows
+    no rise, search rungs with fewer users follow; then rungs halfway between two search rungs near
+    the knee ("bisection"), then the first rung again ("drift_check").
 
     An invalid rung ends the climb at once: it did not measure the database, but mostly the load
     generator. A climb during which the database was still warming is repeated once
@@ -87,13 +88,11 @@ def _once(cell: Cell, ladder: Ladder, users: tuple[int, int], repeat: int) -> Cl
             stop_results=stop_results,
             stopped_by=position.stop,
         )
-    middle = yield from _bisect(cell, search_rungs, position, repeat)
+    found, (knee, bracket) = yield from _refined(search_rungs, position, stop_results, ladder)
     last = yield _order(cell, "drift_check", search_rungs[0].users, repeat)
-    knee, bracket = _refined(search_rungs, position.at, middle, ladder)
-    rungs = (*search_rungs, *([middle] if middle else []), last)
     return Climb(
         cell=cell,
-        rungs=rungs,
+        rungs=(*search_rungs, *found, last),
         stop_results=stop_results,
         stopped_by=position.stop,
         knee_users=knee,
@@ -109,7 +108,7 @@ def _search(
     cell: Cell, ladder: Ladder, bounds: tuple[int, int], repeat: int
 ) -> Generator[Order, Rung, tuple[list[Rung], Rung | None]]:
     """The search rungs up to the one where a stop fired, and the invalid one that ended them if
-    any.
+    any. A plateau or saturation ends them only if noise does not hide that throughput still grows.
     """
     search_rungs: list[Rung] = []
     users, last = bounds
@@ -118,7 +117,10 @@ def _search(
         if rung.invalid:
             return search_rungs, rung
         search_rungs.append(rung)
-        if any(v.fired for v in _judged(search_rungs, ladder)):
+        fired = {v.stop for v in _judged(search_rungs, ladder) if v.fired}
+        if fired - {"plateau", "saturation"} or (
+            fired and narrowing.growth_ended(search_rungs, ladder)
+        ):
             return search_rungs, None
         users = steps.following(users, ladder.step, last)
 
@@ -155,26 +157,48 @@ def _knee_position(
     )
 
 
+def _refined(
+    search_rungs: Sequence[Rung],
+    position: KneePosition,
+    stop_results: Sequence[StopResult],
+    ladder: Ladder,
+) -> Generator[Order, Rung, tuple[list[Rung], tuple[int, tuple[int, int]]]]:
+    """More rungs, and (the knee's users, the users between which it is).
+
+    If throughput stopped growing, all rungs together give the knee. If the log or errors ended the
+    climb, one bisection does.
+    """
+    if all(v.stop in narrowing.STOPS for v in stop_results if v.fired):
+        found = yield from narrowing.narrowing(search_rungs, ladder)
+        knee = narrowing.narrowed([*search_rungs, *found], ladder)
+        if knee:
+            return found, knee
+    middle = yield from _bisect(search_rungs, position)
+    return [middle] if middle else [], _bisected(search_rungs, position.at, middle, ladder)
+
+
 def _bisect(
-    cell: Cell, search_rungs: Sequence[Rung], position: KneePosition, repeat: int
+    search_rungs: Sequence[Rung], position: KneePosition
 ) -> Generator[Order, Rung, Rung | None]:
     """One more rung between the knee and the rung after it, where there is one and users between
     them.
     """
     if position.at + 1 >= len(search_rungs):
         return None
-    users = steps.between(search_rungs[position.at].users, search_rungs[position.at + 1].users)
-    return (yield _order(cell, "bisection", users, repeat)) if users else None
+    knee = search_rungs[position.at]
+    users = steps.between(knee.users, search_rungs[position.at + 1].users)
+    order = knee.order.model_copy(update={"phase": "bisection", "users": users})
+    return (yield order) if users else None
 
 
-def _refined(
+def _bisected(
     search_rungs: Sequence[Rung], at: int, middle: Rung | None, ladder: Ladder
 ) -> tuple[int, tuple[int, int]]:
-    """(the knee's users, the users between which it lies).
+    """(the knee's users, the users between which it is).
 
     The middle is the knee if throughput grew up to it and nothing fires on it.
 
-    Where growth ends between two rungs, the one it still reached may lie on either side of the
+    Where growth ends between two rungs, the one it still reached may be on either side of the
     bend: the bracket goes from the rung before the knee to the one after it.
     """
     below = search_rungs[max(0, at - 1)].users

@@ -44,6 +44,16 @@ def following(users: int, step: float, last: int) -> int:
     return min(last, max(users + 1, floor(users * step + 0.5)))
 
 
+def preceding(users: int, step: float) -> int:
+    """The next rung down: the users over `step`, half rounded up, at least one less, never below
+    one.
+
+    >>> [preceding(n, 1.5) for n in (18, 12, 8, 5, 3, 2, 1)]
+    [12, 8, 5, 3, 2, 1, 1]
+    """
+    return max(1, min(users - 1, floor(users / step + 0.5)))
+
+
 def between(low: int, high: int) -> int | None:
     """The number halfway by ratio between two rungs; None where there is none.
 

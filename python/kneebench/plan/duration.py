@@ -79,8 +79,8 @@ def _long_runs_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> fl
 
 
 def rungs(ladder: Ladder, cores: int) -> int:
-    """Rungs of one climb: one to warm up, up to a guessed knee, two flat steps, one bisection, the
-    first rung again.
+    """Rungs of one climb: one to warm up, up to a guessed knee, two flat steps, two that narrow it
+    down, the first rung again. Noise or a first rung beyond the knee takes more.
     """
     if ladder.fixed:
         return 1
@@ -90,7 +90,7 @@ def rungs(ladder: Ladder, cores: int) -> int:
         math.ceil(math.log(max(knee / first, 1)) / math.log(ladder.step))
         + 1
         + ladder.stops.plateau.steps
-        + 3
+        + 4
     )
 
 

@@ -29,8 +29,9 @@ class Ladder(Part):
         tuple[Whole, Whole] | Whole,
         Field(
             description=(
-                "[first, last] users of the climb (first = 0: the number of database cores), or one"
-                " number for a fixed load"
+                "[first, last] users of the climb (first = 0: the number of database cores; fewer"
+                " follow if throughput is already near its best there), or one number for a fixed"
+                " load"
             )
         ),
     ] = (0, 512)

@@ -68,7 +68,8 @@ def _method(view: ViewModel) -> Iterator[str]:
         yield (
             "Climb: one rung with many users warms up the database. Then each rung multiplies the"
             f" users by {ladder.step:g}, with a window of {units.time(ladder.window)}, until a stop"
-            " condition fires; one bisection follows. The knee is the rung before the stop."
+            " condition fires. More rungs narrow down the knee: the fewest users that give 98% of"
+            " the best throughput, by all rungs together."
         )
     yield _quoted_runs(view)
     yield (

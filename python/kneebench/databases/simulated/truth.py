@@ -4,8 +4,8 @@ its knee lies.
 For the tests of ladder and analysis, which must find what is known. Three ways that know nothing of
 one another:
 
-- bound: no resource works more than all the time (operational analysis: Denning and Buzen, Computing
-  Surveys 10, 1978).
+- bound: no resource works more than all the time (operational analysis: Denning and Buzen,
+  Computing Surveys 10, 1978).
 - mva: mean value analysis, exact for exponential service and no log (Reiser and Lavenberg, JACM 27,
   1980).
 - throughput: the model itself, without noise, warm, for 200,000 transactions: good to about 0.3%.

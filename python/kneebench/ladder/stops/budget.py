@@ -15,8 +15,8 @@ from kneebench.records import Rung, StopResult
 from kneebench.units import time
 
 STILL_TO_COME = 3
-"""Rungs that the time must still allow before the climb takes another step: the step itself, the
-bisection, the first rung again."""
+"""Rungs that the time must still allow before the climb takes another step: the step itself, one
+that narrows down the knee, the first rung again."""
 
 
 def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:

@@ -1,11 +1,8 @@
 """The plateau: throughput no longer grows with users.
 
-It fires when the elasticity stays below the limit on so many steps running. One flat step is often
-noise: in simulations on USL curves with 0.5 to 3% of it, the 5th percentile of throughput at the
-knee is 0.95 to 0.97 of the true peak with two steps, and 0.81 to 0.95 with one, as the curves are
-chosen. With 12% the second rule raises it from 0.64 to 0.70 at steps of 1.33 and from 0.75 to 0.82
-at 1.5; with 1% it changes nothing. On curves that never peak it ends at 0.86 to 0.92 of what
-unlimited users would reach: a plateau, not the peak.
+It fires when the elasticity stays below the limit on so many steps running: one flat step is often
+noise. It ends the search only when no growth beyond is likely, and where the knee is, all rungs
+together say (narrowing.py).
 """
 
 from __future__ import annotations
@@ -55,9 +52,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
         f"{where}: {gain:+.1f}% throughput from {last[0].users} to {last[-1].users} users"
         f" (elasticity {seen}; rule: {_rule(limits)})"
     )
-    return _result(
-        fired, f"elasticity {seen}", limits, f"{sentence}{_lower(rungs, last[0]) if fired else ''}"
-    )
+    return _result(fired, f"elasticity {seen}", limits, sentence)
 
 
 def beyond(rungs: Sequence[Rung], limits: Part) -> int:
@@ -86,16 +81,7 @@ def _not_exceeded(rungs: Sequence[Rung], best: int, limits: Plateau) -> StopResu
         fired=True,
         seen=f"{len(after)} rungs",
         limit=limit,
-        sentence=f"{sentence}{_lower(rungs, top)}",
-    )
-
-
-def _lower(rungs: Sequence[Rung], knee: Rung) -> str:
-    """What a sentence adds where the climb began at its knee."""
-    return (
-        f". The climb started at {number_of_users(knee.users)}, so the true knee may be lower"
-        if knee is rungs[0] and knee.users > 1
-        else ""
+        sentence=sentence,
     )
 
 

@@ -1,0 +1,110 @@
+"""The knee repeats: what docs/method.md claims of whole climbs on curves whose knee is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from curves import rung
+from knees_simulated import LIMIT, NOISES, Storage
+
+from kneebench.analysis.knee_fit import fit_knee
+from kneebench.ladder.narrowing import MOST_RUNGS
+from kneebench.records import Order, Phase, Rung
+
+Seeds = Callable[[int], range]
+SHAPES = ("soft (USL)", "one full resource", "shared flushes", "thrashing")
+COUNT = 24
+
+
+@cache
+def storages(shape: str, noise: float, seeds: range, first: int = 2) -> tuple[Storage, ...]:
+    """Each climbed three times."""
+    return tuple(Storage(shape, noise, seed, 3, first) for seed in seeds)
+
+
+def at_least(share: float, found: list[bool]) -> bool:
+    """So many are true, but for the chance of so few climbs."""
+    return bool(np.mean(found) >= share - 2.5 * (share * (1 - share) / len(found)) ** 0.5)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_throughput_at_the_knee_is_within_5_percent_of_the_truth_19_times_in_20(
+    shape: str, noise: float, seeds: Seeds
+) -> None:
+    found = storages(shape, noise, seeds(COUNT))
+    assert at_least(0.95, [right for one in found for right in one.right])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_climb_that_starts_above_its_knee_finds_it_as_well(shape: str, seeds: Seeds) -> None:
+    found = storages(shape, 0.03, seeds(COUNT), first=16)
+    assert at_least(0.95, [right for one in found for right in one.right])
+    assert at_least(0.97, [steps <= 1 for one in found for steps in one.apart])
+
+
+@pytest.mark.parametrize(("noise", "share"), [(0.01, 0.98), (0.03, 0.98), (0.10, 0.80)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_knees_of_two_climbs_are_the_same_step_or_the_next(
+    shape: str, noise: float, share: float, seeds: Seeds
+) -> None:
+    found = storages(shape, noise, seeds(COUNT))
+    assert at_least(share, [steps <= 1 for one in found for steps in one.apart])
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_interval_of_users_contains_the_true_knee_19_times_in_20(
+    shape: str, noise: float, seeds: Seeds
+) -> None:
+    found = storages(shape, noise, seeds(COUNT))
+    assert at_least(0.95, [covered for one in found for covered in one.covered])
+    widths = [high / low for one in found for low, high in one.intervals]
+    assert np.median(widths) <= {0.01: 2.4, 0.03: 3.5, 0.10: 5.2}[noise]
+
+
+@pytest.mark.parametrize(("noise", "mean"), [(0.01, 1.6), (0.03, 2.0), (0.10, 3.8)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_narrowing_down_the_knee_takes_few_rungs_and_never_more_than_four(
+    shape: str, noise: float, mean: float, seeds: Seeds
+) -> None:
+    found = [n for one in storages(shape, noise, seeds(COUNT)) for n in one.narrowing]
+    assert max(found) <= MOST_RUNGS
+    assert np.mean(found) <= mean
+
+
+# --- the fit --------------------------------------------------------------------------------------
+
+
+def rungs(*points: tuple[int, float], phase: Phase = "search") -> list[Rung]:
+    return [rung(Order(cell="disk", phase=phase, users=n), x) for n, x in points]
+
+
+def test_growth_that_the_last_rungs_still_show_is_likely_to_continue() -> None:
+    rising = fit_knee(rungs((2, 200), (3, 300), (5, 500), (8, 800)), LIMIT)
+    assert rising is not None and rising.grows > 0.9 and rising.users == 8
+    flat = fit_knee(rungs((2, 800), (3, 800), (5, 800), (8, 800)), LIMIT)
+    assert flat is not None and flat.grows < 0.1 and flat.lowest > 0.95 and flat.users == 2
+
+
+def test_rungs_that_did_nothing_or_are_too_few_have_no_knee() -> None:
+    assert fit_knee(rungs((2, 100.0), (3, 0.0)), LIMIT) is None
+    assert fit_knee(rungs((4, 100.0), (4, 101.0)), LIMIT) is None
+
+
+def test_one_noisy_rung_does_not_move_the_knee_which_its_neighbours_show() -> None:
+    rising = ((2, 200), (3, 300), (5, 500), (8, 800), (12, 1200))
+    for eighteen in (1050, 1200, 1350):
+        found = fit_knee(rungs(*rising, (18, eighteen), (27, 1200), (41, 1190)), LIMIT)
+        assert found is not None and found.users in (12, 18)
+
+
+def test_halfway_rungs_make_the_knee_more_certain_and_are_never_it() -> None:
+    search = rungs((2, 210), (3, 280), (5, 540), (8, 760), (12, 960), (18, 1060), (27, 980))
+    alone = fit_knee(search, LIMIT)
+    both = fit_knee([*search, *rungs((10, 900), (15, 1000), phase="bisection")], LIMIT)
+    assert alone is not None and both is not None
+    assert both.users in (12, 18) and both.wrong < alone.wrong
