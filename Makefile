@@ -33,11 +33,11 @@ test-rust: ready
 	cargo test --release --locked --quiet --no-default-features
 
 test-python: ready
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 test-long: ready  ## the simulations again with all their seeds, a few minutes
 	$(BIN)/python -m pytest --long tests/test_ladder_plateau.py tests/test_ladder_knee.py \
-		tests/test_rounds.py
+		tests/test_rounds.py tests/test_kills.py
 
 bench: ready debian  ## what kneebench itself costs (make bench BENCH="loading restore" for some)
 	$(BIN)/python -m bench --page $(BENCH)

@@ -50,7 +50,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
             lambda: SimpleNamespace(total=total_bytes, available=available_bytes),
         )
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)))
-        monkeypatch.setattr(default_plans, "_free", free)
+        monkeypatch.setattr(default_plans, "free_bytes", free)
         monkeypatch.setattr(disk_space, "free_bytes", free)
         monkeypatch.setattr(
             disk_space, "file_system_of", lambda path: "tmpfs" if path == MEMORY else "ext4"

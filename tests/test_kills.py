@@ -4,10 +4,15 @@ tests/kills.py` does many more).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from kills import kill
 
 
 @pytest.mark.timeout(900)
-def test_thirty_kills_at_random_moments_lose_nothing_and_leave_nothing() -> None:
-    assert kill(30, seed=9300) >= 30
+def test_kills_at_random_moments_lose_nothing_and_leave_nothing(
+    seeds: Callable[[int], range],
+) -> None:
+    count = len(seeds(60))
+    assert kill(count, seed=9300) >= count

@@ -61,7 +61,7 @@ def test_the_interval_of_the_knee_s_users_follows_the_plan_s_elasticity(folder: 
     )
     assert usual and strict and lax
     assert strict.users.high >= usual.users.high, "growth of 0.5% counts, too"
-    assert lax.users.low < usual.users.low, "only growth above 50% counts, so it may be at fewer"
+    assert lax.users.high < usual.users.high, "only growth above 50% counts, so it is at fewer"
 
 
 def test_the_bottleneck_judges_the_log_by_the_plan_s_limit_and_prints_it(folder: Path) -> None:

@@ -25,10 +25,8 @@ class BackgroundWork:
 
     def began(self) -> str:
         """What has begun since then, and on which storage; empty for nothing."""
-        now = self._counts()
-        return "; ".join(
-            f"{what} on {on}" for what, on in now if now[what, on] > self._before[what, on]
-        )
+        begun = self._counts() - self._before
+        return "; ".join(f"{what} on {storage}" for what, storage in begun)
 
     def _counts(self) -> Counter[tuple[str, str]]:
         found: Counter[tuple[str, str]] = Counter()

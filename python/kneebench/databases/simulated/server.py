@@ -20,6 +20,7 @@ METERS: dict[str, tuple[str, ...]] = {
     "waits": ("waits.",),
     "pressure": ("pressure.",),
     "processes": ("processes.",),
+    "process_io": (),
 }
 """The meters that the model answers, and the quantities of each by the beginning of their names."""
 
@@ -44,7 +45,12 @@ class Simulated:
         return self._server.load_generator(spec)
 
     def readings(self, meter: str) -> dict[str, float]:
-        """One meter's readings; raises KeyError for one that the model does not answer."""
+        """One meter's readings; raises KeyError for one that the model does not answer.
+
+        Nobody else is there to read or write.
+        """
+        if meter == "process_io":
+            return {"processes.io|others": 0.0}
         beginnings = METERS[meter]
         found = (
             (name, value)
