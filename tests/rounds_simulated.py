@@ -15,6 +15,7 @@ import numpy as np
 
 from kneebench.analysis.rounds import half_width, paired, rounds_estimate, rounds_ratio
 from kneebench.analysis.rounds_end import Wanted, ended_by
+from kneebench.records import Estimate
 
 PRECISION, REPEATS = 0.10, (5, 30)
 STALLED = log(2)
@@ -84,6 +85,16 @@ def campaign(noise: Noise, every: int, seed: int) -> Ended:
         ratio.low <= 1 <= ratio.high,
         alone.low <= level <= alone.high,
     )
+
+
+def at_the_fixed_rate(noise: Noise, rounds: int, seed: int) -> Estimate:
+    """The ratio of two configurations with the same truth from the rounds that measure the fixed
+    rate: two of four, which have a restore of their own.
+    """
+    a, b = nopm_by_round(noise, 4, rounds, np.random.default_rng((seed, rounds)))
+    of, to = ([side[at : at + 2].tolist() for at in range(0, rounds, 4)] for side in (a, b))
+    n = 2 * len(of)
+    return rounds_ratio(of, to, spacing=(rounds - 3) / (n - 1))
 
 
 def nopm_by_round(noise: Noise, every: int, rounds: int, rng: np.random.Generator) -> np.ndarray:

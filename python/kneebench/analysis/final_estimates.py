@@ -24,7 +24,7 @@ def estimate_of(rungs: Sequence[Rung], pick: Pick) -> Estimate:
     Raises ValueError for no rungs.
     """
     if short(rungs):
-        return rounds_estimate(by_restore(rungs, pick))
+        return rounds_estimate(by_restore(rungs, pick), _spacing(rungs))
     return estimate([pick(rung) for rung in rungs])
 
 
@@ -35,7 +35,7 @@ def ratio_of_pairs(pairs: Pairs, pick: Pick) -> Estimate:
     """
     of, to = ([pair[side] for pair in pairs] for side in (0, 1))
     if short(of):
-        return rounds_ratio(by_restore(of, pick), by_restore(to, pick))
+        return rounds_ratio(by_restore(of, pick), by_restore(to, pick), _spacing(of))
     return paired_ratio([pick(rung) for rung in of], [pick(rung) for rung in to])
 
 
@@ -69,3 +69,9 @@ def by_restore(rungs: Sequence[Rung], pick: Pick) -> tuple[tuple[float, ...], ..
         tuple(pick(rung) for rung in of_restore)
         for _, of_restore in groupby(rungs, lambda rung: rung.order.restore)
     )
+
+
+def _spacing(rungs: Sequence[Rung]) -> float:
+    """Rounds from one of these rungs to the next, on average: two of four have the fixed rate."""
+    repeats = [rung.order.repeat for rung in rungs]
+    return (max(repeats) - min(repeats)) / max(1, len(repeats) - 1) or 1.0

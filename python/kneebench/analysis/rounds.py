@@ -31,9 +31,10 @@ UNIT_ROUNDS = 4
 """Fewest rounds of a unit: with noise of autocorrelation 0.5, means of four correlate by 0.2."""
 LEAST_UNITS = 3
 """Fewest units whose agreement says anything: two can agree by chance."""
-BIAS = 3.0
-"""A measured autocorrelation is too low by (1 + 4 rho) / n (Marriott and Pope, "Bias in the
-estimation of autocorrelations", Biometrika 41, 1954): 3 / n at 0.5, and no less is assumed."""
+ASSUMED = 0.5
+"""Autocorrelation of noise from one round to the next, for the bias of a measured one: that is too
+low by (1 + 4 rho) / n (Marriott and Pope, "Bias in the estimation of autocorrelations", Biometrika
+41, 1954)."""
 MOST_CORRELATED = 0.9
 LOOKED = 1.2
 """Factor of every half-width: the interval is looked at after each round, and the look at which it
@@ -47,11 +48,12 @@ class Interval(NamedTuple):
     half: float
 
 
-def rounds_estimate(restores: Restores) -> Estimate:
+def rounds_estimate(restores: Restores, spacing: float = 1.0) -> Estimate:
     """The geometric mean of all rounds, and its 95% interval; `n` counts rounds.
 
-    `restores` has the values of each restore, in the order of measurement. Rounds of one restore
-    alone cannot show how restores differ: `method` says so. One round has the interval of a single
+    `restores` has the values of each restore, in the order of measurement, `spacing` rounds apart
+    on average (some figures are not measured in every round). Rounds of one restore alone cannot
+    show how restores differ: `method` says so. One round has the interval of a single
     value (estimate.ALONE). If a value is 0 or less there are no logarithms: the mean, and an
     interval not below 0. Raises ValueError for no values.
 
@@ -66,7 +68,7 @@ def rounds_estimate(restores: Restores) -> Estimate:
         return estimate(values)
     how = f"{len(values)} rounds on {_restores(len(kept))}"
     if min(values) <= 0:
-        mean, half = interval(kept)
+        mean, half = interval(kept, spacing)
         return Estimate(
             value=mean,
             low=max(0.0, mean - half),
@@ -74,7 +76,7 @@ def rounds_estimate(restores: Restores) -> Estimate:
             n=len(values),
             method=f"t interval (a value of 0 has no logarithm), {how}",
         )
-    centre, half = interval([[log(value) for value in rounds] for rounds in kept])
+    centre, half = interval([[log(value) for value in rounds] for rounds in kept], spacing)
     return Estimate(
         value=exp(centre),
         low=exp(centre - half),
@@ -84,7 +86,7 @@ def rounds_estimate(restores: Restores) -> Estimate:
     )
 
 
-def rounds_ratio(of: Restores, to: Restores) -> Estimate:
+def rounds_ratio(of: Restores, to: Restores, spacing: float = 1.0) -> Estimate:
     """The geometric mean of of / to by round, and its interval: drift common to both cancels out.
 
     Raises ValueError unless both have as many rounds on each restore, all above 0.
@@ -92,7 +94,7 @@ def rounds_ratio(of: Restores, to: Restores) -> Estimate:
     >>> print(rounds_ratio([[250.0, 262.0], [247.0, 255.0]], [[100.0, 104.0], [99.0, 101.0]]))
     2.51 (2.48 to 2.539, n=4)
     """
-    found = rounds_estimate(paired(of, to))
+    found = rounds_estimate(paired(of, to), spacing)
     return found.model_copy(update={"method": f"{found.method}, of paired ratios"})
 
 
@@ -117,17 +119,18 @@ def half_width(ratio: Estimate) -> float:
     return sqrt(ratio.high / ratio.low) - 1 if ratio.low > 0 else float("inf")
 
 
-def interval(restores: Restores) -> Interval:
+def interval(restores: Restores, spacing: float = 1.0) -> Interval:
     """The mean of at least two values, and the wider of the two half-widths, on their scale."""
     values = list(chain.from_iterable(restores))
-    return Interval(fmean(values), LOOKED * max(_by_round(values), _by_restore(restores)))
+    return Interval(fmean(values), LOOKED * max(_by_round(values, spacing), _by_restore(restores)))
 
 
-def independent_rounds(values: Sequence[float]) -> float:
+def independent_rounds(values: Sequence[float], spacing: float = 1.0) -> float:
     """As many independent rounds say as much of the mean as these do: n (1 - r) / (1 + r), at least
     2.
 
-    r is the autocorrelation from one round to the next, corrected for its bias, not below 0.
+    r is the autocorrelation from one value to the next, which are `spacing` rounds apart on
+    average, corrected for its bias, not below 0.
 
     >>> independent_rounds([1.0, 3.0] * 10), round(independent_rounds([1.0] * 10 + [3.0] * 10), 1)
     (20.0, 2.0)
@@ -137,12 +140,13 @@ def independent_rounds(values: Sequence[float]) -> float:
     if not square:
         return n
     product = sum((a - mean) * (b - mean) for a, b in pairwise(values))
-    r = min(max(product / square + BIAS / n, 0.0), MOST_CORRELATED)
+    bias: float = (1 + 4 * ASSUMED**spacing) / n
+    r = min(max(product / square + bias, 0.0), MOST_CORRELATED)
     return max(2.0, n * (1 - r) / (1 + r))
 
 
-def _by_round(values: Sequence[float]) -> float:
-    n = independent_rounds(values)
+def _by_round(values: Sequence[float], spacing: float) -> float:
+    n = independent_rounds(values, spacing)
     return _t(n - 1) * sqrt(variance(values) / n)
 
 
