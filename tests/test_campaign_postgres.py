@@ -29,12 +29,12 @@ warm_up = "1s"
 window = "1s"
 final_window = "1s"
 checkpoints = 0
-repeats = 2
+repeats = 1
 [storages]
 disk = { path = "disk" }
 memory = { path = "memory" }
 """
-ENDED_EARLY = PLAN.replace("users = [1, 2]", "users = 2").replace("repeats = 2", "repeats = 0")
+ENDED_EARLY = PLAN.replace("users = [1, 2]", "users = 2").replace("repeats = 1", "repeats = 0")
 """For campaigns that are killed: a fixed load, which has fewer rungs."""
 
 
