@@ -33,7 +33,7 @@ test-rust: ready
 	cargo test --release --locked --quiet --no-default-features
 
 test-python: ready
-	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 test-long: ready  ## the simulations again with all their seeds, a few minutes
 	$(BIN)/python -m pytest --long tests/test_ladder_plateau.py tests/test_ladder_knee.py \

@@ -335,7 +335,7 @@ def test_every_file_of_tests_says_in_its_first_line_what_it_is() -> None:
 
 ROOT = Path(__file__).parent.parent
 LONGEST_LINE = 100
-WRITTEN = ("*.py", "*.pyi", "*.rs", "*.md", "*.toml", "*.css", "*.j2")
+WRITTEN = ("*.py", "*.pyi", "*.rs", "*.sql", "*.md", "*.toml", "*.css", "*.j2")
 
 
 def written_files() -> list[Path]:

@@ -222,7 +222,7 @@ def test_limits_of_the_server_do_not_cut_a_load_short(there: Databases) -> None:
     address = there.empty()
     with connect(there.address) as connection:
         for limit in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
-            connection.execute(f"ALTER DATABASE {address.database} SET {limit} = '50ms'".encode())
+            connection.execute(f"ALTER DATABASE {address.database} SET {limit} = '200ms'".encode())
     load(address, Workload(warehouses=1), 42, unwatched)
     assert counted(address)["warehouse"] == 1
 

@@ -1,6 +1,8 @@
--- Keys and indexes, under HammerDB 6's names and on its columns; made after the rows are there. One statement each.
+-- Keys and indexes, under HammerDB 6's names and on its columns; made after the rows are there. One
+-- statement each.
 
-ALTER TABLE public.order_line ADD CONSTRAINT order_line_i1 PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number);
+ALTER TABLE public.order_line ADD CONSTRAINT order_line_i1 PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id,
+    ol_number);
 ALTER TABLE public.stock ADD CONSTRAINT stock_i1 PRIMARY KEY (s_i_id, s_w_id);
 ALTER TABLE public.customer ADD CONSTRAINT customer_i1 PRIMARY KEY (c_w_id, c_d_id, c_id);
 CREATE UNIQUE INDEX customer_i2 ON public.customer (c_w_id, c_d_id, c_last, c_first, c_id);

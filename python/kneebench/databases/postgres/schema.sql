@@ -1,6 +1,7 @@
--- TPROC-C's nine tables as HammerDB 6 makes them on PostgreSQL: names, columns in their order (wide types first), types and
--- what may be null. Only the fillfactors are ours: docs/decisions/fillfactor.md. One statement a table: each is made in the
--- transaction that loads it.
+-- TPROC-C's nine tables as HammerDB 6 makes them on PostgreSQL: names, columns in their order (wide
+-- types first), types and what may be null. Only the fillfactors are ours:
+-- docs/decisions/fillfactor.md. One statement a table: each is made in the transaction that loads
+-- it.
 
 CREATE TABLE public.warehouse (
     w_id integer NOT NULL,
