@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kneebench.measurement.meters.meter import Meter, MeterContext
+from kneebench.measurement.meters.processes import PARENT, stat_fields
 
 QUANTITIES = ("processes.io",)
 KERNEL = 2
 """The PID of kthreadd, parent of all kernel threads."""
 BYTES = (b"read_bytes", b"write_bytes")
-PARENT, BEGAN = 1, 19
-"""Fields of /proc/PID/stat after the name in brackets: ppid, starttime."""
+BEGAN = 19
+"""A process's starttime among the fields of /proc/PID/stat (processes.stat_fields)."""
 NOT_ROOT = "I/O of other users' processes not measured: only root may read it"
 
 
@@ -57,7 +58,7 @@ class ProcessIo:
             if pid == os.getpid():
                 continue
             try:
-                stat = (of / "stat").read_bytes().rpartition(b")")[2].split()
+                stat = stat_fields((of / "stat").read_bytes())
                 parent, process = int(stat[PARENT]), (pid, stat[BEGAN])
                 if parent == KERNEL:
                     continue

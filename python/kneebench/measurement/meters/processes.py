@@ -20,7 +20,8 @@ PARENT, OWN, ENDED = 1, slice(11, 13), slice(13, 15)
 cutime, cstime."""
 
 
-def _fields(stat: bytes) -> list[bytes]:
+def stat_fields(stat: bytes) -> list[bytes]:
+    """The fields of /proc/PID/stat after the name in brackets, which may hold spaces."""
     return stat.rpartition(b")")[2].split()
 
 
@@ -49,7 +50,8 @@ class Processes:
 
     def read(self) -> dict[str, float]:
         """Cumulative seconds; the server's only where it runs on this machine."""
-        found = {"processes.cpu|load_generator": _cpu_s(_fields(self._load_generator.read()), OWN)}
+        own = stat_fields(self._load_generator.read())
+        found = {"processes.cpu|load_generator": _cpu_s(own, OWN)}
         if self._first is not None:
             # a process that ended is missing until its parent has reaped it: never count backwards
             self._server_s = max(self._server_s, self._server_cpu_s(self._first))
@@ -90,7 +92,7 @@ def _opened(path: Path) -> KernelFile | None:
 def _read_stat(file: KernelFile) -> list[bytes]:
     """The fields of a stat file; none for a process that is gone (ESRCH)."""
     try:
-        return _fields(file.read())
+        return stat_fields(file.read())
     except OSError:
         return []
 
