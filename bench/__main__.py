@@ -44,14 +44,14 @@ def main(arguments: list[str] | None = None) -> int:
             f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}"
         )
     rows = json.loads(asked.json.read_text())["rows"] if asked.json.exists() else {}
-    failed = False
+    size, failed = Size(quick=asked.quick, images=asked.images), False
     for name in asked.names or sorted(known):
         if reason := getattr(known[name], "unable", str)():
             print(f"{name} not run: {reason}", file=sys.stderr, flush=True)
             failed |= name in asked.names
             continue
         print(f"{name}: {known[name].ABOUT} ...", file=sys.stderr, flush=True)
-        found = known[name].measure(Size(quick=asked.quick))
+        found = known[name].measure(size)
         rows[name] = [
             row.model_dump() | {"holds": row.holds, "doubtful": row.doubtful} for row in found
         ]
@@ -81,9 +81,11 @@ def _parser(known: dict[str, ModuleType]) -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", metavar="NAME", help="which (default: all)")
     kept = f"where the rows are kept (default {KEPT})"
     quick = "only show that they run: seconds each, figures that mean nothing"
+    images = "where loaded databases are kept for other benchmarks and runs (default: nowhere)"
     page = f"also write {PAGE.parent.name}/{PAGE.name} from all rows kept so far"
     parser.add_argument("--json", type=Path, default=KEPT, help=kept)
     parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--images", type=Path, help=images)
     parser.add_argument("--page", action="store_true", help=page)
     return parser
 

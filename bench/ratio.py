@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import median
 
 from kneebench.analysis.estimate import estimate, paired_ratio
@@ -44,9 +45,13 @@ class Ratio(Record):
 
 
 class Size(Record):
-    """How thorough: `quick` only shows that a benchmark runs (its figures mean nothing)."""
+    """How thorough: `quick` only shows that a benchmark runs (its figures mean nothing).
+
+    `images`: where loaded databases are kept for the benchmarks that follow; None: nowhere.
+    """
 
     quick: bool = False
+    images: Path | None = None
 
     def pick(self, full: float, quick: float) -> float:
         """The one or the other."""

@@ -14,24 +14,18 @@ from typing import NamedTuple
 import psutil
 
 from bench.ratio import Size
-from kneebench.databases.managed.ownership import home
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import Build, find_build
-from kneebench.databases.postgres.cluster import DATABASE, configure
+from kneebench.databases.postgres.cluster import DATABASE
 from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.launcher import (
-    Launch,
-    RunningServer,
-    make_cluster,
-    running_server,
-)
-from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.image import Recipe, prepare
+from kneebench.databases.postgres.launcher import Launch, RunningServer, running_server
+from kneebench.databases.postgres.restoring import restore
 from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.databases.postgres.server_address import Address
-from kneebench.databases.postgres.server_settings import LISTENING, loading
-from kneebench.lab.folder import Folder
+from kneebench.databases.postgres.server_settings import LISTENING
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
 from kneebench.plan.plan import Workload
@@ -159,41 +153,35 @@ def loaded(
     cores: Sequence[int] = (),
     place: Path | None = None,
 ) -> Iterator[Loaded]:
-    """A server over a freshly loaded database, below `place` (here, unless given), on the cores
-    (all, unless given); removed at the end.
+    """A server over a restored database, below `place` (here, unless given), on the cores (all,
+    unless given); removed at the end.
+
+    The base image is loaded once for all benchmarks that want the same one (`Size.images`).
     """
     journal, account, build = Journal(), server_account(), the_build(size)
-    folder = (place or Path.cwd()) / f".kneebench-bench-{uuid.uuid4().hex[:8]}"
-    with (
-        runtime_directory(journal, account) as runtime,
-        journal.directory(folder, "a benchmark's database"),
-    ):
-        data = home(folder, "data", account)
-        filling = Launch(build, account, runtime)
-        make_cluster(filling, data, [])
-        with Folder.at(data) as opened:
-            configure(opened, loading({**ALWAYS, **settings}), account)
-        with running_server(filling, data, journal, keep=True) as process:
-            address = _filled(process, workload)
-        with Folder.at(data) as opened:
-            configure(opened, {**ALWAYS, **settings}, account)
-        with running_server(
-            Launch(build, account, runtime, usable(cores)), data, journal
-        ) as process:
-            yield Loaded(process, build, address, workload, data)
+    name, settings = f".kneebench-bench-{uuid.uuid4().hex[:8]}", {**ALWAYS, **settings}
+    with contextlib.ExitStack() as stack:
+        runtime = stack.enter_context(runtime_directory(journal, account))
+        launch = Launch(build, account, runtime, usable(cores))
+        images = size.images or stack.enter_context(
+            journal.directory(Path.cwd() / f"{name}-images", "a benchmark's base image")
+        )
+        image = prepare(
+            images, Recipe(build.version, (), workload, SEED), launch, settings, journal, unwatched
+        )
+        folder = stack.enter_context(
+            journal.directory((place or Path.cwd()) / name, "a benchmark's database")
+        )
+        doing = "restoring a benchmark's database"
+        data = restore(image, folder, None, "copy", settings, account, unwatched, doing, warm=True)
+        process = stack.enter_context(running_server(launch, data, journal))
+        address = process.address.model_copy(update={"database": DATABASE})
+        yield Loaded(process, build, address, workload, data)
 
 
 def usable(cores: Sequence[int]) -> tuple[int, ...]:
     """Those of the cores that this machine has; all of them (empty) where it lacks one."""
     return tuple(cores) if set(cores) <= set(psutil.Process().cpu_affinity() or ()) else ()
-
-
-def _filled(process: RunningServer, workload: Workload) -> Address:
-    with connect(process.address) as session:
-        session.execute(f"CREATE DATABASE {DATABASE}")
-    address = process.address.model_copy(update={"database": DATABASE})
-    load(address, workload, SEED, unwatched)
-    return address
 
 
 def unwatched(event: Event) -> None:

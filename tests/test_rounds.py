@@ -208,7 +208,7 @@ page_cache = "warm"
 [ladder]
 users = 2
 warm_up = "1s"
-window = "2s"
+window = "1s"
 final_window = "1s"
 checkpoints = 0
 rounds = "short"
