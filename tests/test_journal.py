@@ -19,6 +19,7 @@ from kneebench.lab import journal as journal_room
 from kneebench.lab.changes.directory import MadeDirectory
 from kneebench.lab.changes.process import StartedProcess
 from kneebench.lab.journal import Journal
+from kneebench.lab.processes import living_in
 from kneebench.lab.removal import MARKER, Ground, ground_of
 from kneebench.shelf import CHANGES
 from tests.toy_shelf import put_on_the_shelf
@@ -351,3 +352,19 @@ def test_a_kind_that_this_version_does_not_know_is_named_with_those_that_it_does
     (tmp_path / "a.json").write_text('{"id": "a", "kind": "array", "what": "drives"}')
     (damaged,) = Journal(tmp_path).damaged()
     assert "'array': unknown name; available: database, directory, process" in damaged.why
+
+
+def test_a_server_in_a_directory_too_deep_to_have_a_path_is_none_of_ours(tmp_path: Path) -> None:
+    program = str(shutil.copy(shutil.which("sleep") or "sleep", tmp_path / "postgres"))
+    deeper = "os.mkdir('d' * 100); os.chdir('d' * 100)"
+    code = f"import os\nfor _ in range(50): {deeper}\nos.execv({program!r}, ['postgres', '60'])"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path) as process:
+        try:
+            comm, until = Path(f"/proc/{process.pid}/comm"), time.monotonic() + 20
+            while comm.read_text() != "postgres\n" and time.monotonic() < until:
+                time.sleep(0.02)
+            with pytest.raises(OSError, match="File name too long"):
+                Path(f"/proc/{process.pid}/cwd").readlink()
+            assert living_in(tmp_path) == []
+        finally:
+            process.kill()

@@ -53,9 +53,17 @@ def living_in(path: Path) -> list[psutil.Process]:
     servers = server_programs()
     return [
         p
-        for p in psutil.process_iter(["name", "cwd"])
-        if p.info["name"] in servers and p.info["cwd"] and Path(p.info["cwd"]).is_relative_to(path)
+        for p in psutil.process_iter(["name"])
+        if p.info["name"] in servers and (cwd := _cwd(p)) and Path(cwd).is_relative_to(path)
     ]
+
+
+def _cwd(process: psutil.Process) -> str:
+    """Its working directory; empty where it cannot be read, or is too deep to have a path."""
+    try:
+        return process.cwd()
+    except (psutil.Error, OSError):
+        return ""
 
 
 def end(processes: list[psutil.Process]) -> None:
