@@ -57,7 +57,7 @@ def test_the_brief_of_a_real_campaign_agrees_with_its_summaries(results: Results
 
 
 def test_the_ratio_of_two_recorded_storages_is_that_of_their_paired_runs() -> None:
-    """On runs that differ by a factor of three: mean and Student's t of the logarithms."""
+    """Mean and Student's t of the logarithms."""
     results = recorded(PLATEAU)
     disk, memory = (
         np.log([rung.tally.nopm for rung in climb.of("final_run")]) for climb in results.climbs
@@ -68,6 +68,6 @@ def test_the_ratio_of_two_recorded_storages_is_that_of_their_paired_runs() -> No
     assert (found.low, found.value, found.high) == pytest.approx(
         tuple(np.exp(logs.mean() + side * error) for side in (-1, 0, 1)), rel=1e-3
     )
-    assert f"{found.value:.1f}x, 95% CI {found.low:.1f}x to {found.high:.1f}x, n=3" in (
+    assert f"{found.value:.2f}x (95% CI {found.low:.2f}x to {found.high:.2f}x, n=3)" in (
         Brief(results).subtitle
     )

@@ -91,12 +91,9 @@ def test_a_kept_climb_has_its_own_rungs_and_not_those_of_the_report(tmp_path: Pa
     store = Store.open(unpack(PLATEAU, tmp_path))
     climb = store.climb(Cell(id="disk", storage="disk"))
     assert climb is not None
-    assert {rung.order.phase for rung in climb.rungs} == {
-        "warm_up",
-        "search",
-        "bisection",
-        "drift_check",
-    }
+    phases = {rung.order.phase for rung in climb.rungs}
+    assert {"warm_up", "search", "drift_check"} <= phases
+    assert not {"final_run", "fixed_rate"} & phases
     assert climb.stopped_by == "plateau"
 
 

@@ -24,7 +24,7 @@ from kneebench.plan.reader import parse_plan
 from kneebench.records import Event, Results
 
 HERE = Path(__file__).parent
-MOST_BYTES = 250_000
+MOST_BYTES = 300_000
 PLAN = """
 question = "A small campaign for the tests"
 [workload]

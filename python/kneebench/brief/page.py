@@ -23,7 +23,6 @@ from kneebench.shelf import SECTIONS
 
 FORMAT = 2
 """Of the brief's JSON."""
-"""On every brief: the workload's fair-use condition (methods: the workload)."""
 
 
 class Brief:
