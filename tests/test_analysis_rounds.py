@@ -101,7 +101,7 @@ def test_one_restore_alone_says_that_others_are_unknown_and_is_never_precise() -
 
 def test_slow_noise_counts_as_fewer_rounds_and_alternating_noise_as_all_of_them() -> None:
     assert independent_rounds([1.0, 1.1] * 8) == 16
-    assert independent_rounds([1.0] * 8 + [1.1] * 8) == 2
+    assert independent_rounds([1.0] * 8 + [1.1] * 8) == 4
     rng = np.random.default_rng(1)
     assert 8 <= independent_rounds(rng.normal(size=30).tolist()) <= 30
 

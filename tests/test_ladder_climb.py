@@ -64,7 +64,7 @@ def test_a_climb_scouts_until_it_is_flat_then_runs_the_first_rung_again() -> Non
     }
 
 
-def test_without_noise_the_knee_is_where_growth_ends() -> None:
+def test_without_noise_the_knee_is_the_first_rung_near_where_growth_ends() -> None:
     found, _ = climbed(answer(CURVE), users=(0, 512))
     assert found.knee_users is not None and found.bracket is not None
     knee = CURVE.throughput_per_s(found.knee_users)
@@ -74,7 +74,9 @@ def test_without_noise_the_knee_is_where_growth_ends() -> None:
         for n in range(4, 200)
         if between(n, CURVE.throughput_per_s(n), 1.01 * n, CURVE.throughput_per_s(1.01 * n)) < 0.07
     )
-    assert found.bracket[0] <= bend <= found.bracket[1]
+    before = CURVE.throughput_per_s(found.bracket[0])
+    assert before < 0.97 * CURVE.throughput_per_s(bend) <= knee
+    assert found.bracket[0] < found.knee_users <= bend
 
 
 def test_rungs_rise_by_the_step_and_always_by_one_at_least() -> None:

@@ -26,7 +26,7 @@ BENDS, BEND_STEP = 1.1, 0.025
 """Of ln B: so far may the bend be outside the users measured, and the distance of two bends."""
 USUAL_NOISE, AS_RUNGS = 0.015, 2.0
 """Expected relative noise of a rung, and as many rungs' worth of knowing it."""
-LOWER = 0.02
+LOWER = 0.03
 """So much lower than the best may throughput at the knee be."""
 WRONG = 0.05
 """A knee whose throughput is farther than that from the true knee's is wrong."""
@@ -39,7 +39,7 @@ UNLIKELY = 1e-4
 class KneeFit(NamedTuple):
     """The knee, in users, and what is certain about it.
 
-    `low` and `high` are the 95% interval, from the rung below the lowest likely knee, as the 98%
+    `low` and `high` are the 95% interval, from the rung below the lowest likely knee, as the 97%
     are reached between two rungs. `wrong` is the probability that throughput at `users` differs by
     more than 5% from that at the true knee. `grows` is the probability that throughput still grows
     beyond the most users measured. `lowest` is throughput at the fewest users as a share of the
@@ -56,7 +56,7 @@ class KneeFit(NamedTuple):
 
 def fit_knee(rungs: Sequence[Rung], elasticity: float) -> KneeFit | None:
     """The knee of a climb's rungs, in any order: the search rung with the fewest users that is
-    expected to give 98% of the best throughput.
+    expected to give 97% of the best throughput.
 
     The best is the throughput at which growth ends (elasticity falls below the plateau's limit),
     or the highest of the search rungs if that is less. "bisection" rungs count for the curves and

@@ -36,6 +36,9 @@ ASSUMED = 0.5
 low by (1 + 4 rho) / n (Marriott and Pope, "Bias in the estimation of autocorrelations", Biometrika
 41, 1954)."""
 MOST_CORRELATED = 0.9
+LEAST_INDEPENDENT = 4.0
+"""A throughput that drifts all the time would count as one or two rounds, and Student's t of so few
+has intervals that reach far beyond all that was measured."""
 LOOKED = 1.2
 """Factor of every half-width: the interval is looked at after each round, and the look at which it
 is narrow by chance would be the last one."""
@@ -92,7 +95,7 @@ def rounds_ratio(of: Restores, to: Restores, spacing: float = 1.0) -> Estimate:
     Raises ValueError unless both have as many rounds on each restore, all above 0.
 
     >>> print(rounds_ratio([[250.0, 262.0], [247.0, 255.0]], [[100.0, 104.0], [99.0, 101.0]]))
-    2.51 (2.48 to 2.539, n=4)
+    2.51 (2.482 to 2.538, n=4)
     """
     found = rounds_estimate(paired(of, to), spacing)
     return found.model_copy(update={"method": f"{found.method}, of paired ratios"})
@@ -127,13 +130,13 @@ def interval(restores: Restores, spacing: float = 1.0) -> Interval:
 
 def independent_rounds(values: Sequence[float], spacing: float = 1.0) -> float:
     """As many independent rounds say as much of the mean as these do: n (1 - r) / (1 + r), at least
-    2.
+    LEAST_INDEPENDENT (or n).
 
     r is the autocorrelation from one value to the next, which are `spacing` rounds apart on
     average, corrected for its bias, not below 0.
 
     >>> independent_rounds([1.0, 3.0] * 10), round(independent_rounds([1.0] * 10 + [3.0] * 10), 1)
-    (20.0, 2.0)
+    (20.0, 4.0)
     """
     n, mean = len(values), fmean(values)
     square = sum((value - mean) ** 2 for value in values)
@@ -142,7 +145,7 @@ def independent_rounds(values: Sequence[float], spacing: float = 1.0) -> float:
     product = sum((a - mean) * (b - mean) for a, b in pairwise(values))
     bias: float = (1 + 4 * ASSUMED**spacing) / n
     r = min(max(product / square + bias, 0.0), MOST_CORRELATED)
-    return max(2.0, n * (1 - r) / (1 + r))
+    return max(min(n, LEAST_INDEPENDENT), n * (1 - r) / (1 + r))
 
 
 def _by_round(values: Sequence[float], spacing: float) -> float:

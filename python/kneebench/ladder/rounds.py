@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from kneebench.ladder.final_runs import FixedRate, Load, RestoredRuns, search_knees
-from kneebench.plan.ladder import Ladder
+from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
 from kneebench.records import Cell, Climb, Order, Phase, Rung
 
 Enough = Callable[[Sequence[Rung]], bool]
@@ -28,10 +28,13 @@ class Rounds:
         self._ladder, self._enough = ladder, enough
         self._knees = search_knees(climbs)
         self._rate = FixedRate(ladder, self._knees)
-        self._warm_up_s = max(
+        longest_s = max(
             (rung.warm_up_s for climb in climbs for rung in climb.rungs[:1]), default=0.0
         )
-        """The longest that a restored database took to warm up: each is given as long."""
+        self._warm_up_s = max(ROUND_RAMP_S, longest_s - ladder.warm_up_window)
+        """The longest that a restored database took to warm up: each is under load for as long,
+        the window of its load included, which nobody quotes.
+        """
         self._rungs: list[Rung] = []
         self._ended = False
 

@@ -22,9 +22,6 @@ SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
 """Minimum warm-up: half the window, 3 to 10 s. After a cold start: one window, 10 to 30 s, or up to
 120 s if the rung is quoted, because a cache fills slowly compared with the scatter of a few
 seconds."""
-SHORT_S = 5.0
-"""Minimum window of a warm-up rung, which is normally a third of the other windows: long enough for
-its checks."""
 COOL_DOWN_S = 1.0
 """Load that follows a window: one second of the load generator."""
 LATE_S = 30.0
@@ -86,9 +83,7 @@ def schedule(
     """
     quoted = order.phase in QUOTED
     stretch_s = ladder.final_window if quoted else ladder.window
-    window_s = (
-        max(min(stretch_s, SHORT_S), stretch_s / 3) if order.phase == "warm_up" else stretch_s
-    )
+    window_s = ladder.warm_up_window if order.phase == "warm_up" else stretch_s
     fixed_s, note = _fixed_warm_up(order, ladder, warm_up_s)
     limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
     least_s, most_s, wanted_s = (

@@ -20,6 +20,8 @@ AT_FIXED_RATE = (1, 2)
 """Short rounds of four that also measure the fixed rate: both orders, and time for more rounds."""
 ROUND_RAMP_S = 1.0
 """Warm-up of a short round: its database was warmed after the restore and has been under load."""
+SHORT_S = 5.0
+"""Minimum window of a warm-up rung."""
 
 
 class Ladder(Part):
@@ -171,6 +173,13 @@ class Ladder(Part):
     def latency_per_s(self) -> float:
         """The plan's own fixed rate, transactions per second; 0 for a share of the knee."""
         return parse_rate(self.latency_rate) if self.latency_rate else 0.0
+
+    @property
+    def warm_up_window(self) -> float:
+        """Window of a rung that only warms up: a third of the others', but long enough for its
+        checks.
+        """
+        return max(min(self.window, SHORT_S), self.window / 3)
 
     @property
     def cold_warm_up_limit(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench import units
+from kneebench.analysis.knee_fit import LOWER
 from kneebench.analysis.noise_floor import QUANTITIES
 from kneebench.analysis.wording import as_sentence, listed, percent, plural
 from kneebench.brief import server_provenance
@@ -68,8 +69,8 @@ def _method(view: ViewModel) -> Iterator[str]:
         yield (
             "Climb: one rung with many users warms up the database. Then each rung multiplies the"
             f" users by {ladder.step:g}, with a window of {units.time(ladder.window)}, until a stop"
-            " condition fires. More rungs narrow down the knee: the fewest users that give 98% of"
-            " the best throughput, by all rungs together."
+            " condition fires. More rungs narrow down the knee: the fewest users that give"
+            f" {100 * (1 - LOWER):.0f}% of the best throughput, by all rungs together."
         )
     yield _quoted_runs(view)
     yield (
