@@ -12,7 +12,8 @@ export UV_PYTHON_DOWNLOADS := never
 unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find src -name "*.rs") Cargo.toml Cargo.lock
 PG15 := /usr/lib/postgresql/15/bin/postgres
-DEBIAN_TOOLS := $(PG15) /usr/bin/chromium /usr/bin/openssl /usr/sbin/mkfs.xfs
+DEBIAN_TOOLS := $(PG15) /usr/bin/chromium /usr/bin/openssl /usr/sbin/mkfs.xfs \
+	/sbin/mkfs.btrfs /usr/bin/fio
 apt = test "$$(id -u)" = 0 && apt-get update -qq \
 	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1)
 
@@ -98,7 +99,8 @@ debian:
 	@missing=; for tool in $(DEBIAN_TOOLS); do test -x $$tool || missing=yes; done; \
 	test -n "$$missing" || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		$(call apt,--no-install-recommends postgresql-15 chromium openssl xfsprogs) >/dev/null; \
+		$(call apt,--no-install-recommends postgresql-15 chromium openssl xfsprogs \
+			btrfs-progs fio) >/dev/null; \
 	else \
 		echo "make: not root: tests of parts that are not installed are skipped, with a reason"; \
 	fi

@@ -14,17 +14,17 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import kneebench
-from kneebench.analysis.acceptance import Margins
+from kneebench.analysis.acceptance import Margins, judged
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.cli import app
 from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
 from kneebench.plan.preset import preset_text
-from kneebench.records import Check, Results
+from kneebench.records import Check, NoiseFloor, Results, Rung
 from kneebench.results import load
 from kneebench.results.acceptance import accept, at_the_same_rate, plan_of, rate_warning
 from kneebench.results.compare_plans import resumable
 from kneebench.screen.junit import junit
-from tests.recordings import each, recorded, with_order
+from tests.recordings import each, recorded, with_order, with_throughput
 
 PLAN = preset_text("simulated")
 SLOWER = PLAN.replace('"1600us"', '"2200us"')
@@ -169,6 +169,26 @@ def test_a_margin_too_narrow_for_the_runs_is_cannot_say_with_the_rounds_it_needs
     assert re.search(r"it needs about [0-9]+ more round", found["sentence"])
     assert found["figures"][0]["more_rounds"] >= 1
     assert found["figures"][1]["judgement"] == "same"
+
+
+@pytest.mark.parametrize(("floor", "answer"), [(0.10, "worse"), (0.60, "cannot say")])
+def test_a_difference_within_the_machines_noise_floor_is_neither_worse_nor_better(
+    floor: float, answer: str
+) -> None:
+    one = recorded()
+    memory = one.climbs[1]
+    known = NoiseFloor(shares={"nopm": floor}, pairs=5, measured_at=one.campaign.started_at)
+    slower = each(one, 1, lambda rung: with_throughput(rung, 0.7 * per_s(rung)), "final_run")
+    slow = slower.climbs[1].model_copy(update={"noise_floor": known})
+    nopm, *_ = judged(slow, memory, Margins(0.05, 0.1, 0.25))
+    assert nopm.judgement == answer
+    assert ("noise floor of 60%" in nopm.sentence) == (answer == "cannot say")
+    back, *_ = judged(memory, slow, Margins(0.05, 0.1, 0.25))
+    assert back.judgement == answer.replace("worse", "better")
+
+
+def per_s(rung: Rung) -> float:
+    return rung.tally.window.completed / rung.tally.window_s
 
 
 def test_the_margins_are_those_of_the_campaigns_plan(root: Path, place: Path) -> None:

@@ -135,6 +135,12 @@ def test_a_campaign_on_two_storages_ends_with_a_brief(place: Path) -> None:
         ]
         assert len(exact) == 3 * len(climb.rungs)
         assert [check for check in exact if not check.passed] == []
+    before, after = results.campaign.drives_before, results.campaign.drives_after
+    assert [drive.name for drive in after] == [drive.name for drive in before]
+    assert all(
+        (a.boot_written_bytes or 0) >= (b.boot_written_bytes or 0)
+        for a, b in zip(after, before, strict=True)
+    )
     assert servers(place) == []
     assert [p.name for p in (place / "disk").iterdir()] == []
 

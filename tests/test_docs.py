@@ -24,6 +24,8 @@ COMMANDS = {
     "run",
     "accept",
     "check",
+    "drives",
+    "profile",
     "plan",
     "list",
     "show",

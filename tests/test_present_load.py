@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from kneebench import preflight, units
 from kneebench.cli import app
+from kneebench.lab.drives import drive_of
 from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.present_load import PresentLoad, present_load
 
@@ -52,6 +53,35 @@ def test_check_warns_of_what_keeps_the_machine_busy_now_and_names_it(
     assert load["level"] == "warning"
     assert "hungry" in load["seen"]
     assert "would measure them too" in load["do"]
+
+
+def test_check_names_what_keeps_the_drive_busy_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if drive_of(tmp_path) is None:
+        pytest.skip("the temporary directory stands on no block device")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    program = shutil.copy(shutil.which("dd") or "dd", tmp_path / "scribbler")
+    writing = [program, "if=/dev/zero", f"of={tmp_path / 'file'}", "bs=64k", "oflag=dsync"]
+    with subprocess.Popen(writing, stderr=subprocess.DEVNULL) as process:
+        try:
+            answer = CliRunner().invoke(app, ["check", "--json"])
+        finally:
+            process.kill()
+    (found,) = [one for one in json.loads(answer.stdout) if one["subject"] == "drive load"]
+    assert "scribbler" in found["seen"]
+    assert found["level"] == "warning"
+    assert "quieter time" in found["do"]
+
+
+def test_a_drive_is_a_warning_above_the_limit_of_a_rung() -> None:
+    seen = PresentLoad(0.0, 0.0, (), (("sda", 0.02), ("sdb", 0.4)), (("dd", 1.2e8),))
+    quiet, busy = preflight._drive_loads(seen)
+    assert (quiet.level, busy.level) == ("ok", "warning")
+    whose = "processes" if os.geteuid() == 0 else "this user's processes"
+    by = f"({whose} on all drives: dd 120 MB/s)"
+    assert busy.seen == f"sdb is busy 40% of the time now {by}; limit 15%"
 
 
 def test_a_simulated_plan_is_checked_without_a_look_at_this_machines_load(
@@ -146,4 +176,4 @@ def test_check_says_how_many_servers_are_up_in_short_rounds(
     (rounds,) = [one["seen"] for one in findings if one["subject"] == "rounds"]
     half = units.size(psutil.virtual_memory().total // 2)
     side_by_side = f"2 servers up side by side, each sized for {half} of memory"
-    assert rounds == f"10 to 16 rounds of 3 s windows; {side_by_side}"
+    assert rounds == f"10 to 16 rounds of 2 s windows; {side_by_side}"

@@ -18,6 +18,7 @@ from kneebench.databases.engine import Engine, engine_of
 from kneebench.directories import CAMPAIGNS
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
+from kneebench.lab.inventory import drives_under
 from kneebench.lab.journal import Journal
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
@@ -56,15 +57,18 @@ def run(
     engine = engine_of(plan, journal)
     _refuse(preflight_checks(plan, engine, journal))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
-    machine = host(dict.fromkeys(path for server in servers.values() for path in server.paths))
+    paths = tuple(dict.fromkeys(path for server in servers.values() for path in server.paths))
+    machine = host(paths)
     with _store(plan, Path(folder or CAMPAIGNS), machine, engine, watch, fresh=fresh) as store:
         store.put_servers(servers)
         store.put_noise_floor(known_noise_floor(machine, plan, watch))
+        store.put_drives_before(drives_under(paths))
         bench = Bench(Context(plan, engine, store, watch))
         climbs = [bench.climb(cell) for cell in cells(plan)]
         bench.warn_of_rate(climbs)
         for runs in _final_runs(plan, climbs, watch).restored_runs():
             bench.final_runs(runs)
+        store.put_drives_after(drives_under(paths))
         return store.finish(exit_code, awaits_brief=brief)
 
 

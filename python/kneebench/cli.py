@@ -11,7 +11,15 @@ from typing import Annotated, Any
 
 import typer
 
-from kneebench.commands import accepting, campaigns, measuring, noise, plans
+from kneebench.commands import (
+    accepting,
+    campaigns,
+    drives,
+    measuring,
+    noise,
+    plans,
+    profiling,
+)
 from kneebench.exit_handling import Commands, end_at_once, print_anything, stop_at_sigterm
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -73,6 +81,8 @@ def kneebench(
 app.command("run")(measuring.run)
 app.command("check")(measuring.check)
 app.command("noise")(noise.noise)
+app.command("drives")(drives.drives)
+app.command("profile")(profiling.profile)
 app.add_typer(printing_plans, name="plan")
 printing_plans.command("default")(plans.default)
 printing_plans.command("preset")(plans.preset)

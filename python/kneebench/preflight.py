@@ -12,6 +12,7 @@ from kneebench import units
 from kneebench.analysis.disturbance import OTHERS_BUSY, STEAL
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine
+from kneebench.errors import Refused
 from kneebench.lab.drives import drive_of, mount_of
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
@@ -24,6 +25,7 @@ from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host
 from kneebench.shelf import ENGINES, METERS
 
+QUIETER = "stop these processes or run at a quieter time: a run now would measure them too"
 _CORES_SHOWN = 16
 """Most cores that a finding lists."""
 
@@ -44,10 +46,28 @@ def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Find
     )
 
 
-def load_now(plan: Plan) -> Finding:
-    """A finding on the machine's current load, measured for about a second."""
+def load_now(plan: Plan) -> tuple[Finding, ...]:
+    """Findings on the current load of the machine and of each of the plan's drives, measured for
+    about a second.
+    """
     cores = Lab(plan).resources.cores
-    return _load_finding(present_load(cores), len(cores))
+    paths = (path for storage in plan.storages.values() for path in storage.paths)
+    drives = {name for path in paths if (drive := drive_of(path)) for name in drive.real}
+    seen = present_load(cores, sorted(drives))
+    return (_load_finding(seen, len(cores)), *_drive_loads(seen))
+
+
+def _drive_loads(seen: PresentLoad) -> Iterator[Finding]:
+    by = ", ".join(f"{name} {units.rate(rate)}" for name, rate in seen.largest_io)
+    whose = "processes" if os.geteuid() == 0 else "this user's processes"
+    for name, busy in seen.drives:
+        sentence = f"{name} is busy {100 * busy:.0f}% of the time now"
+        sentence += f" ({whose} on all drives: {by})" if by else ""
+        if busy <= OTHERS_BUSY:
+            yield Finding(level="ok", subject="drive load", seen=sentence)
+        else:
+            limit = f"{sentence}; limit {100 * OTHERS_BUSY:.0f}%"
+            yield Finding(level="warning", subject="drive load", seen=limit, do=QUIETER)
 
 
 def _load_finding(seen: PresentLoad, cores: int) -> Finding:
@@ -60,8 +80,7 @@ def _load_finding(seen: PresentLoad, cores: int) -> Finding:
     if seen.busy <= OTHERS_BUSY and seen.stolen <= STEAL:
         return Finding(level="ok", subject="load", seen=sentence)
     limits = f"limits {100 * OTHERS_BUSY:.0f}% and {100 * STEAL:.0f}%"
-    do = "stop these processes or run at a quieter time: a run now would measure them too"
-    return Finding(level="warning", subject="load", seen=f"{sentence} ({limits})", do=do)
+    return Finding(level="warning", subject="load", seen=f"{sentence} ({limits})", do=QUIETER)
 
 
 def shelves() -> dict[str, list[str]]:
@@ -227,6 +246,12 @@ def _others(journal: Journal) -> Iterator[Finding]:
             seen=seen,
             do="wait for it to finish, or stop it; `kneebench list` shows its campaign",
         )
+
+
+def require_alone() -> None:
+    """Raises Refused while another kneebench run is active."""
+    for finding in _others(Journal()):
+        raise Refused(finding.subject, seen=finding.seen, do=finding.do)
 
 
 def _left(journal: Journal) -> Iterator[Finding]:

@@ -48,6 +48,85 @@ class Drive(Record):
     rotational: bool | None = None
 
 
+class DriveHealth(Record):
+    """What a drive reports about its own state, since it was made. None: the drive does not report
+    it, or it cannot be read here.
+
+    `source`: the program or kernel file that it comes from. `too_hot_min`: minutes above its
+    warning or critical temperature; `throttled`: times that it slowed down because of its
+    temperature; `percentage_used`: of its rated endurance, can exceed 100, and stays at 255.
+    `critical_warning`: it reports itself at risk.
+    """
+
+    source: str = ""
+    temperature_c: float | None = None
+    too_hot_min: int | None = None
+    throttled: int | None = None
+    media_errors: int | None = None
+    percentage_used: float | None = None
+    available_spare: float | None = None
+    critical_warning: bool | None = None
+    written_bytes: int | None = None
+    powered_on_h: int | None = None
+
+
+class Holder(Record):
+    """What uses a drive, or a device on it, so that nobody else may write to it."""
+
+    kind: Literal["mount", "swap", "array", "file system", "loop", "process", "export", "kernel"]
+    device: str
+    by: str
+
+
+class Signature(Record):
+    """What was found on a drive: a file system, partition table, RAID or volume group, or "data"
+    that is none of them. `offset`: in bytes from the start of `device`.
+    """
+
+    device: str
+    type: str
+    offset: int
+    label: str = ""
+
+
+class WholeDrive(Record):
+    """A drive of this machine as a whole, with what it is, how it is, and what is on it.
+
+    Empty or None: unknown. `wwid`: the name that it keeps; the backing file of a loop device.
+    `link`, `link_most`: the PCIe link as it is and as the drive allows. `signatures` is None if the
+    drive cannot be read, for the reason in `unreadable`, or was not; `system`: this machine runs
+    from it. `boot_written_bytes`: written since the boot `boot`, as the kernel counts.
+    """
+
+    name: str
+    path: str
+    kind: str = ""
+    wwid: str = ""
+    by_id: tuple[str, ...] = ()
+    model: str = ""
+    serial: str = ""
+    firmware: str = ""
+    size_bytes: int = 0
+    logical_block_bytes: int | None = None
+    physical_block_bytes: int | None = None
+    transport: str = ""
+    link: str = ""
+    link_most: str = ""
+    numa_node: int | None = None
+    scheduler: str = ""
+    read_ahead_bytes: int | None = None
+    write_cache: str = ""
+    volatile_write_cache: bool | None = None
+    read_only: bool = False
+    system: bool = False
+    boot: str = ""
+    boot_written_bytes: int | None = None
+    health: DriveHealth = DriveHealth()
+    holders: tuple[Holder, ...] = ()
+    signatures: tuple[Signature, ...] | None = None
+    unreadable: str = ""
+
+
 class Host(Record):
     """The measured machine.
 
@@ -541,6 +620,10 @@ class Campaign(Record):
     """By storage; empty in campaigns of old."""
     noise_floor: NoiseFloor | None = None
     """That of the machine when the campaign was measured; None if no A/A pair had been measured."""
+    drives_before: tuple[WholeDrive, ...] = ()
+    """Those under the plan's paths, with their health, when the campaign began."""
+    drives_after: tuple[WholeDrive, ...] = ()
+    """The same when it was finished; empty until then."""
     command: str = ""
     notes: tuple[str, ...] = ()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from kneebench.analysis.comparison import called
+from kneebench.analysis.comparison import called, is_beyond, machine_floor
 from kneebench.analysis.equivalence import (
     MOST_ROUNDS,
     Judgement,
@@ -189,14 +189,23 @@ def _judged(climb: Climb, against: Climb, figure: _Figure) -> Judged:
         )
         why = f"{lacking} did not measure it" if lacking else figure.doubt or "a figure is 0"
         return head.model_copy(update={"sentence": f"{head.sentence}; {why}"})
-    return _answered(climb, head, of, to, more_is_better=figure.more_is_better)
+    return _answered((climb, against), head, of, to, more_is_better=figure.more_is_better)
 
 
 def _answered(
-    climb: Climb, head: Judged, of: Estimate, to: Estimate, *, more_is_better: bool
+    climbs: tuple[Climb, Climb],
+    head: Judged,
+    of: Estimate,
+    to: Estimate,
+    *,
+    more_is_better: bool,
 ) -> Judged:
     ratio = ratio_to_baseline(of, to)
     answer = judgement(ratio, head.margin, more_is_better=more_is_better)
+    floor = machine_floor(climbs, head.quantity)
+    hidden = answer in ("worse", "better") and not is_beyond(ratio, floor)
+    if hidden:
+        answer = "cannot say"
     inner = narrowed(ratio)
     value, interval = ratio_texts(inner if answer in SURE else ratio)
     level = "" if not known(ratio) else "90% CI " if answer in SURE else "95% CI "
@@ -213,14 +222,25 @@ def _answered(
     )
     if answer != "cannot say":
         return found
-    more = more_rounds(of, to, head.margin, len(quoted_rungs(climb)), more_is_better=more_is_better)
-    edge = at_the_edge(ratio, head.margin, more_is_better=more_is_better)
+    doubt = f"{name}cannot say for {head.called}, {figures}"
+    if hidden:
+        why = f"it is within the machine's noise floor of {percent(floor)}"
+        return found.model_copy(update={"sentence": f"{doubt}; {why}"})
+    return _with_rounds_needed(found, len(quoted_rungs(climbs[0])), doubt, more_is_better)
+
+
+def _with_rounds_needed(found: Judged, rungs: int, doubt: str, more_is_better: bool) -> Judged:
+    """A figure of which nothing can be said, with what would decide it."""
+    ratio, of, to = found.ratio, found.campaign, found.baseline
+    assert ratio and of and to
+    more = more_rounds(of, to, found.margin, rungs, more_is_better=more_is_better)
+    edge = at_the_edge(ratio, found.margin, more_is_better=more_is_better)
     decide = _would_decide(more, alone=max(of.n, to.n) < 2, at_edge=edge)
     return found.model_copy(
         update={
             "more_rounds": more.rounds if more else None,
             "of_both": bool(more and more.of_both),
-            "sentence": f"{name}cannot say for {head.called}, {figures}; {decide}",
+            "sentence": f"{doubt}; {decide}",
         }
     )
 

@@ -107,10 +107,10 @@ def _claim_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
     return noise_floor(climbs, quantity)
 
 
-def _machine_floor(climbs: Sequence[Climb], quantity: ComparedQuantity) -> float:
+def machine_floor(climbs: Sequence[Climb], quantity: str) -> float:
     """Below it no difference is claimed, by the A/A pairs of the machines; 0 without any."""
     known = (climb.noise_floor for climb in climbs)
-    return max((one.shares.get(quantity.name, 0.0) for one in known if one), default=0.0)
+    return max((one.shares.get(quantity, 0.0) for one in known if one), default=0.0)
 
 
 def ratio_of(
@@ -124,9 +124,10 @@ def ratio_of(
     if ratio is None:
         return None
     what = quantity.called.format(place(climb))
-    own, machine = (find((climb, against), quantity) for find in (_claim_floor, _machine_floor))
+    both = (climb, against)
+    own, machine = _claim_floor(both, quantity), machine_floor(both, quantity.name)
     floor = max(own, machine)
-    beyond, differs = _is_beyond(ratio, floor), is_claimed(ratio, floor)
+    beyond, differs = is_beyond(ratio, floor), is_claimed(ratio, floor)
     sentence = (
         f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))}"
         f" {what}"
@@ -151,10 +152,11 @@ def ratio_of(
 
 def is_claimed(ratio: Estimate, floor: float) -> bool:
     """True if a ratio is a difference: its interval excludes 1, and it exceeds the noise floor."""
-    return _is_beyond(ratio, floor) and not ratio.low <= 1 <= ratio.high
+    return is_beyond(ratio, floor) and not ratio.low <= 1 <= ratio.high
 
 
-def _is_beyond(ratio: Estimate, floor: float) -> bool:
+def is_beyond(ratio: Estimate, floor: float) -> bool:
+    """True if a ratio's value is further from 1 than a noise floor, in either direction."""
     return abs(log(ratio.value)) > log1p(floor)
 
 

@@ -114,7 +114,7 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
     selected, journal = selected_plan(plan, CAMPAIGNS), Journal()
     found = preflight_checks(selected, engine_of(selected, journal), journal)
     if selected.engine.measures_real_hardware:
-        found = (*found, load_now(selected))
+        found = (*found, *load_now(selected))
     if as_json:
         show_json([finding.model_dump() for finding in found])
     else:

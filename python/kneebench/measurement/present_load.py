@@ -1,5 +1,5 @@
-"""The load on this machine before anything is measured: how busy its cores are, what a hypervisor
-takes, which processes use most.
+"""The load on this machine before anything is measured: how busy its cores and the plan's drives
+are, what a hypervisor takes, which processes use most.
 """
 
 from __future__ import annotations
@@ -7,7 +7,8 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -18,27 +19,38 @@ LOOK_S = 1.0
 LARGEST = 3
 WORTH_NAMING = 0.02
 """Of one core: /proc counts in steps of 1% per second."""
+IO_WORTH_NAMING = 1e5
+"""Bytes per second."""
+BUSY_MS = 9
+"""The place of the milliseconds that a device was busy among its counters (kernel documentation,
+block/stat)."""
 
 
 class PresentLoad(NamedTuple):
     """`busy` and `stolen` are shares of the cores' time; `largest` are processes by name, each with
-    the cores that it keeps busy.
+    the cores that it keeps busy. `drives`: the share of time that each drive is busy; `largest_io`:
+    processes by name, with bytes read and written per second on all drives.
     """
 
     busy: float
     stolen: float
     largest: tuple[tuple[str, float], ...]
+    drives: tuple[tuple[str, float], ...] = ()
+    largest_io: tuple[tuple[str, float], ...] = ()
 
 
-def present_load(cores: Collection[int], look_s: float = LOOK_S) -> PresentLoad:
-    """Look twice at these cores and at all processes, so many seconds apart.
+def present_load(
+    cores: Collection[int], drives: Collection[str] = (), look_s: float = LOOK_S
+) -> PresentLoad:
+    """Look twice at these cores, these drives and all processes, so many seconds apart.
 
     This process is not among the largest.
     """
     meter, began_s = Cores(), time.monotonic()
-    times, used = meter.read(), _used()
+    times, used, busy_s = meter.read(), _used(), _busy_s(drives)
     time.sleep(look_s)
     later, used_later, took_s = meter.read(), _used(), time.monotonic() - began_s
+    busy_later_s = _busy_s(drives)
 
     def share(quantity: str) -> float:
         keys = [
@@ -48,17 +60,35 @@ def present_load(cores: Collection[int], look_s: float = LOOK_S) -> PresentLoad:
 
     stolen = share("cores.steal")
     return PresentLoad(
-        max(0.0, share("cores.busy") - stolen), stolen, _largest(used, used_later, took_s)
+        max(0.0, share("cores.busy") - stolen),
+        stolen,
+        _largest(_rates(used, used_later, "cpu_s", took_s), WORTH_NAMING),
+        tuple(
+            (name, min(1.0, (at - busy_s.get(name, at)) / took_s))
+            for name, at in busy_later_s.items()
+        ),
+        _largest(_rates(used, used_later, "io_bytes", took_s), IO_WORTH_NAMING),
     )
 
 
+def _busy_s(drives: Collection[str]) -> dict[str, float]:
+    """Seconds that each drive has been busy since the boot; those without counters are left out."""
+    counters = {name: Path("/sys/block", name, "stat") for name in drives}
+    return {
+        name: int(file.read_text().split()[BUSY_MS]) / 1000
+        for name, file in counters.items()
+        if file.exists()
+    }
+
+
 class _Used(NamedTuple):
-    """A process's name at this moment (kernel threads change theirs with their work), and the CPU
-    seconds since it began.
+    """A process's name at this moment (kernel threads change theirs with their work), and its CPU
+    seconds and bytes of I/O since it began. Only root sees the I/O of other users' processes.
     """
 
     name: str
     cpu_s: float
+    io_bytes: float
 
 
 def _used() -> dict[tuple[int, float], _Used]:
@@ -66,29 +96,41 @@ def _used() -> dict[tuple[int, float], _Used]:
 
     Processes of other users may be gone or unreadable.
     """
-    found = psutil.process_iter(["name", "cpu_times", "create_time"])
+    found = psutil.process_iter(["name", "cpu_times", "create_time", "io_counters"])
     others = [(p.pid, p.info) for p in found if p.info["cpu_times"] and p.pid != os.getpid()]
     return {
         (pid, info["create_time"]): _Used(
-            info["name"] or "unnamed", info["cpu_times"].user + info["cpu_times"].system
+            info["name"] or "unnamed",
+            info["cpu_times"].user + info["cpu_times"].system,
+            info["io_counters"].read_bytes + info["io_counters"].write_bytes
+            if info["io_counters"]
+            else 0.0,
         )
         for pid, info in others
     }
 
 
-def _largest(
-    before: dict[tuple[int, float], _Used], after: dict[tuple[int, float], _Used], took_s: float
-) -> tuple[tuple[str, float], ...]:
-    """By name: a server or a compiler is many processes.
+def _rates(
+    before: Mapping[tuple[int, float], _Used],
+    after: Mapping[tuple[int, float], _Used],
+    what: str,
+    took_s: float,
+) -> dict[str, float]:
+    """A field's growth per second, by name: a server or a compiler is many processes.
 
     What follows a slash is a kernel thread's number or work.
     """
-    cores: defaultdict[str, float] = defaultdict(float)
+    found: defaultdict[str, float] = defaultdict(float)
     for process, used in after.items():
-        already_s = before[process].cpu_s if process in before else 0.0
-        cores[_printable(used.name.partition("/")[0])] += max(0.0, used.cpu_s - already_s) / took_s
-    largest = sorted(cores.items(), key=lambda one: -one[1])[:LARGEST]
-    return tuple((name, used) for name, used in largest if used >= WORTH_NAMING)
+        already = getattr(before[process], what) if process in before else 0.0
+        grown = max(0.0, getattr(used, what) - already)
+        found[_printable(used.name.partition("/")[0])] += grown / took_s
+    return found
+
+
+def _largest(rates: Mapping[str, float], least: float) -> tuple[tuple[str, float], ...]:
+    largest = sorted(rates.items(), key=lambda one: -one[1])[:LARGEST]
+    return tuple((name, rate) for name, rate in largest if rate >= least)
 
 
 def _printable(name: str) -> str:

@@ -26,6 +26,7 @@ from kneebench.records import (
     Series,
     Setting,
     Whereabouts,
+    WholeDrive,
 )
 from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import write_text
@@ -222,6 +223,15 @@ class Store:
     def put_noise_floor(self, floor: NoiseFloor | None) -> None:
         """Keep the machine's noise floor; None if none is known."""
         self._change(noise_floor=floor)
+
+    def put_drives_before(self, drives: Sequence[WholeDrive]) -> None:
+        """Keep the drives as they were when the campaign began; a resumed one began before."""
+        if not self._campaign.drives_before:
+            self._change(drives_before=tuple(drives))
+
+    def put_drives_after(self, drives: Sequence[WholeDrive]) -> None:
+        """Keep the drives as the campaign left them."""
+        self._change(drives_after=tuple(drives))
 
     def put_note(self, note: str) -> None:
         """Keep something that the reader must know about the whole campaign."""

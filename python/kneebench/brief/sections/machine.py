@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench import units
+from kneebench.analysis.endurance import written
 from kneebench.analysis.wording import listed, plural
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Column, Row, Section, Table
@@ -39,7 +40,7 @@ def section(view: ViewModel) -> Section:
     return Section(
         name="machine",
         title="Machine and drives",
-        sentences=tuple(_whose(view)),
+        sentences=(*_whose(view), *_written(view)),
         tables=tuple(tables),
     )
 
@@ -68,6 +69,14 @@ def _whose(view: ViewModel) -> Iterator[str]:
             f"{sentence}; the server was reached at {listed(where)} and ran there too, unless that"
             " address is forwarded."
         )
+
+
+def _written(view: ViewModel) -> Iterator[str]:
+    """What the campaign cost the drives."""
+    found = list(written(view.campaign))
+    yield from (one.sentence for one in found)
+    if found:
+        yield "This counts all that was written to them between its start and its end."
 
 
 def _facts(facts: dict[str, str]) -> Table:

@@ -1,0 +1,56 @@
+"""The command that lists this machine's drives: drives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kneebench.commands.options import Json
+from kneebench.commands.output import show_json, show_parts
+
+if TYPE_CHECKING:
+    from kneebench.records import WholeDrive
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="DRIVE",
+        help="Drives in detail: by name, path, by-id path, or WWID.",
+        show_default=False,
+    ),
+]
+
+
+def drives(names: Names = None, as_json: Json = False) -> None:
+    """List the drives of this machine, their health and content.
+
+    Nothing is written. Run it as root for all facts: smartctl (smartmontools) and nvme (nvme-cli)
+    report wear, errors and bytes written, and only root can read what is on a drive. What cannot be
+    read is unknown, and null in JSON, never 0.
+
+    \b
+    Examples:
+      kneebench drives                       all drives, one per row
+      sudo kneebench drives nvme0n1          all facts of one drive
+      kneebench drives --json                for programs
+    """
+    from kneebench.lab.host import host
+    from kneebench.lab.inventory import inventory
+    from kneebench.screen import drives as screen
+
+    found, machine = _chosen(inventory(), names or []), host()
+    if as_json:
+        show_json(screen.document(found, machine))
+    else:
+        show_parts(*(screen.detailed if names else screen.printed)(found, machine))
+
+
+def _chosen(found: list[WholeDrive], names: list[str]) -> list[WholeDrive]:
+    """Those with the names, in their order; all without any.
+
+    Raises PlanError for a name that no drive has.
+    """
+    from kneebench.lab.inventory import named
+
+    return [named(found, name) for name in names] if names else found

@@ -1,0 +1,100 @@
+"""The inventory: every drive of this machine as a whole, with what it is, how it is, what uses it
+and what is on it.
+
+Facts come from lsblk(8), /sys, /proc, wipefs(8), smartctl(8) and nvme(1). Nothing is written, and
+what cannot be read stays unknown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.drives import drive_of
+from kneebench.lab.inventory.block_devices import BlockDevice, whole_devices
+from kneebench.lab.inventory.health import health
+from kneebench.lab.inventory.holders import Holders, number_of
+from kneebench.lab.inventory.identity import identified
+from kneebench.lab.inventory.signatures import signatures
+from kneebench.lab.inventory.sources import Sources
+from kneebench.records import Signature, WholeDrive
+
+__all__ = ["Sources", "drives_under", "inventory", "named"]
+
+
+def inventory(sources: Sources | None = None) -> list[WholeDrive]:
+    """The drives of this machine, by name; those of no size (empty slots, unused loops) are left
+    out.
+
+    Raises KneebenchError where lsblk is missing or fails.
+    """
+    sources = sources or Sources()
+    devices, holders = whole_devices(sources), Holders(sources)
+    return [_drive(sources, device, holders) for device in devices]
+
+
+def _drive(sources: Sources, device: BlockDevice, holders: Holders) -> WholeDrive:
+    found, unreadable = _content(sources, device)
+    return _described(sources, device).model_copy(
+        update={
+            "holders": holders.of(device),
+            "system": holders.runs_the_system(device),
+            "signatures": found,
+            "unreadable": unreadable,
+        }
+    )
+
+
+def _content(sources: Sources, device: BlockDevice) -> tuple[tuple[Signature, ...] | None, str]:
+    """(what is on a drive or None, why it is unknown). Who may read a drive but is not root sees
+    not all that uses it, so its content proves nothing.
+    """
+    if os.geteuid() != 0:
+        return None, "only root can see all that is on it and uses it"
+    try:
+        return signatures(sources, device), ""
+    except OSError as error:
+        return None, error.strerror or str(error)
+
+
+def _described(sources: Sources, device: BlockDevice) -> WholeDrive:
+    return identified(sources, device).model_copy(update={"health": health(sources, device)})
+
+
+def drives_under(paths: Iterable[Path], sources: Sources | None = None) -> tuple[WholeDrive, ...]:
+    """The drives under some paths, with their health; what uses them and what is on them is
+    not looked at. Empty without lsblk.
+    """
+    sources = sources or Sources()
+    names = {name for path in paths if (drive := drive_of(path)) for name in drive.real}
+    if not names:
+        return ()
+    with contextlib.suppress(KneebenchError):
+        return tuple(
+            _described(sources, device) for device in whole_devices(sources) if device.name in names
+        )
+    return ()
+
+
+def named(drives: Sequence[WholeDrive], name: str) -> WholeDrive:
+    """The drive of that name: its kernel name, a path to its device, or its WWID.
+
+    Raises PlanError with the names there are, or where several drives have that WWID.
+    """
+    number = number_of(Path(name)) if "/" in name else ""
+    found = [
+        drive
+        for drive in drives
+        if name in (drive.name, drive.wwid) or (number and number == number_of(Path(drive.path)))
+    ]
+    if name and len(found) == 1:
+        return found[0]
+    names = ", ".join(drive.name for drive in (found if name and found else drives)) or "none"
+    raise PlanError(
+        f"drive {name!r}",
+        seen="several drives have this name" if name and found else "no such drive here",
+        do=f"use one of {names} (kneebench drives)",
+    )

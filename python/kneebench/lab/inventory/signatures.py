@@ -1,0 +1,72 @@
+"""What is on a drive: the signatures that wipefs(8) finds at all their offsets, and data that has
+none.
+
+A drive without a signature is not empty: databases write to raw drives, and a volume may begin
+anywhere. So samples are read, too: both ends as a whole, and blocks spread over the rest. Samples
+prove that there are data, never that there are none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from kneebench.lab.inventory.block_devices import BlockDevice
+from kneebench.lab.inventory.sources import Sources
+from kneebench.records import Signature
+
+DATA = "data"
+"""Type of what has no known signature."""
+END_BYTES = 16 * 2**20
+BLOCK_BYTES = 4096
+BLOCKS = 256
+
+
+def signatures(sources: Sources, device: BlockDevice) -> tuple[Signature, ...]:
+    """What is on a drive and on its partitions; raises OSError if it cannot be read."""
+    handle = os.open(device.path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        known = [
+            signature
+            for part in (device, *(one for one in device.on_top if one.type == "part"))
+            for signature in _of(sources, part)
+        ]
+        if not known and (at := _first_data(handle)) is not None:
+            known = [Signature(device=device.name, type=DATA, offset=at)]
+    finally:
+        os.close(handle)
+    return tuple(known)
+
+
+def _of(sources: Sources, device: BlockDevice) -> Iterator[Signature]:
+    """What wipefs finds; it prints no JSON for a device without signatures."""
+    found = sources.document(["wipefs", "--no-act", "--json", device.path]) or {}
+    for one in found.get("signatures", ()):
+        yield Signature(
+            device=device.name,
+            type=one["type"],
+            offset=int(one["offset"], 16),
+            label=one.get("label") or "",
+        )
+
+
+def _first_data(handle: int) -> int | None:
+    """Offset of the first sample that is not all zeros; None if all are. Raises OSError if the
+    drive cannot be read.
+    """
+    size = os.lseek(handle, 0, os.SEEK_END)
+    for offset, length in _samples(size):
+        block = os.pread(handle, length, offset)
+        if block.strip(b"\0"):
+            return offset + len(block) - len(block.lstrip(b"\0"))
+    return None
+
+
+def _samples(size: int) -> Iterator[tuple[int, int]]:
+    """(offset, bytes) of both ends, and of blocks at equal distances between them."""
+    yield 0, min(size, END_BYTES)
+    if size > END_BYTES:
+        yield max(END_BYTES, size - END_BYTES), min(END_BYTES, size - END_BYTES)
+    between = size - 2 * END_BYTES
+    for number in range(BLOCKS if between > 0 else 0):
+        yield END_BYTES + number * between // BLOCKS // BLOCK_BYTES * BLOCK_BYTES, BLOCK_BYTES

@@ -1,0 +1,54 @@
+"""Where the facts on drives come from: /sys, /proc, /dev, and programs that print JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PATHS = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+"""An ordinary user's PATH often lacks the directories of these programs."""
+LIMIT_S = 30.0
+"""A drive that fails may not answer for long."""
+
+
+class Sources(NamedTuple):
+    """The directories to read, and how to run a program: those of this machine by default."""
+
+    sys: Path = Path("/sys")
+    proc: Path = Path("/proc")
+    dev: Path = Path("/dev")
+
+    def line(self, folder: Path, name: str) -> str:
+        """The text of a small file; empty if it is missing or cannot be read."""
+        try:
+            return (folder / name).read_text().strip()
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def number(self, folder: Path, name: str) -> int | None:
+        """The same as a whole number; None for any other text."""
+        text = self.line(folder, name)
+        return int(text) if text.lstrip("-").isdigit() else None
+
+    def document(self, command: Sequence[str]) -> dict[str, Any] | None:
+        """The JSON object that a program prints; None if it is missing, fails or prints none.
+
+        Its exit code is not looked at: smartctl's has a bit for each thing that it found.
+        """
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                env={**os.environ, "PATH": PATHS, "LC_ALL": "C"},
+                timeout=LIMIT_S,
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
+            found = json.loads(done.stdout or b"null")
+        except (OSError, subprocess.TimeoutExpired, ValueError):
+            return None
+        return found if isinstance(found, dict) else None

@@ -1,0 +1,23 @@
+"""What a directory's drive can do by itself, without a database: fio(1) on one file, and a copy of
+many small files.
+
+The file is written in full first, so that reads find data. I/O bypasses the page cache, except for
+log writes and copies, which databases and people do through it.
+"""
+
+from __future__ import annotations
+
+from kneebench.measurement.profile.jobs import JOBS, Job
+from kneebench.measurement.profile.profiling import Profile, expected_s, profile, writing_s
+from kneebench.measurement.profile.rows import ProfileRow, Traffic
+
+__all__ = [
+    "JOBS",
+    "Job",
+    "Profile",
+    "ProfileRow",
+    "Traffic",
+    "expected_s",
+    "profile",
+    "writing_s",
+]

@@ -1,0 +1,205 @@
+"""fio(1): how it is called, and what it printed as a row."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.measurement.profile.jobs import JOBS, Job
+from kneebench.measurement.profile.rows import CERTAIN, ProfileRow, Traffic
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
+RAMP_S = 1
+ENGINES = ("io_uring", "libaio")
+"""In the order of preference: a kernel, a container or an administrator may forbid the first."""
+GRACE_S = 60.0
+HOW_TO_GET = "install fio: apt install fio (Debian, Ubuntu), dnf install fio (Fedora, RHEL)"
+
+
+class Fio(NamedTuple):
+    """fio on one file. `engine`: how it submits I/O."""
+
+    program: str
+    file: Path
+    size_bytes: int
+    engine: str
+
+    def running(self, job: Job, runtime_s: int) -> Running:
+        """One job, started."""
+        return Running(self._command(job, runtime_s), runtime_s + RAMP_S + GRACE_S)
+
+    def probe(self) -> None:
+        """Raises KneebenchError where this engine does not work here, at the largest depth."""
+        job = max(JOBS, key=lambda one: one.depth * one.workers)
+        depth = [f"--iodepth={job.depth}", f"--numjobs={job.workers}", "--number_ios=1"]
+        Running([*self.common(), "--rw=write", "--bs=4k", *depth], GRACE_S).document()
+
+    def fill(self) -> dict[str, Any]:
+        """Write the whole file once, in order, and sync it."""
+        fill = ["--rw=write", "--bs=1m", "--iodepth=8", "--end_fsync=1"]
+        return Running([*self.common(), *fill], 3600.0).document()
+
+    def common(self) -> list[str]:
+        """What all calls share."""
+        return [
+            self.program,
+            "--name=kneebench",
+            f"--filename={self.file}",
+            f"--size={self.size_bytes}",
+            "--output-format=json",
+            f"--ioengine={self.engine}",
+            "--direct=1",
+            "--fallocate=none",
+            "--thread",
+        ]
+
+    def _command(self, job: Job, runtime_s: int) -> list[str]:
+        words = [
+            *self.common(),
+            f"--rw={job.pattern}",
+            f"--bs={job.block_bytes}",
+            f"--iodepth={job.depth}",
+            f"--numjobs={job.workers}",
+            "--group_reporting",
+            "--time_based",
+            f"--runtime={runtime_s}",
+            f"--ramp_time={0 if job.synced else RAMP_S}",
+            "--norandommap",
+            "--randrepeat=0",
+            "--lat_percentiles=1",
+            "--clat_percentiles=0",
+            "--percentile_list=" + ":".join(f"{one:g}" for one in PERCENTILES),
+        ]
+        if job.read_percent is not None:
+            words.append(f"--rwmixread={job.read_percent}")
+        if job.synced:
+            words += ["--fdatasync=1", "--direct=0", "--ioengine=psync"]
+        return words
+
+
+def found_fio() -> str:
+    """The program. Raises PlanError with how to get it."""
+    program = shutil.which("fio")
+    if program is None:
+        raise PlanError("looking for fio", seen="it is not installed", do=HOW_TO_GET)
+    return program
+
+
+def chosen(program: str, file: Path, size_bytes: int) -> Fio:
+    """fio with the first engine that works on this file.
+
+    Raises the last one's KneebenchError where none does.
+    """
+    for engine in ENGINES:
+        fio = Fio(program, file, size_bytes, engine)
+        try:
+            fio.probe()
+        except KneebenchError as error:
+            failure = error
+            continue
+        return fio
+    raise failure
+
+
+class Running:
+    """A fio that runs, until `document` is asked for. Its workers are threads, so that they end
+    with it.
+    """
+
+    def __init__(self, command: list[str], limit_s: float) -> None:
+        self._command, self._limit_s = command, limit_s
+        self._process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def document(self) -> dict[str, Any]:
+        """What it prints when it ends; raises KneebenchError where it fails or takes too long."""
+        try:
+            stdout, stderr = self._process.communicate(timeout=self._limit_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise KneebenchError(
+                "running fio",
+                seen=f"no answer within {self._limit_s:.0f} s",
+                do="check the drive's health (kneebench drives)",
+            ) from None
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            raise
+        start = stdout.find("{")
+        with contextlib.suppress(ValueError):
+            if not self._process.returncode and start >= 0:
+                found, _ = json.JSONDecoder().raw_decode(stdout[start:])
+                return dict(found)
+        lines = (stderr or stdout).strip().splitlines() or ["it printed nothing"]
+        raise KneebenchError("running fio", seen=lines[0], do=shlex.join(self._command))
+
+
+def row_of(job: Job, document: Mapping[str, Any], cores_busy: Mapping[str, float]) -> ProfileRow:
+    """The row of fio's document."""
+    (found,) = document["jobs"]
+    ios = sum(int(found[side]["total_ios"]) for side in ("read", "write"))
+    busy = (found["usr_cpu"] + found["sys_cpu"]) / 100
+    return ProfileRow(
+        name=job.name,
+        group=job.group,
+        block_bytes=job.block_bytes,
+        read=_traffic(found["read"]),
+        write=_traffic(found["write"]),
+        sync=_syncs(found["sync"], found["write"]["iops"]) if job.synced else None,
+        cpu_s_per_io=busy * found["job_runtime"] / 1000 / ios if ios else None,
+        worker_busy=busy,
+        cores_busy=cores_busy,
+    )
+
+
+def _traffic(side: Mapping[str, Any]) -> Traffic | None:
+    n = int(side["total_ios"])
+    if not n:
+        return None
+    return Traffic(
+        iops=side["iops"],
+        bytes_per_s=side["bw_bytes"],
+        n=n,
+        mean_s=side["lat_ns"]["mean"] / 1e9,
+        percentiles_s=_certain(side["lat_ns"].get("percentile", {}), n),
+    )
+
+
+def _syncs(sync: Mapping[str, Any], per_s: float) -> Traffic | None:
+    """fio counts the latencies of syncs only: there is one after each write."""
+    n = int(sync.get("lat_ns", {}).get("N", 0))
+    if not n:
+        return None
+    return Traffic(
+        iops=per_s,
+        bytes_per_s=0.0,
+        n=n,
+        mean_s=sync["lat_ns"]["mean"] / 1e9,
+        percentiles_s=_certain(sync["lat_ns"].get("percentile", {}), n),
+    )
+
+
+def _certain(percentiles: Mapping[str, float], n: int) -> dict[str, float]:
+    """Those that at least CERTAIN I/Os exceed, by percent ("99.9").
+
+    >>> _certain({"50.000000": 1000, "99.990000": 9000}, 1000)
+    {'50': 1e-06}
+    """
+    return {
+        f"{float(percent):g}": nanoseconds / 1e9
+        for percent, nanoseconds in percentiles.items()
+        if round(n * (1 - float(percent) / 100), 6) >= CERTAIN
+    }

@@ -1,0 +1,232 @@
+"""The inventory of drives, on real loop devices that hold what drives hold, and on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kneebench.cli import app
+from kneebench.errors import PlanError
+from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory.erasable import drive_state
+from kneebench.lab.inventory.signatures import END_BYTES
+from kneebench.records import WholeDrive
+
+MIB = 2**20
+SIZE = 320 * MIB
+"""Enough for the smallest XFS (300 MiB)."""
+root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
+pytestmark = [pytest.mark.root, root]
+
+
+def done(*command: object) -> None:
+    subprocess.run([str(word) for word in command], check=True, capture_output=True)
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[Path]:
+    """A blank loop device."""
+    image = tmp_path / "drive.img"
+    with image.open("wb") as file:
+        file.truncate(SIZE)
+    made = subprocess.run(["losetup", "-f", "--show", image], capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip(f"no loop device to be had: {made.stderr.strip()}")
+    device = Path(made.stdout.strip())
+    yield device
+    done("losetup", "-d", device)
+
+
+def seen(loop: Path) -> WholeDrive:
+    return named(inventory(), loop.name)
+
+
+def put(loop: Path, at: int, data: bytes) -> None:
+    with loop.open("r+b") as device:
+        device.seek(at)
+        device.write(data)
+
+
+def array_member(loop: Path) -> None:
+    """The superblock of a Linux array, version 1.2 (md.4): 4 KiB from the begin."""
+    start = struct.pack("<IIII", 0xA92B4EFC, 1, 0, 0) + bytes(range(16)) + b"host:array".ljust(32)
+    put(loop, 4096, start.ljust(144, b"\0") + struct.pack("<Q", 8) + bytes(104))
+
+
+def volume_group_member(loop: Path) -> None:
+    """The label of an LVM2 physical volume in its second sector, with its checksum."""
+    rest = struct.pack("<I8s", 32, b"LVM2 001") + b"a" * 32
+    rest = rest.ljust(512 - 20, b"\0")
+    checksum = zlib.crc32(rest, 0xF597A6CF ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+    put(loop, 512, struct.pack("<8sQI", b"LABELONE", 1, checksum) + rest)
+
+
+def partitions(loop: Path) -> None:
+    """A partition table (dos) with one partition, as MBR bytes."""
+    entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), 2048, 4096)
+    put(loop, 446, entry + bytes(48) + b"\x55\xaa")
+
+
+HOLDS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "ext4": (lambda loop: done("mkfs.ext4", "-q", "-L", "orders", loop), 'ext4 "orders"'),
+    "xfs": (lambda loop: done("mkfs.xfs", "-q", loop), "xfs"),
+    "btrfs": (lambda loop: done("mkfs.btrfs", "-q", loop), "btrfs"),
+    "swap": (lambda loop: done("mkswap", loop), "swap"),
+    "volume group": (volume_group_member, "LVM2_member"),
+    "array": (array_member, "linux_raid_member"),
+    "partition table": (partitions, "partition table (dos)"),
+    "raw data": (lambda loop: put(loop, 5 * MIB + 13, b"SQLite"), "data at byte 5,242,893"),
+    "raw data at the end": (lambda loop: put(loop, SIZE - 3, b"x"), f"data at byte {SIZE - 3:,}"),
+}
+
+
+@pytest.mark.parametrize("what", HOLDS)
+def test_a_drive_that_contains_anything_is_seen_to_and_says_what(loop: Path, what: str) -> None:
+    made, called = HOLDS[what]
+    if what == "btrfs" and not shutil.which("mkfs.btrfs"):
+        pytest.skip("needs mkfs.btrfs (btrfs-progs)")
+    assert drive_state(seen(loop)).state == "blank"
+    made(loop)
+    state = drive_state(seen(loop))
+    assert state.state == "contains data"
+    assert called in state.why
+    assert loop.name in state.why or "data at byte" in called
+
+
+def test_a_block_of_data_in_the_middle_is_found_if_a_sample_meets_it(loop: Path) -> None:
+    put(loop, END_BYTES, bytes(8) + b"data")
+    assert "data at byte 16,777,224" in drive_state(seen(loop)).why
+
+
+def test_a_mounted_drive_is_in_use_and_says_where(loop: Path, tmp_path: Path) -> None:
+    point = tmp_path / "point"
+    point.mkdir()
+    done("mkfs.ext4", "-q", loop)
+    done("mount", loop, point)
+    try:
+        state = drive_state(seen(loop))
+    finally:
+        done("umount", point)
+    assert state.state == "in use"
+    assert f"{loop.name} is mounted on {point}" in state.why
+    assert drive_state(seen(loop)).state == "contains data"
+
+
+def test_a_drive_that_another_mount_namespace_has_mounted_is_in_use(
+    loop: Path, tmp_path: Path
+) -> None:
+    point = tmp_path / "elsewhere"
+    point.mkdir()
+    done("mkfs.xfs", "-q", loop)
+    script = f"mount {loop} {point} && echo mounted && read wait"
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as elsewhere:
+        assert elsewhere.stdout and elsewhere.stdout.readline() == b"mounted\n"
+        state = drive_state(seen(loop))
+        elsewhere.communicate(b"\n")
+    assert not os.path.ismount(point)
+    assert state.state == "in use"
+    assert f"mounted on {point}" in state.why
+
+
+def test_a_drive_that_a_process_has_open_for_writing_is_in_use(loop: Path) -> None:
+    with loop.open("r+b"):
+        state = drive_state(seen(loop))
+    assert state.state == "in use"
+    assert f"open for writing in {Path(sys.executable).name[:6]}" in state.why
+    with loop.open("rb"):
+        assert drive_state(seen(loop)).state == "blank"
+
+
+def test_a_drive_under_another_loop_device_is_in_use(loop: Path) -> None:
+    above = subprocess.run(
+        ["losetup", "-f", "--show", loop], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    try:
+        state = drive_state(seen(loop))
+    finally:
+        done("losetup", "-d", above)
+    assert state.state == "in use"
+    assert f"behind {Path(above).name}" in state.why
+
+
+def test_what_the_kernel_holds_for_nobody_that_is_seen_is_in_use(loop: Path) -> None:
+    handle = os.open(loop, os.O_RDONLY | os.O_EXCL)
+    try:
+        state = drive_state(seen(loop))
+    finally:
+        os.close(handle)
+    assert (state.state, "in use by the kernel" in state.why) == ("in use", True)
+
+
+def test_a_loop_device_is_known_by_its_file_and_its_unknowns_are_null(
+    loop: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "kneebench", "drives", str(tmp_path / "drive.img"), "--json"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True)
+    (drive,) = json.loads(shown.stdout)["drives"]
+    assert (drive["name"], drive["size_bytes"]) == (loop.name, SIZE)
+    assert drive["wwid"] == str(tmp_path / "drive.img")
+    assert (drive["serial"], drive["health"]["temperature_c"]) == (None, None)
+    assert (drive["state"], drive["signatures"]) == ("blank", [])
+
+
+def test_the_table_has_every_drive_with_its_state_and_the_details_say_what_is_unknown(
+    loop: Path,
+) -> None:
+    runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
+    table = runner.invoke(app, ["drives"]).output
+    (row,) = [line for line in table.splitlines() if line.startswith(f"{loop.name} ")]
+    assert "320 MiB" in row and "blank: no signature" in row
+    assert "in use: kneebench never writes to it" in table
+    details = runner.invoke(app, ["drives", str(loop)]).output
+    assert re.search(r"temperature +unknown", details)
+    assert re.search(r"capacity +335,544,320 bytes \(320 MiB\)", details)
+
+
+def test_the_drive_that_this_machine_runs_from_is_in_use_or_hidden() -> None:
+    systems = [drive for drive in inventory() if drive.system]
+    assert all(drive_state(drive).why.startswith("this machine runs") for drive in systems)
+    if not os.path.ismount("/") or not Path("/dev/root").exists():
+        return
+    assert systems
+
+
+@pytest.mark.parametrize("name", ["nosuch", "", "/nosuch/sda", "/etc/hostname"])
+def test_an_unknown_name_is_refused_with_those_there_are(name: str) -> None:
+    with pytest.raises(PlanError, match="no such drive here"):
+        named(inventory(), name)
+
+
+def test_a_file_that_is_called_like_a_drive_is_no_drive(loop: Path, tmp_path: Path) -> None:
+    (tmp_path / loop.name).write_text("no drive")
+    with pytest.raises(PlanError, match="no such drive here"):
+        named(inventory(), str(tmp_path / loop.name))
+
+
+def test_a_wwid_that_two_drives_have_names_neither(loop: Path) -> None:
+    drive = seen(loop)
+    twin = drive.model_copy(update={"name": "twin", "path": "/dev/null"})
+    with pytest.raises(PlanError, match="several drives have this name"):
+        named([drive, twin], drive.wwid)
+
+
+def test_a_device_that_a_process_has_open_by_another_node_is_in_use(
+    loop: Path, tmp_path: Path
+) -> None:
+    node, number = tmp_path / "xvda", loop.stat().st_rdev
+    os.mknod(node, 0o600 | stat.S_IFBLK, number)
+    with node.open("r+b"):
+        assert "open for writing" in drive_state(seen(loop)).why

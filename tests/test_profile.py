@@ -1,0 +1,188 @@
+"""Profiles of a directory: real fio on a real file, what its document becomes, and what is
+refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kneebench.cli import app
+from kneebench.errors import PlanError
+from kneebench.lab.drives import drive_of
+from kneebench.lab.journal import Journal
+from kneebench.measurement.profile import (
+    JOBS,
+    Job,
+    Profile,
+    ProfileRow,
+    expected_s,
+    profile,
+    profiling,
+)
+from kneebench.measurement.profile.fio import row_of
+from kneebench.measurement.profile.rows import Traffic, inconsistent
+from kneebench.screen.profile import printed, row_line
+
+MIB = 2**20
+FIO = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
+FEW = (
+    Job("log", "write", 8192, 1, synced=True),
+    Job("mixes", "randrw", 4096, 16, 2, 70),
+)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    place = tmp_path_factory.mktemp("drive")
+    if drive_of(place) is None:
+        pytest.skip("the temporary directory stands on no block device")
+    seen: list[ProfileRow] = []
+    found = profile(place, 64 * MIB, 1, seen.append, FEW)
+    assert list(found.rows) == seen
+    assert list(place.iterdir()) == []
+    return found
+
+
+@FIO
+def test_every_row_has_its_traffic_latency_and_cores(measured: Profile) -> None:
+    log, mix, copy = measured.rows
+    assert log.write and not log.read and log.sync and log.sync.n > 0 and log.sync.mean_s > 0
+    assert mix.read and mix.write
+    assert mix.read.n / (mix.read.n + mix.write.n) == pytest.approx(0.7, abs=0.05)
+    assert copy.files_per_s and copy.files_per_s > 0
+    for row in (log, mix):
+        assert row.cpu_s_per_io and len(row.cores_busy) == os.cpu_count()
+        assert row.bytes_per_s == pytest.approx(row.iops * row.block_bytes, rel=0.02)
+
+
+@FIO
+def test_fios_own_documents_are_kept_and_the_table_has_every_row(measured: Profile) -> None:
+    assert set(measured.fio) == {job.name for job in FEW}
+    assert all(one["fio version"].startswith("fio-") for one in measured.fio.values())
+    table, *_ = (part for part in printed(measured) if hasattr(part, "row_count"))
+    assert getattr(table, "row_count", 0) == len(measured.rows)
+
+
+@FIO
+def test_the_command_prints_rows_as_they_come_and_writes_a_document(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if drive_of(place) is None:
+        pytest.skip("the temporary directory stands on no block device")
+    one = partial(profile, jobs=FEW[:1])
+    monkeypatch.setattr("kneebench.measurement.profile.profile", one)
+    words = ["profile", ".", "--size", "64MiB", "--seconds", "1", "--out", "p.json", "--json"]
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == 0, answer.output
+    rows = json.loads(answer.stdout)["rows"]
+    assert [row["name"] for row in rows] == [FEW[0].name, "copy of 2,000 files of 32 KiB"]
+    assert FEW[0].name in answer.stderr
+    assert json.loads(Path("p.json").read_text())["fio"]
+    assert {path.name for path in place.iterdir()} == {"p.json", "state"}
+    assert Journal().leftovers() == []
+
+
+def test_without_fio_the_error_says_how_to_get_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(place))
+    answer = CliRunner().invoke(app, ["profile", "."])
+    assert answer.exit_code == PlanError.exit_code
+    assert "apt install fio" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["nosuch"], "no such directory"),
+        (["/dev/shm"], "in memory, on no drive"),
+        ([".", "--size", "1000TiB"], "free"),
+        ([".", "--size", "1MiB"], "too small to measure"),
+        ([".", "--size", "many"], "a size is a number and a unit"),
+        ([".", "--out", "profile.html"], "no .json file"),
+    ],
+)
+def test_what_cannot_be_profiled_is_refused_before_anything_is_written(
+    words: list[str], why: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiling, "found_fio", lambda: "fio")
+    answer = CliRunner().invoke(app, ["profile", *words])
+    assert answer.exit_code == PlanError.exit_code
+    assert why in answer.output.replace("\n", " ")
+    assert {path.name for path in place.iterdir()} <= {"state"}
+
+
+def side(n: int, iops: float, **percentiles: int) -> dict[str, Any]:
+    points = {f"{float(key[1:].replace('_', '.')):f}": value for key, value in percentiles.items()}
+    return {
+        "total_ios": n,
+        "iops": iops,
+        "bw_bytes": int(iops * 4096),
+        "lat_ns": {"mean": 200_000.0, "percentile": points},
+    }
+
+
+def test_a_percentile_that_too_few_exceed_is_not_quoted() -> None:
+    found = {
+        "read": side(100_000, 50_000.0, p50=150_000, p99_9=900_000, p99_99=2_000_000),
+        "write": side(0, 0.0),
+        "sync": {"total_ios": 0},
+        "usr_cpu": 10.0,
+        "sys_cpu": 15.0,
+        "job_runtime": 2000,
+    }
+    row = row_of(Job("mixes", "randread", 4096, 16), {"jobs": [found]}, {"0": 0.4})
+    assert row.read and row.write is None
+    assert row.read.percentiles_s == pytest.approx({"50": 150e-6, "99.9": 900e-6})
+    assert row.cpu_s_per_io == pytest.approx(0.25 * 2 / 100_000)
+
+
+def test_a_row_whose_bandwidth_is_not_its_iops_times_the_block_is_invalid() -> None:
+    """A published review prints 4,575 MB/s at 175,000 IOPS of 4 KiB."""
+    wrong = Traffic(iops=175_000, bytes_per_s=4_575e6, n=10**6, mean_s=1e-3)
+    row = ProfileRow(name="a", group="mixes", block_bytes=4096, read=wrong)
+    assert "IOPS of 4096 bytes are 716,800,000" in inconsistent(row, 1024 / 3)
+
+
+def test_what_is_in_flight_at_the_ramps_end_does_not_make_a_slow_drives_row_invalid() -> None:
+    """2,000 IOPS for 3 s, and 1,024 I/Os that count in bytes only."""
+    slow = Traffic(iops=2000, bytes_per_s=(2000 + 1024 / 3) * 4096, n=6000, mean_s=0.5)
+    row = ProfileRow(name="a", group="mixes", block_bytes=4096, read=slow)
+    assert inconsistent(row, 1024 / 3) == ""
+    assert inconsistent(row, 10) != ""
+
+
+def test_a_busy_core_is_named_as_a_possible_limit() -> None:
+    row = ProfileRow(name="a", group="mixes", block_bytes=1, cores_busy={"0": 0.3, "1": 0.99})
+    assert row.limited_by_a_core.startswith("core 1 was 99% busy")
+    idle = row.model_copy(update={"cores_busy": {"0": 0.3, "1": 0.6}})
+    assert idle.limited_by_a_core == ""
+    full = idle.model_copy(update={"worker_busy": 0.99})
+    assert full.limited_by_a_core.startswith("fio's workers")
+
+
+def test_names_of_jobs_are_unique_and_the_usual_profile_takes_about_two_minutes() -> None:
+    assert len({job.name for job in JOBS}) == len(JOBS)
+    assert 60 < expected_s(2**30, 3) < 150
+
+
+def test_a_row_is_told_on_one_line() -> None:
+    sync = Traffic(iops=900, bytes_per_s=0, n=900, mean_s=1e-3)
+    write = Traffic(iops=900, bytes_per_s=900 * 8192, n=900, mean_s=20e-6)
+    row = ProfileRow(name="8 KiB log write", group="log", block_bytes=8192, write=write, sync=sync)
+    assert row_line(row) == "8 KiB log write: 900 IOPS, 7.37 MB/s, mean 1.02 ms"
