@@ -119,12 +119,18 @@ def test_users_kept_waiting_by_the_lock_of_another_end_the_rung_and_the_words_sa
 def test_users_kept_waiting_at_the_end_of_their_rung_end_it_too(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """On a slow machine the lock may come after the last user's response: then once more."""
     monkeypatch.setattr(stuck, "STUCK_S", 1.0)
+    for _ in range(4):
+        ended = ended_by_a_late_lock(server, monkeypatch)
+        if not ended.startswith("cannot add up the orders"):
+            break
+    assert re.search(r"waiting for the last responses: .*" + WHO, ended)
+
+
+def ended_by_a_late_lock(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(stuck, "EVERY_S", 1000)
-    with (
-        contextlib.ExitStack() as stack,
-        pytest.raises(InvalidMeasurement, match=r"waiting for the last responses: .*" + WHO),
-    ):
+    with contextlib.ExitStack() as stack, pytest.raises(InvalidMeasurement) as ended:
         watch = locking(server, stack, "cooling down")
 
         def quicken(event: Event) -> None:
@@ -132,6 +138,7 @@ def test_users_kept_waiting_at_the_end_of_their_rung_end_it_too(
             watch(event)
 
         measure(SEARCH, PLAN, server, [], quicken)
+    return str(ended.value)
 
 
 def test_a_question_of_ours_waits_for_a_lock_no_longer_than_its_limit_and_says_who_has_it(
