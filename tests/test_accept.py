@@ -33,10 +33,8 @@ USUAL = Margins(0.05, 0.10, 0.25)
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
+def place(own_place: Path) -> Path:
+    return own_place
 
 
 @pytest.fixture(scope="module")

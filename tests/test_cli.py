@@ -38,12 +38,10 @@ LONG = SHORT.replace('"10s"', '"10min"').replace("repeats       = 3", "repeats  
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty directory to work in, and a state folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "plan.toml").write_text(SHORT)
-    return tmp_path
+def place(own_place: Path) -> Path:
+    """A directory of its own, with a plan."""
+    (own_place / "plan.toml").write_text(SHORT)
+    return own_place
 
 
 @pytest.fixture(scope="module")

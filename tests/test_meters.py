@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from kneebench.errors import UnknownPart
-from kneebench.lab.drives import drive_of
+from kneebench.lab.drives import drive_of, whole_devices
 from kneebench.measurement import meters
 from kneebench.measurement.meters.cores import Cores
-from kneebench.measurement.meters.devices import Devices, whole_devices
+from kneebench.measurement.meters.devices import Devices
 from kneebench.measurement.meters.meter import Meter, MeterContext
 from kneebench.measurement.meters.pressure import Pressure
 from kneebench.measurement.meters.process_io import ProcessIo

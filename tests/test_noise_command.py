@@ -43,12 +43,10 @@ log_latency = "1ms"
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty directory to work in, and a state folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "plan.toml").write_text(PLAN)
-    return tmp_path
+def place(own_place: Path) -> Path:
+    """A directory of its own, with a plan."""
+    (own_place / "plan.toml").write_text(PLAN)
+    return own_place
 
 
 def call(*words: str) -> Result:

@@ -43,11 +43,9 @@ def busy(folder: Path, name: str) -> Iterator[None]:
 
 
 def test_check_warns_of_what_keeps_the_machine_busy_now_and_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_place: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with busy(tmp_path, "hungry"):
+    with busy(own_place, "hungry"):
         answer = CliRunner().invoke(app, ["check", "--json"])
     (load,) = [one for one in json.loads(answer.stdout) if one["subject"] == "load"]
     assert load["level"] == "warning"
@@ -56,14 +54,12 @@ def test_check_warns_of_what_keeps_the_machine_busy_now_and_names_it(
 
 
 def test_check_names_what_keeps_the_drive_busy_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_place: Path,
 ) -> None:
-    if drive_of(tmp_path) is None:
+    if drive_of(own_place) is None:
         pytest.skip("the temporary directory stands on no block device")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    program = shutil.copy(shutil.which("dd") or "dd", tmp_path / "scribbler")
-    writing = [program, "if=/dev/zero", f"of={tmp_path / 'file'}", "bs=64k", "oflag=dsync"]
+    program = shutil.copy(shutil.which("dd") or "dd", own_place / "scribbler")
+    writing = [program, "if=/dev/zero", f"of={own_place / 'file'}", "bs=64k", "oflag=dsync"]
     with subprocess.Popen(writing, stderr=subprocess.DEVNULL) as process:
         try:
             answer = CliRunner().invoke(app, ["check", "--json"])
@@ -167,11 +163,8 @@ def test_a_process_that_changes_its_name_between_the_looks_is_charged_only_what_
     assert sum(used for _, used in seen.largest) < 1.3 * (os.cpu_count() or 1)
 
 
-def test_check_says_how_many_servers_are_up_in_short_rounds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+@pytest.mark.usefixtures("own_place")
+def test_check_says_how_many_servers_are_up_in_short_rounds() -> None:
     findings = json.loads(CliRunner().invoke(app, ["check", "--json"]).stdout)
     (rounds,) = [one["seen"] for one in findings if one["subject"] == "rounds"]
     half = units.size(psutil.virtual_memory().total // 2)

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -40,10 +41,8 @@ FEW = (
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path
+def place(own_place: Path) -> Path:
+    return own_place
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +94,26 @@ def test_the_command_prints_rows_as_they_come_and_writes_a_document(
     assert json.loads(Path("p.json").read_text())["fio"]
     assert {path.name for path in place.iterdir()} == {"p.json", "state"}
     assert Journal().leftovers() == []
+
+
+@FIO
+def test_ctrl_c_in_mid_row_ends_fio_and_leaves_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if drive_of(place) is None:
+        pytest.skip("the temporary directory stands on no block device")
+    running: list[psutil.Process] = []
+
+    def interrupted(seconds: float) -> None:
+        running.extend(psutil.Process().children())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(profiling.time, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        profile(place, 64 * MIB, 30, lambda row: None, FEW[:1])
+    assert running
+    assert not any(process.is_running() for process in running)
+    assert {path.name for path in place.iterdir()} <= {"state"}
 
 
 def test_without_fio_the_error_says_how_to_get_it(

@@ -21,11 +21,9 @@ FIXED = preset_text("simulated").replace("users         = [1, 256]", "users     
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "plan.toml").write_text(preset_text("simulated"))
-    return tmp_path
+def place(own_place: Path) -> Path:
+    (own_place / "plan.toml").write_text(preset_text("simulated"))
+    return own_place
 
 
 def call(*words: str) -> Result:

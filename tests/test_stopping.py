@@ -33,13 +33,11 @@ KNEEBENCH = [sys.executable, "-m", "kneebench"]
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty directory to work in, and a state folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "plan.toml").write_text(SHORT)
-    (tmp_path / "long plan.toml").write_text(LONG)
-    return tmp_path
+def place(own_place: Path) -> Path:
+    """A directory of its own, with two plans."""
+    (own_place / "plan.toml").write_text(SHORT)
+    (own_place / "long plan.toml").write_text(LONG)
+    return own_place
 
 
 def call(*words: str) -> Result:

@@ -16,7 +16,6 @@ from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.analysis.wording import plural
 from kneebench.databases.engine import Engine, engine_of
 from kneebench.directories import CAMPAIGNS
-from kneebench.errors import PlanError, Refused
 from kneebench.lab.host import host
 from kneebench.lab.inventory import drives_under
 from kneebench.lab.journal import Journal
@@ -25,8 +24,8 @@ from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
-from kneebench.preflight import preflight_checks
-from kneebench.records import Cell, Climb, Event, Finding, Host, Results, Rung, Watch
+from kneebench.preflight import preflight_checks, refuse
+from kneebench.records import Cell, Climb, Event, Host, Results, Rung, Watch
 from kneebench.restored import Context, Restored, SideBySide
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.store import Store
@@ -55,7 +54,7 @@ def run(
     journal = Journal()
     journal.clean(watch)
     engine = engine_of(plan, journal)
-    _refuse(preflight_checks(plan, engine, journal))
+    refuse(preflight_checks(plan, engine, journal))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
     paths = tuple(dict.fromkeys(path for server in servers.values() for path in server.paths))
     machine = host(paths)
@@ -111,14 +110,6 @@ def _final_runs(plan: Plan, climbs: Sequence[Climb], watch: Watch) -> FinalRuns 
         return bool(so_far.ended_by)
 
     return Rounds(climbs, ladder, enough)
-
-
-def _refuse(found: Sequence[Finding]) -> None:
-    """Stop before anything is changed when a finding of `check` says so."""
-    for finding in found:
-        if finding.level in ("error", "refused"):
-            kind = Refused if finding.level == "refused" else PlanError
-            raise kind(finding.subject, seen=finding.seen, do=finding.do)
 
 
 class Bench:

@@ -5,15 +5,15 @@ duration.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kneebench import units
 from kneebench.analysis.disturbance import OTHERS_BUSY, STEAL
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine
-from kneebench.errors import Refused
-from kneebench.lab.drives import drive_of, mount_of
+from kneebench.errors import PlanError, Refused
+from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.lab.preparation import Lab
@@ -51,9 +51,7 @@ def load_now(plan: Plan) -> tuple[Finding, ...]:
     about a second.
     """
     cores = Lab(plan).resources.cores
-    paths = (path for storage in plan.storages.values() for path in storage.paths)
-    drives = {name for path in paths if (drive := drive_of(path)) for name in drive.real}
-    seen = present_load(cores, sorted(drives))
+    seen = present_load(cores, whole_devices(plan.paths))
     return (_load_finding(seen, len(cores)), *_drive_loads(seen))
 
 
@@ -250,8 +248,15 @@ def _others(journal: Journal) -> Iterator[Finding]:
 
 def require_alone() -> None:
     """Raises Refused while another kneebench run is active."""
-    for finding in _others(Journal()):
-        raise Refused(finding.subject, seen=finding.seen, do=finding.do)
+    refuse(_others(Journal()))
+
+
+def refuse(found: Iterable[Finding]) -> None:
+    """Raises Refused or PlanError for the first finding that prevents a run."""
+    for finding in found:
+        if finding.level in ("error", "refused"):
+            kind = Refused if finding.level == "refused" else PlanError
+            raise kind(finding.subject, seen=finding.seen, do=finding.do)
 
 
 def _left(journal: Journal) -> Iterator[Finding]:

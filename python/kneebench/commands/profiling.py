@@ -64,8 +64,9 @@ def profile(
     size_bytes = _size_bytes(size)
     if out is not None:
         _require_json(out)
-    confirm(expected_s(size_bytes, seconds), yes or as_json)
-    found = _measured(directory, size_bytes, seconds)
+    takes_s = expected_s(size_bytes, seconds)
+    confirm(takes_s, yes or as_json)
+    found = _measured(directory, size_bytes, seconds, takes_s)
     if out is not None:
         write_text(out, found.model_dump_json(indent=1))
     if as_json:
@@ -74,17 +75,16 @@ def profile(
         show_parts(*screen.printed(found))
 
 
-def _measured(directory: Path, size_bytes: int, seconds: int) -> Profile:
+def _measured(directory: Path, size_bytes: int, seconds: int, takes_s: float) -> Profile:
     """Measure alone on this machine; rows are printed as they come."""
-    from kneebench.measurement.profile import expected_s, profile, writing_s
+    from kneebench.measurement.profile import profile, writing_s
     from kneebench.preflight import require_alone
     from kneebench.screen.profile import row_line
     from kneebench.units import rough_time
 
     clean_up()
     require_alone()
-    takes = rough_time(expected_s(size_bytes, seconds))
-    writes = rough_time(writing_s(seconds))
+    takes, writes = rough_time(takes_s), rough_time(writing_s(seconds))
     print_line(
         f"about {takes}; writes to the drive for {writes} of them. Ctrl-C ends it and removes the"
         " file",

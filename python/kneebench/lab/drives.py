@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -140,3 +140,9 @@ def drive_of(path: Path) -> Drive | None:
         scheduler=scheduler.partition("[")[2].partition("]")[0] or scheduler,
         rotational={"0": False, "1": True}.get(_line(bottom, "queue/rotational")),
     )
+
+
+def whole_devices(paths: Iterable[Path]) -> tuple[str, ...]:
+    """The whole devices under these paths, each once; none for memory and network file systems."""
+    drives = [drive for path in paths if (drive := drive_of(path))]
+    return tuple(dict.fromkeys(name for drive in drives for name in drive.real or (drive.name,)))

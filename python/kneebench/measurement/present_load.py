@@ -7,13 +7,15 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Mapping
+from statistics import fmean
 from typing import NamedTuple
 
 import psutil
 
 from kneebench.measurement.meters.cores import Cores
+from kneebench.measurement.meters.devices import Devices
+from kneebench.measurement.meters.meter import Meter
 
 LOOK_S = 1.0
 LARGEST = 3
@@ -21,9 +23,6 @@ WORTH_NAMING = 0.02
 """Of one core: /proc counts in steps of 1% per second."""
 IO_WORTH_NAMING = 1e5
 """Bytes per second."""
-BUSY_MS = 9
-"""The place of the milliseconds that a device was busy among its counters (kernel documentation,
-block/stat)."""
 
 
 class PresentLoad(NamedTuple):
@@ -46,39 +45,32 @@ def present_load(
 
     This process is not among the largest.
     """
-    meter, began_s = Cores(), time.monotonic()
-    times, used, busy_s = meter.read(), _used(), _busy_s(drives)
+    meters, began_s = (Cores(), Devices(sorted(drives))), time.monotonic()
+    times, used = _readings(meters), _used()
     time.sleep(look_s)
-    later, used_later, took_s = meter.read(), _used(), time.monotonic() - began_s
-    busy_later_s = _busy_s(drives)
+    later, used_later, took_s = _readings(meters), _used(), time.monotonic() - began_s
+    shares = {key: (later[key] - times[key]) / took_s for key in times.keys() & later.keys()}
 
-    def share(quantity: str) -> float:
-        keys = [
-            key for core in cores if (key := f"{quantity}|{core}") in times.keys() & later.keys()
-        ]
-        return sum(later[key] - times[key] for key in keys) / (took_s * len(keys)) if keys else 0.0
+    def mean(quantity: str) -> float:
+        found = [shares[key] for core in cores if (key := f"{quantity}|{core}") in shares]
+        return fmean(found) if found else 0.0
 
-    stolen = share("cores.steal")
+    stolen = mean("cores.steal")
     return PresentLoad(
-        max(0.0, share("cores.busy") - stolen),
+        max(0.0, mean("cores.busy") - stolen),
         stolen,
-        _largest(_rates(used, used_later, "cpu_s", took_s), WORTH_NAMING),
+        _largest(_rates(used, used_later, lambda one: one.cpu_s, took_s), WORTH_NAMING),
         tuple(
-            (name, min(1.0, (at - busy_s.get(name, at)) / took_s))
-            for name, at in busy_later_s.items()
+            (name, min(1.0, shares[key]))
+            for name in sorted(drives)
+            if (key := f"device.busy|{name}") in shares
         ),
-        _largest(_rates(used, used_later, "io_bytes", took_s), IO_WORTH_NAMING),
+        _largest(_rates(used, used_later, lambda one: one.io_bytes, took_s), IO_WORTH_NAMING),
     )
 
 
-def _busy_s(drives: Collection[str]) -> dict[str, float]:
-    """Seconds that each drive has been busy since the boot; those without counters are left out."""
-    counters = {name: Path("/sys/block", name, "stat") for name in drives}
-    return {
-        name: int(file.read_text().split()[BUSY_MS]) / 1000
-        for name, file in counters.items()
-        if file.exists()
-    }
+def _readings(meters: Iterable[Meter]) -> dict[str, float]:
+    return {key: value for meter in meters for key, value in meter.read().items()}
 
 
 class _Used(NamedTuple):
@@ -113,17 +105,17 @@ def _used() -> dict[tuple[int, float], _Used]:
 def _rates(
     before: Mapping[tuple[int, float], _Used],
     after: Mapping[tuple[int, float], _Used],
-    what: str,
+    pick: Callable[[_Used], float],
     took_s: float,
 ) -> dict[str, float]:
-    """A field's growth per second, by name: a server or a compiler is many processes.
+    """A figure's growth per second, by name: a server or a compiler is many processes.
 
     What follows a slash is a kernel thread's number or work.
     """
     found: defaultdict[str, float] = defaultdict(float)
     for process, used in after.items():
-        already = getattr(before[process], what) if process in before else 0.0
-        grown = max(0.0, getattr(used, what) - already)
+        already = pick(before[process]) if process in before else 0.0
+        grown = max(0.0, pick(used) - already)
         found[_printable(used.name.partition("/")[0])] += grown / took_s
     return found
 

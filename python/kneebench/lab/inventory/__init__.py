@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.lab.drives import drive_of
-from kneebench.lab.inventory.block_devices import BlockDevice, whole_devices
+from kneebench.lab.drives import whole_devices
+from kneebench.lab.inventory.block_devices import BlockDevice, listed_devices
 from kneebench.lab.inventory.health import health
 from kneebench.lab.inventory.holders import Holders, number_of
 from kneebench.lab.inventory.identity import identified
@@ -32,7 +32,7 @@ def inventory(sources: Sources | None = None) -> list[WholeDrive]:
     Raises KneebenchError where lsblk is missing or fails.
     """
     sources = sources or Sources()
-    devices, holders = whole_devices(sources), Holders(sources)
+    devices, holders = listed_devices(sources), Holders(sources)
     return [_drive(sources, device, holders) for device in devices]
 
 
@@ -69,12 +69,14 @@ def drives_under(paths: Iterable[Path], sources: Sources | None = None) -> tuple
     not looked at. Empty without lsblk.
     """
     sources = sources or Sources()
-    names = {name for path in paths if (drive := drive_of(path)) for name in drive.real}
+    names = whole_devices(paths)
     if not names:
         return ()
     with contextlib.suppress(KneebenchError):
         return tuple(
-            _described(sources, device) for device in whole_devices(sources) if device.name in names
+            _described(sources, device)
+            for device in listed_devices(sources)
+            if device.name in names
         )
     return ()
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kneebench.errors import KneebenchError
 from kneebench.lab.inventory.sources import Sources
 
-COLUMNS = "NAME,KNAME,PATH,MAJ:MIN,TYPE,MODEL,SERIAL,WWN,REV,SIZE,LOG-SEC,PHY-SEC,TRAN,SCHED,RA,RO"
+COLUMNS = "NAME,KNAME,PATH,MAJ:MIN,TYPE,MODEL,SERIAL,WWN,REV,SIZE,LOG-SEC,PHY-SEC,TRAN,SCHED,RO"
 NO_DRIVES = ("zram", "ram", "sr", "fd")
 """Kernel names that begin so are memory, discs and floppies."""
 
@@ -36,7 +36,7 @@ class BlockDevice(NamedTuple):
         return str(self.facts.get(column) or "").strip()
 
 
-def whole_devices(sources: Sources) -> list[BlockDevice]:
+def listed_devices(sources: Sources) -> list[BlockDevice]:
     """The devices at the bottom, by name. Raises KneebenchError where lsblk is missing or fails."""
     found = sources.document(["lsblk", "--json", "--bytes", "--output", COLUMNS])
     if found is None:

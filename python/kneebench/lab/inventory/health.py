@@ -6,7 +6,7 @@ gets at least the temperature, from the kernel (hwmon).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kneebench.lab.inventory.block_devices import BlockDevice
@@ -65,8 +65,8 @@ def _of_nvme_log(
     return DriveHealth(
         source=source,
         temperature_c=temperature_c,
-        too_hot_min=_sum(log, "warning_temp_time", "critical_comp_time"),
-        throttled=_sum(log, "thm_temp1_trans_count", "thm_temp2_trans_count"),
+        too_hot_min=_sum(map(log.get, ("warning_temp_time", "critical_comp_time"))),
+        throttled=_sum(map(log.get, ("thm_temp1_trans_count", "thm_temp2_trans_count"))),
         media_errors=number(log.get("media_errors")),
         percentage_used=number(log.get(used)),
         available_spare=_either(log, "available_spare", "avail_spare"),
@@ -101,12 +101,12 @@ def _of_ata(found: Mapping[str, Any]) -> DriveHealth:
 def _of_sas(found: Mapping[str, Any]) -> DriveHealth:
     """The error counters of a SAS drive, which count gigabytes (10^9), too."""
     counters = found["scsi_error_counter_log"]
-    errors = [number(one.get("total_uncorrected_errors")) for one in counters.values()]
+    errors = (one.get("total_uncorrected_errors") for one in counters.values())
     gigabytes = counters.get("write", {}).get("gigabytes_processed")
     return DriveHealth(
         source="smartctl",
         temperature_c=_temperature(found),
-        media_errors=sum(known) if (known := [one for one in errors if one is not None]) else None,
+        media_errors=_sum(errors),
         percentage_used=number(found.get("scsi_percentage_used_endurance_indicator")),
         written_bytes=round(float(gigabytes) * 1e9) if gigabytes else None,
         powered_on_h=number(found.get("power_on_time", {}).get("hours")),
@@ -142,6 +142,7 @@ def _either(log: Mapping[str, Any], *names: str) -> int | None:
     return next((found for name in names if (found := number(log.get(name))) is not None), None)
 
 
-def _sum(log: Mapping[str, Any], *names: str) -> int | None:
-    known = [found for name in names if (found := number(log.get(name))) is not None]
+def _sum(values: Iterable[object]) -> int | None:
+    """Of the counts that are there; None without any."""
+    known = [found for value in values if (found := number(value)) is not None]
     return sum(known) if known else None

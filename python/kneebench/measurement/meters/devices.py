@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench.lab.drives import IN_MEMORY, drive_of, file_system_of
+from kneebench.lab.drives import IN_MEMORY, drive_of, file_system_of, whole_devices
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext, UnavailableMeter
 
 QUANTITIES = (
@@ -74,12 +74,6 @@ class Devices:
                     if place < len(fields):
                         found[f"{quantity}|{words[2].decode()}"] = int(fields[place]) * unit
         return found
-
-
-def whole_devices(paths: Sequence[Path]) -> tuple[str, ...]:
-    """The whole devices under these paths, each once; none for memory and network file systems."""
-    drives = [drive for path in paths if (drive := drive_of(path))]
-    return tuple(dict.fromkeys(name for drive in drives for name in drive.real or (drive.name,)))
 
 
 def open_meter(context: MeterContext) -> Meter:

@@ -19,7 +19,7 @@ PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
 RAMP_S = 1
 ENGINES = ("io_uring", "libaio")
 """In the order of preference: a kernel, a container or an administrator may forbid the first."""
-GRACE_S = 60.0
+GRACE_S, FILL_LIMIT_S = 60.0, 3600.0
 HOW_TO_GET = "install fio: apt install fio (Debian, Ubuntu), dnf install fio (Fedora, RHEL)"
 
 
@@ -39,12 +39,15 @@ class Fio(NamedTuple):
         """Raises KneebenchError where this engine does not work here, at the largest depth."""
         job = max(JOBS, key=lambda one: one.depth * one.workers)
         depth = [f"--iodepth={job.depth}", f"--numjobs={job.workers}", "--number_ios=1"]
-        Running([*self.common(), "--rw=write", "--bs=4k", *depth], GRACE_S).document()
+        self._done("--rw=write", "--bs=4k", *depth, limit_s=GRACE_S)
 
-    def fill(self) -> dict[str, Any]:
+    def fill(self) -> None:
         """Write the whole file once, in order, and sync it."""
-        fill = ["--rw=write", "--bs=1m", "--iodepth=8", "--end_fsync=1"]
-        return Running([*self.common(), *fill], 3600.0).document()
+        self._done("--rw=write", "--bs=1m", "--iodepth=8", "--end_fsync=1", limit_s=FILL_LIMIT_S)
+
+    def _done(self, *words: str, limit_s: float) -> None:
+        with Running([*self.common(), *words], limit_s) as running:
+            running.document()
 
     def common(self) -> list[str]:
         """What all calls share."""
@@ -109,8 +112,8 @@ def chosen(program: str, file: Path, size_bytes: int) -> Fio:
 
 
 class Running:
-    """A fio that runs, until `document` is asked for. Its workers are threads, so that they end
-    with it.
+    """A fio that runs, and is ended with the block. Its workers are threads, so that they end with
+    it.
     """
 
     def __init__(self, command: list[str], limit_s: float) -> None:
@@ -123,21 +126,23 @@ class Running:
             text=True,
         )
 
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._process as process:
+            process.kill()
+
     def document(self) -> dict[str, Any]:
         """What it prints when it ends; raises KneebenchError where it fails or takes too long."""
         try:
             stdout, stderr = self._process.communicate(timeout=self._limit_s)
         except subprocess.TimeoutExpired:
-            self._process.kill()
             raise KneebenchError(
                 "running fio",
                 seen=f"no answer within {self._limit_s:.0f} s",
                 do="check the drive's health (kneebench drives)",
             ) from None
-        except BaseException:
-            self._process.kill()
-            self._process.wait()
-            raise
         start = stdout.find("{")
         with contextlib.suppress(ValueError):
             if not self._process.returncode and start >= 0:
@@ -167,28 +172,24 @@ def row_of(job: Job, document: Mapping[str, Any], cores_busy: Mapping[str, float
 
 def _traffic(side: Mapping[str, Any]) -> Traffic | None:
     n = int(side["total_ios"])
-    if not n:
-        return None
-    return Traffic(
-        iops=side["iops"],
-        bytes_per_s=side["bw_bytes"],
-        n=n,
-        mean_s=side["lat_ns"]["mean"] / 1e9,
-        percentiles_s=_certain(side["lat_ns"].get("percentile", {}), n),
-    )
+    return _timed(side["lat_ns"], n, side["iops"], side["bw_bytes"]) if n else None
 
 
 def _syncs(sync: Mapping[str, Any], per_s: float) -> Traffic | None:
     """fio counts the latencies of syncs only: there is one after each write."""
-    n = int(sync.get("lat_ns", {}).get("N", 0))
-    if not n:
-        return None
+    times = sync.get("lat_ns", {})
+    n = int(times.get("N", 0))
+    return _timed(times, n, per_s, 0.0) if n else None
+
+
+def _timed(times: Mapping[str, Any], n: int, iops: float, bytes_per_s: float) -> Traffic:
+    """`times`: fio's summary of n latencies, in nanoseconds."""
     return Traffic(
-        iops=per_s,
-        bytes_per_s=0.0,
+        iops=iops,
+        bytes_per_s=bytes_per_s,
         n=n,
-        mean_s=sync["lat_ns"]["mean"] / 1e9,
-        percentiles_s=_certain(sync["lat_ns"].get("percentile", {}), n),
+        mean_s=times["mean"] / 1e9,
+        percentiles_s=_certain(times.get("percentile", {}), n),
     )
 
 

@@ -75,5 +75,5 @@ def _jobs() -> Iterator[Job]:
 
 JOBS = tuple(_jobs())
 """Headline figures (64 KiB with several workers at depth 256, as published reviews have it); log
-writes; the mixes that drive reviews print (Iometer's, 4 KiB at depth 256);
-queue depths; block sizes."""
+writes; the mixes that drive reviews print (Iometer's, 4 KiB at depth 256); queue depths; block
+sizes."""

@@ -124,12 +124,13 @@ def writing_s(seconds: int, jobs: Sequence[Job] = JOBS) -> float:
 
 def _measured(fio: Fio, job: Job, seconds: int) -> tuple[ProfileRow, dict[str, Any]]:
     """A row, with the cores' load in the middle of it."""
-    running, meter = fio.running(job, seconds), Cores()
-    time.sleep(RAMP_S + STARTS_S)
-    before, began_s = meter.read(), time.monotonic()
-    time.sleep(max(seconds - 2 * STARTS_S, STARTS_S))
-    after, took_s = meter.read(), time.monotonic() - began_s
-    document = running.document()
+    meter = Cores()
+    with fio.running(job, seconds) as running:
+        time.sleep(RAMP_S + STARTS_S)
+        before, began_s = meter.read(), time.monotonic()
+        time.sleep(max(seconds - 2 * STARTS_S, STARTS_S))
+        after, took_s = meter.read(), time.monotonic() - began_s
+        document = running.document()
     busy = {
         key.partition("|")[2]: min(1.0, max(0.0, (after[key] - before[key]) / took_s))
         for key in before.keys() & after.keys()

@@ -43,7 +43,6 @@ class ProfileRow(Record):
     cpu_s_per_io: float | None = None
     worker_busy: float | None = None
     cores_busy: Mapping[str, float] = Field(default_factory=dict)
-
     invalid: str = ""
 
     @property

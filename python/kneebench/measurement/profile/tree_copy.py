@@ -4,13 +4,17 @@ file system.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+from kneebench.databases.managed.copying import drop_caches, write_out
 from kneebench.errors import KneebenchError
+from kneebench.lab.folder import Folder
 from kneebench.measurement.profile.rows import ProfileRow, Traffic
 
 FILES, FOLDERS = 2_000, 20
@@ -32,7 +36,8 @@ def tree_copy(place: Path) -> ProfileRow:
         raise KneebenchError(
             f"copying {source}", seen=done.stderr.strip(), do="see kneebench drives"
         )
-    _sync(target)
+    with Folder.at(target) as copied, _explained(target):
+        write_out([copied])
     took_s = time.monotonic() - began_s
     for tree in (source, target):
         shutil.rmtree(tree)
@@ -53,20 +58,15 @@ def _make(tree: Path) -> None:
         folder = tree / f"{number % FOLDERS}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{number}").write_bytes(data)
-    _sync(tree)
-    for file in tree.rglob("*"):
-        if file.is_file():
-            handle = os.open(file, os.O_RDONLY)
-            try:
-                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(handle)
+    with Folder.at(tree) as made, _explained(tree):
+        drop_caches([made])
 
 
-def _sync(folder: Path) -> None:
-    """The whole file system: a sync of a directory does not write its files (sync(1), -f)."""
-    done = subprocess.run(["sync", "-f", folder], capture_output=True, text=True, check=False)
-    if done.returncode:
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
         raise KneebenchError(
-            f"writing out {folder}", seen=done.stderr.strip(), do="see kneebench drives"
-        )
+            f"writing out {folder}", seen=error.strerror or str(error), do="see kneebench drives"
+        ) from error
