@@ -100,7 +100,7 @@ debian:
 	test -n "$$missing" || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		$(call apt,--no-install-recommends postgresql-15 chromium openssl xfsprogs \
-			btrfs-progs fio) >/dev/null; \
+			btrfs-progs fio qemu-utils libnbd-bin) >/dev/null; \
 	else \
 		echo "make: not root: tests of parts that are not installed are skipped, with a reason"; \
 	fi

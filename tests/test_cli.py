@@ -211,7 +211,7 @@ def test_a_failed_check_exits_with_4_and_is_told_first(
             )
         }
     )
-    monkeypatch.setattr(campaign, "run", lambda *words: broken)
+    monkeypatch.setattr(campaign, "run", lambda *words, **options: broken)
     answer = call("run", "plan.toml", "--no-brief")
     assert answer.exit_code == 4
     assert answer.stdout.index("one order too many") < answer.stdout.index("NOPM")
@@ -231,7 +231,7 @@ def test_an_invalid_rung_exits_with_3(campaigns: Path, monkeypatch: pytest.Monke
             )
         }
     )
-    monkeypatch.setattr(campaign, "run", lambda *words: broken)
+    monkeypatch.setattr(campaign, "run", lambda *words, **options: broken)
     answer = call("run", "plan.toml", "--no-brief")
     assert answer.exit_code == 3
     assert "93% of its cores" in answer.stdout
@@ -240,7 +240,7 @@ def test_an_invalid_rung_exits_with_3(campaigns: Path, monkeypatch: pytest.Monke
 def test_what_was_not_foreseen_is_one_message_and_a_file_with_the_traceback(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*words: object) -> None:
+    def fail(*words: object, **options: object) -> None:
         raise ZeroDivisionError("of all things")
 
     monkeypatch.setattr(campaign, "run", fail)
@@ -253,7 +253,7 @@ def test_what_was_not_foreseen_is_one_message_and_a_file_with_the_traceback(
 
 
 def test_a_full_disk_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*words: object) -> None:
+    def fail(*words: object, **options: object) -> None:
         Path("/dev/full").write_text("x")
 
     monkeypatch.setattr(campaign, "run", fail)
@@ -273,7 +273,7 @@ def test_a_folder_for_results_that_is_a_file_is_a_message_with_2(place: Path) ->
 def test_a_state_folder_that_cannot_be_used_is_a_message_and_a_traceback_goes_elsewhere(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*words: object) -> None:
+    def fail(*words: object, **options: object) -> None:
         raise ZeroDivisionError("of all things")
 
     monkeypatch.setenv("XDG_STATE_HOME", str(place / "plan.toml"))
@@ -426,7 +426,7 @@ def test_check_ends_with_one_line_that_says_ready_or_not_how_long_and_how_much(p
         f'[storages]\na = {{ path = "{place}" }}\nb = {{ path = "{place}/none" }}'
     )
     last = call("check", "plan.toml").stdout.splitlines()[-1]
-    assert re.match(r"Not ready: 1 error, [12] warnings?\. About ", last), (
+    assert re.match(r"Not ready: 1 error, [123] warnings?\. About ", last), (
         "another warning where the machine is busy"
     )
     assert "; writes up to " in last

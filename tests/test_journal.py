@@ -339,7 +339,12 @@ def test_what_runs_on_another_host_with_the_same_home_is_not_taken_for_left_over
 @pytest.mark.parametrize("name", CHANGES.names())
 def test_every_kind_of_change_is_read_back_as_it_was_written(name: str, tmp_path: Path) -> None:
     made = Journal(tmp_path).change(
-        changes.kind(name), "a change", pid=os.getpid(), path=str(tmp_path / "data"), by_hand="true"
+        changes.kind(name),
+        "a change",
+        **dict.fromkeys(("path", "point", "file", "device"), str(tmp_path / "data")),
+        **dict.fromkeys(("wwid", "volume"), "a drive"),
+        pid=os.getpid(),
+        by_hand="true",
     )
     assert made.kind == name
     assert changes.read(made.model_dump_json().encode()) == made
@@ -349,9 +354,9 @@ def test_every_kind_of_change_is_read_back_as_it_was_written(name: str, tmp_path
 def test_a_kind_that_this_version_does_not_know_is_named_with_those_that_it_does(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "a.json").write_text('{"id": "a", "kind": "array", "what": "drives"}')
+    (tmp_path / "a.json").write_text('{"id": "a", "kind": "satellite", "what": "drives"}')
     (damaged,) = Journal(tmp_path).damaged()
-    assert "'array': unknown name; available: database, directory, process" in damaged.why
+    assert "'satellite': unknown name; available: array, database, directory" in damaged.why
 
 
 def test_a_server_in_a_directory_too_deep_to_have_a_path_is_none_of_ours(tmp_path: Path) -> None:

@@ -183,6 +183,9 @@ def test_an_engine_may_have_a_table_of_each_storage_and_the_plan_keeps_it() -> N
     assert parse_plan(to_toml(plan)) == plan
     assert [table.path for table in tables() if table.path[:1] == ("storages",)] == [
         ("storages", "*"),
+        ("storages", "*", "file_system"),
+        ("storages", "*", "log"),
+        ("storages", "*", "log", "file_system"),
         ("storages", "*", "simulated"),
     ]
 
@@ -260,7 +263,7 @@ def test_the_server_preset_has_8_to_1024_users_over_50_gb_and_whole_checkpoint_c
 
 
 def test_a_preset_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
-    with pytest.raises(PlanError, match="cloud, quick, running, server, simulated"):
+    with pytest.raises(PlanError, match="cloud, emulated, quick, running, server, simulated"):
         preset_text("laptop")
 
 

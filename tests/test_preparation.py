@@ -10,7 +10,7 @@ import pytest
 
 from kneebench.databases.postgres.engine import OwnPostgres
 from kneebench.lab.journal import Journal
-from kneebench.lab.preparation import Lab, Resources
+from kneebench.lab.preparation import Lab, Resources, Shares
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Cell
@@ -32,11 +32,13 @@ def test_a_cell_without_a_constraint_has_the_plans_paths_and_the_whole_machine(
     tmp_path: Path,
 ) -> None:
     one = plan(tmp_path)
-    with Lab(one).prepared(cells(one)[0]) as prepared:
+    lab = Lab(one, Journal(tmp_path / "journal"))
+    with lab.prepared(cells(one)[0], lambda event: None) as prepared:
         assert prepared.storage.paths == (tmp_path,)
         assert prepared.resources == (
             tuple(sorted(os.sched_getaffinity(0))),
             psutil.virtual_memory().total,
+            False,
             False,
         )
         assert prepared.resources.pinned_cores == ()
@@ -44,7 +46,7 @@ def test_a_cell_without_a_constraint_has_the_plans_paths_and_the_whole_machine(
 
 def test_cores_that_the_plan_names_are_those_that_a_server_is_pinned_to(tmp_path: Path) -> None:
     core = max(os.sched_getaffinity(0))
-    assert Lab(plan(tmp_path, cores=[core])).resources.pinned_cores == (core,)
+    assert Shares(plan(tmp_path, cores=[core])).resources.pinned_cores == (core,)
 
 
 def test_settings_cores_and_the_start_of_the_climb_follow_the_share_of_the_cell(

@@ -104,7 +104,7 @@ def test_a_lost_database_says_how_the_campaign_is_resumed(
 def test_what_ends_before_a_campaign_has_a_folder_promises_no_resuming(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*words: Any) -> None:
+    def interrupt(*words: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(campaign, "preflight_checks", interrupt)
@@ -133,7 +133,7 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
     (folder / ".brief.html.77.part").write_text("what a kill left")
     rungs = {file: file.read_bytes() for file in folder.glob("rungs/*")}
 
-    def never(*words: Any) -> None:
+    def never(*words: Any, **options: Any) -> None:
         raise AssertionError("nothing is measured")
 
     with monkeypatch.context() as meanwhile:

@@ -275,8 +275,6 @@ class Toy:
 
 
 class ToyEngine:
-    """Toys in place of servers; a restore is a new one."""
-
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
@@ -293,6 +291,8 @@ class ToyEngine:
     @contextlib.contextmanager
     def restored(self, cell: records.Cell, watch: records.Watch, restore: int = 0) -> Iterator[Toy]:
         yield Toy(Tables(self._plan.seed), dict(self._plan.database.settings))
+
+    def close(self) -> None: ...
 
 
 def open_engine(plan: Plan, journal: Journal) -> ToyEngine:

@@ -7,7 +7,8 @@ saved before the next thing begins, so that a killed campaign resumes at the nex
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from kneebench.analysis.fixed_rate import rate_caveats
@@ -16,16 +17,28 @@ from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.analysis.wording import plural
 from kneebench.databases.engine import Engine, engine_of
 from kneebench.directories import CAMPAIGNS
+from kneebench.errors import Refused
 from kneebench.lab.host import host
-from kneebench.lab.inventory import drives_under
+from kneebench.lab.inventory import drives_called, drives_under
 from kneebench.lab.journal import Journal
+from kneebench.lab.volumes import erase_drives, named_drives, to_be_erased
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.preflight import preflight_checks, refuse
-from kneebench.records import Cell, Climb, Event, Host, Results, Rung, Watch
+from kneebench.records import (
+    Cell,
+    Climb,
+    Event,
+    Host,
+    Preconditioned,
+    Results,
+    Rung,
+    Watch,
+    WholeDrive,
+)
 from kneebench.restored import Context, Restored, SideBySide
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.store import Store
@@ -37,14 +50,17 @@ def run(
     watch: Watch = lambda event: None,
     fresh: bool = False,
     brief: bool = False,
+    *,
+    erase: bool = False,
 ) -> Results:
     """Measure a whole campaign and give its results.
 
     `folder` holds campaigns, one folder each. An unfinished one of the same plan, image and
     kneebench is continued unless `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is
     put back, what was measured stays. `brief` says that one is to be written next: until it is
-    there, `kneebench run` writes it and does not measure again. Raises PlanError or Refused before
-    anything is changed; InvalidMeasurement when the database is lost.
+    there, `kneebench run` writes it and does not measure again. `erase`: the drives that the plan
+    allows to erase are erased first. Raises PlanError or Refused before anything is changed;
+    InvalidMeasurement when the database is lost.
 
     >>> from kneebench import preset, run
     >>> results = run(preset("simulated"), folder="kneebench-results")
@@ -54,21 +70,44 @@ def run(
     journal = Journal()
     journal.clean(watch)
     engine = engine_of(plan, journal)
-    refuse(preflight_checks(plan, engine, journal))
+    refuse(preflight_checks(plan, engine, journal, erase=erase))
+    if erase:
+        erase_drives(to_be_erased(plan, named_drives(plan)))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
     paths = tuple(dict.fromkeys(path for server in servers.values() for path in server.paths))
-    machine = host(paths)
-    with _store(plan, Path(folder or CAMPAIGNS), machine, engine, watch, fresh=fresh) as store:
+    root, machine = Path(folder or CAMPAIGNS), host(paths)
+    with closing(engine), _store(plan, root, machine, engine, watch, fresh=fresh) as store:
         store.put_servers(servers)
         store.put_noise_floor(known_noise_floor(machine, plan, watch))
-        store.put_drives_before(drives_under(paths))
-        bench = Bench(Context(plan, engine, store, watch))
-        climbs = [bench.climb(cell) for cell in cells(plan)]
-        bench.warn_of_rate(climbs)
-        for runs in _final_runs(plan, climbs, watch).restored_runs():
-            bench.final_runs(runs)
-        store.put_drives_after(drives_under(paths))
+        _put_drives_before(store, _drives(plan, paths))
+        Bench(Context(plan, engine, store, _keeping(store, watch))).measure()
+        store.put_drives_after(_drives(plan, paths))
         return store.finish(exit_code, awaits_brief=brief)
+
+
+def _put_drives_before(store: Store, drives: Sequence[WholeDrive]) -> None:
+    """Keep the drives as they are. Raises Refused if a resumed campaign was begun on others."""
+    before, now = [one.key for one in store.drives_before], [one.key for one in drives]
+    if before and before != now:
+        seen = f"the campaign was begun on {', '.join(before)}; here are {', '.join(now)}"
+        raise Refused(f"resuming {store.folder}", seen=seen, do="use those drives, or run --fresh")
+    store.put_drives_before(drives)
+
+
+def _keeping(store: Store, watch: Watch) -> Watch:
+    """The watcher; what it is told of preconditioned drives is kept."""
+
+    def watched(event: Event) -> None:
+        if isinstance(done := event.data.get("preconditioned"), Preconditioned):
+            store.put_preconditioned(done)
+        watch(event)
+
+    return watched
+
+
+def _drives(plan: Plan, paths: Iterable[Path]) -> tuple[WholeDrive, ...]:
+    """The drives of the plan's directories and volumes, with their health."""
+    return (*drives_under(paths), *drives_called(plan.drives))
 
 
 @contextlib.contextmanager
@@ -117,6 +156,14 @@ class Bench:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+
+    def measure(self) -> None:
+        """A climb on every cell, then the final runs at their knees."""
+        plan, watch = self.context.plan, self.context.watch
+        climbs = [self.climb(cell) for cell in cells(plan)]
+        self.warn_of_rate(climbs)
+        for runs in _final_runs(plan, climbs, watch).restored_runs():
+            self.final_runs(runs)
 
     def climb(self, cell: Cell) -> Climb:
         """Add users on one cell until something stops the climb; then check the consistency

@@ -9,15 +9,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kneebench import units
-from kneebench.analysis.disturbance import OTHERS_BUSY, STEAL
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
-from kneebench.lab.preparation import Lab
-from kneebench.measurement.present_load import PresentLoad, present_load
+from kneebench.lab.preparation import Shares
+from kneebench.lab.volumes import volume_findings
+from kneebench.measurement.load_findings import load_findings
+from kneebench.measurement.present_load import present_load
 from kneebench.plan import Plan, reader
 from kneebench.plan.duration import expected, rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
@@ -25,16 +26,21 @@ from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host
 from kneebench.shelf import ENGINES, METERS
 
-QUIETER = "stop these processes or run at a quieter time: a run now would measure them too"
 _CORES_SHOWN = 16
 """Most cores that a finding lists."""
 
 
-def preflight_checks(plan: Plan, engine: Engine, journal: Journal) -> tuple[Finding, ...]:
-    """All findings on a plan before it runs; changes nothing. The engine's findings come first."""
+def preflight_checks(
+    plan: Plan, engine: Engine, journal: Journal, *, erase: bool = False
+) -> tuple[Finding, ...]:
+    """All findings on a plan before it runs; changes nothing. The engine's findings come first.
+
+    `erase`: the drives that the plan allows to erase may be erased in this run.
+    """
     machine, real = host(), plan.engine.measures_real_hardware
     return (
         *engine.findings(),
+        *volume_findings(plan, erase=erase),
         *_parts(plan),
         *_cores(plan, machine),
         *([*_data(plan, machine), *_drives(plan)] if real else []),
@@ -50,35 +56,8 @@ def load_now(plan: Plan) -> tuple[Finding, ...]:
     """Findings on the current load of the machine and of each of the plan's drives, measured for
     about a second.
     """
-    cores = Lab(plan).resources.cores
-    seen = present_load(cores, whole_devices(plan.paths))
-    return (_load_finding(seen, len(cores)), *_drive_loads(seen))
-
-
-def _drive_loads(seen: PresentLoad) -> Iterator[Finding]:
-    by = ", ".join(f"{name} {units.rate(rate)}" for name, rate in seen.largest_io)
-    whose = "processes" if os.geteuid() == 0 else "this user's processes"
-    for name, busy in seen.drives:
-        sentence = f"{name} is busy {100 * busy:.0f}% of the time now"
-        sentence += f" ({whose} on all drives: {by})" if by else ""
-        if busy <= OTHERS_BUSY:
-            yield Finding(level="ok", subject="drive load", seen=sentence)
-        else:
-            limit = f"{sentence}; limit {100 * OTHERS_BUSY:.0f}%"
-            yield Finding(level="warning", subject="drive load", seen=limit, do=QUIETER)
-
-
-def _load_finding(seen: PresentLoad, cores: int) -> Finding:
-    names = ", ".join(f"{name} {100 * used:.0f}% of one" for name, used in seen.largest)
-    sentence = (
-        f"processes use {100 * seen.busy:.0f}% of {cores} core{'' if cores == 1 else 's'} now"
-        + (f" ({names})" if names else "")
-    )
-    sentence += f"; the hypervisor takes {100 * seen.stolen:.0f}%"
-    if seen.busy <= OTHERS_BUSY and seen.stolen <= STEAL:
-        return Finding(level="ok", subject="load", seen=sentence)
-    limits = f"limits {100 * OTHERS_BUSY:.0f}% and {100 * STEAL:.0f}%"
-    return Finding(level="warning", subject="load", seen=f"{sentence} ({limits})", do=QUIETER)
+    cores = Shares(plan).resources.cores
+    return load_findings(present_load(cores, whole_devices(plan.paths)), len(cores))
 
 
 def shelves() -> dict[str, list[str]]:
@@ -150,16 +129,17 @@ def _allowed_cores() -> set[int]:
 
 
 def _data(plan: Plan, machine: Host) -> Iterator[Finding]:
-    warehouse_bytes = plan.engine.footprint.WAREHOUSE_BYTES
+    warehouse_bytes, resources = plan.engine.footprint.WAREHOUSE_BYTES, Shares(plan).resources
+    memory_bytes = resources.memory_bytes if resources.limited else machine.memory_bytes
     data_bytes = plan.workload.warehouses * warehouse_bytes
     seen = (
         f"{plan.workload.warehouses} warehouses, about {units.size(data_bytes)}, in"
-        f" {units.size(machine.memory_bytes)} of memory"
+        f" {units.size(memory_bytes)} of memory"
     )
-    if data_bytes < machine.memory_bytes and not plan.database.url:
+    if data_bytes < memory_bytes and not plan.database.url:
         do = (
-            f"to test reads, exceed RAM: at least {machine.memory_bytes // warehouse_bytes + 1}"
-            " warehouses here"
+            f"to test reads, exceed memory: at least {memory_bytes // warehouse_bytes + 1}"
+            " warehouses here, or a limit (database.memory)"
         )
         yield Finding(
             level="note",
@@ -223,13 +203,13 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
 
 def _rounds(plan: Plan) -> Iterator[Finding]:
     """How many rounds there may be, and what their servers need at the same time."""
-    lab, ladder = Lab(plan), plan.ladder
+    shares, ladder = Shares(plan), plan.ladder
     least, most = ladder.fewest_repeats, ladder.most_repeats
     seen = f"{most if least == most else f'{least} to {most}'} rounds of"
     seen += f" {units.time(ladder.final_window)} windows"
-    if lab.servers > 1:
-        memory = units.size(lab.resources.memory_bytes)
-        seen += f"; {lab.servers} servers up side by side, each sized for {memory} of memory"
+    if shares.servers > 1:
+        memory = units.size(shares.resources.memory_bytes)
+        seen += f"; {shares.servers} servers up side by side, each sized for {memory} of memory"
     yield Finding(level="ok", subject="rounds", seen=seen)
 
 

@@ -126,6 +126,11 @@ class WholeDrive(Record):
     signatures: tuple[Signature, ...] | None = None
     unreadable: str = ""
 
+    @property
+    def key(self) -> str:
+        """The WWID; the kernel's name of a drive without one."""
+        return self.wwid or self.name
+
 
 class Host(Record):
     """The measured machine.
@@ -194,6 +199,24 @@ class Setting(Record):
     value: str
     source: str = ""
     matters: bool = False
+
+
+class Preconditioned(Record):
+    """What was written to a drive before its volume was made.
+
+    `rounds_iops`: of random writes, a round each; `steady`: whether the last five met the rule
+    (analysis/steady_state.py), None without rounds. `remembered`: an earlier run did it, and nobody
+    else has written since.
+    """
+
+    device: str
+    drive: str
+    how: str
+    took_s: float = 0.0
+    written_bytes: int = 0
+    rounds_iops: tuple[float, ...] = ()
+    steady: bool | None = None
+    remembered: bool = False
 
 
 class Event(Record):
@@ -624,8 +647,23 @@ class Campaign(Record):
     """Those under the plan's paths, with their health, when the campaign began."""
     drives_after: tuple[WholeDrive, ...] = ()
     """The same when it was finished; empty until then."""
+    preconditioned: tuple[Preconditioned, ...] = ()
+    """Each drive of a volume, by its last preconditioning."""
     command: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def emulated(self) -> bool:
+        """Whether a volume is made of emulated drives."""
+        storages = self.plan.get("storages")
+        tables = storages.values() if isinstance(storages, dict) else ()
+        volumes = [volume for table in tables for volume in (table, table.get("log") or {})]
+        return any(isinstance(one, dict) for volume in volumes for one in volume.get("drives", ()))
+
+    @property
+    def label(self) -> str:
+        """What a reader must know before any figure; empty where all is real."""
+        return "Simulated" if self.simulated else "Emulated drives" if self.emulated else ""
 
 
 class Results(Record):

@@ -176,8 +176,8 @@ def as_html(results: Results) -> str:
         for name, cells in rows(found)
         if name
     )
-    simulated = "SIMULATED: " if results.campaign.simulated else ""
-    caption = escape(f"{simulated}{results.campaign.plan.get('question', '')}")
+    label = f"{results.campaign.label.upper()}: " if results.campaign.label else ""
+    caption = escape(f"{label}{results.campaign.plan.get('question', '')}")
     return (
         f"<table><caption>{caption}</caption><thead><tr><th></th>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table><p>{DERIVED}</p>"

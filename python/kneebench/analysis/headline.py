@@ -28,7 +28,6 @@ LONGEST = 90
 """Characters of a title: it fits on one line of a page and in the subject of a mail."""
 CI = "95% CI"
 CACHED = "data cached"
-_SIMULATED = "Simulated: "
 
 
 def headline(results: Results) -> str:
@@ -40,8 +39,8 @@ def headline(results: Results) -> str:
     does. One cell alone gives its knee; a campaign without final runs says so. What limits the
     finding is in the title too ("simulated", "data cached").
     """
-    sentence = _fitting(results, LONGEST - len(_SIMULATED) * results.campaign.simulated)
-    return f"{_SIMULATED}{sentence}" if results.campaign.simulated else sentence
+    label = f"{results.campaign.label}: " if results.campaign.label else ""
+    return f"{label}{_fitting(results, LONGEST - len(label))}"
 
 
 def subtitle(results: Results) -> str:

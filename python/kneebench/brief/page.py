@@ -104,9 +104,8 @@ class Brief:
         ]
 
     def _figure(self, figure: Figure, path: Path) -> Path:
-        drawn = drawing.png(
-            figure, f"Simulated. {DERIVED}" if self.view.campaign.simulated else DERIVED
-        )
+        label = self.view.campaign.label
+        drawn = drawing.png(figure, f"{label}. {DERIVED}" if label else DERIVED)
         write_atomically(path, lambda part: _keep(part, drawn))
         return path
 

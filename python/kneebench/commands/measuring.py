@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from kneebench.commands.erasing import confirm_erasing
 from kneebench.commands.options import Json, PlanFile
 from kneebench.commands.output import print_line, show_json, show_json_line, show_parts, write
 from kneebench.commands.plan_selection import selected_plan, single_load
@@ -37,6 +38,13 @@ Yes = Annotated[
     bool,
     typer.Option("--yes", "-y", help="Skip the confirmation before a run of more than an hour."),
 ]
+Erase = Annotated[
+    bool,
+    typer.Option(
+        "--erase",
+        help="Erase the drives that the plan lists under `erase`, after showing what is on them.",
+    ),
+]
 Users = Annotated[
     int | None,
     typer.Option(
@@ -64,6 +72,7 @@ def run(
     yes: Yes = False,
     users: Users = None,
     window: Window = None,
+    erase: Erase = False,
 ) -> None:
     """Measure the plan and write the brief.
 
@@ -75,9 +84,9 @@ def run(
     Examples:
       kneebench run                          the disk under this directory against memory
       kneebench run plan.toml --out /srv/results
-      kneebench run plan.toml --fresh        start over instead of resuming
       kneebench run plan.toml --json | jq .  for programs: one event per line
-      kneebench run --users 8 --for 5min     8 users for 5 minutes, once on each storage
+      kneebench run --users 8 --for 5min     8 users for 5 min, once on each storage
+      kneebench run drives.toml --erase      the plan's drives contain data that may be lost
     """
     from kneebench import campaign
     from kneebench.lab.host import host
@@ -87,11 +96,12 @@ def run(
     clean_up()
     selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
     _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
-    expecting = expected(selected, host())
-    confirm(expecting.total_s, yes or as_json)
+    confirm((expecting := expected(selected, host())).total_s, yes or as_json)
+    confirm_erasing(selected, wanted=erase)
     with Resumable() as resumable:
         with watching(selected, expecting, as_json=as_json) as watch:
-            results = campaign.run(selected, out, resumable.watcher(watch), fresh, brief)
+            told = resumable.watcher(watch)
+            results = campaign.run(selected, out, told, fresh, brief, erase=erase)
         _print_results(results, brief, as_json)
 
 

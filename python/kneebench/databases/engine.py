@@ -135,6 +135,10 @@ class Engine(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Put back what was kept between restores. Servers have ended before."""
+        ...
+
 
 def engine_of(plan: Plan, journal: Journal) -> Engine:
     """The plan's engine, ready to say what it finds; nothing is changed yet.

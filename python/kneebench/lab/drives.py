@@ -98,6 +98,12 @@ def _block(path: Path) -> Path | None:
     return folder.resolve() if folder.exists() else None
 
 
+def _together(leaf: Path) -> list[Path]:
+    """A device, and the others of its file system where that is a btrfs of several."""
+    found = Path("/sys/fs/btrfs").glob(f"*/devices/{leaf.name}")
+    return next((sorted(d.resolve() for d in one.parent.iterdir()) for one in found), [leaf])
+
+
 def _below(folder: Path) -> list[Path]:
     """What a device stands on: slaves of md and dm, the disk of a partition, the device under a
     loop's file.
@@ -127,8 +133,9 @@ def drive_of(path: Path) -> Drive | None:
     leaf = _block(path)
     if leaf is None:
         return None
-    stack = _stack(leaf)
-    real = [d for d in (leaf, *stack) if not _below(d)]
+    leaves = _together(leaf)
+    stack = [below for one in leaves for below in _stack(one)]
+    real = [d for d in (*leaves, *stack) if not _below(d)]
     bottom = real[0]
     scheduler = _line(bottom, "queue/scheduler")
     return Drive(
@@ -136,7 +143,7 @@ def drive_of(path: Path) -> Drive | None:
         stack=tuple(dict.fromkeys(d.name for d in stack)),
         real=tuple(dict.fromkeys(d.name for d in real)),
         model=_line(bottom, "device/model") or _line(bottom, "device/vendor"),
-        size_bytes=int(_line(leaf, "size") or 0) * 512,
+        size_bytes=sum(int(_line(one, "size") or 0) for one in leaves) * 512,
         scheduler=scheduler.partition("[")[2].partition("]")[0] or scheduler,
         rotational={"0": False, "1": True}.get(_line(bottom, "queue/rotational")),
     )

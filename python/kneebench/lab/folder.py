@@ -102,11 +102,13 @@ class Folder:
 
     def names(self) -> list[str]:
         """The names of all that it contains."""
+        self._rewind()
         return os.listdir(self.handle)  # noqa: PTH208 pathlib cannot list an open directory
 
     def listed(self) -> Listing:
         """The names of its directories and regular files, and of what is neither."""
         found = Listing([], [], [])
+        self._rewind()
         with os.scandir(self.handle) as entries:
             for entry in entries:
                 folder = entry.is_dir(follow_symlinks=False)
@@ -115,6 +117,10 @@ class Folder:
                     entry.name
                 )
         return found
+
+    def _rewind(self) -> None:
+        """From the beginning: btrfs lists nothing that was made after it was last asked to."""
+        os.lseek(self.handle, 0, os.SEEK_SET)
 
     def plain(self) -> Listing:
         """`listed`, of a directory that holds directories and regular files only; raises Refused

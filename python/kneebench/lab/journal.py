@@ -14,6 +14,7 @@ import hashlib
 import os
 import platform
 import shlex
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,12 +27,14 @@ from kneebench.lab import changes
 from kneebench.lab.changes import Change
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.changes.directory import MadeDirectory
+from kneebench.lab.changes.mount import MountedFileSystem
 from kneebench.lab.changes.process import StartedProcess
 from kneebench.lab.processes import boot, runs, started
 from kneebench.lab.removal import ground_of, mark
 from kneebench.records import Event, Watch
 
 Kind = TypeVar("Kind", bound=Change)
+Made = contextlib.AbstractContextManager[None]
 
 
 class Damaged(NamedTuple):
@@ -104,14 +107,19 @@ class Journal:
             "owner": owner,
             "owner_started": started(owner),
             "boot": boot(),
+            "made_ns": time.time_ns(),
         }
         return kind.model_validate({"what": what, **known, **facts})
 
-    def process(self, pid: int, what: str) -> contextlib.AbstractContextManager[None]:
+    def made(self, kind: type[Change], what: str, **facts: object) -> Made:
+        """A change that the block makes; undone at its end."""
+        return self.recorded(self.change(kind, what, **facts))
+
+    def process(self, pid: int, what: str) -> Made:
         """A process that we started; killed at the end where it still runs (end it better
         before).
         """
-        return self.recorded(self.change(StartedProcess, what, pid=pid, pid_started=started(pid)))
+        return self.made(StartedProcess, what, pid=pid, pid_started=started(pid))
 
     @contextlib.contextmanager
     def directory(self, path: Path, what: str) -> Iterator[Path]:
@@ -122,12 +130,19 @@ class Journal:
         path = path.absolute()
         if path.exists():
             raise FileExistsError(path)
-        with self.recorded(
-            self.change(MadeDirectory, what, path=str(path), ground=ground_of(path))
-        ):
+        facts = {"path": str(path), "ground": ground_of(path), "in_volume": self._is_volume(path)}
+        with self.made(MadeDirectory, what, **facts):
             path.mkdir(parents=True, mode=0o700)
             mark(path)
             yield path
+
+    def _is_volume(self, path: Path) -> bool:
+        """Whether the path is in a file system that a recorded change has mounted."""
+        point = ground_of(path).point
+        return any(
+            isinstance(change, MountedFileSystem) and change.point == point
+            for change in self._changes()
+        )
 
     def on_a_server(self, what: str, server: str, by_hand: str) -> MadeOnServer:
         """What we make on a server that is not ours.
@@ -152,7 +167,7 @@ class Journal:
 
     def leftovers(self) -> list[Change]:
         """Changes whose maker no longer runs, in the order in which they are undone."""
-        return sorted(filter(_is_left, self._changes()), key=lambda change: change.turn)
+        return sorted(filter(_is_left, self._changes()), key=lambda change: -change.made_ns)
 
     def damaged(self) -> list[Damaged]:
         """Entries that cannot be read; their contents are lost."""

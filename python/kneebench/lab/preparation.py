@@ -12,20 +12,25 @@ from typing import NamedTuple
 
 import psutil
 
+from kneebench.lab.journal import Journal
+from kneebench.lab.memory_limit import MemoryGroup, memory_limit
+from kneebench.lab.volumes import Volumes
 from kneebench.plan import Plan
 from kneebench.plan.plan import Storage
-from kneebench.records import Cell
+from kneebench.records import Cell, Watch
 
 
 class Resources(NamedTuple):
     """A share of this machine: the numbers of its cores, and bytes of memory.
 
-    `pinned`: what runs with it must stay on these cores.
+    `pinned`: what runs with it must stay on these cores; `limited`: it must not get more memory,
+    page cache included.
     """
 
     cores: tuple[int, ...]
     memory_bytes: int
     pinned: bool = False
+    limited: bool = False
 
     @property
     def pinned_cores(self) -> tuple[int, ...]:
@@ -36,16 +41,17 @@ class Resources(NamedTuple):
 class Prepared(NamedTuple):
     """A cell that is ready for its database.
 
-    The paths of `storage` are those that its files go to.
+    The paths of `storage` are those that its files go to; its processes go to `group`.
     """
 
     cell: Cell
     storage: Storage
     resources: Resources
+    group: MemoryGroup | None = None
 
 
-class Lab:
-    """This machine, as the cells of a plan may use it."""
+class Shares:
+    """The share of this machine that the cells of a plan get."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -54,13 +60,16 @@ class Lab:
     def resources(self) -> Resources:
         """What the plan gives to every cell: the cores of `database.cores`, or all that this
         process may use, and the memory, shared by the servers that are up side by side. As first
-        seen: a thread that is pinned later on changes nothing.
+        seen: a thread that is pinned later on changes nothing. A plan's own limit holds for each
+        server.
         """
         pinned = self.plan.database.cores
+        limit = getattr(self.plan.database, "memory", None)
         return Resources(
             pinned or tuple(sorted(os.sched_getaffinity(0))),
-            psutil.virtual_memory().total // self.servers,
+            limit or psutil.virtual_memory().total // self.servers,
             bool(pinned),
+            bool(limit),
         )
 
     @property
@@ -72,10 +81,31 @@ class Lab:
         """The share of one cell: that of every cell, as no constraint lowers it yet."""
         return self.resources
 
+
+class Lab(Shares):
+    """This machine, as the cells of a plan may use it."""
+
+    def __init__(self, plan: Plan, journal: Journal) -> None:
+        super().__init__(plan)
+        self._journal, self._volumes = journal, Volumes(journal, plan.emulated_path)
+
+    def close(self) -> None:
+        """Put back what was kept for the next cell: emulated drives."""
+        self._volumes.close()
+
     @contextlib.contextmanager
-    def prepared(self, cell: Cell) -> Iterator[Prepared]:
+    def prepared(self, cell: Cell, watch: Watch) -> Iterator[Prepared]:
         """A cell with its paths and its share of the machine, until the end of the block.
 
-        Today the paths are the plan's.
+        The paths are the plan's, or those of volumes that are made now and taken apart at the end.
+        Raises PlanError for a volume that cannot be made, Refused for a drive with data.
         """
-        yield Prepared(cell, self.plan.storages[cell.storage], self.resources_of(cell))
+        storage, resources = self.plan.storages[cell.storage], self.resources_of(cell)
+        with contextlib.ExitStack() as stack:
+            group = None
+            if storage.volumes:
+                storage = stack.enter_context(self._volumes.mounted(cell.storage, storage, watch))
+            if resources.limited:
+                limit = memory_limit(self._journal, resources.memory_bytes)
+                group = stack.enter_context(limit)
+            yield Prepared(cell, storage, resources, group)

@@ -14,6 +14,9 @@ import psutil
 
 from kneebench.engine_properties import server_programs
 
+OWN_PROGRAMS = ("qemu-storage-daemon", "nbdfuse")
+"""Programs that the lab runs in directories of its own."""
+
 
 def started(pid: int) -> int:
     """When the process began, in ticks since the boot (proc(5), field 22); 0 for one that is
@@ -46,11 +49,12 @@ def family(pid: int) -> list[int]:
 
 
 def living_in(path: Path) -> list[psutil.Process]:
-    """Servers whose working directory is one of ours, even before their journal entry exists.
+    """Servers, and programs of emulated drives, whose working directory is one of ours, even before
+    their journal entry exists.
 
     Other processes are ignored.
     """
-    servers = server_programs()
+    servers = {*server_programs(), *OWN_PROGRAMS}
     return [
         p
         for p in psutil.process_iter(["name"])

@@ -14,7 +14,9 @@ from pydantic import Field, model_validator
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import Cores, Name, Number, Part, Switch, Text, Whole, wrong
+from kneebench.units import Bytes
 
+LEAST_MEMORY_BYTES = 64 * 2**20
 DEFAULT = "postgres"
 """The engine of a plan that names none."""
 
@@ -77,8 +79,18 @@ class ServerDatabase(Database):
 
     url_rule: ClassVar[UrlRule]
     """How the URL of an external server is written; a table says it."""
-    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores")
+    managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "memory")
     """Keys that only a managed server uses."""
+    memory: Annotated[
+        Bytes | None,
+        Field(
+            ge=LEAST_MEMORY_BYTES,
+            description=(
+                "Memory limit of each server with its page cache (cgroup); the sizing rules follow"
+                " it. Needs root; empty: no limit"
+            ),
+        ),
+    ] = None
     page_cache: Annotated[
         Literal["cold", "warm"],
         Field(
@@ -107,8 +119,8 @@ class ServerDatabase(Database):
                 self.url_rule.check(one.url, "storages", name, "url")
         bare = [name for name, one in storages.items() if not (one.url or self.url)]
         for name in bare:
-            if not storages[name].path:
-                sentence = "a path for the database's files, or the url of a server on that storage"
+            if not (storages[name].path or storages[name].drives):
+                sentence = "a path or drives for the database's files, or the url of a server there"
                 raise wrong("storages", name, sentence=sentence)
         if len(bare) == len(storages):
             self.check_managed()
@@ -129,4 +141,7 @@ class ServerDatabase(Database):
             raise wrong("database", "restore", sentence=sentence)
         if self.page_cache == "warm" and self.restored_by({}) != "copy":
             sentence = f'"cold": restore = "{self.restore}" leaves nothing in the page cache'
+            raise wrong("database", "page_cache", sentence=sentence)
+        if self.page_cache == "warm" and self.memory:
+            sentence = '"cold": what a copy leaves in the page cache is outside the memory limit'
             raise wrong("database", "page_cache", sentence=sentence)

@@ -102,6 +102,9 @@ def toml_text(value: Any, schema: dict[str, Any]) -> str:
         return f'"{time_text(value)}"'
     if isinstance(value, int | float):
         return repr(value)
+    if isinstance(value, dict):
+        pairs = (f"{name} = {toml_text(inner, {})}" for name, inner in value.items())
+        return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(toml_text(member, {}) for member in value)}]"
     return quoted(str(value))
@@ -206,8 +209,9 @@ def allowed_text(schema: dict[str, Any]) -> str:
         return "two whole numbers in brackets"
     if schema["type"] == "array":
         entries = schema["items"]
-        kind = "whole numbers" if entries["type"] == "integer" else "names"
-        return f"list of {kind}{_bounds(entries)}"
+        kind = "whole numbers" if entries.get("type") == "integer" else "names"
+        tables = " or tables" if "oneOf" in entries else ""
+        return f"list of {kind}{tables}{_bounds(entries)}"
     kinds = {
         "integer": "whole number",
         "number": "number",

@@ -18,7 +18,7 @@ from kneebench.plan.engine_table import EngineStorage, EngineTable, default_data
 from kneebench.plan.ladder import WAREHOUSES_PER_USER, Ladder
 from kneebench.plan.server_url import server_of
 from kneebench.plan.storage import Storage as Storage
-from kneebench.plan.values import Cores, Name, Sentence, Switch, Whole, wrong
+from kneebench.plan.values import Cores, Directory, Name, Sentence, Switch, Whole, wrong
 from kneebench.plan.values import Part as Part
 from kneebench.secrets import is_kept_command
 
@@ -101,6 +101,19 @@ class Plan(Part):
     ] = ""
     database: EngineTable = Field(default_factory=default_database)
     workload: Workload = Workload()
+    erase: Annotated[
+        tuple[Name, ...],
+        Field(
+            max_length=100,
+            description=(
+                "Drives whose contents may be erased, by WWID (loop devices: by file); `run"
+                " --erase` confirms it"
+            ),
+        ),
+    ] = ()
+    emulated_path: Annotated[
+        Directory, Field(description="Directory for the files of emulated drives")
+    ] = Path(".kneebench/drives")
     meters: Annotated[
         tuple[Name, ...],
         Field(max_length=100, description="Meters to read (`kneebench components` lists them)"),
@@ -150,6 +163,15 @@ class Plan(Part):
             raise wrong("ladder", "rounds", sentence=sentence)
         return self
 
+    @model_validator(mode="after")
+    def _rounds_have_drives_of_their_own(self) -> Self:
+        volumes = [volume for storage in self.storages.values() for volume in storage.volumes]
+        names = [name for volume in volumes for name in volume.named_drives]
+        if self.ladder.rounds == "short" and len(set(names)) < len(names):
+            sentence = '"long": storages that share drives cannot be measured side by side'
+            raise wrong("ladder", "rounds", sentence=sentence)
+        return self
+
     @property
     def base(self) -> str:
         """The name of the storage that the others are compared with."""
@@ -178,6 +200,12 @@ class Plan(Part):
     def paths(self) -> tuple[Path, ...]:
         """The directories of all storages."""
         return tuple(path for storage in self.storages.values() for path in storage.paths)
+
+    @property
+    def drives(self) -> tuple[str, ...]:
+        """The drives of this machine that volumes are made of, as the plan names them."""
+        volumes = (volume for storage in self.storages.values() for volume in storage.volumes)
+        return tuple(dict.fromkeys(name for volume in volumes for name in volume.named_drives))
 
     @property
     def engine(self) -> EngineProperties:

@@ -20,6 +20,7 @@ from kneebench.records import (
     Host,
     NoiseFloor,
     Order,
+    Preconditioned,
     Results,
     Rung,
     Second,
@@ -224,6 +225,11 @@ class Store:
         """Keep the machine's noise floor; None if none is known."""
         self._change(noise_floor=floor)
 
+    @property
+    def drives_before(self) -> Sequence[WholeDrive]:
+        """The drives as they were when the campaign began; empty before that."""
+        return self._campaign.drives_before
+
     def put_drives_before(self, drives: Sequence[WholeDrive]) -> None:
         """Keep the drives as they were when the campaign began; a resumed one began before."""
         if not self._campaign.drives_before:
@@ -232,6 +238,11 @@ class Store:
     def put_drives_after(self, drives: Sequence[WholeDrive]) -> None:
         """Keep the drives as the campaign left them."""
         self._change(drives_after=tuple(drives))
+
+    def put_preconditioned(self, done: Preconditioned) -> None:
+        """Keep what was done to a drive; the latest counts."""
+        others = (one for one in self._campaign.preconditioned if one.drive != done.drive)
+        self._change(preconditioned=(*others, done))
 
     def put_note(self, note: str) -> None:
         """Keep something that the reader must know about the whole campaign."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kneebench.lab.preparation import Lab
+from kneebench.lab.preparation import Shares
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import Expected, rungs
@@ -91,7 +91,7 @@ class Work:
 
     def __init__(self, plan: Plan, expected: Expected) -> None:
         self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
-        self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Lab(plan).resources.cores))
+        self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Shares(plan).resources.cores))
         self._report_rung_s = expected.final_runs_s / max(
             1, plan.ladder.final_rungs * len(plan.storages)
         )

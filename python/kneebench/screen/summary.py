@@ -24,9 +24,9 @@ from kneebench.screen.progress import rung_line
 
 def printed(results: Results, *, every_rung: bool = False) -> Iterator[RenderableType]:
     """The parts to print, in order."""
-    simulated = "SIMULATED: " if results.campaign.simulated else ""
+    label = f"{results.campaign.label.upper()}: " if results.campaign.label else ""
     unfinished = "" if results.finished else " (unfinished)"
-    yield Text(f"{simulated}{results.campaign.plan.get('question', '')}{unfinished}", style="bold")
+    yield Text(f"{label}{results.campaign.plan.get('question', '')}{unfinished}", style="bold")
     yield from (
         Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results)
     )
@@ -62,6 +62,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "campaign": results.campaign.id,
         "folder": str(results.folder or ""),
         "simulated": results.campaign.simulated,
+        "emulated_drives": results.campaign.emulated,
         "finished": results.finished,
         "exit_code": exit_code(results),
         "failed_checks": list(failed_checks(results)),

@@ -17,11 +17,16 @@ from kneebench.databases.managed.disk_space import (
     space_shortages,
 )
 from kneebench.databases.postgres import image as images
-from kneebench.databases.postgres.disk_space import reduction_hint, space_requirements
+from kneebench.databases.postgres.disk_space import (
+    reduction_hint,
+    space_requirements,
+    volume_requirements,
+)
 from kneebench.databases.postgres.footprint import data_bytes, image_bytes
 from kneebench.databases.postgres.server_settings import setting_bytes
 from kneebench.databases.postgres.table import postgres_table
 from kneebench.lab.drives import existing, mount_of
+from kneebench.lab.volumes import capacity_bytes
 from kneebench.plan import Plan
 from kneebench.plan.plan import Storage
 from kneebench.records import Finding
@@ -62,6 +67,18 @@ class DirectoryFindings:
         there = self._requirements(storage)
         found = [one for requirement in there for one in obstacles(requirement, self._account)]
         yield from (found or list(self.shortages(storage)) or map(_to_be_written, there))
+
+    def of_volumes(self, name: str, storage: Storage) -> Iterator[Finding]:
+        """Whether the volumes of the storage of this name have space for a database."""
+        warehouses = self._plan.workload.warehouses
+        for volume, holds, needed in volume_requirements(storage, warehouses, self._log_bytes):
+            capacity = capacity_bytes(volume)
+            seen = f"{volume.words}: {size(capacity)} for {holds}, up to {size(needed)} needed"
+            if capacity < needed:
+                do = f"use larger drives, or {reduction_hint(self._plan)}"
+                yield Finding(level="error", subject=name, seen=seen, do=do)
+            else:
+                yield Finding(level="ok", subject=name, seen=seen, writes_bytes=needed)
 
     def shortages(self, storage: Storage) -> Iterator[Finding]:
         """Space missing for a database, beside the base image if that is still to be built."""

@@ -7,15 +7,21 @@ from collections.abc import Sequence
 from kneebench.databases.managed.disk_space import SpaceRequirement, bytes_beside, left_bytes
 from kneebench.databases.postgres.footprint import climb_bytes
 from kneebench.errors import PlanError
+from kneebench.lab.volumes import capacity_bytes
 from kneebench.plan import Plan
 from kneebench.plan.default import is_default
 from kneebench.plan.machine_share import MEMORY_SHARE
 from kneebench.plan.machine_share import log_space_bytes as log_share_bytes
 from kneebench.plan.plan import Storage
+from kneebench.plan.volume import Volume
 
 
 def space_requirements(storage: Storage, warehouses: int, log_bytes: int) -> list[SpaceRequirement]:
-    """The directories of a storage's files, with the space that each needs."""
+    """The directories of a storage's files, with the space that each needs; none of volumes, which
+    are made later.
+    """
+    if storage.volumes:
+        return []
     if storage.path is None:
         raise PlanError("storage", seen="no path", do="set path, or url for an external server")
     data = climb_bytes(warehouses)
@@ -25,6 +31,17 @@ def space_requirements(storage: Storage, warehouses: int, log_bytes: int) -> lis
         SpaceRequirement(storage.path, "data", data),
         SpaceRequirement(storage.log_path, "log", log_bytes),
     ]
+
+
+def volume_requirements(
+    storage: Storage, warehouses: int, log_bytes: int
+) -> list[tuple[Volume, str, int]]:
+    """(volume, what it will contain, bytes) of a storage's volumes."""
+    if not storage.log:
+        return [
+            (one, "data and log", climb_bytes(warehouses) + log_bytes) for one in storage.volumes
+        ]
+    return [(storage, "data", climb_bytes(warehouses)), (storage.log, "log", log_bytes)]
 
 
 def log_space_bytes(
@@ -37,13 +54,19 @@ def log_space_bytes(
     as at its start.
     """
     warehouses = plan.workload.warehouses
-    found = [
-        one
-        for storage in plan.storages.values()
+    storages, most = plan.storages.values(), int(memory_bytes * MEMORY_SHARE) - buffers_bytes
+    left = [
+        left_bytes(one, most) - bytes_beside(one, image)
+        for storage in storages
         for one in space_requirements(storage, warehouses, 0)
+        if "log" in one.holds
     ]
-    most = int(memory_bytes * MEMORY_SHARE) - buffers_bytes
-    left = (left_bytes(one, most) - bytes_beside(one, image) for one in found if "log" in one.holds)
+    left += [
+        capacity_bytes(volume) - needs_bytes
+        for storage in storages
+        for volume, holds, needs_bytes in volume_requirements(storage, warehouses, 0)
+        if "log" in holds
+    ]
     return min(map(log_share_bytes, left), default=0)
 
 

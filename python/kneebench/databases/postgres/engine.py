@@ -42,6 +42,7 @@ from kneebench.databases.postgres.server_settings import (
 from kneebench.databases.postgres.table import postgres_table
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
+from kneebench.lab.memory_limit import MemoryGroup, controller
 from kneebench.lab.preparation import Lab, Prepared, Resources
 from kneebench.plan import Plan
 from kneebench.plan.explanation import dotted
@@ -68,7 +69,7 @@ class OwnPostgres:
     """Servers that we start and stop."""
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
-        self.plan, self.journal, self.lab = plan, journal, Lab(plan)
+        self.plan, self.journal, self.lab = plan, journal, Lab(plan, journal)
         self.table = postgres_table(plan.database)
         self._settings: dict[Resources, dict[str, str]] = {}
 
@@ -118,9 +119,9 @@ class OwnPostgres:
         return DirectoryFindings(self.plan, self.recipe, self.account, self.settings)
 
     @contextlib.contextmanager
-    def _launch(self, resources: Resources) -> Iterator[Launch]:
+    def _launch(self, resources: Resources, group: MemoryGroup | None = None) -> Iterator[Launch]:
         with runtime_directory(self.journal, self.account) as runtime:
-            yield Launch(self.build, self.account, runtime, resources.pinned_cores)
+            yield Launch(self.build, self.account, runtime, resources.pinned_cores, group)
 
     def findings(self) -> Sequence[Finding]:
         """What is there and what is missing; starts no server and leaves no files."""
@@ -141,13 +142,14 @@ class OwnPostgres:
                 subject="account",
                 seen=f"kneebench runs as root; the server runs as {self.account.name!r}",
             )
-        for storage in self.plan.storages.values():
+        for name, storage in self.plan.storages.items():
             yield from self.directories.of(storage)
+            yield from self.directories.of_volumes(name, storage)
         if self.lab.servers > 1:
             yield from self.directories.side_by_side(self.lab.servers)
         yield self.directories.base_image()
         yield from self.directories.cloning()
-        if missing := list(self._cores_missing()):
+        if missing := [*self._cores_missing(), *self._limit_missing()]:
             yield from missing
             return
         with self._launch(self.lab.resources) as launch:
@@ -176,6 +178,12 @@ class OwnPostgres:
                 do="install it, or remove database.cores",
             )
 
+    def _limit_missing(self) -> Iterator[Finding]:
+        if self.table.memory and controller() is None:
+            seen = "there is no memory cgroup controller that this process may use"
+            do = "run as root on a kernel with memory cgroups, or remove database.memory"
+            yield Finding(level="error", subject="database.memory", seen=seen, do=do)
+
     def where(self, cell: Cell) -> Whereabouts:
         """On this machine, as the plan says."""
         return Whereabouts(
@@ -203,12 +211,16 @@ class OwnPostgres:
             )
         return dict(self._image.facts)
 
+    def close(self) -> None:
+        """Put back what was kept between restores."""
+        self.lab.close()
+
     @contextlib.contextmanager
     def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[PostgresServer]:
         """A server over a fresh copy of the image on the cell's storage; its own cache is empty."""
         if not hasattr(self, "_image"):
             self.prepare(watch)
-        with self.lab.prepared(cell) as prepared:
+        with self.lab.prepared(cell, watch) as prepared:
             require(list(self.directories.of(prepared.storage)), f"restoring to {cell.storage!r}")
             with self._restored(prepared, watch) as server:
                 yield server
@@ -220,7 +232,7 @@ class OwnPostgres:
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
             data, log = self._put_in_place(prepared, stack, watch, doing)
-            launch = stack.enter_context(self._launch(prepared.resources))
+            launch = stack.enter_context(self._launch(prepared.resources, prepared.group))
             process = stack.enter_context(
                 running_server(launch, data, self.journal, reach=[log] if log else [])
             )
@@ -266,7 +278,8 @@ class OwnPostgres:
             notes.append(
                 "restored by reflink: the first write to each block includes its copy-on-write"
             )
-        here = Process(
-            process.family, process.crash_report, prepared.resources.cores, prepared.storage.paths
-        )
+        cores, paths = prepared.resources.cores, prepared.storage.paths
+        here = Process(process.family, process.crash_report, cores, paths)
+        if prepared.group:
+            here = here._replace(without_limit=prepared.group.lifted)
         return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)

@@ -30,6 +30,7 @@ from kneebench.databases.postgres.runtime import PORT, socket_folder, socket_of
 from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
+from kneebench.lab.memory_limit import MemoryGroup
 from kneebench.lab.processes import living_in
 
 USER = "kneebench"
@@ -63,13 +64,14 @@ SHUTDOWNS = Stops(orderly=server_program.stop, immediate=signal.SIGQUIT)
 
 class Launch(NamedTuple):
     """What every start needs: the binaries, the account, the runtime directory, the cores (all when
-    empty).
+    empty), the cgroup of its memory limit.
     """
 
     build: Build
     account: Account | None
     runtime: Path
     cores: Sequence[int] = ()
+    group: MemoryGroup | None = None
 
     @property
     def surroundings(self) -> Surroundings:
@@ -96,6 +98,12 @@ class RunningServer(ServerProcess):
         super().__init__(process, launch.surroundings, lost_logs, CRASH, SHUTDOWNS)
         host = str(socket_folder(launch.runtime))
         self.address = Address(host=host, port=PORT, user=USER, database="postgres")
+        self._group = launch.group
+
+    def crash_report(self) -> str:
+        """What was seen of its end, and whether its memory limit was the cause."""
+        seen, group = super().crash_report(), self._group
+        return "; ".join(filter(None, (seen, group.out_of_memory if seen and group else "")))
 
     def answers(self) -> bool:
         """True where it takes connections."""
@@ -147,6 +155,8 @@ def running_server(
         process = subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **more
         )
+    if launch.group:
+        launch.group.add(process.pid)
     server = RunningServer(process, launch, journal)
     with supervised(server, f"the PostgreSQL server on {data}", journal, keep=keep):
         server.await_answer(server.answers, server.start_error)

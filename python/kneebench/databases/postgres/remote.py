@@ -175,6 +175,9 @@ class RemotePostgres:
             server.checkpoint()
             yield server
 
+    def close(self) -> None:
+        """Nothing is kept between restores."""
+
     def _process(self, address: Address) -> Process:
         """The server's process if it runs on this machine; located anew each time, because the
         server may have been restarted.

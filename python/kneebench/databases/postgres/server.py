@@ -40,6 +40,7 @@ class Process(NamedTuple):
     crash_report: Callable[[], str] = str
     cores: Sequence[int] = ()
     paths: Sequence[Path] = ()
+    without_limit: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
 
 
 class PostgresServer:
@@ -164,8 +165,11 @@ class PostgresServer:
         return round(seen["database.commits|database"]), round(seen["database.rollbacks|database"])
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
-        """The twelve consistency conditions."""
-        with self._reaching("checking the conditions") as connection:
+        """The twelve consistency conditions. They need more memory than transactions do: a limit is
+        lifted meanwhile.
+        """
+        limit = self._process.without_limit()
+        with limit, self._reaching("checking the conditions") as connection:
             return conditions(connection, self.warehouses, self._before)
 
     def processes(self) -> Sequence[int]:

@@ -91,6 +91,9 @@ class SimulatedEngine:
         watch(Event(kind="end", doing=f"restoring {cell.storage} (simulated)"))
         yield Simulated(server, storage)
 
+    def close(self) -> None:
+        """Nothing is kept between restores."""
+
 
 def _table(storage: str) -> str:
     return f'add a table [storages."{storage}".simulated]'

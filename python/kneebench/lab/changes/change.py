@@ -7,7 +7,6 @@ after it was interrupted.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
 
 from pydantic import ConfigDict
 
@@ -24,8 +23,6 @@ class Change(Record):
 
     model_config = ConfigDict(extra="ignore")
     """Entries of earlier versions have the fields of every kind."""
-    turn: ClassVar[int]
-    """Kinds of a lower turn are undone first: a server before the directory that it works in."""
 
     id: str
     kind: str
@@ -33,6 +30,9 @@ class Change(Record):
     owner: int = 0
     owner_started: int = 0
     boot: str = ""
+    made_ns: int = 0
+    """Time since 1970. What was made last is undone first: a server before the directory that it
+    works in."""
 
     @property
     @abstractmethod

@@ -14,7 +14,6 @@ from kneebench.lab.changes.change import Change
 class MadeOnServer(Change):
     """A database, or functions in one, with the command that removes it by hand."""
 
-    turn = 3
     kind: Literal["database"] = "database"
     by_hand: str = ""
 

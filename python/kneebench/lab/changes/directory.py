@@ -11,12 +11,15 @@ from kneebench.lab.removal import Ground, is_away, is_ours, remove
 
 
 class MadeDirectory(Change):
-    """A directory, and the ground it lies on (None in entries of old)."""
+    """A directory, and the ground it lies on (None in entries of old).
 
-    turn = 2
+    `in_volume`: that is a volume of ours, which does not outlive its own entries.
+    """
+
     kind: Literal["directory"] = "directory"
     path: str
     ground: Ground | None = None
+    in_volume: bool = False
 
     @property
     def where(self) -> str:
@@ -39,6 +42,8 @@ class MadeDirectory(Change):
                 f"{self.path} carries no kneebench marker: inspect it and remove it yourself, then"
                 f" {forget}"
             )
+        if self.in_volume:
+            return
         if self.ground is None:
             Path(self.path).parent.stat()
         elif is_away(self.ground, self.boot):
@@ -54,7 +59,8 @@ class MadeDirectory(Change):
 
     def is_out_of_reach(self) -> bool:
         """Whether its drive is not mounted now."""
-        return self.ground is not None and is_away(self.ground, self.boot)
+        away = self.ground is not None and is_away(self.ground, self.boot)
+        return away and not self.in_volume
 
 
 KIND = MadeDirectory

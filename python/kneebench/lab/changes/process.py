@@ -15,7 +15,6 @@ class StartedProcess(Change):
     ticks since the boot).
     """
 
-    turn = 1
     kind: Literal["process"] = "process"
     pid: int
     pid_started: int = 0

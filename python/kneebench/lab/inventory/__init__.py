@@ -22,7 +22,15 @@ from kneebench.lab.inventory.signatures import signatures
 from kneebench.lab.inventory.sources import Sources
 from kneebench.records import Signature, WholeDrive
 
-__all__ = ["Sources", "drives_under", "inventory", "named"]
+__all__ = [
+    "Sources",
+    "content_of",
+    "drives_called",
+    "drives_under",
+    "identities",
+    "inventory",
+    "named",
+]
 
 
 def inventory(sources: Sources | None = None) -> list[WholeDrive]:
@@ -37,8 +45,9 @@ def inventory(sources: Sources | None = None) -> list[WholeDrive]:
 
 
 def _drive(sources: Sources, device: BlockDevice, holders: Holders) -> WholeDrive:
-    found, unreadable = _content(sources, device)
-    return _described(sources, device).model_copy(
+    drive = _described(sources, device)
+    found, unreadable = _content(sources, device, drive.key)
+    return drive.model_copy(
         update={
             "holders": holders.of(device),
             "system": holders.runs_the_system(device),
@@ -48,16 +57,35 @@ def _drive(sources: Sources, device: BlockDevice, holders: Holders) -> WholeDriv
     )
 
 
-def _content(sources: Sources, device: BlockDevice) -> tuple[tuple[Signature, ...] | None, str]:
+def _content(
+    sources: Sources, device: BlockDevice, key: str
+) -> tuple[tuple[Signature, ...] | None, str]:
     """(what is on a drive or None, why it is unknown). Who may read a drive but is not root sees
     not all that uses it, so its content proves nothing.
     """
     if os.geteuid() != 0:
         return None, "only root can see all that is on it and uses it"
     try:
-        return signatures(sources, device), ""
+        return signatures(sources, device, key), ""
     except OSError as error:
         return None, error.strerror or str(error)
+
+
+def content_of(drive: WholeDrive, sources: Sources | None = None) -> tuple[Signature, ...]:
+    """What is on a drive now. Raises OSError if it cannot be read, or is not here any more."""
+    sources = sources or Sources()
+    for device in listed_devices(sources):
+        if device.path == drive.path and identified(sources, device).key == drive.key:
+            return signatures(sources, device, drive.key)
+    raise FileNotFoundError(f"{drive.path} is not {drive.key} any more")
+
+
+def identities(sources: Sources | None = None) -> list[WholeDrive]:
+    """The drives of this machine with what they are; how they are, what uses them and what is on
+    them is not looked at. Raises KneebenchError where lsblk is missing or fails.
+    """
+    sources = sources or Sources()
+    return [identified(sources, device) for device in listed_devices(sources)]
 
 
 def _described(sources: Sources, device: BlockDevice) -> WholeDrive:
@@ -70,15 +98,22 @@ def drives_under(paths: Iterable[Path], sources: Sources | None = None) -> tuple
     """
     sources = sources or Sources()
     names = whole_devices(paths)
-    if not names:
-        return ()
     with contextlib.suppress(KneebenchError):
         return tuple(
             _described(sources, device)
-            for device in listed_devices(sources)
+            for device in (listed_devices(sources) if names else ())
             if device.name in names
         )
     return ()
+
+
+def drives_called(names: Iterable[str], sources: Sources | None = None) -> tuple[WholeDrive, ...]:
+    """The drives of these names, as `drives_under` gives them. Raises PlanError for one that is
+    not here.
+    """
+    sources, wanted = sources or Sources(), list(names)
+    here = [_described(sources, one) for one in listed_devices(sources)] if wanted else []
+    return tuple(named(here, name) for name in wanted)
 
 
 def named(drives: Sequence[WholeDrive], name: str) -> WholeDrive:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-PATHS = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
-"""An ordinary user's PATH often lacks the directories of these programs."""
+from kneebench.lab.programs import environment
+
 LIMIT_S = 30.0
 """A drive that fails may not answer for long."""
 
@@ -43,7 +42,7 @@ class Sources(NamedTuple):
             done = subprocess.run(
                 command,
                 capture_output=True,
-                env={**os.environ, "PATH": PATHS, "LC_ALL": "C"},
+                env=environment(),
                 timeout=LIMIT_S,
                 check=False,
                 stdin=subprocess.DEVNULL,

@@ -1,0 +1,46 @@
+"""What a run would erase, shown, and confirmed by typing it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from kneebench.commands.output import print_line
+
+if TYPE_CHECKING:
+    from kneebench.plan import Plan
+    from kneebench.records import WholeDrive
+
+
+def confirm_erasing(plan: Plan, *, wanted: bool) -> None:
+    """Print what is on the drives that this run will erase, if that is wanted; at a terminal the
+    user types how many.
+
+    Raises Refused for any other answer.
+    """
+    from kneebench.analysis.wording import plural
+    from kneebench.errors import Refused
+    from kneebench.lab.volumes import named_drives, to_be_erased
+
+    drives = to_be_erased(plan, named_drives(plan)) if wanted else ()
+    if not drives:
+        return
+    print_line("These drives will be erased:", err=True)
+    for drive in drives:
+        print_line(f"  {_line(drive)}", err=True)
+    words = f"erase {plural(len(drives), 'drive')}"
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        answer = typer.prompt(f'Type "{words}" to go on', default="", show_default=False, err=True)
+        if answer != words:
+            raise Refused("erasing", seen="it was not confirmed", do="nothing was written")
+
+
+def _line(drive: WholeDrive) -> str:
+    """Path, model, serial, size, and what is on it."""
+    from kneebench import units
+    from kneebench.lab.inventory.erasable import drive_state
+
+    facts = (drive.path, drive.model, drive.serial, units.size(drive.size_bytes))
+    return f"{', '.join(filter(None, facts))}: {drive_state(drive).why}"

@@ -1,0 +1,52 @@
+"""A loop device that was attached: undone by detaching it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from kneebench.lab.changes.change import Change
+from kneebench.lab.programs import done, wait_until
+
+
+class AttachedLoop(Change):
+    """The loop devices over a file that only we have."""
+
+    kind: Literal["loop"] = "loop"
+    file: str
+
+    @property
+    def where(self) -> str:
+        """Its file."""
+        return self.file
+
+    def undo(self) -> bool:
+        """Detach them; of one that is in use the kernel waits for the last user."""
+        devices = loops_of(self.file)
+        for device in devices:
+            done("losetup", "--detach", device)
+        if not wait_until(lambda: not loops_of(self.file)):
+            raise OSError(f"{', '.join(loops_of(self.file))} over {self.file} is still in use")
+        return bool(devices)
+
+    def require_gone(self, forget: str) -> None:
+        """Loop devices over another file are not ours."""
+
+
+def loops_of(file: str) -> list[str]:
+    """The loop devices over a file; the kernel adds a word to the name of one that was removed."""
+    return [
+        f"/dev/{backing.parents[1].name}"
+        for backing in sorted(Path("/sys/block").glob("loop*/loop/backing_file"))
+        if _text(backing).removesuffix(" (deleted)") == file
+    ]
+
+
+def _text(backing: Path) -> str:
+    try:
+        return backing.read_text().strip()
+    except OSError:  # detached meanwhile
+        return ""
+
+
+KIND = AttachedLoop

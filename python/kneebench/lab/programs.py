@@ -1,0 +1,57 @@
+"""Programs of the system that change it: mkfs, mount, losetup."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+
+PATHS = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+"""An ordinary user's PATH often lacks the directories of these programs."""
+LIMIT_S = 600.0
+"""mkfs of a large array writes for minutes; a drive that fails may not answer at all."""
+WAIT_S = 10.0
+
+
+def found(program: str) -> str | None:
+    """The path of a program; None where it is missing."""
+    return shutil.which(program, path=PATHS)
+
+
+def environment() -> dict[str, str]:
+    """That of such a program: it finds others, and speaks English."""
+    return {**os.environ, "PATH": PATHS, "LC_ALL": "C"}
+
+
+def done(*command: str) -> str:
+    """What the program prints. Raises OSError with what it says where it is missing, fails or
+    takes too long.
+    """
+    try:
+        ended = subprocess.run(
+            command,
+            capture_output=True,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise OSError(f"{command[0]} has not ended within {LIMIT_S:.0f} s") from None
+    if ended.returncode:
+        words = " ".join(ended.stderr.split()) or f"exit code {ended.returncode}"
+        raise OSError(f"{command[0]}: {words.removeprefix(f'{command[0]}: ')}")
+    return ended.stdout
+
+
+def wait_until(condition: Callable[[], bool], limit_s: float = WAIT_S) -> bool:
+    """Whether the condition came true in time; asked every 20 ms."""
+    until_s = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(0.02)
+    return True

@@ -1,0 +1,30 @@
+"""How much a volume holds, before it is made."""
+
+from __future__ import annotations
+
+from kneebench.lab.inventory import identities, named
+from kneebench.lab.volumes.layouts import COPIES
+from kneebench.plan.volume import Volume
+
+FILE_SYSTEM_SHARE = 0.08
+"""Of a volume, for the file system's own structures and what it keeps free: ext4 reserves 5% for
+root, and has tables of inodes."""
+
+
+def capacity_bytes(volume: Volume) -> int:
+    """What files can take of a volume, about. Raises PlanError for a drive that is not here."""
+    named_drives = volume.named_drives
+    here = identities() if named_drives else []
+    sizes = [named(here, name).size_bytes for name in named_drives]
+    sizes += [drive.size for drive in volume.emulated_drives]
+    return int(usable_bytes(volume, sizes) * (1 - FILE_SYSTEM_SHARE))
+
+
+def usable_bytes(volume: Volume, sizes: list[int]) -> int:
+    """The capacity of a volume of drives of these sizes, before its file system: the smallest
+    counts for each.
+
+    >>> usable_bytes(Volume(drives=tuple("abcd"), layout="raid10"), [100, 100, 90, 100])
+    180
+    """
+    return min(sizes) * len(sizes) // COPIES[volume.layout]

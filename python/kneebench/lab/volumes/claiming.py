@@ -1,0 +1,126 @@
+"""Drives of this machine that a plan names: looked at twice before they are written to, and erased
+only where the plan and its user both say so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+from kneebench.errors import Refused
+from kneebench.lab.inventory import Sources, content_of, inventory, named
+from kneebench.lab.inventory.erasable import DriveState, drive_state
+from kneebench.lab.inventory.signatures import mark_of
+from kneebench.plan import Plan
+from kneebench.records import WholeDrive
+
+ENDS_BYTES = 16 * 2**20
+"""Erased at both ends of a drive: partition tables, superblocks of file systems, arrays and
+volumes. Signatures elsewhere are erased one by one."""
+_REREAD_PARTITIONS = 0x125F
+"""BLKRRPART of linux/fs.h."""
+
+
+def named_drives(plan: Plan, sources: Sources | None = None) -> tuple[WholeDrive, ...]:
+    """The drives of this machine that the plan makes volumes of, each once.
+
+    Raises PlanError for one that is not here.
+    """
+    if not plan.drives:
+        return ()
+    here = inventory(sources)
+    return tuple(
+        {drive.path: drive for name in plan.drives for drive in [named(here, name)]}.values()
+    )
+
+
+def to_be_erased(plan: Plan, drives: Iterable[WholeDrive]) -> tuple[WholeDrive, ...]:
+    """Those that contain data, and that the plan allows to erase."""
+    return tuple(
+        drive
+        for drive in drives
+        if drive_state(drive).state == "contains data" and drive.key in plan.erase
+    )
+
+
+def claimed(name: str) -> WholeDrive:
+    """A drive of that name that may be written to: nothing uses it, and it is blank.
+
+    It is looked at again while it is held for us alone (O_EXCL), right before the first write.
+    Raises Refused or PlanError.
+    """
+    drive = named(inventory(), name)
+    require_blank(drive, drive_state(drive))
+    with held(drive):
+        _require_as_seen(drive)
+    return drive
+
+
+def require_blank(drive: WholeDrive, state: DriveState) -> None:
+    """Raises Refused for a drive that is in use, contains data, or cannot be read."""
+    if state.state != "blank":
+        allow = f"name it under erase in the plan ({drive.key}) and run with --erase"
+        erasable = state.state == "contains data"
+        raise Refused(
+            f"writing to {drive.path}",
+            seen=f"{state.state}: {state.why}",
+            do=f"use another drive{f', or {allow}' if erasable else ' (kneebench drives)'}",
+        )
+
+
+@contextlib.contextmanager
+def held(drive: WholeDrive) -> Iterator[int]:
+    """The drive, open for writing by nobody else who asks. Raises Refused while it is in use."""
+    try:
+        handle = os.open(drive.path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+    except OSError as error:
+        raise Refused(
+            f"opening {drive.path}",
+            seen=error.strerror or str(error),
+            do="use a drive that nothing uses (kneebench drives)",
+        ) from error
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def erase_drives(drives: Sequence[WholeDrive]) -> None:
+    """Erase what is on drives: both ends, and every signature. What lies between stays on them; a
+    mark says that it may be overwritten.
+
+    Raises Refused, before anything is written, if one of them is in use or is another drive by now.
+    """
+    with contextlib.ExitStack() as stack:
+        handles = [stack.enter_context(held(drive)) for drive in drives]
+        for drive in drives:
+            _require_as_seen(drive)
+        for drive, handle in zip(drives, handles, strict=True):
+            _erase(drive, handle)
+
+
+def _require_as_seen(drive: WholeDrive) -> None:
+    """Raises Refused if it is another drive, or something else is on it, than when it was looked
+    at.
+    """
+    try:
+        seen = "" if content_of(drive) == drive.signatures else "its content has changed"
+    except OSError as error:
+        seen = str(error)
+    if seen:
+        do = "run kneebench drives, then start again"
+        raise Refused(f"writing to {drive.path}", seen=f"{seen} since it was looked at", do=do)
+
+
+def _erase(drive: WholeDrive, handle: int) -> None:
+    size = os.lseek(handle, 0, os.SEEK_END)
+    places = [(0, ENDS_BYTES), (max(0, size - ENDS_BYTES), ENDS_BYTES)]
+    places += [(one.offset, 4096) for one in drive.signatures or () if one.device == drive.name]
+    for offset, length in places:
+        os.pwrite(handle, bytes(min(length, size - offset)), offset)
+    os.pwrite(handle, mark_of(drive.key), 0)
+    os.fsync(handle)
+    with contextlib.suppress(OSError):  # loop devices without partitions know no such request
+        fcntl.ioctl(handle, _REREAD_PARTITIONS)

@@ -1,0 +1,134 @@
+"""Emulated drives: files with the limits of a class of drives, as block devices.
+
+qemu-storage-daemon limits the IOPS of a file and exports it as an NBD server on a Unix socket;
+nbdfuse presents that as a file, and a loop device makes a block device of it. qemu's own FUSE
+export is not used: before QEMU 10.2 concurrent writes could overwrite one another's buffers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tomllib
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench import units
+from kneebench.errors import KneebenchError
+from kneebench.lab.changes.loop import AttachedLoop
+from kneebench.lab.changes.mount import MountedFileSystem, is_mounted
+from kneebench.lab.journal import Journal
+from kneebench.lab.programs import done, wait_until
+from kneebench.plan.volume import EmulatedDrive
+
+PROGRAMS = {
+    "qemu-storage-daemon": "qemu-utils",
+    "nbdfuse": "libnbd-bin",
+    "losetup": "mount",
+}
+"""The programs that emulated drives need, with their packages in Debian."""
+BLOCK_BYTES = 4096
+SOCKET = "socket"
+
+
+class DriveClass(NamedTuple):
+    """The limits of a class of emulated drives; 0 for none."""
+
+    read_iops: int
+    write_iops: int
+
+
+@cache
+def drive_classes() -> dict[str, DriveClass]:
+    """The classes by name.
+
+    >>> drive_classes()["sata"]
+    DriveClass(read_iops=3000, write_iops=800)
+    """
+    text = files(__package__).joinpath("emulated_drives.toml").read_text()
+    return {name: DriveClass(**limits) for name, limits in tomllib.loads(text).items()}
+
+
+@contextlib.contextmanager
+def emulated_drive(journal: Journal, folder: Path, drive: EmulatedDrive) -> Iterator[str]:
+    """The path of a new block device with the limits of the drive's class; its file is in the
+    folder.
+
+    All blocks of the file are allocated, none is written. Raises KneebenchError where a program is
+    missing or fails.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            device = _device(journal, folder.resolve(), drive, stack)
+        except OSError as error:
+            raise KneebenchError(
+                f"emulating a drive of class {drive.emulated!r} in {folder}",
+                seen=str(error),
+                do=f"install {', '.join(PROGRAMS.values())}, run as root, and free "
+                f"{units.size(drive.size)} there",
+            ) from error
+        yield device
+
+
+def _device(
+    journal: Journal, folder: Path, drive: EmulatedDrive, stack: contextlib.ExitStack
+) -> str:
+    """The device; the stack takes it apart again."""
+    place = folder / f".kneebench-{uuid.uuid4().hex[:12]}-drive"
+    stack.enter_context(journal.directory(place, "an emulated drive"))
+    with (place / "image").open("xb") as image:
+        os.posix_fallocate(image.fileno(), 0, drive.size)
+    _start(journal, stack, place, _export(drive), lambda: (place / SOCKET).exists())
+    point = place / "drive"
+    point.mkdir()
+    stack.enter_context(journal.made(MountedFileSystem, "an emulated drive", point=str(point)))
+    present = ["nbdfuse", "drive/disk", f"nbd+unix:///drive?socket={SOCKET}"]
+    _start(journal, stack, place, present, lambda: is_mounted(str(point)))
+    return stack.enter_context(loop_device(journal, point / "disk"))
+
+
+def _start(
+    journal: Journal,
+    stack: contextlib.ExitStack,
+    place: Path,
+    command: list[str],
+    is_up: Callable[[], bool],
+) -> None:
+    """Start a program that serves the drive, until the stack ends it. Raises OSError with its last
+    words if it does not come up.
+    """
+    with (place / f"{command[0]}.log").open("xb") as log:
+        process = subprocess.Popen(
+            command, cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0
+        )
+    stack.callback(process.wait)
+    stack.enter_context(journal.process(process.pid, f"an emulated drive's {command[0]}"))
+    if not wait_until(lambda: is_up() or process.poll() is not None) or not is_up():
+        raise OSError(f"{command[0]}: {(place / f'{command[0]}.log').read_text().strip()}")
+
+
+@contextlib.contextmanager
+def loop_device(journal: Journal, file: Path) -> Iterator[str]:
+    """The path of a loop device over a file, without the page cache, in blocks of 4 KiB."""
+    with journal.made(AttachedLoop, "a loop device", file=str(file)):
+        options = ("--direct-io=on", f"--sector-size={BLOCK_BYTES}")
+        yield done("losetup", "--find", "--show", *options, str(file)).strip()
+
+
+def _export(drive: EmulatedDrive) -> list[str]:
+    """The command that exports the drive's file with its limits."""
+    limits = drive_classes()[drive.emulated]
+    group = f"throttle-group,id=limits,x-iops-read={limits.read_iops}"
+    return [
+        "qemu-storage-daemon",
+        *("--object", f"{group},x-iops-write={limits.write_iops}"),
+        *("--blockdev", "driver=file,node-name=image,filename=image,aio=threads,cache.direct=on"),
+        *("--blockdev", "driver=throttle,node-name=drive,throttle-group=limits,file=image"),
+        *("--nbd-server", f"addr.type=unix,addr.path={SOCKET},max-connections=0"),
+        *("--export", "type=nbd,id=drive,node-name=drive,name=drive,writable=on"),
+    ]

@@ -1,0 +1,110 @@
+"""Findings on a plan's volumes before they are made: privileges, programs, drives, and what would
+be erased.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from kneebench import units
+from kneebench.lab.drives import existing
+from kneebench.lab.inventory.erasable import drive_state
+from kneebench.lab.programs import found
+from kneebench.lab.volumes.claiming import named_drives
+from kneebench.lab.volumes.emulated import PROGRAMS
+from kneebench.lab.volumes.layouts import by_md, has_md
+from kneebench.plan import Plan
+from kneebench.plan.volume import Volume
+from kneebench.records import Finding, WholeDrive
+
+MKFS = {"xfs": "xfsprogs", "ext4": "e2fsprogs", "btrfs": "btrfs-progs"}
+"""The Debian package of mkfs by file system."""
+
+
+def volume_findings(plan: Plan, *, erase: bool) -> Iterator[Finding]:
+    """What prevents the plan's volumes, and what will become of its drives; nothing for a plan of
+    directories. `erase`: the run's user has confirmed that the drives under `erase` may be erased.
+
+    Raises PlanError for a drive that is not here.
+    """
+    volumes = [volume for storage in plan.storages.values() for volume in storage.volumes]
+    if not volumes:
+        return
+    if os.geteuid() != 0:
+        seen = "volumes are made and mounted by root only"
+        yield Finding(level="error", subject="volumes", seen=seen, do="run kneebench as root")
+        return
+    yield from _programs(volumes)
+    yield from _md(volumes)
+    for drive in named_drives(plan):
+        yield _drive(drive, plan, erase=erase)
+    yield from _emulated(plan)
+
+
+def _programs(volumes: Iterable[Volume]) -> Iterator[Finding]:
+    needed = {"mount": "mount", "wipefs": "util-linux"}
+    for volume in volumes:
+        kind = volume.file_system.type
+        needed[f"mkfs.{kind}"] = MKFS[kind]
+        needed |= {"mdadm": "mdadm"} if by_md(volume) else {}
+        needed |= PROGRAMS if volume.emulated_drives else {}
+        needed |= {"fio": "fio"} if volume.precondition else {}
+    missing = {program: package for program, package in needed.items() if not found(program)}
+    if missing:
+        yield Finding(
+            level="error",
+            subject="volumes",
+            seen=f"missing: {', '.join(missing)}",
+            do=f"install {', '.join(dict.fromkeys(missing.values()))} (packages of Debian)",
+        )
+
+
+def _md(volumes: Iterable[Volume]) -> Iterator[Finding]:
+    if any(map(by_md, volumes)) and not has_md():
+        yield Finding(
+            level="error",
+            subject="volumes",
+            seen="this kernel has no md, which makes a layout below xfs or ext4",
+            do='set file_system = { type = "btrfs" }, or use a kernel with md',
+        )
+
+
+def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
+    state, why = drive_state(drive)
+    what = f"{drive.model or drive.kind} {drive.serial}".strip()
+    seen = f"{what}, {units.size(drive.size_bytes)}: {state}, {why}"
+    if state == "blank":
+        return Finding(level="ok", subject=drive.path, seen=seen)
+    if state != "contains data":
+        do = "use another drive (kneebench drives)"
+        return Finding(level="refused", subject=drive.path, seen=seen, do=do)
+    if drive.key not in plan.erase:
+        do = f'use another drive, or allow it: erase = ["{drive.key}"] and run --erase'
+        return Finding(level="refused", subject=drive.path, seen=seen, do=do)
+    if not erase:
+        do = "its contents would be lost; if that is intended: kneebench run --erase"
+        return Finding(level="refused", subject=drive.path, seen=seen, do=do)
+    return Finding(level="warning", subject=drive.path, seen=seen, do="it will be erased")
+
+
+def _emulated(plan: Plan) -> Iterator[Finding]:
+    """Space for the files of emulated drives: of one storage at a time, or of all side by side."""
+    needs = [
+        sum(drive.size for volume in storage.volumes for drive in volume.emulated_drives)
+        for storage in plan.storages.values()
+    ]
+    if not any(needs):
+        return
+    needed = sum(needs) if plan.ladder.rounds == "short" else max(needs)
+    seen = os.statvfs(existing(Path(plan.emulated_path)))
+    free = seen.f_bavail * seen.f_frsize
+    text = f"files of emulated drives: {units.size(needed)} needed, {units.size(free)} free"
+    subject = str(plan.emulated_path)
+    if free < needed:
+        do = "free some space, or set emulated_path or smaller drives"
+        yield Finding(level="error", subject=subject, seen=text, do=do)
+    else:
+        label = "; no real drive behaves like them: use them to try a plan"
+        yield Finding(level="note", subject=subject, seen=text + label, writes_bytes=needed)

@@ -1,0 +1,73 @@
+"""Layouts: several drives as one device, by md, or as one file system, by btrfs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kneebench.lab.programs import done, found
+from kneebench.plan.volume import Volume
+
+COPIES = {"single": 1, "mirror": 2, "stripe": 1, "raid10": 2}
+MD_MODULES = ("md_mod", "raid0", "raid1", "raid10")
+
+
+def raid_level(layout: str, drives: int) -> str:
+    """The RAID level of a layout: a mirror of more than two drives is striped.
+
+    >>> raid_level("mirror", 2), raid_level("mirror", 4)
+    ('raid1', 'raid10')
+    """
+    mirror = "raid1" if drives == 2 else "raid10"
+    levels = {"single": "single", "mirror": mirror, "stripe": "raid0", "raid10": "raid10"}
+    return levels[layout]
+
+
+def by_md(volume: Volume) -> bool:
+    """Whether md makes the layout."""
+    return volume.layout != "single" and volume.file_system.type != "btrfs"
+
+
+def has_md() -> bool:
+    """Whether the kernel has md, or can load it."""
+    if Path("/proc/mdstat").exists():
+        return True
+    try:
+        done("modprobe", "--dry-run", "--quiet", "md_mod")
+    except OSError:
+        return False
+    return bool(found("modprobe"))
+
+
+def md_command(device: str, level: str, uuid: str, drives: list[str]) -> list[str]:
+    """The command that makes an array. Its mirrors are not compared first, as the file system will
+    read no block that it has not written: a resync would run into the measurement.
+    """
+    return [
+        *("mdadm", "--create", device, "--run", "--level", level.removeprefix("raid")),
+        *("--raid-devices", str(len(drives)), "--metadata", "1.2", "--uuid", uuid),
+        *("--assume-clean", "--bitmap", "none", *drives),
+    ]
+
+
+def mkfs_command(volume: Volume, uuid: str, devices: list[str]) -> list[str]:
+    """The command that makes the file system: without discard, and with nothing left to be
+    initialised later on.
+    """
+    kind, more = volume.file_system.type, volume.file_system.mkfs
+    if kind == "xfs":
+        return ["mkfs.xfs", "-q", "-K", "-m", f"uuid={uuid}", *more, *devices]
+    if kind == "ext4":
+        at_once = "nodiscard,lazy_itable_init=0,lazy_journal_init=0"
+        return ["mkfs.ext4", "-q", "-E", at_once, "-U", uuid, *more, *devices]
+    level = raid_level(volume.layout, len(devices))
+    metadata = "dup" if level == "single" else level
+    profile = ("-d", level, "-m", metadata)
+    return ["mkfs.btrfs", "-q", "-K", "-U", uuid, *profile, *more, *devices]
+
+
+def mount_command(volume: Volume, devices: list[str], point: Path) -> list[str]:
+    """The command that mounts it; btrfs is told all its drives."""
+    kind = volume.file_system.type
+    others = [f"device={device}" for device in devices[1:]] if kind == "btrfs" else []
+    options = ",".join((*volume.file_system.mount, *others)) or "defaults"
+    return ["mount", "-t", kind, "-o", options, devices[0], str(point)]

@@ -1,0 +1,63 @@
+"""What kneebench remembers of preconditioned drives: by what it knows each again, how it was
+preconditioned, and how much had been written when kneebench left it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from kneebench.directories import state_directory
+from kneebench.lab.processes import boot
+from kneebench.records import Record, WholeDrive
+
+
+class Memory(Record):
+    """One drive. `boot_written_bytes`: the kernel's count in that boot; `written_bytes`: the
+    drive's own, in coarse units, None if it does not report one.
+    """
+
+    drive: str
+    how: str
+    boot: str
+    boot_written_bytes: int | None
+    written_bytes: int | None
+
+
+def remember(drive: WholeDrive, how: str) -> None:
+    """The drive is preconditioned, and kneebench is about to leave it."""
+    file = _file(drive)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(_memory(drive, how).model_dump_json())
+
+
+def is_preconditioned(drive: WholeDrive, how: str) -> bool:
+    """Whether an earlier run preconditioned the drive in the same way, and nothing was written to
+    it since, as far as is known. After a restart only the drive's own count tells.
+    """
+    try:
+        then = Memory.model_validate_json(_file(drive).read_text())
+    except (OSError, ValidationError):
+        return False
+    now = _memory(drive, how)
+    if then.boot != now.boot:
+        then = then.model_copy(update={"boot": now.boot, "boot_written_bytes": None})
+        now = now.model_copy(update={"boot_written_bytes": None})
+    return then == now and (now.boot_written_bytes, now.written_bytes) != (None, None)
+
+
+def _memory(drive: WholeDrive, how: str) -> Memory:
+    return Memory(
+        drive=drive.key,
+        how=how,
+        boot=boot(),
+        boot_written_bytes=drive.boot_written_bytes,
+        written_bytes=drive.health.written_bytes,
+    )
+
+
+def _file(drive: WholeDrive) -> Path:
+    name = hashlib.sha256(drive.key.encode()).hexdigest()[:16]
+    return state_directory() / "drives" / f"{name}.json"

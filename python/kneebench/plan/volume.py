@@ -1,0 +1,181 @@
+"""The plan's tables of a volume: drives, their layout and a file system."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from kneebench import units
+from kneebench.plan.values import Name, Part, Text, Whole, wrong
+from kneebench.units import Bytes
+
+LEAST_BYTES = 256 * 2**20
+"""XFS needs 300 MB, btrfs 109 MiB per drive; smaller emulated drives have no use."""
+LEAST_DRIVES = {"single": 1, "mirror": 2, "stripe": 2, "raid10": 4}
+"""Drives that a layout needs; mirror and raid10 need an even number."""
+
+
+class EmulatedDrive(Part):
+    """A drive that is a file with the limits of a class of drives."""
+
+    emulated: Annotated[
+        Literal["sata", "nvme", "nvme-fast"],
+        Field(description="Class of drive: its read and write IOPS"),
+    ]
+    size: Annotated[Bytes, Field(ge=LEAST_BYTES, description="Its capacity")]
+    count: Annotated[Whole, Field(ge=1, le=24, description="Number of such drives")] = 1
+
+
+def _form(drive: object) -> str:
+    return "name" if isinstance(drive, str) else "table"
+
+
+AnyDrive = Annotated[
+    Annotated[Name, Tag("name")] | Annotated[EmulatedDrive, Tag("table")], Discriminator(_form)
+]
+
+
+class FileSystem(Part):
+    """The file system of a volume. It is made without discard, so drives keep their state."""
+
+    type: Annotated[
+        Literal["xfs", "ext4", "btrfs"],
+        Field(description="File system. btrfs makes layouts itself; below xfs and ext4, md does"),
+    ] = "xfs"
+    mkfs: Annotated[
+        tuple[Text, ...], Field(max_length=50, description="More options of mkfs, one per entry")
+    ] = ()
+    mount: Annotated[
+        tuple[Name, ...],
+        Field(
+            max_length=50,
+            description="Mount options; for btrfs, nodatacow is what databases usually run on",
+        ),
+    ] = ("noatime",)
+
+
+class Preconditioning(NamedTuple):
+    """Full passes over a drive, then rounds of random writes until it is steady, if asked for."""
+
+    sequential: int = 0
+    random: int = 0
+    until_steady: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> Preconditioning:
+        """Raises ValueError for another form.
+
+        >>> Preconditioning.read("sequential 1, random 2")
+        Preconditioning(sequential=1, random=2, until_steady=False)
+        >>> Preconditioning.read("snia")
+        Preconditioning(sequential=2, random=0, until_steady=True)
+        """
+        if text == "snia":
+            return cls(sequential=2, until_steady=True)
+        found = re.fullmatch(r"(?:sequential (\d))?(?:, )?(?:random (\d))?", text)
+        if found is None or text.endswith(" "):
+            raise ValueError(text)
+        return cls(sequential=int(found[1] or 0), random=int(found[2] or 0))
+
+    @property
+    def passes(self) -> int:
+        """How often each block is written, before any rounds."""
+        return self.sequential + self.random
+
+
+class Volume(Part):
+    """A volume that kneebench makes of drives, and removes again."""
+
+    drives: Annotated[
+        tuple[AnyDrive, ...],
+        Field(
+            max_length=100,
+            description=(
+                "Whole drives: by name, path or WWID (kneebench drives), or emulated:"
+                ' { emulated = "sata", size = "4GiB", count = 4 }'
+            ),
+        ),
+    ] = ()
+    layout: Annotated[
+        Literal["single", "mirror", "stripe", "raid10"],
+        Field(
+            description=(
+                "Layout. single: one drive; mirror: each block on two drives; stripe: each"
+                " block once; raid10: as mirror, of at least 4 drives"
+            )
+        ),
+    ] = "single"
+    file_system: FileSystem = FileSystem()
+    precondition: Annotated[
+        Name,
+        Field(
+            description=(
+                "Writes to each drive, once per campaign. sequential 1, random 2:"
+                " full passes; snia: two sequential passes, then rounds of random writes until they"
+                " are steady; empty: nothing. Needs fio"
+            )
+        ),
+    ] = ""
+
+    @field_validator("precondition")
+    @classmethod
+    def _is_a_preconditioning(cls, text: str) -> str:
+        try:
+            Preconditioning.read(text)
+        except ValueError:
+            raise wrong(sentence='"sequential 1, random 2" (at most 9 passes) or "snia"') from None
+        return text
+
+    @property
+    def preconditioning(self) -> Preconditioning:
+        """What is written to each drive first."""
+        return Preconditioning.read(self.precondition)
+
+    @property
+    def named_drives(self) -> tuple[str, ...]:
+        """The drives of this machine, as the plan names them."""
+        return tuple(drive for drive in self.drives if isinstance(drive, str))
+
+    @property
+    def emulated_drives(self) -> tuple[EmulatedDrive, ...]:
+        """The emulated drives, each with a count of 1."""
+        return tuple(
+            drive.model_copy(update={"count": 1})
+            for drive in self.drives
+            if isinstance(drive, EmulatedDrive)
+            for _ in range(drive.count)
+        )
+
+    @property
+    def words(self) -> str:
+        """What it is made of, in words.
+
+        >>> sata = {"emulated": "sata", "size": "4GiB", "count": 8}
+        >>> Volume.model_validate({"drives": [sata], "layout": "raid10"}).words
+        '8 emulated drives (sata, 4 GiB), raid10, xfs (noatime)'
+        """
+        names, file_system = list(self.named_drives), self.file_system
+        for drive in self.drives:
+            if isinstance(drive, EmulatedDrive):
+                what = "emulated drive" if drive.count == 1 else f"{drive.count} emulated drives"
+                names.append(f"{what} ({drive.emulated}, {units.size(drive.size)})")
+        mounted = f" ({', '.join(file_system.mount)})" if file_system.mount else ""
+        return f"{' + '.join(names)}, {self.layout}, {file_system.type}{mounted}"
+
+    @model_validator(mode="after")
+    def _drives_fit_the_layout(self) -> Self:
+        if not self.drives:
+            return self
+        count, least = len(self.named_drives) + len(self.emulated_drives), LEAST_DRIVES[self.layout]
+        if len(set(self.named_drives)) < len(self.named_drives):
+            raise wrong("drives", sentence="each drive once")
+        if self.layout == "single" and count != 1:
+            sentence = 'one drive, or a layout of "mirror", "stripe" or "raid10"'
+            raise wrong("drives", sentence=sentence)
+        if count < least:
+            raise wrong("drives", sentence=f"at least {least} drives for a {self.layout}")
+        if self.layout in ("mirror", "raid10") and count % 2:
+            raise wrong("drives", sentence=f"an even number of drives for a {self.layout}")
+        return self

@@ -1,0 +1,346 @@
+"""Volumes of drives: made on real loop devices and emulated drives, used, and taken apart again.
+
+Nothing is written to a drive that is used or has anything on it, unless its owner says so twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loop_devices import HOLDS, SIZE, done, loop_device
+
+from kneebench.errors import KneebenchError, PlanError, Refused
+from kneebench.lab.changes.format import FormattedDrive
+from kneebench.lab.drives import whole_devices
+from kneebench.lab.folder import Folder
+from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory.erasable import drive_state
+from kneebench.lab.journal import Journal
+from kneebench.lab.programs import found
+from kneebench.lab.volumes import Volumes, erase_drives, named_drives, to_be_erased, volume_findings
+from kneebench.lab.volumes.claiming import claimed
+from kneebench.lab.volumes.layouts import has_md, md_command
+from kneebench.plan import Plan
+from kneebench.plan.storage import Storage
+from kneebench.records import Event
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
+emulation = pytest.mark.skipif(
+    not (found("nbdfuse") and found("qemu-storage-daemon")),
+    reason="needs libnbd-bin and qemu-utils",
+)
+pytestmark = [pytest.mark.root, root]
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Iterator[str]:
+    """The path of a blank drive: a loop device."""
+    with loop_device(tmp_path / "drive.img") as device:
+        yield str(device)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journal")
+
+
+@pytest.fixture
+def volumes(journal: Journal, tmp_path: Path) -> Iterator[Volumes]:
+    with closing(Volumes(journal, tmp_path / "emulated")) as made:
+        yield made
+
+
+def storage(**given: Any) -> Storage:
+    return Storage.model_validate(given)
+
+
+def plan(*drives: str, erase: tuple[str, ...] = ()) -> Plan:
+    table = {"drives": drives, "layout": "single" if len(drives) == 1 else "stripe"}
+    return Plan.model_validate({"storages": {"new": table}, "erase": erase})
+
+
+def state(device: str) -> str:
+    return drive_state(named(inventory(), device)).state
+
+
+def checksum(device: str) -> str:
+    return hashlib.sha256(Path(device).read_bytes()).hexdigest()
+
+
+def wwid(device: str) -> str:
+    return named(inventory(), device).wwid
+
+
+# --- volumes of drives of this machine ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["xfs", "ext4", "btrfs"])
+def test_a_drive_gets_a_file_system_that_is_gone_again_at_the_end(
+    drive: str, volumes: Volumes, journal: Journal, kind: str
+) -> None:
+    one = storage(drives=[drive], file_system={"type": kind, "mount": ["noatime"]})
+    for _ in range(2):  # what the first leaves does not prevent the second
+        with volumes.mounted("new", one, unwatched) as mounted:
+            [path] = mounted.paths
+            (path / "file").write_bytes(os.urandom(8192))
+            assert whole_devices([path]) == whole_devices([Path(wwid(drive))])
+            assert state(drive) == "in use"
+            assert path.stat().st_mode & 0o001, "the server's account can enter it"
+        assert not path.exists()
+        assert state(drive) == "blank"
+    assert journal.leftovers() == []
+    assert list(journal.folder.iterdir()) == []
+
+
+def test_two_drives_mirrored_by_btrfs_are_one_file_system_of_both(
+    tmp_path: Path, volumes: Volumes
+) -> None:
+    with loop_device(tmp_path / "a.img") as a, loop_device(tmp_path / "b.img") as b:
+        one = storage(drives=[str(a), str(b)], layout="mirror", file_system={"type": "btrfs"})
+        with volumes.mounted("new", one, unwatched) as mounted:
+            [path] = mounted.paths
+            found = done("btrfs", "filesystem", "df", path)
+            assert "Data, RAID1" in found
+            assert "Metadata, RAID1" in found
+            assert {state(str(a)), state(str(b))} == {"in use"}
+        assert {state(str(a)), state(str(b))} == {"blank"}
+
+
+def test_an_open_directory_on_btrfs_shows_what_was_made_in_it_later(
+    drive: str, volumes: Volumes
+) -> None:
+    one = storage(drives=[drive], file_system={"type": "btrfs"})
+    with volumes.mounted("new", one, unwatched) as mounted, Folder.at(mounted.paths[0]) as folder:
+        for number in range(3):
+            (mounted.paths[0] / f"file {number}").touch()
+            assert len(folder.names()) == len(folder.listed().files) == number + 1
+
+
+def test_data_and_log_have_volumes_of_their_own(tmp_path: Path, volumes: Volumes) -> None:
+    with loop_device(tmp_path / "a.img") as a, loop_device(tmp_path / "b.img") as b:
+        log = {"drives": [str(b)], "file_system": {"type": "ext4"}}
+        with volumes.mounted("new", storage(drives=[str(a)], log=log), unwatched) as mounted:
+            data, apart = mounted.paths
+            assert data.stat().st_dev != apart.stat().st_dev
+        assert {state(str(a)), state(str(b))} == {"blank"}
+
+
+def test_a_volume_that_cannot_be_mounted_leaves_nothing_and_says_why(
+    drive: str, volumes: Volumes, journal: Journal
+) -> None:
+    one = storage(drives=[drive], file_system={"mount": ["nonsense"]})
+    with pytest.raises(PlanError) as wrong, volumes.mounted("new", one, unwatched):
+        pass
+    assert "mount" in wrong.value.seen
+    assert drive in wrong.value.doing
+    assert state(drive) == "blank"
+    assert list(journal.folder.iterdir()) == []
+
+
+def test_an_array_is_made_without_a_resync_and_with_a_name_that_is_found_again() -> None:
+    command = md_command("/dev/md/x", "raid10", "1-2", ["/dev/a", "/dev/b"])
+    assert {"--assume-clean", "--run"} <= set(command)
+    assert command[command.index("--level") + 1] == "10"
+    assert command[command.index("--raid-devices") + 1] == "2"
+
+
+@pytest.mark.skipif(has_md(), reason="this kernel has md")
+def test_a_layout_that_needs_md_is_an_error_of_check_without_md(tmp_path: Path) -> None:
+    with loop_device(tmp_path / "a.img") as a, loop_device(tmp_path / "b.img") as b:
+        seen = [one.seen for one in volume_findings(plan(str(a), str(b)), erase=False)]
+    assert any("no md" in sentence for sentence in seen)
+
+
+# --- drives with data -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", HOLDS)
+def test_a_drive_with_data_is_refused_and_not_a_byte_of_it_changes(
+    drive: str, volumes: Volumes, what: str
+) -> None:
+    HOLDS[what][0](Path(drive))
+    before = checksum(drive)
+    one = storage(drives=[drive])
+    with pytest.raises(Refused) as refused, volumes.mounted("new", one, unwatched):
+        pass
+    assert "contains data" in refused.value.seen
+    assert "--erase" in refused.value.do
+    assert checksum(drive) == before
+    [finding] = [one for one in volume_findings(plan(drive), erase=True) if one.subject == drive]
+    assert finding.level == "refused"
+
+
+@pytest.mark.parametrize("what", HOLDS)
+def test_a_drive_that_plan_and_run_allow_to_erase_is_blank_afterwards(
+    drive: str, what: str
+) -> None:
+    HOLDS[what][0](Path(drive))
+    allowed = plan(drive, erase=(wwid(drive),))
+    levels = [
+        next(one.level for one in volume_findings(allowed, erase=erase) if one.subject == drive)
+        for erase in (False, True)
+    ]
+    assert levels == ["refused", "warning"]
+    erase_drives(to_be_erased(allowed, named_drives(allowed)))
+    assert state(drive) == "blank"
+    assert claimed(drive).path == drive
+
+
+def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> None:
+    HOLDS["ext4"][0](Path(drive))
+    point = tmp_path / "point"
+    point.mkdir()
+    allowed = plan(drive, erase=(wwid(drive),))
+    shown = to_be_erased(allowed, named_drives(allowed))
+    done("mount", "-o", "ro", drive, point)
+    try:
+        before = checksum(drive)
+        with pytest.raises(Refused, match="busy"):
+            erase_drives(shown)
+        assert to_be_erased(allowed, named_drives(allowed)) == ()
+        [found] = [one for one in volume_findings(allowed, erase=True) if one.subject == drive]
+        assert found.level == "refused"
+        assert checksum(drive) == before
+    finally:
+        done("umount", point)
+
+
+def test_a_drive_that_changed_after_it_was_shown_is_not_erased(drive: str) -> None:
+    HOLDS["ext4"][0](Path(drive))
+    allowed = plan(drive, erase=(wwid(drive),))
+    shown = to_be_erased(allowed, named_drives(allowed))
+    done("wipefs", "--all", drive)
+    done("mkswap", drive)
+    with pytest.raises(Refused, match="changed"):
+        erase_drives(shown)
+    assert state(drive) == "contains data"
+
+
+def test_the_remains_of_our_volume_on_another_drive_are_data(
+    drive: str, volumes: Volumes, tmp_path: Path
+) -> None:
+    with volumes.mounted("new", storage(drives=[drive]), unwatched) as mounted:
+        (mounted.paths[0] / "file").write_bytes(os.urandom(2**20))
+    with loop_device(tmp_path / "copy.img") as copy:
+        done("dd", f"if={drive}", f"of={copy}", "bs=1M", "conv=fsync")
+        assert (state(drive), state(str(copy))) == ("blank", "contains data")
+
+
+def test_a_file_system_that_somebody_made_after_a_kill_is_not_removed(
+    drive: str, journal: Journal
+) -> None:
+    ours = journal.change(
+        FormattedDrive,
+        "a volume",
+        device=drive,
+        wwid=wwid(drive),
+        volume="11111111-2222-3333-4444-555555555555",
+    )
+    HOLDS["ext4"][0](Path(drive))
+    assert ours.undo() is False
+    assert state(drive) == "contains data"
+
+
+# --- emulated drives ------------------------------------------------------------------------------
+
+SATA = {"emulated": "sata", "size": SIZE}
+
+
+@emulation
+def test_emulated_drives_keep_what_is_written_to_them_and_leave_nothing(
+    volumes: Volumes, journal: Journal, tmp_path: Path
+) -> None:
+    one = storage(drives=[{**SATA, "count": 2}], layout="mirror", file_system={"type": "btrfs"})
+    data = os.urandom(2**20)
+    with volumes.mounted("new", one, unwatched) as mounted:
+        [path] = mounted.paths
+        devices = whole_devices([path])
+        assert len(devices) == 2
+        (path / "file").write_bytes(data)
+        done("sync", "-f", path)
+        Path("/proc/sys/vm/drop_caches").write_text("1")
+        assert (path / "file").read_bytes() == data
+    with volumes.mounted("new", one, unwatched) as mounted:
+        assert whole_devices(mounted.paths) == devices, "drives stay in their slots"
+    volumes.close()
+    assert list((tmp_path / "emulated").iterdir()) == []
+    assert list(journal.folder.iterdir()) == []
+
+
+@emulation
+def test_an_emulated_drive_without_space_for_its_file_says_how_much_it_needs(
+    volumes: Volumes, journal: Journal
+) -> None:
+    huge = storage(drives=[{"emulated": "sata", "size": 2**50}])
+    with pytest.raises(KneebenchError) as wrong, volumes.mounted("new", huge, unwatched):
+        pass
+    assert "1024 TiB" in wrong.value.do
+    volumes.close()
+    assert list(journal.folder.iterdir()) == []
+
+
+KILLED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from kneebench.lab.journal import Journal
+from kneebench.lab.volumes import Volumes
+from kneebench.plan.storage import Storage
+from kneebench.records import Event
+
+steps, place = int(sys.argv[1]), Path(sys.argv[2])
+start = subprocess.Popen.__init__
+
+def counted(self, command, *more, **options):
+    global steps
+    start(self, command, *more, **options)
+    steps -= 1
+    if not steps:
+        if command[0] not in ("qemu-storage-daemon", "nbdfuse"):
+            self.wait()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+subprocess.Popen.__init__ = counted
+sata = {"emulated": "sata", "size": 320 * 2**20, "count": 2}
+table = {"drives": [sata], "layout": "mirror", "file_system": {"type": "btrfs"}}
+volumes = Volumes(Journal(place / "journal"), place / "emulated")
+with volumes.mounted("new", Storage(**table), print):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@emulation
+@pytest.mark.parametrize("step", range(1, 10))
+def test_a_volume_whose_maker_is_killed_at_any_step_is_taken_apart_by_the_next_run(
+    step: int, tmp_path: Path, journal: Journal
+) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(step), tmp_path], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert journal.leftovers()
+    warnings: list[str] = []
+    journal.clean(lambda event: warnings.append(event.doing) if event.kind == "warning" else None)
+    assert warnings == []
+    assert list(journal.folder.iterdir()) == []
+    assert list((tmp_path / "emulated").iterdir()) == []
+    assert str(tmp_path) not in done("losetup", "--list")
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+    assert not [pid for pid in Path("/proc").glob("[0-9]*") if lives_in(pid, tmp_path)]
+
+
+def lives_in(pid: Path, place: Path) -> bool:
+    try:
+        return (pid / "cwd").resolve().is_relative_to(place)
+    except OSError:
+        return False
