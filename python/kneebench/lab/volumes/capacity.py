@@ -13,11 +13,14 @@ root, and has tables of inodes."""
 
 def capacity_bytes(volume: Volume) -> int:
     """What files can take of a volume, about. Raises PlanError for a drive that is not here."""
-    named_drives = volume.named_drives
-    here = identities() if named_drives else []
-    sizes = [named(here, name).size_bytes for name in named_drives]
-    sizes += [drive.size for drive in volume.emulated_drives]
-    return int(usable_bytes(volume, sizes) * (1 - FILE_SYSTEM_SHARE))
+    return int(usable_bytes(volume, drive_sizes(volume)) * (1 - FILE_SYSTEM_SHARE))
+
+
+def drive_sizes(volume: Volume) -> list[int]:
+    """The bytes of each of its drives. Raises PlanError for one that is not here."""
+    here = identities() if volume.named_drives else []
+    sizes = [named(here, name).size_bytes for name in volume.named_drives]
+    return sizes + [drive.size for drive in volume.emulated_drives]
 
 
 def usable_bytes(volume: Volume, sizes: list[int]) -> int:

@@ -1,0 +1,189 @@
+"""Preconditioning with a real fio on real loop devices; the rule of the steady state on numbers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from loop_devices import SIZE, done, loop_device
+
+from kneebench.analysis.steady_state import MOST_ROUNDS, steadiness
+from kneebench.errors import PlanError
+from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory.erasable import drive_state
+from kneebench.lab.journal import Journal
+from kneebench.lab.programs import found
+from kneebench.lab.volumes import Volumes, volume_findings
+from kneebench.lab.volumes.emulated import emulated_drive
+from kneebench.lab.volumes.preconditioning import write_drives
+from kneebench.plan import Plan
+from kneebench.plan.storage import Storage
+from kneebench.plan.volume import EmulatedDrive, Preconditioning
+from kneebench.records import Event, Preconditioned
+
+needs_fio = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices"),
+    pytest.mark.skipif(not shutil.which("fio"), reason="needs fio"),
+]
+
+
+emulation = pytest.mark.skipif(
+    not (found("nbdfuse") and found("qemu-storage-daemon")),
+    reason="needs libnbd-bin and qemu-utils",
+)
+
+
+class Seen:
+    """A watcher that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+    @property
+    def preconditioned(self) -> list[Preconditioned]:
+        told = (event.data.get("preconditioned") for event in self.events)
+        return [one for one in told if isinstance(one, Preconditioned)]
+
+
+@pytest.fixture
+def drives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Two blank loop devices, and a state directory that remembers no drive."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with loop_device(tmp_path / "a.img") as a, loop_device(tmp_path / "b.img") as b:
+        yield [str(a), str(b)]
+
+
+class TestOnRealDrives:
+    """fio writes."""
+
+    pytestmark = needs_fio
+
+    def test_passes_write_every_block_of_every_drive_and_report_progress(
+        self, drives: list[str], tmp_path: Path
+    ) -> None:
+        seen = Seen()
+        how = Preconditioning(sequential=1, random=1)
+        written = write_drives(Journal(tmp_path / "journal"), drives, how, seen)
+        for drive, one in zip(drives, written, strict=True):
+            assert one.written_bytes == pytest.approx(2 * SIZE, rel=0.01)
+            assert (one.rounds_iops, one.steady) == ((), None)
+            with Path(drive).open("rb") as raw:
+                assert all(raw.read(4096).strip(b"\0") for _ in range(SIZE // 4096))
+        shares = [event.share for event in seen.events if event.kind == "progress"]
+        assert 1.0 in shares
+        assert "random pass 1 of 1" in seen.events[-1].doing
+
+    @emulation
+    def test_rounds_go_on_until_every_drive_is_steady_and_no_longer(self, tmp_path: Path) -> None:
+        how, journal = Preconditioning(until_steady=True), Journal(tmp_path / "journal")
+        sata = EmulatedDrive(emulated="sata", size="256MiB")
+        with (
+            emulated_drive(journal, tmp_path, sata) as a,
+            emulated_drive(journal, tmp_path, sata) as b,
+        ):
+            written = write_drives(journal, [a, b], how, Seen(), round_s=1)
+        counts = {len(one.rounds_iops) for one in written}
+        assert len(counts) == 1
+        assert all(one.steady for one in written) or counts == {MOST_ROUNDS}
+        sooner = [steadiness(one.rounds_iops[:-1]) for one in written]
+        assert not all(one and one.steady for one in sooner), "it ends as soon as all are steady"
+
+    def test_a_drive_is_preconditioned_once_and_again_only_after_others_wrote_to_it(
+        self, drives: list[str], tmp_path: Path
+    ) -> None:
+        storage = Storage.model_validate({"drives": drives[:1], "precondition": "sequential 1"})
+
+        def campaign() -> list[bool]:
+            seen = Seen()
+            with closing(Volumes(Journal(tmp_path / "journal"), tmp_path)) as volumes:
+                for _ in range(2):
+                    with volumes.mounted("new", storage, seen):
+                        pass
+            return [one.remembered for one in seen.preconditioned]
+
+        assert campaign() == [False]
+        assert campaign() == [True]
+        done("dd", "if=/dev/urandom", f"of={drives[0]}", "bs=1M", "count=1", "seek=99")
+        assert campaign() == [False]
+
+    def test_a_drive_whose_preconditioning_is_killed_may_be_used_again_by_the_next_run(
+        self, drives: list[str], tmp_path: Path
+    ) -> None:
+        code = (
+            "import os, sys; from pathlib import Path; from kneebench.lab.journal import Journal\n"
+            "from kneebench.lab.volumes import Volumes\n"
+            "from kneebench.plan.storage import Storage\n"
+            "storage = Storage(drives=(sys.argv[1],), precondition='sequential 9')\n"
+            "def kill(event):\n"
+            "    if event.share: os.kill(os.getpid(), 9)\n"
+            "volumes = Volumes(Journal(Path(sys.argv[2])), Path(sys.argv[2]))\n"
+            "with volumes.mounted('new', storage, kill): pass"
+        )
+        journal = tmp_path / "journal"
+        subprocess.run([sys.executable, "-c", code, drives[0], journal], check=False)
+        assert drive_state(named(inventory(), drives[0])).state != "blank"
+        Journal(journal).clean(Seen())
+        assert drive_state(named(inventory(), drives[0])).state == "blank"
+        assert list(journal.iterdir()) == []
+
+    def test_an_error_of_fio_is_told_and_the_drive_is_given_back(
+        self, drives: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "bin").mkdir()
+        fio = tmp_path / "bin" / "fio"
+        fio.write_text("#!/bin/sh\necho 'fio: the drive is on fire' >&2; exit 1\n")
+        fio.chmod(0o755)
+        monkeypatch.setattr("kneebench.lab.programs.PATHS", f"{fio.parent}:{os.environ['PATH']}")
+        monkeypatch.setenv("PATH", f"{fio.parent}:{os.environ['PATH']}")
+        storage = Storage.model_validate({"drives": drives[:1], "precondition": "random 1"})
+        with (
+            closing(Volumes(Journal(tmp_path / "journal"), tmp_path)) as volumes,
+            pytest.raises(PlanError, match="on fire"),
+            volumes.mounted("new", storage, Seen()),
+        ):
+            pass
+        assert list((tmp_path / "journal").iterdir()) == []
+
+    def test_check_says_how_much_is_written_and_how_long_that_may_take(
+        self, drives: list[str]
+    ) -> None:
+        table = {"drives": drives, "layout": "stripe", "precondition": "snia"}
+        plan = Plan.model_validate({"storages": {"two": table}})
+        [finding] = [
+            one for one in volume_findings(plan, erase=False) if one.subject == "two: precondition"
+        ]
+        assert "640 MiB to each of 2 drives, then rounds" in finding.seen
+        assert finding.writes_bytes == 4 * SIZE
+
+
+@pytest.mark.parametrize(
+    ("iops", "steady"),
+    [
+        ([100, 100, 100, 100, 100], True),
+        ([90, 110, 90, 110, 100], True),
+        ([89, 110, 90, 111, 100], False),
+        ([105, 103, 100, 97, 94], False),
+        ([104, 102, 100, 98, 96], True),
+    ],
+)
+def test_steady_is_a_range_of_20_percent_and_a_line_that_moves_by_10(
+    iops: list[float], steady: bool
+) -> None:
+    found = steadiness([5000, *iops])
+    assert found is not None
+    assert found.steady == steady
+
+
+def test_four_rounds_or_no_io_are_never_steady() -> None:
+    assert steadiness([1, 1, 1, 1]) is None
+    assert steadiness([0, 0, 0, 0, 0]) is None
