@@ -85,14 +85,15 @@ def test_the_command_prints_rows_as_they_come_and_writes_a_document(
         pytest.skip("the temporary directory stands on no block device")
     one = partial(profile, jobs=FEW[:1])
     monkeypatch.setattr("kneebench.measurement.profile.profile", one)
-    words = ["profile", ".", "--size", "64MiB", "--seconds", "1", "--out", "p.json", "--json"]
+    words = ["profile", ".", "--size", "64MiB", "--seconds", "1", "--out", "p", "--json"]
     answer = CliRunner().invoke(app, words)
     assert answer.exit_code == 0, answer.output
     rows = json.loads(answer.stdout)["rows"]
     assert [row["name"] for row in rows] == [FEW[0].name, "copy of 2,000 files of 32 KiB"]
     assert FEW[0].name in answer.stderr
-    assert json.loads(Path("p.json").read_text())["fio"]
-    assert {path.name for path in place.iterdir()} == {"p.json", "state"}
+    assert json.loads(Path("p/profile.json").read_text())["fio"]
+    assert "log write" in Path("p/profile.html").read_text()
+    assert {path.name for path in place.iterdir()} == {"p", "state"}
     assert Journal().leftovers() == []
 
 
@@ -133,7 +134,8 @@ def test_without_fio_the_error_says_how_to_get_it(
         ([".", "--size", "1000TiB"], "free"),
         ([".", "--size", "1MiB"], "too small to measure"),
         ([".", "--size", "many"], "a size is a number and a unit"),
-        ([".", "--out", "profile.html"], "no .json file"),
+        ([".", "--out", "profile.pdf"], "unsupported format '.pdf'"),
+        ([".", "--out", "no/such.html"], "no directory no"),
     ],
 )
 def test_what_cannot_be_profiled_is_refused_before_anything_is_written(

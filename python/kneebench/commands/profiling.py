@@ -27,8 +27,18 @@ Out = Annotated[
     typer.Option(
         "--out",
         "-o",
-        metavar="FILE.JSON",
-        help="Also write the profile here, with fio's own documents.",
+        metavar="PATH",
+        help="Also write the page (FILE.html), the profile with fio's own documents (FILE.json), or"
+        " both into this directory.",
+        show_default=False,
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--datasheet",
+        metavar="FILE.TOML",
+        help="Compare with the maker's figures in this file, or with a shipped data sheet by name.",
         show_default=False,
     ),
 ]
@@ -38,6 +48,7 @@ def profile(
     directory: Directory = Path(),
     size: Size = "1GiB",
     seconds: Seconds = 3,
+    datasheet: Sheet = None,
     out: Out = None,
     as_json: Json = False,
     yes: Yes = False,
@@ -52,27 +63,27 @@ def profile(
     Examples:
       kneebench profile                       the drive under this directory, about two minutes
       kneebench profile /mnt/nvme --size 64GiB --seconds 30
-      kneebench profile /mnt/nvme --out nvme.json
+      kneebench profile /mnt/nvme --datasheet nvme.toml --out nvme.html
 
     For quotable figures use a file larger than the drive's own cache, and a drive in its steady
     state: new or freshly trimmed flash is faster.
     """
-    from kneebench.measurement.profile import expected_s
-    from kneebench.results.atomic_write import write_text
+    from kneebench.measurement.profile import expected_s, read_datasheet
     from kneebench.screen import profile as screen
 
     size_bytes = _size_bytes(size)
-    if out is not None:
-        _require_json(out)
+    files = _outputs(out)
+    sheet = read_datasheet(datasheet) if datasheet else None
     takes_s = expected_s(size_bytes, seconds)
     confirm(takes_s, yes or as_json)
     found = _measured(directory, size_bytes, seconds, takes_s)
-    if out is not None:
-        write_text(out, found.model_dump_json(indent=1))
+    found = found.beside(sheet) if sheet else found
     if as_json:
         show_json(screen.document(found))
     else:
         show_parts(*screen.printed(found))
+    for file in files:
+        _write(found, file)
 
 
 def _measured(directory: Path, size_bytes: int, seconds: int, takes_s: float) -> Profile:
@@ -106,12 +117,38 @@ def _size_bytes(size: str) -> int:
     return found
 
 
-def _require_json(out: Path) -> None:
+def _outputs(out: Path | None) -> list[Path]:
+    """The files to write. Raises PlanError, before anything is measured, where one cannot be."""
     from kneebench.errors import PlanError
 
-    if out.suffix != ".json" or not out.parent.is_dir():
+    if out is None:
+        return []
+    if out.is_dir() or not (out.suffix or out.exists()):
+        files = [out / "profile.html", out / "profile.json"]
+    elif out.suffix in (".html", ".json"):
+        files = [out]
+    else:
         raise PlanError(
             f"writing {out}",
-            seen="no .json file in an existing directory",
-            do="name a file such as profile.json",
+            seen=f"unsupported format {out.suffix!r}",
+            do="use .html, .json, or a directory for both",
         )
+    if not out.parent.is_dir():
+        raise PlanError(
+            f"writing {out}",
+            seen=f"no directory {out.parent}",
+            do="create it, or choose another path",
+        )
+    return files
+
+
+def _write(found: Profile, file: Path) -> None:
+    from kneebench.brief.profile import ProfilePage
+    from kneebench.results.atomic_write import write_text
+
+    file.parent.mkdir(exist_ok=True)
+    if file.suffix == ".json":
+        write_text(file, found.model_dump_json(indent=1))
+    else:
+        ProfilePage(found).write(file)
+    print_line(f"written: {file}", err=True)

@@ -7,17 +7,21 @@ log writes and copies, which databases and people do through it.
 
 from __future__ import annotations
 
+from kneebench.measurement.profile.datasheet import Claim, DataSheet, read_datasheet
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.profiling import Profile, expected_s, profile, writing_s
 from kneebench.measurement.profile.rows import ProfileRow, Traffic
 
 __all__ = [
     "JOBS",
+    "Claim",
+    "DataSheet",
     "Job",
     "Profile",
     "ProfileRow",
     "Traffic",
     "expected_s",
     "profile",
+    "read_datasheet",
     "writing_s",
 ]

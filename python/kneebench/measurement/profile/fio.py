@@ -160,7 +160,10 @@ def row_of(job: Job, document: Mapping[str, Any], cores_busy: Mapping[str, float
     return ProfileRow(
         name=job.name,
         group=job.group,
+        pattern=job.pattern,
         block_bytes=job.block_bytes,
+        depth=job.depth,
+        workers=job.workers,
         read=_traffic(found["read"]),
         write=_traffic(found["write"]),
         sync=_syncs(found["sync"], found["write"]["iops"]) if job.synced else None,

@@ -67,12 +67,19 @@ def _jobs() -> Iterator[Job]:
     yield Job("mixes", "read", 4 * KIB, DEPTH)
     for depth in (1, 4, 16, 64):
         yield Job("queue depth", "randread", 4 * KIB, depth)
-    for depth in (1, 16):
+    for depth in (1, 4, 16, 64):
         yield Job("queue depth", "randwrite", 4 * KIB, depth)
     for block in (4, 8, 16, 64, 256):
         yield Job("block size", "randread", block * KIB, 32)
 
 
+HEADLINE = {
+    ("read", 128 * KIB): "sequential_read",
+    ("write", 128 * KIB): "sequential_write",
+    ("randread", 4 * KIB): "random_read",
+    ("randwrite", 4 * KIB): "random_write",
+}
+"""The figures of data sheets, by pattern and block size of the headline row that measures each."""
 JOBS = tuple(_jobs())
 """Headline figures (64 KiB with several workers at depth 256, as published reviews have it); log
 writes; the mixes that drive reviews print (Iometer's, 4 KiB at depth 256); queue depths; block

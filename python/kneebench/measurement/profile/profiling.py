@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ from pydantic import Field
 from kneebench.databases.managed.disk_space import free_bytes
 from kneebench.errors import PlanError
 from kneebench.lab.drives import IN_MEMORY, file_system_of
-from kneebench.lab.host import host
+from kneebench.lab.host import host, kneebench_version
 from kneebench.lab.inventory import drives_under
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.cores import Cores
+from kneebench.measurement.profile.datasheet import Claim, DataSheet, claims
 from kneebench.measurement.profile.fio import RAMP_S, Fio, chosen, found_fio, row_of
-from kneebench.measurement.profile.jobs import JOBS, Job
+from kneebench.measurement.profile.jobs import HEADLINE, JOBS, Job
 from kneebench.measurement.profile.rows import ProfileRow, inconsistent
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES, tree_copy
 from kneebench.records import Host, Record, WholeDrive
@@ -36,9 +38,11 @@ FILL_BYTES_PER_S = 300e6
 
 class Profile(Record):
     """What a directory's drive did, at `seconds` per row. `fio`: fio's own document of each row, by
-    name; `engine`: how fio submitted I/O.
+    name; `engine`: how fio submitted I/O; `claims`: the figures of the data sheet, if there is one.
     """
 
+    kneebench: str
+    started_at: str
     directory: Path
     host: Host
     file_system: str
@@ -47,7 +51,43 @@ class Profile(Record):
     file_bytes: int
     seconds: int
     rows: tuple[ProfileRow, ...]
+    datasheet: DataSheet | None = None
+    claims: tuple[Claim, ...] = ()
     fio: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def drive_names(self) -> str:
+        """The drives under the directory, as the kernel calls them; empty if there is none here."""
+        return ", ".join(one.name for one in self.drives)
+
+    @property
+    def where(self) -> str:
+        """What was measured, in words."""
+        drives = ", ".join(f"{one.name} ({one.model or 'model unknown'})" for one in self.drives)
+        return f"{self.file_system} on {drives or 'no local drive'}"
+
+    @property
+    def how(self) -> str:
+        """How it was measured, in words."""
+        return (
+            f"one file of {size(self.file_bytes)}, {self.seconds} s per row, fio with {self.engine}"
+        )
+
+    @property
+    def headline(self) -> dict[str, ProfileRow]:
+        """The rows that data sheets print, by figure; those that are invalid are missing."""
+        return {
+            HEADLINE[kind]: row
+            for row in self.rows
+            if row.group == "headline"
+            and not row.invalid
+            and (kind := (row.pattern, row.block_bytes)) in HEADLINE
+        }
+
+    def beside(self, sheet: DataSheet) -> Profile:
+        """The profile with the figures of the drive's data sheet."""
+        found = tuple(claims(sheet, self.headline))
+        return self.model_copy(update={"datasheet": sheet, "claims": found})
 
     @property
     def written_bytes(self) -> float:
@@ -68,7 +108,7 @@ def profile(
     `watch` gets each row as it is measured. Raises PlanError before anything is written where fio,
     space or a drive is missing.
     """
-    program = found_fio()
+    program, started = found_fio(), datetime.now(UTC)
     require_room(directory, size_bytes)
     rows, documents = list[ProfileRow](), dict[str, Any]()
     folder = directory.resolve() / f".kneebench-profile-{uuid.uuid4().hex[:8]}"
@@ -82,7 +122,9 @@ def profile(
         rows.append(tree_copy(place))
         watch(rows[-1])
     return Profile(
-        directory=directory,
+        kneebench=kneebench_version(),
+        started_at=started.isoformat(timespec="seconds"),
+        directory=directory.resolve(),
         host=host(),
         file_system=file_system_of(directory),
         drives=drives_under([directory]),
