@@ -74,6 +74,7 @@ def made_up_row(job: Job) -> ProfileRow:
         read=read,
         write=_side(job, iops, base_s) if job.synced else write,
         sync=sync,
+        over_time=_over_time(iops) if job.over_time else (),
         cpu_s_per_io=4.2e-6,
         worker_busy=min(0.97, iops / job.workers / 186_000),
         cores_busy={str(core): 0.1 + 0.05 * core for core in range(8)},
@@ -92,3 +93,9 @@ def _side(job: Job, iops: float, mean_s: float) -> Traffic | None:
     return Traffic(
         iops=iops, bytes_per_s=iops * job.block_bytes, n=n, mean_s=mean_s, percentiles_s=quoted
     )
+
+
+def _over_time(iops: float) -> tuple[tuple[float, float], ...]:
+    """Faster until a cache is full, with a stall."""
+    factors = [1.6 if n < 30 else 0.0 if n == 80 else 0.9 for n in range(150)]
+    return tuple((0.2 * (n + 0.5), iops * factor) for n, factor in enumerate(factors))

@@ -29,13 +29,14 @@ from kneebench.measurement.profile import (
     profiling,
 )
 from kneebench.measurement.profile.fio import row_of
+from kneebench.measurement.profile.over_time import over_time
 from kneebench.measurement.profile.rows import Traffic, inconsistent
 from kneebench.screen.profile import printed, row_line
 
 MIB = 2**20
 FIO = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
 FEW = (
-    Job("log", "write", 8192, 1, synced=True),
+    Job("log", "write", 8192, 1, synced=True, over_time=True),
     Job("mixes", "randrw", 4096, 16, 2, 70),
 )
 
@@ -67,6 +68,23 @@ def test_every_row_has_its_traffic_latency_and_cores(measured: Profile) -> None:
     for row in (log, mix):
         assert row.cpu_s_per_io and len(row.cores_busy) == os.cpu_count()
         assert row.bytes_per_s == pytest.approx(row.iops * row.block_bytes, rel=0.02)
+
+
+@FIO
+def test_the_iops_over_time_agree_with_those_of_their_row(measured: Profile) -> None:
+    log, mix, _ = measured.rows
+    values = [iops for _, iops in log.over_time]
+    assert sum(values) / len(values) == pytest.approx(log.iops, rel=0.2)
+    assert [at for at, _ in log.over_time] == sorted({at for at, _ in log.over_time})
+    assert mix.over_time == ()
+
+
+def test_intervals_without_any_io_are_zero_and_workers_are_added() -> None:
+    stalled = ["100, 8, 1, 0, 0", "200, 8, 1, 0, 0", "600, 2, 1, 0, 0", "700, 8, 1, 0, 0"]
+    steady = [f"{n}01, 10, 1, 0, 0" for n in range(1, 9)]
+    rates = [iops for _, iops in over_time([*stalled, *steady], 100)]
+    assert rates == [18, 18, 10, 10, 10, 12, 18]
+    assert over_time([], 100) == ()
 
 
 @FIO

@@ -24,7 +24,7 @@ def changed(found: Profile, place: int, **changes: object) -> Profile:
 
 def test_the_page_has_every_figure_as_vega_lite_and_fetches_nothing() -> None:
     page = ProfilePage(made_up_profile()).html()
-    assert [f"Fig. {n}" in page for n in (1, 2, 3)] == [True] * 3
+    assert [f"Fig. {n}" in page for n in (1, 2, 3, 4)] == [True] * 4
     assert page.count("<svg") == page.count("<figure")
     assert not re.search(r"<script|<link|<img|@import|url\((?!#)", page)
     for one in ProfilePage(made_up_profile()).sections:
@@ -59,7 +59,7 @@ def test_every_row_is_in_the_table_below_its_group() -> None:
     assert [name for name in names if name in {job.name for job in JOBS}] == [
         job.name for job in JOBS
     ]
-    assert names[0] == "Data sheet"
+    assert names[0] == "Headline"
     assert names[-2:] == ["Copy", "copy of 2,000 files of 32 KiB"]
     assert {len(row.cells) for row in table.rows} == {len(table.columns)}
 
@@ -91,7 +91,7 @@ def test_a_profile_of_few_rows_has_a_page_without_those_figures() -> None:
     few = found.model_copy(update={"rows": found.rows[6:7], "drives": ()})
     page = ProfilePage(few)
     names = [one.name for one in page.sections if one.figures]
-    assert names == ["percentiles"]
+    assert names == ["percentiles", "over-time"]
     assert page.title.startswith("/mnt/nvme: log write in ")
     assert "no local drive" in page.html()
 
@@ -117,3 +117,10 @@ def test_the_command_that_repeats_a_profile_is_exact() -> None:
     assert command == "kneebench profile /mnt/nvme --size 64GiB --seconds 30"
     (command,) = section(made_up_profile(file_bytes=2**30 + 1), "repeat").code
     assert "--size 1073741825B" in command
+
+
+def test_the_iops_over_time_have_a_panel_per_row_and_their_range_in_the_title() -> None:
+    (figure,) = section(made_up_profile(), "over-time").figures
+    assert figure.title.startswith("Random writes: 0 to 716,000 IOPS; log writes: 0 to ")
+    assert "the mean of 200 ms" in figure.caption
+    assert len(figure.spec["vconcat"]) == 2

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from kneebench import units
 from kneebench.analysis.wording import as_sentence, capital, listed, times
+from kneebench.brief.profile.row_table import breaking_at_commas
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.measurement.profile import Claim, Profile
 
@@ -30,7 +31,7 @@ def section(found: Profile) -> Section | None:
     """A row per figure of the data sheet, and what the ratios depend on."""
     if found.datasheet is None:
         return None
-    rows = tuple(Row(cells=cells(claim)) for claim in found.claims)
+    rows = tuple(Row(cells=tuple(map(breaking_at_commas, cells(claim)))) for claim in found.claims)
     return Section(
         name="datasheet",
         title=title(found),

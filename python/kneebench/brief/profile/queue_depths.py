@@ -14,6 +14,8 @@ from kneebench.measurement.profile import Profile, ProfileRow
 BLOCK_BYTES = 4096
 COLOURS = {"4 KiB random read": chart_theme.READ, "4 KiB random write": chart_theme.WRITTEN}
 NAMES = {"randread": "4 KiB random read", "randwrite": "4 KiB random write"}
+INKS = {"randread": "#8f6200", "randwrite": chart_theme.WRITTEN}
+"""Of the depths beside the points: the lines' colours, dark enough for text."""
 Point = dict[str, Any]
 
 
@@ -35,6 +37,7 @@ def _point(row: ProfileRow) -> Point:
         "name": NAMES[row.pattern],
         "depth": row.depth,
         "workers": row.workers,
+        "ink": INKS[row.pattern],
         "label": f"{row.workers} x {row.depth}" if row.workers > 1 else f"{row.depth}",
         "iops": row.iops,
         "ms": (row.mean_s or 0.0) * 1e3,
@@ -85,5 +88,8 @@ def _spec(points: list[Point]) -> dict[str, Any]:
         alone.mark_line(strokeWidth=2).encode(order="depth:Q"),
         alone.mark_point(filled=True, size=48, opacity=1),
         several.mark_point(size=60, strokeWidth=2, opacity=1),
-        *plane.labels(points, [*lines, points]),
+        *plane.labels(
+            sorted(points, key=lambda point: -point["workers"]),
+            [*lines, *([point] for point in points)],
+        ),
     )

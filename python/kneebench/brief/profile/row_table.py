@@ -25,7 +25,7 @@ NOTES = (
     " CPU per I/O: of fio's threads, in user and kernel mode."
 )
 LIMITED = " *: a core, not the drive, may have been the limit."
-NAMES = {"headline": "Data sheet", "log": "Log write", "mixes": "Drive reviews"}
+NAMES = {"log": "Log write", "mixes": "Mixes of drive reviews"}
 """Of groups, where their own name does not say what they are for."""
 
 
@@ -50,7 +50,7 @@ def _rows(rows: tuple[ProfileRow, ...]) -> Iterator[Row]:
 def _cells(row: ProfileRow) -> tuple[str, ...]:
     mark = " (invalid)" if row.invalid else "\N{NO-BREAK SPACE}*" if row.limited_by_a_core else ""
     return (
-        f"{_breaking_at_commas(row.name)}{mark}",
+        f"{breaking_at_commas(row.name)}{mark}",
         units.count(row.iops),
         units.significant(row.bytes_per_s / 1e6),
         units.time(row.mean_s),
@@ -60,10 +60,10 @@ def _cells(row: ProfileRow) -> tuple[str, ...]:
     )
 
 
-def _breaking_at_commas(name: str) -> str:
+def breaking_at_commas(name: str) -> str:
     """A name that a narrow page breaks into few lines.
 
-    >>> _breaking_at_commas("4 KiB read, depth 1").split(" ")
+    >>> breaking_at_commas("4 KiB read, depth 1").split(" ")
     ['4\\xa0KiB\\xa0read,', 'depth\\xa01']
     """
     parts = name.split(", ")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.measurement.profile.jobs import JOBS, Job
+from kneebench.measurement.profile.over_time import interval_ms, over_time
 from kneebench.measurement.profile.rows import CERTAIN, ProfileRow, Traffic
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
@@ -34,6 +35,19 @@ class Fio(NamedTuple):
     def running(self, job: Job, runtime_s: int) -> Running:
         """One job, started."""
         return Running(self._command(job, runtime_s), runtime_s + RAMP_S + GRACE_S)
+
+    def over_time(self, job: Job, runtime_s: int) -> tuple[tuple[float, float], ...]:
+        """Its I/Os per second through the job that ran last; nothing where none are kept."""
+        if not job.over_time:
+            return ()
+        log = self._log.with_name(f"{self._log.name}_iops.log")
+        lines = log.read_text().splitlines()
+        log.unlink()
+        return over_time(lines, interval_ms(runtime_s))
+
+    @property
+    def _log(self) -> Path:
+        return self.file.with_name("log")
 
     def probe(self) -> None:
         """Raises KneebenchError where this engine does not work here, at the largest depth."""
@@ -82,6 +96,9 @@ class Fio(NamedTuple):
         ]
         if job.read_percent is not None:
             words.append(f"--rwmixread={job.read_percent}")
+        if job.over_time:
+            words += [f"--write_iops_log={self._log}", "--per_job_logs=0"]
+            words.append(f"--log_avg_msec={interval_ms(runtime_s)}")
         if job.synced:
             words += ["--fdatasync=1", "--direct=0", "--ioengine=psync"]
         return words

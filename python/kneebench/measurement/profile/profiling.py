@@ -180,4 +180,5 @@ def _measured(fio: Fio, job: Job, seconds: int) -> tuple[ProfileRow, dict[str, A
     }
     row = row_of(job, document, dict(sorted(busy.items(), key=lambda one: int(one[0]))))
     wrong = inconsistent(row, job.workers * job.depth / seconds)
-    return row.model_copy(update={"invalid": wrong}), document
+    kept = fio.over_time(job, seconds)
+    return row.model_copy(update={"invalid": wrong, "over_time": kept}), document

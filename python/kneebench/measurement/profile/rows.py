@@ -31,7 +31,7 @@ class ProfileRow(Record):
     """One kind of I/O. `pattern`, `depth`, `workers`: fio's, empty for a copy; `sync`: the syncs
     after each log write; `cpu_s_per_io`: of fio's threads; `worker_busy`: the share of a core that
     each of them used; `cores_busy`: share of each core's time, of all programs; `files_per_s`: of a
-    copy; `over_time`: seconds and I/Os per second of the interval that ends there; `invalid`: why
+    copy; `over_time`: seconds since its start and I/Os per second around then; `invalid`: why
     the row must not be quoted.
     """
 
