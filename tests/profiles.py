@@ -1,11 +1,21 @@
-"""A made-up profile: what every row of a fast drive could have been, by a formula."""
+"""Made-up profiles: what every row of a fast drive could have been, by a formula."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from kneebench.measurement.profile import JOBS, Job, Profile, ProfileRow, Traffic
+from kneebench.measurement.profile import (
+    JOBS,
+    Job,
+    Member,
+    Profile,
+    ProfileRow,
+    Together,
+    TogetherRow,
+    Traffic,
+)
 from kneebench.measurement.profile.rows import CERTAIN
+from kneebench.measurement.profile.together import HEADLINE_JOBS
 from kneebench.records import DriveHealth, Host, WholeDrive
 
 FASTEST_IO_S, MOST_BYTES_PER_S, MOST_IOPS = {"read": 80e-6, "write": 18e-6}, 3.2e9, 480_000.0
@@ -99,3 +109,43 @@ def _over_time(iops: float) -> tuple[tuple[float, float], ...]:
     """Faster until a cache is full, with a stall."""
     factors = [1.6 if n < 30 else 0.0 if n == 80 else 0.9 for n in range(150)]
     return tuple((0.2 * (n + 0.5), iops * factor) for n, factor in enumerate(factors))
+
+
+def made_up_together(share: float = 0.5) -> Together:
+    """Two drives that together do this share of what they do alone."""
+    found = made_up_profile()
+    members = tuple(
+        Member(
+            directory=Path(f"/mnt/{name}"),
+            file_system="xfs",
+            drives=(found.drives[0].model_copy(update={"name": name}),),
+        )
+        for name in ("nvme0n1", "nvme1n1")
+    )
+    rows = tuple(
+        TogetherRow(
+            name=row.name, alone=(row, row), together=(_slowed(row, share),) * 2, share=share
+        )
+        for row in map(made_up_row, HEADLINE_JOBS)
+    )
+    return Together(
+        kneebench=found.kneebench,
+        started_at=found.started_at,
+        host=found.host,
+        members=members,
+        engine=found.engine,
+        file_bytes=found.file_bytes,
+        seconds=found.seconds,
+        rows=rows,
+        fio={rows[0].name: [{"fio version": "fio-3.33"}]},
+    )
+
+
+def _slowed(row: ProfileRow, share: float) -> ProfileRow:
+    def slower(side: Traffic | None) -> Traffic | None:
+        if side is None:
+            return None
+        per_s = {"iops": side.iops * share, "bytes_per_s": side.bytes_per_s * share}
+        return side.model_copy(update=per_s)
+
+    return row.model_copy(update={"read": slower(row.read), "write": slower(row.write)})

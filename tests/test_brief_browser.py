@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from kneebench.brief import Brief
-from kneebench.brief.profile import ProfilePage
+from kneebench.brief.profile import ProfilePage, TogetherPage
 from kneebench.records import Cell, Climb, Results
-from tests.profiles import made_up_profile
+from tests.profiles import made_up_profile, made_up_together
 from tests.recordings import recorded, with_order, with_plan
 
 BROWSER = next(
@@ -163,6 +163,14 @@ def test_at_800_pixels_the_tables_at_a_glance_are_whole(
     tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     assert "glance" not in measured(tmp_path, with_storages(names), 800)["clipped"]
+
+
+def test_the_page_of_several_drives_fits_a_wide_and_a_narrow_window(tmp_path: Path) -> None:
+    for width in (1200, 600):
+        page = TogetherPage(made_up_together()).write(tmp_path / "together.html")
+        found = laid_out(tmp_path, page, width)
+        assert found["page"] <= 0
+        assert (found["beyond"], found["covered"]) == ([], [])
 
 
 @pytest.mark.parametrize("width", [1200, 600])

@@ -25,6 +25,7 @@ from kneebench.measurement.profile import (
     Profile,
     ProfileRow,
     expected_s,
+    measuring,
     profile,
     profiling,
 )
@@ -127,7 +128,7 @@ def test_ctrl_c_in_mid_row_ends_fio_and_leaves_nothing(
         running.extend(psutil.Process().children())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(profiling.time, "sleep", interrupted)
+    monkeypatch.setattr(measuring.time, "sleep", interrupted)
     with pytest.raises(KeyboardInterrupt):
         profile(place, 64 * MIB, 30, lambda row: None, FEW[:1])
     assert running

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from kneebench import units
 from kneebench.analysis.wording import percent
-from kneebench.brief.profile import datasheet
-from kneebench.measurement.profile import Profile, ProfileRow
+from kneebench.brief.profile import datasheet, together
+from kneebench.measurement.profile import Profile, ProfileRow, Together, TogetherRow
 from kneebench.screen.tables import plain_table
 
 NOTES = (
@@ -54,7 +54,32 @@ def printed(found: Profile) -> Iterator[RenderableType]:
     yield from _datasheet(found)
 
 
-def document(found: Profile) -> dict[str, Any]:
+def together_line(row: TogetherRow) -> str:
+    """A row of several drives as it is measured, on one line."""
+    _, *alone, total, both, share = together.cells(row)
+    return f"{row.name}: alone {' + '.join(alone)} = {total}, together {both} ({share})"
+
+
+def printed_together(found: Together) -> Iterator[RenderableType]:
+    """What several drives did alone and together, and where they share a limit."""
+    yield Text()
+    for one in found.members:
+        yield Text(f"{one.directory}: {one.file_system} on {one.name}", style="bold")
+    yield Text(
+        f"one file of {units.size(found.file_bytes)} on each, {found.seconds} s per row, fio with"
+        f" {found.engine}; about {units.size(found.written_bytes)} written\n"
+    )
+    first, *numbers = together.columns(found)
+    table = plain_table(first, *(f">{escape(one)}" for one in numbers))
+    for row in found.rows:
+        table.add_row(*map(escape, together.cells(row)))
+    yield table
+    yield Text(f"\n{together.NOTE}", style="dim")
+    for sentence in together.sentences(found):
+        yield Text(sentence, style="yellow")
+
+
+def document(found: Profile | Together) -> dict[str, Any]:
     """The same for programs, without fio's own documents."""
     return found.model_dump(mode="json", exclude={"fio"})
 

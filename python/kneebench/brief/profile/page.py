@@ -65,4 +65,7 @@ class ProfilePage(Page):
 
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""
-        return self.rendered("profile/page.html.j2", profile=self.profile)
+        found = self.profile
+        return self.rendered(
+            "profile/page.html.j2", started_at=found.started_at, where=found.directory
+        )
