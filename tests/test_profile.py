@@ -136,6 +136,18 @@ def test_ctrl_c_in_mid_row_ends_fio_and_leaves_nothing(
     assert {path.name for path in place.iterdir()} <= {"state"}
 
 
+@FIO
+def test_a_colon_in_the_path_makes_no_file_beside_the_directory(place: Path) -> None:
+    if drive_of(place) is None:
+        pytest.skip("the temporary directory stands on no block device")
+    odd = place / "a:b, c\\:d"
+    odd.mkdir()
+    found = profile(odd, 64 * MIB, 1, lambda row: None, FEW[:1])
+    assert found.rows[0].over_time
+    assert list(odd.iterdir()) == []
+    assert {path.name for path in place.iterdir()} <= {odd.name, "state"}
+
+
 def test_without_fio_the_error_says_how_to_get_it(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
