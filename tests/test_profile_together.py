@@ -161,3 +161,17 @@ def test_more_together_than_alone_is_said_to_be_scatter() -> None:
     shares, quiet = TogetherPage(made_up_together(1.0)).sections[2], made_up_together(1.0)
     assert shares.figures[0].title == "No shared limit shows"
     assert len(TogetherPage(quiet).sections[1].sentences) == 1
+
+
+def test_invalid_rows_stand_above_the_title_and_have_no_share() -> None:
+    found = made_up_together()
+    wrong = tuple(
+        row.model_copy(
+            update={"alone": tuple(one.model_copy(update={"invalid": "no"}) for one in row.alone)}
+        )
+        for row in found.rows
+    )
+    page = TogetherPage(found.model_copy(update={"rows": wrong}))
+    assert page.title == "nvme0n1 and nvme1n1 together"
+    assert page.html().index("Invalid, no: 64 KiB") < page.html().index("<h1>")
+    assert "<figure" not in page.html()

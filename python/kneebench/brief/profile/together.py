@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -39,11 +40,10 @@ class TogetherPage(Page):
     def title(self) -> str:
         """The lowest share of the sum."""
         names = listed([one.name for one in self.found.members])
-        valid = [row for row in self.found.rows if row.share is not None and not row.invalid]
-        if not valid:
+        shares = [share for _, share in _shares(self.found)]
+        if not shares:
             return f"{names} together"
-        worst = min(valid, key=lambda row: row.share or 0.0)
-        return f"{names} together: {percent(round(worst.share or 0.0, 2))} of their sum at worst"
+        return f"{names} together: {percent(round(min(shares), 2))} of their sum at worst"
 
     @property
     def subtitle(self) -> str:
@@ -66,16 +66,16 @@ class TogetherPage(Page):
         where = [("Directory", f"{one.directory} ({one.file_system})") for one in found.members]
         drives = [drive for one in found.members for drive in one.drives]
         with chart_theme.without_validation():
-            figure = _figure(found)
+            figures = (_figure(found),) if _shares(found) else ()
         return (
             Section(name="rows", title="Alone and together", tables=(_table(found),)),
             Section(
                 name="caveats",
                 title="Caveats",
                 sentences=(*sentences(found), STATE),
-                tone="note",
+                tone="alarm" if any(row.invalid for row in found.rows) else "note",
             ),
-            Section(name="shares", title="Shares", figures=(figure,)),
+            Section(name="shares", title="Shares", figures=figures),
             Section(
                 name="machine",
                 title="Machine and method",
@@ -126,6 +126,11 @@ def _reason(row: TogetherRow) -> str:
     return row.limited or (MORE if scatters else "")
 
 
+def _shares(found: Together) -> list[tuple[TogetherRow, float]]:
+    """The valid rows, with their shares of the sum."""
+    return [(row, row.share) for row in found.rows if row.share is not None and not row.invalid]
+
+
 def _amount(row: TogetherRow, bytes_per_s: float, iops: float) -> str:
     return units.rate(bytes_per_s) if row.sequential else units.count(iops)
 
@@ -146,10 +151,10 @@ def _table(found: Together) -> Table:
 
 
 def _figure(found: Together) -> Figure:
-    rows = [row for row in found.rows if row.share is not None and not row.invalid]
-    limited = [row for row in rows if row.limited]
+    shares = _shares(found)
+    limited = sum(bool(row.limited) for row, _ in shares)
     title = (
-        f"A shared limit shows in {len(limited)} of {len(rows)} rows"
+        f"A shared limit shows in {limited} of {len(shares)} rows"
         if limited
         else "No shared limit shows"
     )
@@ -159,24 +164,22 @@ def _figure(found: Together) -> Figure:
         title=title,
         caption="Throughput of all drives together, as a share of the sum of each alone (dashed).",
         alt=f"Bars. {title}.",
-        spec=_spec(rows),
+        spec=_spec(shares),
     )
 
 
-def _spec(rows: list[TogetherRow]) -> dict[str, Any]:
-    import json
-
+def _spec(shares: list[tuple[TogetherRow, float]]) -> dict[str, Any]:
     import altair as alt
 
     points = [
-        {"name": row.name, "share": row.share, "label": percent(round(row.share or 0.0, 2))}
-        for row in rows
+        {"name": row.name, "share": share, "label": percent(round(share, 2))}
+        for row, share in shares
     ]
-    most = max([1.0, *(row.share or 0.0 for row in rows)])
-    names = {row.name: broken(row.name, NAMES) for row in rows}
+    most = max(1.0, *(share for _, share in shares))
+    names = {row.name: broken(row.name, NAMES) for row, _ in shares}
     y = alt.Y(
         "name:N",
-        sort=[row.name for row in rows],
+        sort=[*names],
         title=None,
         axis=alt.Axis(labelExpr=f"{json.dumps(names)}[datum.label]", labelLimit=0, labelPadding=8),
     )
@@ -184,7 +187,7 @@ def _spec(rows: list[TogetherRow]) -> dict[str, Any]:
         "share:Q",
         title="Share of the sum",
         scale=alt.Scale(domain=[0, 1.2 * most], nice=False),
-        axis=alt.Axis(format="%", tickCount=6, grid=True),
+        axis=alt.Axis(format="%", tickCount=4, grid=True),
     )
     bars = chart_theme.chart(points).encode(x=x, y=y)
     whole = chart_theme.chart([{"share": 1.0}]).mark_rule(
