@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from kneebench.brief import Brief
+from kneebench.brief.profile import ProfilePage, TogetherPage
 from kneebench.records import Cell, Climb, Results
+from tests.profiles import made_up_profile, made_up_together
 from tests.recordings import recorded, with_order, with_plan
 
 BROWSER = next(
@@ -112,8 +114,11 @@ def with_storages(names: tuple[str, ...]) -> Results:
 
 
 def measured(tmp_path: Path, results: Results, width: int) -> dict[str, Any]:
-    """What MEASURE found in a window of so many pixels."""
-    page = Brief(results).write(tmp_path / "brief.html")
+    """What MEASURE found of a brief in a window of so many pixels."""
+    return laid_out(tmp_path, Brief(results).write(tmp_path / "brief.html"), width)
+
+
+def laid_out(tmp_path: Path, page: Path, width: int) -> dict[str, Any]:
     page.write_text(page.read_text().replace("</body>", f"{MEASURE}</body>"))
     seen = browse(tmp_path, page, "--dump-dom", f"--window-size={width},1000")
     found: dict[str, Any] = json.loads(
@@ -158,6 +163,25 @@ def test_at_800_pixels_the_tables_at_a_glance_are_whole(
     tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     assert "glance" not in measured(tmp_path, with_storages(names), 800)["clipped"]
+
+
+def test_the_page_of_several_drives_fits_a_wide_and_a_narrow_window(tmp_path: Path) -> None:
+    for width in (1200, 600):
+        page = TogetherPage(made_up_together()).write(tmp_path / "together.html")
+        found = laid_out(tmp_path, page, width)
+        assert found["page"] <= 0
+        assert (found["beyond"], found["covered"]) == ([], [])
+
+
+@pytest.mark.parametrize("width", [1200, 600])
+def test_the_page_of_a_profile_is_as_wide_as_the_window_and_no_text_covers_another(
+    tmp_path: Path, width: int
+) -> None:
+    page = ProfilePage(made_up_profile()).write(tmp_path / "profile.html")
+    found = laid_out(tmp_path, page, width)
+    assert found["page"] <= 0
+    assert (found["beyond"], found["covered"]) == ([], [])
+    assert found["clipped"] == ([] if width == 1200 else ["rows"])
 
 
 def test_the_style_says_each_thing_once_for_each_medium() -> None:

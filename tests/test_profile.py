@@ -25,17 +25,19 @@ from kneebench.measurement.profile import (
     Profile,
     ProfileRow,
     expected_s,
+    measuring,
     profile,
     profiling,
 )
 from kneebench.measurement.profile.fio import row_of
+from kneebench.measurement.profile.over_time import over_time
 from kneebench.measurement.profile.rows import Traffic, inconsistent
 from kneebench.screen.profile import printed, row_line
 
 MIB = 2**20
 FIO = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
 FEW = (
-    Job("log", "write", 8192, 1, synced=True),
+    Job("log", "write", 8192, 1, synced=True, over_time=True),
     Job("mixes", "randrw", 4096, 16, 2, 70),
 )
 
@@ -70,6 +72,23 @@ def test_every_row_has_its_traffic_latency_and_cores(measured: Profile) -> None:
 
 
 @FIO
+def test_the_iops_over_time_agree_with_those_of_their_row(measured: Profile) -> None:
+    log, mix, _ = measured.rows
+    values = [iops for _, iops in log.over_time]
+    assert sum(values) / len(values) == pytest.approx(log.iops, rel=0.2)
+    assert [at for at, _ in log.over_time] == sorted({at for at, _ in log.over_time})
+    assert mix.over_time == ()
+
+
+def test_intervals_without_any_io_are_zero_and_workers_are_added() -> None:
+    stalled = ["100, 8, 1, 0, 0", "200, 8, 1, 0, 0", "600, 2, 1, 0, 0", "700, 8, 1, 0, 0"]
+    steady = [f"{n}01, 10, 1, 0, 0" for n in range(1, 9)]
+    rates = [iops for _, iops in over_time([*stalled, *steady], 100)]
+    assert rates == [18, 18, 10, 10, 10, 12, 18]
+    assert over_time([], 100) == ()
+
+
+@FIO
 def test_fios_own_documents_are_kept_and_the_table_has_every_row(measured: Profile) -> None:
     assert set(measured.fio) == {job.name for job in FEW}
     assert all(one["fio version"].startswith("fio-") for one in measured.fio.values())
@@ -85,14 +104,15 @@ def test_the_command_prints_rows_as_they_come_and_writes_a_document(
         pytest.skip("the temporary directory stands on no block device")
     one = partial(profile, jobs=FEW[:1])
     monkeypatch.setattr("kneebench.measurement.profile.profile", one)
-    words = ["profile", ".", "--size", "64MiB", "--seconds", "1", "--out", "p.json", "--json"]
+    words = ["profile", ".", "--size", "64MiB", "--seconds", "1", "--out", "p", "--json"]
     answer = CliRunner().invoke(app, words)
     assert answer.exit_code == 0, answer.output
     rows = json.loads(answer.stdout)["rows"]
     assert [row["name"] for row in rows] == [FEW[0].name, "copy of 2,000 files of 32 KiB"]
     assert FEW[0].name in answer.stderr
-    assert json.loads(Path("p.json").read_text())["fio"]
-    assert {path.name for path in place.iterdir()} == {"p.json", "state"}
+    assert json.loads(Path("p/profile.json").read_text())["fio"]
+    assert "log write" in Path("p/profile.html").read_text()
+    assert {path.name for path in place.iterdir()} == {"p", "state"}
     assert Journal().leftovers() == []
 
 
@@ -108,12 +128,24 @@ def test_ctrl_c_in_mid_row_ends_fio_and_leaves_nothing(
         running.extend(psutil.Process().children())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(profiling.time, "sleep", interrupted)
+    monkeypatch.setattr(measuring.time, "sleep", interrupted)
     with pytest.raises(KeyboardInterrupt):
         profile(place, 64 * MIB, 30, lambda row: None, FEW[:1])
     assert running
     assert not any(process.is_running() for process in running)
     assert {path.name for path in place.iterdir()} <= {"state"}
+
+
+@FIO
+def test_a_colon_in_the_path_makes_no_file_beside_the_directory(place: Path) -> None:
+    if drive_of(place) is None:
+        pytest.skip("the temporary directory stands on no block device")
+    odd = place / "a:b, c\\:d"
+    odd.mkdir()
+    found = profile(odd, 64 * MIB, 1, lambda row: None, FEW[:1])
+    assert found.rows[0].over_time
+    assert list(odd.iterdir()) == []
+    assert {path.name for path in place.iterdir()} <= {odd.name, "state"}
 
 
 def test_without_fio_the_error_says_how_to_get_it(
@@ -133,7 +165,8 @@ def test_without_fio_the_error_says_how_to_get_it(
         ([".", "--size", "1000TiB"], "free"),
         ([".", "--size", "1MiB"], "too small to measure"),
         ([".", "--size", "many"], "a size is a number and a unit"),
-        ([".", "--out", "profile.html"], "no .json file"),
+        ([".", "--out", "profile.pdf"], "unsupported format '.pdf'"),
+        ([".", "--out", "no/such.html"], "no directory no"),
     ],
 )
 def test_what_cannot_be_profiled_is_refused_before_anything_is_written(

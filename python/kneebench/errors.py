@@ -39,6 +39,7 @@ _STEMS = {
     "measuring": "measure",
     "placing": "place",
     "preparing": "prepare",
+    "profiling": "profile",
     "removing": "remove",
     "resolving": "resolve",
     "restoring": "restore",

@@ -7,6 +7,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import ceil, hypot
 from typing import Any, NamedTuple
 
 from kneebench.brief import chart_theme
@@ -132,10 +133,11 @@ def _box(label: Label, at: Point) -> Box:
     return Box(left, at.y + label.dy - LINE / 2, left + width, at.y + label.dy + LINE / 2)
 
 
-def _along(line: Sequence[Point], parts: int = 12) -> Iterator[Point]:
-    """Points close beside each other on a line."""
+def _along(line: Sequence[Point]) -> Iterator[Point]:
+    """Points on a line, closer beside each other than a character is wide."""
     yield from line
     for a, b in pairwise(line):
+        parts = max(12, ceil(hypot(b.x - a.x, b.y - a.y) / (CHARACTER / 2)))
         yield from (
             Point(a.x + (b.x - a.x) * n / parts, a.y + (b.y - a.y) * n / parts)
             for n in range(1, parts)

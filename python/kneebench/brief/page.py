@@ -6,18 +6,17 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from kneebench.analysis.outcome import exit_code
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief import chart_theme, drawing
+from kneebench.brief.rendering import Page
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Results
-from kneebench.results.atomic_write import write_atomically, write_text
+from kneebench.results.atomic_write import write_atomically
 from kneebench.secrets import clean
 from kneebench.shelf import SECTIONS
 
@@ -25,7 +24,7 @@ FORMAT = 2
 """Of the brief's JSON."""
 
 
-class Brief:
+class Brief(Page):
     """A campaign's brief, from its results alone; unfinished campaigns have one too, which says
     what is missing.
     """
@@ -44,6 +43,11 @@ class Brief:
         return self.view.subtitle
 
     @property
+    def version(self) -> str:
+        """The kneebench that measured."""
+        return self.view.campaign.kneebench
+
+    @property
     def exit_code(self) -> int:
         """4 when a self-check failed, 3 when a rung is invalid or a storage has no usable figure,
         else 0 (errors.py).
@@ -60,39 +64,9 @@ class Brief:
             ]
         return tuple(section for section in made if section)
 
-    @property
-    def blocks(self) -> list[tuple[bool, list[Section]]]:
-        """Neighbouring sections of figures together, to be set in two columns."""
-        calm = (section for section in self.sections if section.tone != "alarm")
-        return [
-            (figured, list(some))
-            for figured, some in groupby(calm, key=lambda section: bool(section.figures))
-        ]
-
-    @property
-    def alarms(self) -> list[Section]:
-        """What stands above everything else, the title included."""
-        return [section for section in self.sections if section.tone == "alarm"]
-
-    def write(self, path: str | Path) -> Path:
-        """Write the page, whole or not at all."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, self.html())
-        return path
-
     def html(self) -> str:
         """The page: no script, no font, nothing from elsewhere."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        shelf = Environment(
-            loader=PackageLoader("kneebench.brief", "."), autoescape=True, undefined=StrictUndefined
-        )
-        shelf.trim_blocks = shelf.lstrip_blocks = shelf.keep_trailing_newline = True
-        style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
-        return shelf.get_template("page.html.j2").render(
-            brief=self, view=self.view, style=style, derived=DERIVED, svg=drawing.svg
-        )
+        return self.rendered("page.html.j2", view=self.view, derived=DERIVED)
 
     def figures(self, folder: Path) -> list[Path]:
         """Write every figure as PNG, its title within; their paths."""

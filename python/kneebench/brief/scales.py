@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import floor, log, log10
 from typing import Any, NamedTuple
 
+THOUSANDS = "datum.value ? format(datum.value / 1000, ',.4~r') + 'k' : '0'"
+"""Text of an axis's number, for Vega-Lite."""
 SPREAD = 12
 """From so many times between least and most an axis is logarithmic."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -12,10 +12,16 @@ from kneebench.commands.options import Json
 from kneebench.commands.output import print_line, show_json, show_parts
 
 if TYPE_CHECKING:
-    from kneebench.measurement.profile import Profile
+    from kneebench.brief.rendering import Page
+    from kneebench.measurement.profile import Profile, ProfileRow, Together, TogetherRow
 
-Directory = Annotated[
-    Path, typer.Argument(metavar="DIRECTORY", help="Directory on the drive to be measured.")
+Directories = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="DIRECTORY",
+        help="Directory on the drive to be measured; several: on different drives. [default: .]",
+        show_default=False,
+    ),
 ]
 Size = Annotated[str, typer.Option("--size", help="Size of the file that is read and written.")]
 Seconds = Annotated[
@@ -27,17 +33,28 @@ Out = Annotated[
     typer.Option(
         "--out",
         "-o",
-        metavar="FILE.JSON",
-        help="Also write the profile here, with fio's own documents.",
+        metavar="PATH",
+        help="Also write the page (FILE.html), the profile with fio's own documents (FILE.json), or"
+        " both into this directory.",
+        show_default=False,
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--datasheet",
+        metavar="FILE.TOML",
+        help="Compare with the maker's figures in this file, or with a shipped data sheet by name.",
         show_default=False,
     ),
 ]
 
 
 def profile(
-    directory: Directory = Path(),
+    directories: Directories = None,
     size: Size = "1GiB",
     seconds: Seconds = 3,
+    datasheet: Sheet = None,
     out: Out = None,
     as_json: Json = False,
     yes: Yes = False,
@@ -52,45 +69,86 @@ def profile(
     Examples:
       kneebench profile                       the drive under this directory, about two minutes
       kneebench profile /mnt/nvme --size 64GiB --seconds 30
-      kneebench profile /mnt/nvme --out nvme.json
+      kneebench profile /mnt/nvme --datasheet nvme.toml --out nvme.html
+      kneebench profile /mnt/nvme0 /mnt/nvme1     headline rows, each alone and then together
 
     For quotable figures use a file larger than the drive's own cache, and a drive in its steady
     state: new or freshly trimmed flash is faster.
     """
-    from kneebench.measurement.profile import expected_s
-    from kneebench.results.atomic_write import write_text
+    asked = _Asked(_size_bytes(size), seconds, datasheet, _outputs(out), as_json, yes)
+    if directories and len(directories) > 1:
+        _several(directories, asked)
+    else:
+        _one(directories[0] if directories else Path(), asked)
+
+
+class _Asked(NamedTuple):
+    """The options, checked."""
+
+    size_bytes: int
+    seconds: int
+    datasheet: str | None
+    files: list[Path]
+    as_json: bool
+    yes: bool
+
+
+def _one(directory: Path, asked: _Asked) -> None:
+    from kneebench.brief.profile import ProfilePage
+    from kneebench.measurement.profile import expected_s, profile, read_datasheet, writing_s
     from kneebench.screen import profile as screen
 
-    size_bytes = _size_bytes(size)
-    if out is not None:
-        _require_json(out)
-    takes_s = expected_s(size_bytes, seconds)
-    confirm(takes_s, yes or as_json)
-    found = _measured(directory, size_bytes, seconds, takes_s)
-    if out is not None:
-        write_text(out, found.model_dump_json(indent=1))
-    if as_json:
+    sheet = read_datasheet(asked.datasheet) if asked.datasheet else None
+    takes_s = expected_s(asked.size_bytes, asked.seconds)
+    _begin(takes_s, writing_s(asked.seconds), asked)
+
+    def watch(row: ProfileRow) -> None:
+        print_line(screen.row_line(row), err=True)
+
+    found = profile(directory, asked.size_bytes, asked.seconds, watch)
+    found = found.beside(sheet) if sheet else found
+    if asked.as_json:
         show_json(screen.document(found))
     else:
         show_parts(*screen.printed(found))
+    _write(found, ProfilePage(found), asked.files)
 
 
-def _measured(directory: Path, size_bytes: int, seconds: int, takes_s: float) -> Profile:
-    """Measure alone on this machine; rows are printed as they come."""
-    from kneebench.measurement.profile import profile, writing_s
+def _several(directories: list[Path], asked: _Asked) -> None:
+    from kneebench.brief.profile import TogetherPage
+    from kneebench.errors import PlanError
+    from kneebench.measurement import profile as measuring
+    from kneebench.screen import profile as screen
+
+    if asked.datasheet:
+        raise PlanError("--datasheet", seen="a data sheet is of one drive", do="name one directory")
+    takes_s = measuring.expected_together_s(len(directories), asked.size_bytes, asked.seconds)
+    _begin(takes_s, measuring.writing_together_s(asked.seconds), asked)
+
+    def watch(row: TogetherRow) -> None:
+        print_line(screen.together_line(row), err=True)
+
+    found = measuring.profile_together(directories, asked.size_bytes, asked.seconds, watch)
+    if asked.as_json:
+        show_json(screen.document(found))
+    else:
+        show_parts(*screen.printed_together(found))
+    _write(found, TogetherPage(found), asked.files)
+
+
+def _begin(takes_s: float, writes_s: float, asked: _Asked) -> None:
+    """Confirm a long one, be alone on this machine, and print how long it takes."""
     from kneebench.preflight import require_alone
-    from kneebench.screen.profile import row_line
     from kneebench.units import rough_time
 
+    confirm(takes_s, asked.yes or asked.as_json)
     clean_up()
     require_alone()
-    takes, writes = rough_time(takes_s), rough_time(writing_s(seconds))
     print_line(
-        f"about {takes}; writes to the drive for {writes} of them. Ctrl-C ends it and removes the"
-        " file",
+        f"about {rough_time(takes_s)}; writes to the drive for {rough_time(writes_s)} of them."
+        " Ctrl-C ends it and removes the file",
         err=True,
     )
-    return profile(directory, size_bytes, seconds, lambda row: print_line(row_line(row), err=True))
 
 
 def _size_bytes(size: str) -> int:
@@ -106,12 +164,38 @@ def _size_bytes(size: str) -> int:
     return found
 
 
-def _require_json(out: Path) -> None:
+def _outputs(out: Path | None) -> list[Path]:
+    """The files to write. Raises PlanError, before anything is measured, where one cannot be."""
     from kneebench.errors import PlanError
 
-    if out.suffix != ".json" or not out.parent.is_dir():
+    if out is None:
+        return []
+    if out.is_dir() or not (out.suffix or out.exists()):
+        files = [out / "profile.html", out / "profile.json"]
+    elif out.suffix in (".html", ".json"):
+        files = [out]
+    else:
         raise PlanError(
             f"writing {out}",
-            seen="no .json file in an existing directory",
-            do="name a file such as profile.json",
+            seen=f"unsupported format {out.suffix!r}",
+            do="use .html, .json, or a directory for both",
         )
+    if not out.parent.is_dir():
+        raise PlanError(
+            f"writing {out}",
+            seen=f"no directory {out.parent}",
+            do="create it, or choose another path",
+        )
+    return files
+
+
+def _write(found: Profile | Together, page: Page, files: list[Path]) -> None:
+    from kneebench.results.atomic_write import write_text
+
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        if file.suffix == ".json":
+            write_text(file, found.model_dump_json(indent=1))
+        else:
+            page.write(file)
+        print_line(f"written: {file}", err=True)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
@@ -26,6 +27,14 @@ SETTINGS = {
     "bios": "/sys/class/dmi/id/bios_version",
     "product": "/sys/class/dmi/id/product_name",
 }
+
+
+def kneebench_version() -> str:
+    """The kneebench that measures."""
+    try:
+        return version("kneebench")
+    except PackageNotFoundError:
+        return "0+source"
 
 
 def _line(path: str) -> str:

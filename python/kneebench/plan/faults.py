@@ -31,7 +31,7 @@ class Fault(NamedTuple):
         if self.seen == "nothing":
             return visible(f"{self.file}, line {self.line}: missing {self.allowed}")
         return visible(
-            f"{self.file}, line {self.line}: {_short(self.key) or 'the plan'}\n    found:  "
+            f"{self.file}, line {self.line}: {_short(self.key) or 'the file'}\n    found:  "
             f" {seen}{meant}\n    allowed: {self.allowed}"
         )
 

@@ -38,16 +38,20 @@ def read_plan(path: str | Path, shelves: Shelves | None = None) -> Plan:
 
     `shelves` are the parts that there are; without them the names of parts are not looked at.
     """
+    text = toml_text(path, "use a TOML file; `kneebench plan default` prints one")
+    return parse_plan(text, str(path), shelves)
+
+
+def toml_text(path: str | Path, do: str) -> str:
+    """The text of a TOML file that a person wrote. Raises PlanError, with what to do where there is
+    no such file.
+    """
     try:
         with Path(path).open("rb") as file:
             written = file.read(MOST_BYTES + 1)
         text = written[:MOST_BYTES].decode("utf-8-sig")
     except OSError as error:
-        raise PlanError(
-            f"reading {path}",
-            seen=error.strerror or str(error),
-            do="use a TOML file; `kneebench plan default` prints one",
-        ) from None
+        raise PlanError(f"reading {path}", seen=error.strerror or str(error), do=do) from None
     except UnicodeDecodeError as error:
         raise PlanError(
             f"reading {path}", seen=f"byte {error.start} is not UTF-8", do="save the file as UTF-8"
@@ -56,7 +60,7 @@ def read_plan(path: str | Path, shelves: Shelves | None = None) -> Plan:
         raise PlanError(
             f"reading {path}", seen=f"the file is larger than {size(MOST_BYTES)}", do=_PRESET
         )
-    return parse_plan(text, str(path), shelves)
+    return text
 
 
 def parse_plan(text: str, file: str = "plan", shelves: Shelves | None = None) -> Plan:
@@ -65,7 +69,7 @@ def parse_plan(text: str, file: str = "plan", shelves: Shelves | None = None) ->
     >>> parse_plan('storages.disk.path = "."').workload.warehouses
     20
     """
-    document = Document(file, text, _values(text, file))
+    document = Document(file, text, toml_values(text, file))
     if huge := list(document.huge_numbers()):
         raise PlanFaults(file, huge)
     faults = [*_unknown_parts(document, shelves or {}), *document.bare_times()]
@@ -81,8 +85,11 @@ def parse_plan(text: str, file: str = "plan", shelves: Shelves | None = None) ->
     return plan
 
 
-def _values(text: str, file: str) -> dict[str, Any]:
-    """The values of a TOML text that is no deeper than can be looked through."""
+def toml_values(text: str, file: str, do: str = _PRESET) -> dict[str, Any]:
+    """The values of a TOML text that is no deeper than can be looked through.
+
+    Raises PlanFaults, or PlanError with what to do for a text that is too deep.
+    """
     try:
         if not _DEEP_KEY.search(text) and _depth(values := tomllib.loads(text)) <= DEEPEST:
             return values
@@ -92,7 +99,7 @@ def _values(text: str, file: str) -> dict[str, Any]:
         raise PlanFaults(file, [_digits_fault(file, text, str(error))]) from None
     except RecursionError:
         pass
-    raise PlanError(f"reading {file}", seen="tables or lists are nested too deeply", do=_PRESET)
+    raise PlanError(f"reading {file}", seen="tables or lists are nested too deeply", do=do)
 
 
 def _depth(values: dict[str, Any]) -> int:

@@ -7,10 +7,10 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Protocol
 
+from kneebench.lab.host import kneebench_version
 from kneebench.plan import Plan
 from kneebench.records import (
     Campaign,
@@ -92,7 +92,7 @@ class Store:
         folder = new_folder(root, f"{now:%Y-%m-%d}-{slug(plan.question)}", name)
         campaign = Campaign(
             id=folder.name,
-            kneebench=_version(),
+            kneebench=kneebench_version(),
             started_at=now.isoformat(timespec="seconds"),
             plan=plan_document(plan),
             host=host,
@@ -127,7 +127,7 @@ class Store:
             "kneebench": self._campaign.kneebench,
             "base image": self._campaign.base_image.get("key", ""),
         }
-        now = {"kneebench": _version(), "base image": image.get("key", "")}
+        now = {"kneebench": kneebench_version(), "base image": image.get("key", "")}
         return " and ".join(
             f"{name} changed: {kept[name]}, now {now[name]}"
             for name in kept
@@ -282,10 +282,3 @@ class Store:
             with self._files.writing():
                 write_kept(self.folder / "campaign.json", changed)
             self._campaign = changed
-
-
-def _version() -> str:
-    try:
-        return version("kneebench")
-    except PackageNotFoundError:
-        return "0+source"

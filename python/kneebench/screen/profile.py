@@ -11,7 +11,8 @@ from rich.text import Text
 
 from kneebench import units
 from kneebench.analysis.wording import percent
-from kneebench.measurement.profile import Profile, ProfileRow, Traffic
+from kneebench.brief.profile import datasheet, together
+from kneebench.measurement.profile import Profile, ProfileRow, Together, TogetherRow
 from kneebench.screen.tables import plain_table
 
 NOTES = (
@@ -23,7 +24,7 @@ PERCENTILES = ("50", "99", "99.9", "99.99")
 
 def row_line(row: ProfileRow) -> str:
     """A row as it is measured, on one line."""
-    mean_s = _mean_s(row)
+    mean_s = row.mean_s
     times = "" if mean_s is None else f", mean {units.time(mean_s)}"
     count = f"{units.count(row.iops)} {'IOPS' if row.files_per_s is None else 'files/s'}"
     return f"{row.name}: {count}, {units.rate(row.bytes_per_s)}{times}"
@@ -31,13 +32,8 @@ def row_line(row: ProfileRow) -> str:
 
 def printed(found: Profile) -> Iterator[RenderableType]:
     """The rows by group, what they were measured on, and where a core was the limit."""
-    drives = ", ".join(f"{one.name} ({one.model or 'model unknown'})" for one in found.drives)
-    where = f"{found.file_system} on {drives or 'no local drive'}"
-    yield Text(f"\n{found.directory.resolve()}: {where}", style="bold")
-    yield Text(
-        f"one file of {units.size(found.file_bytes)}, {found.seconds} s per row, fio with"
-        f" {found.engine}; about {units.size(found.written_bytes)} written\n"
-    )
+    yield Text(f"\n{found.directory}: {found.where}", style="bold")
+    yield Text(f"{found.how}; about {units.size(found.written_bytes)} written\n")
     percentiles = (f">P{one}" for one in PERCENTILES)
     table = plain_table(
         "I/O", ">per second", ">MB/s", ">mean", *percentiles, ">CPU per I/O", ">busiest"
@@ -55,35 +51,57 @@ def printed(found: Profile) -> Iterator[RenderableType]:
             yield Text(f"{row.name}: invalid, {row.invalid}", style="red")
         elif sentence := row.limited_by_a_core:
             yield Text(f"{row.name}: {sentence}", style="yellow")
+    yield from _datasheet(found)
 
 
-def document(found: Profile) -> dict[str, Any]:
+def together_line(row: TogetherRow) -> str:
+    """A row of several drives as it is measured, on one line."""
+    _, *alone, total, both, share = together.cells(row)
+    return f"{row.name}: alone {' + '.join(alone)} = {total}, together {both} ({share})"
+
+
+def printed_together(found: Together) -> Iterator[RenderableType]:
+    """What several drives did alone and together, and where they share a limit."""
+    yield Text()
+    for one in found.members:
+        yield Text(f"{one.directory}: {one.file_system} on {one.name}", style="bold")
+    yield Text(
+        f"one file of {units.size(found.file_bytes)} on each, {found.seconds} s per row, fio with"
+        f" {found.engine}; about {units.size(found.written_bytes)} written\n"
+    )
+    first, *numbers = together.columns(found)
+    table = plain_table(first, *(f">{escape(one)}" for one in numbers))
+    for row in found.rows:
+        table.add_row(*map(escape, together.cells(row)))
+    yield table
+    yield Text(f"\n{together.NOTE}", style="dim")
+    for sentence in together.sentences(found):
+        yield Text(sentence, style="yellow")
+
+
+def document(found: Profile | Together) -> dict[str, Any]:
     """The same for programs, without fio's own documents."""
     return found.model_dump(mode="json", exclude={"fio"})
 
 
+def _datasheet(found: Profile) -> Iterator[RenderableType]:
+    if not found.claims:
+        return
+    yield Text(f"\n{datasheet.title(found)}\n", style="bold")
+    titles = (f">{one.title}" if one.number else one.title for one in datasheet.COLUMNS)
+    table = plain_table(*titles)
+    for claim in found.claims:
+        table.add_row(*map(escape, datasheet.cells(claim)))
+    yield table
+    yield Text("\n" + "\n".join(datasheet.sentences(found)), style="dim")
+
+
 def _cells(row: ProfileRow) -> Sequence[str]:
-    slow = row.sync or _slower(row)
-    quoted = slow.percentiles_s if slow else {}
-    busiest = max(row.cores_busy.values(), default=None)
     return (
         units.count(row.iops),
         units.significant(row.bytes_per_s / 1e6),
-        units.time(_mean_s(row)),
-        *(units.time(quoted.get(one)) for one in PERCENTILES),
+        units.time(row.mean_s),
+        *(units.time(row.percentiles_s.get(one)) for one in PERCENTILES),
         units.time(row.cpu_s_per_io),
-        percent(busiest),
+        percent(row.busiest_core),
     )
-
-
-def _mean_s(row: ProfileRow) -> float | None:
-    """Of a log write its own time and its sync's."""
-    slow = _slower(row)
-    if slow is None or row.files_per_s is not None:
-        return None
-    return slow.mean_s + (row.sync.mean_s if row.sync else 0.0)
-
-
-def _slower(row: ProfileRow) -> Traffic | None:
-    sides = [one for one in (row.read, row.write) if one]
-    return max(sides, key=lambda one: one.mean_s, default=None)

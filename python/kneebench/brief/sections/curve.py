@@ -8,13 +8,12 @@ from kneebench import units
 from kneebench.analysis.wording import listed, number_of_users, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.lines import Plane, by_storage, line_colour
-from kneebench.brief.scales import Domain, latencies, latency_axis
+from kneebench.brief.scales import THOUSANDS, Domain, latencies, latency_axis
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb
 
 PLACE = 40
-THOUSANDS = "datum.value ? format(datum.value / 1000, ',.4~r') + 'k' : '0'"
 
 
 def section(view: ViewModel) -> Section | None:

@@ -7,17 +7,35 @@ log writes and copies, which databases and people do through it.
 
 from __future__ import annotations
 
+from kneebench.measurement.profile.datasheet import Claim, DataSheet, read_datasheet
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.profiling import Profile, expected_s, profile, writing_s
 from kneebench.measurement.profile.rows import ProfileRow, Traffic
+from kneebench.measurement.profile.together import (
+    Member,
+    Together,
+    TogetherRow,
+    expected_together_s,
+    profile_together,
+    writing_together_s,
+)
 
 __all__ = [
     "JOBS",
+    "Claim",
+    "DataSheet",
     "Job",
+    "Member",
     "Profile",
     "ProfileRow",
+    "Together",
+    "TogetherRow",
     "Traffic",
     "expected_s",
+    "expected_together_s",
     "profile",
+    "profile_together",
+    "read_datasheet",
     "writing_s",
+    "writing_together_s",
 ]

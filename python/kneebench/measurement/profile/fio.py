@@ -13,18 +13,23 @@ from typing import Any, NamedTuple
 
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.measurement.profile.jobs import JOBS, Job
+from kneebench.measurement.profile.over_time import interval_ms, over_time
 from kneebench.measurement.profile.rows import CERTAIN, ProfileRow, Traffic
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
 RAMP_S = 1
 ENGINES = ("io_uring", "libaio")
 """In the order of preference: a kernel, a container or an administrator may forbid the first."""
+LOG = "log"
+"""Its name begins so, in the file's folder."""
 GRACE_S, FILL_LIMIT_S = 60.0, 3600.0
 HOW_TO_GET = "install fio: apt install fio (Debian, Ubuntu), dnf install fio (Fedora, RHEL)"
 
 
 class Fio(NamedTuple):
-    """fio on one file. `engine`: how it submits I/O."""
+    """fio on one file. `engine`: how it submits I/O. It runs in the file's folder and gets the bare
+    name: a colon in a path would part two files, of which one is not ours.
+    """
 
     program: str
     file: Path
@@ -33,7 +38,17 @@ class Fio(NamedTuple):
 
     def running(self, job: Job, runtime_s: int) -> Running:
         """One job, started."""
-        return Running(self._command(job, runtime_s), runtime_s + RAMP_S + GRACE_S)
+        limit_s = runtime_s + RAMP_S + GRACE_S
+        return Running(self._command(job, runtime_s), self.file.parent, limit_s)
+
+    def over_time(self, job: Job, runtime_s: int) -> tuple[tuple[float, float], ...]:
+        """Its I/Os per second through the job that ran last; nothing where none are kept."""
+        if not job.over_time:
+            return ()
+        log = self.file.with_name(f"{LOG}_iops.log")
+        lines = log.read_text().splitlines()
+        log.unlink()
+        return over_time(lines, interval_ms(runtime_s))
 
     def probe(self) -> None:
         """Raises KneebenchError where this engine does not work here, at the largest depth."""
@@ -46,7 +61,7 @@ class Fio(NamedTuple):
         self._done("--rw=write", "--bs=1m", "--iodepth=8", "--end_fsync=1", limit_s=FILL_LIMIT_S)
 
     def _done(self, *words: str, limit_s: float) -> None:
-        with Running([*self.common(), *words], limit_s) as running:
+        with Running([*self.common(), *words], self.file.parent, limit_s) as running:
             running.document()
 
     def common(self) -> list[str]:
@@ -54,7 +69,7 @@ class Fio(NamedTuple):
         return [
             self.program,
             "--name=kneebench",
-            f"--filename={self.file}",
+            f"--filename={self.file.name}",
             f"--size={self.size_bytes}",
             "--output-format=json",
             f"--ioengine={self.engine}",
@@ -82,6 +97,9 @@ class Fio(NamedTuple):
         ]
         if job.read_percent is not None:
             words.append(f"--rwmixread={job.read_percent}")
+        if job.over_time:
+            words += [f"--write_iops_log={LOG}", "--per_job_logs=0"]
+            words.append(f"--log_avg_msec={interval_ms(runtime_s)}")
         if job.synced:
             words += ["--fdatasync=1", "--direct=0", "--ioengine=psync"]
         return words
@@ -92,7 +110,7 @@ def found_fio() -> str:
     program = shutil.which("fio")
     if program is None:
         raise PlanError("looking for fio", seen="it is not installed", do=HOW_TO_GET)
-    return program
+    return str(Path(program).absolute())
 
 
 def chosen(program: str, file: Path, size_bytes: int) -> Fio:
@@ -116,10 +134,11 @@ class Running:
     it.
     """
 
-    def __init__(self, command: list[str], limit_s: float) -> None:
-        self._command, self._limit_s = command, limit_s
+    def __init__(self, command: list[str], folder: Path, limit_s: float) -> None:
+        self._command, self._folder, self._limit_s = command, folder, limit_s
         self._process = subprocess.Popen(
             command,
+            cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
@@ -149,7 +168,8 @@ class Running:
                 found, _ = json.JSONDecoder().raw_decode(stdout[start:])
                 return dict(found)
         lines = (stderr or stdout).strip().splitlines() or ["it printed nothing"]
-        raise KneebenchError("running fio", seen=lines[0], do=shlex.join(self._command))
+        again = f"cd {shlex.quote(str(self._folder))} && {shlex.join(self._command)}"
+        raise KneebenchError("running fio", seen=lines[0], do=again)
 
 
 def row_of(job: Job, document: Mapping[str, Any], cores_busy: Mapping[str, float]) -> ProfileRow:
@@ -160,7 +180,10 @@ def row_of(job: Job, document: Mapping[str, Any], cores_busy: Mapping[str, float
     return ProfileRow(
         name=job.name,
         group=job.group,
+        pattern=job.pattern,
         block_bytes=job.block_bytes,
+        depth=job.depth,
+        workers=job.workers,
         read=_traffic(found["read"]),
         write=_traffic(found["write"]),
         sync=_syncs(found["sync"], found["write"]["iops"]) if job.synced else None,

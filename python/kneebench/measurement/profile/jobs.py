@@ -22,7 +22,8 @@ WORDS: dict[Pattern, str] = {
 
 class Job(NamedTuple):
     """One kind of I/O. `depth`: outstanding I/Os per worker; `read_percent`: of a mix; `synced`:
-    an fdatasync after each write, through the page cache.
+    an fdatasync after each write, through the page cache; `over_time`: its I/Os per second are
+    kept interval by interval.
     """
 
     group: str
@@ -32,6 +33,7 @@ class Job(NamedTuple):
     workers: int = 1
     read_percent: int | None = None
     synced: bool = False
+    over_time: bool = False
 
     @property
     def name(self) -> str:
@@ -58,8 +60,8 @@ def _jobs() -> Iterator[Job]:
         yield Job("headline", "read", block, depth, workers)
         yield Job("headline", "write", block, depth, workers)
     yield Job("headline", "randread", 4 * KIB, 32, 4)
-    yield Job("headline", "randwrite", 4 * KIB, 32, 4)
-    yield Job("log", "write", 8 * KIB, 1, synced=True)
+    yield Job("headline", "randwrite", 4 * KIB, 32, 4, over_time=True)
+    yield Job("log", "write", 8 * KIB, 1, synced=True, over_time=True)
     for percent in (50, 70):
         yield Job("mixes", "randrw", 4 * KIB, DEPTH, 4, percent)
     yield Job("mixes", "randread", 4 * KIB, DEPTH, 4)
@@ -67,12 +69,19 @@ def _jobs() -> Iterator[Job]:
     yield Job("mixes", "read", 4 * KIB, DEPTH)
     for depth in (1, 4, 16, 64):
         yield Job("queue depth", "randread", 4 * KIB, depth)
-    for depth in (1, 16):
+    for depth in (1, 4, 16, 64):
         yield Job("queue depth", "randwrite", 4 * KIB, depth)
     for block in (4, 8, 16, 64, 256):
         yield Job("block size", "randread", block * KIB, 32)
 
 
+HEADLINE = {
+    ("read", 128 * KIB): "sequential_read",
+    ("write", 128 * KIB): "sequential_write",
+    ("randread", 4 * KIB): "random_read",
+    ("randwrite", 4 * KIB): "random_write",
+}
+"""The figures of data sheets, by pattern and block size of the headline row that measures each."""
 JOBS = tuple(_jobs())
 """Headline figures (64 KiB with several workers at depth 256, as published reviews have it); log
 writes; the mixes that drive reviews print (Iometer's, 4 KiB at depth 256); queue depths; block

@@ -28,14 +28,19 @@ class Traffic(Record):
 
 
 class ProfileRow(Record):
-    """One kind of I/O. `sync`: the syncs after each log write; `cpu_s_per_io`: of fio's threads;
-    `worker_busy`: the share of a core that each of them used; `cores_busy`: share of each core's
-    time, of all programs; `files_per_s`: of a copy; `invalid`: why the row must not be quoted.
+    """One kind of I/O. `pattern`, `depth`, `workers`: fio's, empty for a copy; `sync`: the syncs
+    after each log write; `cpu_s_per_io`: of fio's threads; `worker_busy`: the share of a core that
+    each of them used; `cores_busy`: share of each core's time, of all programs; `files_per_s`: of a
+    copy; `over_time`: seconds since its start and I/Os per second around then; `invalid`: why
+    the row must not be quoted.
     """
 
     name: str
     group: str
+    pattern: str = ""
     block_bytes: int
+    depth: int | None = None
+    workers: int = 1
     read: Traffic | None = None
     write: Traffic | None = None
     sync: Traffic | None = None
@@ -43,6 +48,7 @@ class ProfileRow(Record):
     cpu_s_per_io: float | None = None
     worker_busy: float | None = None
     cores_busy: Mapping[str, float] = Field(default_factory=dict)
+    over_time: tuple[tuple[float, float], ...] = ()
     invalid: str = ""
 
     @property
@@ -54,6 +60,30 @@ class ProfileRow(Record):
     def bytes_per_s(self) -> float:
         """Of reads and writes."""
         return sum(one.bytes_per_s for one in (self.read, self.write) if one)
+
+    @property
+    def mean_s(self) -> float | None:
+        """Of an I/O, in a mix of the slower kind; of a log write with its sync; None for a copy."""
+        slower = self._slower
+        if slower is None or self.files_per_s is not None:
+            return None
+        return slower.mean_s + (self.sync.mean_s if self.sync else 0.0)
+
+    @property
+    def percentiles_s(self) -> Mapping[str, float]:
+        """By percent: of an I/O, in a mix of the slower kind; of a log write the sync's."""
+        timed = self.sync or self._slower
+        return timed.percentiles_s if timed else {}
+
+    @property
+    def busiest_core(self) -> float | None:
+        """The share of its time that the busiest core was busy."""
+        return max(self.cores_busy.values(), default=None)
+
+    @property
+    def _slower(self) -> Traffic | None:
+        sides = [one for one in (self.read, self.write) if one]
+        return max(sides, key=lambda one: one.mean_s, default=None)
 
     @property
     def limited_by_a_core(self) -> str:

@@ -1,0 +1,91 @@
+"""Measured figures beside those of the drive's data sheet, for the page and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kneebench import units
+from kneebench.analysis.wording import as_sentence, capital, listed, times
+from kneebench.brief.profile.row_table import breaking_at_commas
+from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.measurement.profile import Claim, Profile
+
+FAR_ABOVE = 1.2
+"""Times the data sheet: no drive is that much better than its maker says."""
+NAMES = {
+    "sequential_read": "Sequential read",
+    "sequential_write": "Sequential write",
+    "random_read": "Random read",
+    "random_write": "Random write",
+}
+COLUMNS = (
+    Column(title="Figure", number=False),
+    Column(title="Data sheet, up to"),
+    Column(title="Measured"),
+    Column(title="Ratio"),
+    Column(title="Measured with", number=False),
+)
+
+
+def section(found: Profile) -> Section | None:
+    """A row per figure of the data sheet, and what the ratios depend on."""
+    if found.datasheet is None:
+        return None
+    rows = tuple(Row(cells=tuple(map(breaking_at_commas, cells(claim)))) for claim in found.claims)
+    return Section(
+        name="datasheet",
+        title=title(found),
+        sentences=tuple(sentences(found)),
+        tables=(Table(columns=COLUMNS, rows=rows, narrow=True),),
+    )
+
+
+def title(found: Profile) -> str:
+    """Whose data sheet it is."""
+    return f"Data sheet: {found.datasheet.drive}" if found.datasheet else ""
+
+
+def cells(claim: Claim) -> tuple[str, ...]:
+    """Figure, data sheet, measured, ratio, and the row that measured it."""
+    return (
+        NAMES[claim.figure],
+        _amount(claim, claim.claimed),
+        units.NOTHING if claim.measured is None else _amount(claim, claim.measured),
+        units.NOTHING if claim.ratio is None else times(claim.ratio),
+        claim.row or "no valid row",
+    )
+
+
+def sentences(found: Profile) -> Iterator[str]:
+    """What the ratios depend on."""
+    if found.datasheet is None:
+        return
+    yield (
+        'The data sheet has "up to" figures: the most that the maker measured, under the maker\'s'
+        " conditions."
+    )
+    if found.datasheet.conditions:
+        yield as_sentence(f"the maker's conditions: {found.datasheet.conditions}")
+    yield (
+        f"Measured here: one file of {units.size(found.file_bytes)} on {found.file_system}, written"
+        " in full before, with the drive in its current state."
+    )
+    yield "I/O bypassed the page cache; the caches of the drive or the virtual disk were in use."
+    if len(found.drives) > 1:
+        yield f"The data sheet is of one drive; this directory is on {len(found.drives)} drives."
+    if cached := _named(found, lambda one: (one.ratio or 0.0) >= FAR_ABOVE):
+        yield f"{cached}: far above the data sheet, so a cache may have served it."
+    if limited := _named(found, lambda one: one.limited_by_a_core):
+        yield f"{limited}: a core, not the drive, may have been the limit."
+    yield as_sentence(f"source: {found.datasheet.source}")
+
+
+def _amount(claim: Claim, value: float) -> str:
+    if claim.figure.startswith("sequential"):
+        return units.rate(value)
+    return f"{units.significant(value)} IOPS"
+
+
+def _named(found: Profile, which: Callable[[Claim], bool]) -> str:
+    names = [NAMES[claim.figure].lower() for claim in found.claims if which(claim)]
+    return capital(listed(names)) if names else ""

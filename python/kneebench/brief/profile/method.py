@@ -1,0 +1,89 @@
+"""What a profile was measured on, how, and the command that repeats it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kneebench import units
+from kneebench.analysis.wording import plural
+from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.measurement.profile import Profile, Together
+from kneebench.records import WholeDrive
+
+METHOD = (
+    "fio reads and writes one file that was written in full before. I/O bypasses the page cache,"
+    " except for log writes and the copy.",
+    "Every row is measured for {seconds} s, after a ramp of 1 s. A log write has no ramp.",
+)
+COLUMNS = (Column(title="Fact", number=False), Column(title="Value", number=False))
+
+
+def sentences(seconds: int) -> tuple[str, ...]:
+    """How a row is measured."""
+    return tuple(one.format(seconds=seconds) for one in METHOD)
+
+
+def section(found: Profile) -> Section:
+    """The machine, its drives, and the method."""
+    where = ("Directory", f"{found.directory} ({found.file_system})")
+    facts = facts_of(found, found.drives, found.fio.values())
+    return Section(
+        name="machine",
+        title="Machine and method",
+        sentences=sentences(found.seconds),
+        tables=(facts_table([where, *facts]),),
+    )
+
+
+def repeat(found: Profile) -> Section:
+    """The command."""
+    return command([found.directory], found)
+
+
+def command(directories: Sequence[Path], found: Profile | Together) -> Section:
+    """The command that measures these directories in the same way."""
+    names = " ".join(shlex.quote(str(one)) for one in directories)
+    size = units.size(found.file_bytes).replace(" ", "")
+    if units.parse_size(size) != found.file_bytes:
+        size = f"{found.file_bytes}B"
+    line = f"kneebench profile {names} --size {size} --seconds {found.seconds}"
+    return Section(name="repeat", title="Reproduce this result", code=(line,))
+
+
+def facts_of(
+    found: Profile | Together, drives: Iterable[WholeDrive], documents: Iterable[Any]
+) -> Iterator[tuple[str, str]]:
+    """Drives, file, fio by its documents, and machine; values may be empty."""
+    host = found.host
+    versions = sorted({str(one.get("fio version", "")) for one in documents} - {""})
+    for drive in drives:
+        yield f"Drive {drive.name}", ", ".join(filter(None, _of_drive(drive)))
+    yield "File", units.size(found.file_bytes)
+    yield "Written", f"about {units.size(found.written_bytes)}"
+    yield "fio", ", ".join([*versions, found.engine])
+    yield "Processor", f"{host.cpu}, {plural(host.cores, 'core')}"
+    yield "Memory", units.size(host.memory_bytes)
+    yield "System", f"{host.system}, kernel {host.kernel}"
+    yield "Virtualisation", host.virtualisation or "none detected"
+    yield "Governor", host.governor or "not readable"
+    yield "kneebench", found.kneebench
+    yield "Started", found.started_at
+
+
+def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
+    """The facts that are known."""
+    rows = tuple(Row(cells=fact) for fact in facts if fact[1])
+    return Table(narrow=True, columns=COLUMNS, rows=rows)
+
+
+def _of_drive(drive: WholeDrive) -> Iterator[str]:
+    yield drive.model or "model unknown"
+    yield drive.firmware and f"firmware {drive.firmware}"
+    yield units.size(drive.size_bytes)
+    yield drive.transport
+    yield drive.link and f"link {drive.link}"
+    yield drive.scheduler and f"scheduler {drive.scheduler}"
+    yield drive.write_cache and f"write cache {drive.write_cache}"

@@ -1,0 +1,71 @@
+"""The page of a profile: what a directory's drive can do, in numbers, figures and one table."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from kneebench.brief import chart_theme
+from kneebench.brief.profile import (
+    block_sizes,
+    datasheet,
+    method,
+    over_time,
+    percentiles,
+    queue_depths,
+    row_table,
+    summary,
+)
+from kneebench.brief.rendering import Page
+from kneebench.brief.section import Section
+from kneebench.measurement.profile import Profile
+
+PARTS = (
+    summary.invalid_rows,
+    summary.glance,
+    datasheet.section,
+    summary.caveats,
+    queue_depths.section,
+    percentiles.section,
+    block_sizes.section,
+    over_time.section,
+    row_table.section,
+    method.section,
+    method.repeat,
+)
+"""In the order of the page."""
+
+
+class ProfilePage(Page):
+    """A profile's page, from the profile alone. Figures without rows are missing."""
+
+    def __init__(self, found: Profile) -> None:
+        self.profile = found
+
+    @property
+    def title(self) -> str:
+        """The drive, with its random reads and its log writes."""
+        return summary.title(self.profile)
+
+    @property
+    def subtitle(self) -> str:
+        """What was measured, and how."""
+        return f"{self.profile.where}; {self.profile.how}"
+
+    @property
+    def version(self) -> str:
+        """The kneebench that measured."""
+        return self.profile.kneebench
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """All parts that have something to say."""
+        with chart_theme.without_validation():
+            made = [part(self.profile) for part in PARTS]
+        return tuple(section for section in made if section)
+
+    def html(self) -> str:
+        """The page: no script, no font, nothing from elsewhere."""
+        found = self.profile
+        return self.rendered(
+            "profile/page.html.j2", started_at=found.started_at, where=found.directory
+        )

@@ -1,0 +1,70 @@
+"""Rendering: sections become one self-contained page that reads offline and prints well."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from kneebench.brief import drawing
+from kneebench.brief.section import Section
+from kneebench.results.atomic_write import write_text
+
+
+class Page(ABC):
+    """A page: its title, and its sections in order."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The finding."""
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """The kneebench that measured."""
+
+    @property
+    @abstractmethod
+    def sections(self) -> tuple[Section, ...]:
+        """All that the page says below its title."""
+
+    @abstractmethod
+    def html(self) -> str:
+        """The page: no script, no font, nothing from elsewhere."""
+
+    @property
+    def blocks(self) -> list[tuple[bool, list[Section]]]:
+        """Neighbouring sections of figures together, to be set in two columns."""
+        calm = (section for section in self.sections if section.tone != "alarm")
+        return [
+            (figured, list(some))
+            for figured, some in groupby(calm, key=lambda section: bool(section.figures))
+        ]
+
+    @property
+    def alarms(self) -> list[Section]:
+        """What stands above everything else, the title included."""
+        return [section for section in self.sections if section.tone == "alarm"]
+
+    def write(self, path: str | Path) -> Path:
+        """Write the page, whole or not at all."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, self.html())
+        return path
+
+    def rendered(self, template: str, **values: Any) -> str:
+        """The page by a template of this package, which calls it `brief`."""
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        shelf = Environment(
+            loader=PackageLoader("kneebench.brief", "."), autoescape=True, undefined=StrictUndefined
+        )
+        shelf.trim_blocks = shelf.lstrip_blocks = shelf.keep_trailing_newline = True
+        style = (files("kneebench.brief") / "page.css").read_text(encoding="utf-8")
+        return shelf.get_template(template).render(
+            brief=self, style=style, svg=drawing.svg, **values
+        )

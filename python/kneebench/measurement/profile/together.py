@@ -1,0 +1,184 @@
+"""Directories on different drives, each alone and then all at the same time: what they share (a
+controller, a link, the CPU) shows in the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from kneebench.errors import PlanError
+from kneebench.lab.drives import file_system_of, whole_devices
+from kneebench.lab.host import host, kneebench_version
+from kneebench.lab.inventory import drives_under
+from kneebench.measurement.profile.fio import RAMP_S, Fio, found_fio
+from kneebench.measurement.profile.jobs import JOBS, Job
+from kneebench.measurement.profile.measuring import filled_file, measured, require_room
+from kneebench.measurement.profile.profiling import expected_s, writing_s
+from kneebench.measurement.profile.rows import ProfileRow
+from kneebench.records import Host, Record, WholeDrive
+
+HEADLINE_JOBS = tuple(job for job in JOBS if job.group in ("headline", "log"))
+SHARED = 0.9
+"""Of the sum of all alone: with less the drives share a limit."""
+
+
+class Member(Record):
+    """One of the directories, and what it is on."""
+
+    directory: Path
+    file_system: str
+    drives: tuple[WholeDrive, ...]
+
+    @property
+    def name(self) -> str:
+        """Its drives, as the kernel calls them."""
+        return ", ".join(one.name for one in self.drives) or str(self.directory)
+
+
+class TogetherRow(Record):
+    """One kind of I/O on each directory alone, and on all at the same time; in the order of the
+    directories. `share`: I/Os per second together, of the sum of those alone.
+    """
+
+    name: str
+    alone: tuple[ProfileRow, ...]
+    together: tuple[ProfileRow, ...]
+    share: float | None
+
+    @property
+    def sequential(self) -> bool:
+        """True where MB/s say more than I/Os per second."""
+        return self.alone[0].pattern in ("read", "write") and not self.alone[0].sync
+
+    @property
+    def invalid(self) -> str:
+        """Why the row must not be quoted; else empty."""
+        return next((row.invalid for row in (*self.alone, *self.together) if row.invalid), "")
+
+    @property
+    def limited(self) -> str:
+        """A sentence where the drives share a limit; else empty."""
+        if self.invalid or self.share is None or self.share >= SHARED:
+            return ""
+        if any(row.limited_by_a_core for row in self.together):
+            return "the CPU had no time left, so it may be the limit that the drives share"
+        return "the drives share a limit, such as a controller, a link or memory"
+
+
+class Together(Record):
+    """What several directories did alone and together, at `seconds` per row. `fio`: fio's own
+    documents by the name of the row: those of each alone, then those together.
+    """
+
+    kneebench: str
+    started_at: str
+    host: Host
+    members: tuple[Member, ...]
+    engine: str
+    file_bytes: int
+    seconds: int
+    rows: tuple[TogetherRow, ...]
+    fio: dict[str, list[Any]] = Field(default_factory=dict)
+
+    @property
+    def written_bytes(self) -> float:
+        """About how much was written to all drives, with the ramps and the files."""
+        sides = (side.write for row in self.rows for side in (*row.alone, *row.together))
+        per_s = sum(side.bytes_per_s for side in sides if side)
+        return len(self.members) * self.file_bytes + (self.seconds + RAMP_S) * per_s
+
+
+def profile_together(
+    directories: Sequence[Path],
+    size_bytes: int,
+    seconds: int,
+    watch: Callable[[TogetherRow], None],
+    jobs: Sequence[Job] = HEADLINE_JOBS,
+) -> Together:
+    """Measure each job on each directory alone, then on all of them.
+
+    `watch` gets each row as it is measured. Raises PlanError before anything is written where two
+    directories are on one drive, or one cannot be measured.
+    """
+    program, started = found_fio(), datetime.now(UTC)
+    for directory in directories:
+        require_room(directory, size_bytes)
+    require_different_drives(directories)
+    rows, documents = list[TogetherRow](), dict[str, list[Any]]()
+    with ExitStack() as stack:
+        fios = [stack.enter_context(filled_file(program, one, size_bytes)) for one in directories]
+        for job in jobs:
+            row, documents[job.name] = _row(fios, job, seconds)
+            rows.append(row)
+            watch(row)
+    return Together(
+        kneebench=kneebench_version(),
+        started_at=started.isoformat(timespec="seconds"),
+        host=host(),
+        members=tuple(_members(directories)),
+        engine=fios[0].engine,
+        file_bytes=size_bytes,
+        seconds=seconds,
+        rows=tuple(rows),
+        fio=documents,
+    )
+
+
+def require_different_drives(directories: Sequence[Path]) -> None:
+    """Raises PlanError for a directory on no drive of this machine, and for two on one drive."""
+    drives = {directory: set(whole_devices([directory])) for directory in directories}
+    for directory, found in drives.items():
+        if not found:
+            raise PlanError(
+                f"profiling {directory}",
+                seen="it is on no drive of this machine, so it may share one with another",
+                do="profile it alone",
+            )
+    for one, other in combinations(directories, 2):
+        if shared := sorted(drives[one] & drives[other]):
+            raise PlanError(
+                f"profiling {one} and {other} together",
+                seen=f"both are on {', '.join(shared)}",
+                do="name directories on different drives (kneebench drives lists them)",
+            )
+
+
+def expected_together_s(directories: int, size_bytes: int, seconds: int) -> float:
+    """About how long it takes."""
+    each = expected_s(size_bytes, seconds, HEADLINE_JOBS)
+    return directories * each + expected_s(0, seconds, HEADLINE_JOBS)
+
+
+def writing_together_s(seconds: int) -> float:
+    """For how long each drive is written to, beside its file."""
+    return 2 * writing_s(seconds, HEADLINE_JOBS)
+
+
+def _row(fios: Sequence[Fio], job: Job, seconds: int) -> tuple[TogetherRow, list[Any]]:
+    """A row, and fio's documents in its order."""
+    alone = [found for fio in fios for found in measured([fio], job, seconds)]
+    together = measured(fios, job, seconds)
+    most = sum(row.iops for row, _ in alone)
+    row = TogetherRow(
+        name=job.name,
+        alone=tuple(row for row, _ in alone),
+        together=tuple(row for row, _ in together),
+        share=sum(row.iops for row, _ in together) / most if most else None,
+    )
+    return row, [document for _, document in (*alone, *together)]
+
+
+def _members(directories: Sequence[Path]) -> Iterator[Member]:
+    for directory in directories:
+        yield Member(
+            directory=directory.resolve(),
+            file_system=file_system_of(directory),
+            drives=drives_under([directory]),
+        )
