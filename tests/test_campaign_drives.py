@@ -103,7 +103,7 @@ def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(place: Path)
     assert len(conditions) == 2 * 12
     assert [check.sentence for check in conditions if not check.passed] == []
     done_to = results.campaign.preconditioned
-    assert [(one.how, one.remembered) for one in done_to] == [("sequential 1", False)] * 3
+    assert [(one.how, one.remembered) for one in done_to] == [("sequential 1", False)] * 2
     for climb in results.climbs:
         [rung] = climb.of("fixed_load")
         written = {one.source: one.value for one in series(results, rung, "device.write_bytes")}
