@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from kneebench import units
 from kneebench.lab.drives import existing
@@ -108,15 +107,12 @@ def _to_be_preconditioned(name: str, volume: Volume) -> Finding:
 
 
 def _emulated(plan: Plan) -> Iterator[Finding]:
-    """Space for the files of emulated drives: of one storage at a time, or of all side by side."""
-    needs = [
-        sum(drive.size for volume in storage.volumes for drive in volume.emulated_drives)
-        for storage in plan.storages.values()
-    ]
-    if not any(needs):
+    """Space for the files of emulated drives, which are kept until the campaign ends."""
+    volumes = [volume for storage in plan.storages.values() for volume in storage.volumes]
+    needed = sum(drive.size for volume in volumes for drive in volume.emulated_drives)
+    if not needed:
         return
-    needed = sum(needs) if plan.ladder.rounds == "short" else max(needs)
-    seen = os.statvfs(existing(Path(plan.emulated_path)))
+    seen = os.statvfs(existing(plan.emulated_path))
     free = seen.f_bavail * seen.f_frsize
     text = f"files of emulated drives: {units.size(needed)} needed, {units.size(free)} free"
     subject = str(plan.emulated_path)
