@@ -49,12 +49,12 @@ def unwatched(event: Event) -> None:
 class Bench:
     """A place with three storages, an image directory below a closed home, and a journal."""
 
-    def __init__(self, folder: Path, bin_dir: Path | None) -> None:
+    def __init__(self, folder: Path, bin_dir: Path | None, images: Path | None = None) -> None:
         self.folder, self.bin_dir, self.home = folder, bin_dir, folder / "home"
         for name in ("disk", "log", "home"):
             (folder / name).mkdir()
         self.home.chmod(0o700)
-        self.images, self.journal = self.home / "images", Journal(folder / "journal")
+        self.images, self.journal = images or self.home / "images", Journal(folder / "journal")
         self.built: dict[str, str] = {}
         """What is known of the image, from when it was built."""
 
@@ -113,10 +113,11 @@ def half_built(bench: Bench) -> Path:
     return bench.images / f"building-{bench.engine().recipe.key}"
 
 
-@pytest.fixture
-def server(bench: Bench) -> Iterator[PostgresServer]:
-    """A restored server on the disk."""
-    with bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
+@pytest.fixture(scope="module")
+def server(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A restored server on a disk of its own, for tests that leave it running."""
+    place = Bench(tmp_path_factory.mktemp("server"), bench.bin_dir, bench.images)
+    with place.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
         yield server
 
 
@@ -364,8 +365,11 @@ def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Benc
     assert bench.left() == []
 
 
-def test_a_killed_session_is_told_though_the_server_recovers(server: PostgresServer) -> None:
-    with connect(server.address) as session:
+def test_a_killed_session_is_told_though_the_server_recovers(bench: Bench) -> None:
+    with (
+        bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server,
+        connect(server.address) as session,
+    ):
         os.kill(session.info.backend_pid, signal.SIGKILL)
         time.sleep(1.0)
         assert "terminated by signal 9" in server.alive()
