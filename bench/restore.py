@@ -221,7 +221,7 @@ def _cost(point: Path, warehouses: int, image: Path, size: Size) -> Ratio:
 
     Quick ones run on a copy of the image that is there.
     """
-    run = {**RUN, "warm_up": "1s", "window": "1s", "final_window": "1s"} if size.quick else RUN
+    run = {**RUN, "warm_up": "1s", "window": "2s", "final_window": "2s"} if size.quick else RUN
     plans = {
         how: _plan(point / "images", point / "run", warehouses, how, run)
         for how in ("clone", "copy")
