@@ -38,7 +38,7 @@ test-python: ready
 
 test-long: ready  ## the simulations again with all their seeds, a few minutes
 	$(BIN)/python -m pytest --long tests/test_ladder_plateau.py tests/test_ladder_knee.py \
-		tests/test_analysis_rounds.py tests/test_kills.py
+		tests/test_analysis_rounds.py tests/test_interval_coverage.py tests/test_kills.py
 
 bench: ready debian  ## what kneebench itself costs (make bench BENCH="loading restore" for some)
 	$(BIN)/python -m bench --page $(BENCH)

@@ -55,7 +55,7 @@ def measure(size: Size) -> list[Ratio]:
                 server, watched, sessions, users, 20, sample=True
             )  # a first turn writes what later ones do not
         on, off = in_turn(
-            size.count(10, 2),
+            size.count(10, 1),
             *(
                 lambda sample=sample: _turn(
                     server, watched, sessions, users, seconds, sample=sample

@@ -48,7 +48,8 @@ written."""
 def measure(size: Size) -> list[Ratio]:
     """The copy; with root and mkfs.xfs also the clone and the run from it."""
     with _scratch() as folder:
-        image = _image(folder / "images", size.count(50, 1))
+        images = size.images or folder / "images"
+        image = _image(images, folder, size.count(50, 1))
         rows = [_copied(image, folder / "copies", size)]
         if missing := _no_clone():
             print(f"{NAME}: clones skipped, {missing}", file=sys.stderr)
@@ -60,7 +61,7 @@ def measure(size: Size) -> list[Ratio]:
             return [
                 *rows,
                 _cloned(image, point, size),
-                _cost(point, run_on, folder / "images", size),
+                _cost(point, run_on, image.parent, size),
             ]
 
 
@@ -96,11 +97,9 @@ def _engine(plan: Plan, journal: Path) -> OwnPostgres:
     return OwnPostgres(plan, Journal(journal))
 
 
-def _image(images: Path, warehouses: int) -> Path:
+def _image(images: Path, folder: Path, warehouses: int) -> Path:
     """The data directory of an image."""
-    images.mkdir()
-    engine = _engine(_plan(images, images, warehouses), images.parent / "journal")
-    facts = engine.prepare(unwatched)
+    facts = _engine(_plan(images, folder, warehouses), folder / "journal").prepare(unwatched)
     return images / facts["key"] / "data"
 
 
@@ -217,21 +216,20 @@ def _cloned(image: Path, point: Path, size: Size) -> Ratio:
 # --- the run from a clone -------------------------------------------------------------------------
 
 
-def _cost(point: Path, warehouses: int, images: Path, size: Size) -> Ratio:
+def _cost(point: Path, warehouses: int, image: Path, size: Size) -> Ratio:
     """NOPM from a clone over NOPM from a plain copy, both on the same file system, in turn.
 
-    Quick ones run on the image that is there.
+    Quick ones run on a copy of the image that is there.
     """
     run = {**RUN, "warm_up": "1s", "window": "2s", "final_window": "2s"} if size.quick else RUN
     plans = {
         how: _plan(point / "images", point / "run", warehouses, how, run)
         for how in ("clone", "copy")
     }
-    (point / "run").mkdir()
+    for name in ("run", "images"):
+        (point / name).mkdir()
     if size.quick:
-        _run("cp", "-a", "--reflink=never", images, point / "images")
-    else:
-        (point / "images").mkdir()
+        _run("cp", "-a", "--reflink=never", image, point / "images" / image.name)
     engines = {how: _engine(plan, point.parent / "journal") for how, plan in plans.items()}
     nopm: dict[str, list[float]] = {"clone": [], "copy": []}
     for pair in range(size.count(6, 1)):

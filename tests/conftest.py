@@ -43,6 +43,11 @@ _STATE = tempfile.mkdtemp(prefix="kneebench-tests-state-")
 os.environ["XDG_STATE_HOME"] = _STATE
 atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
 
+# Base images are shared: the first process makes the directory, those that it starts inherit it.
+if "KNEEBENCH_TESTS_IMAGES" not in os.environ:
+    os.environ["KNEEBENCH_TESTS_IMAGES"] = tempfile.mkdtemp(prefix="kneebench-tests-images-")
+    atexit.register(shutil.rmtree, os.environ["KNEEBENCH_TESTS_IMAGES"], ignore_errors=True)
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,28 +1,31 @@
-"""Servers with one loaded warehouse or two, for tests that spoil them: each test gets a database of
-its own, copied from a template.
+"""Servers with a loaded warehouse, for tests that spoil it: each test gets a database of its own,
+copied from a template. The servers begin as copies of base images, which all processes of a run
+share.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
 
-from kneebench.databases.managed.ownership import home
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect, parameters
 from kneebench.databases.postgres.builds import find_build
-from kneebench.databases.postgres.cluster import configure
-from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
+from kneebench.databases.postgres.cluster import DATABASE
+from kneebench.databases.postgres.image import Recipe, prepare
+from kneebench.databases.postgres.launcher import Launch, running_server
 from kneebench.databases.postgres.loading import load
-from kneebench.databases.postgres.runtime import runtime_directory
+from kneebench.databases.postgres.restoring import restore
+from kneebench.databases.postgres.runtime import runtime_directory, socket_of
 from kneebench.databases.postgres.server_address import Address
-from kneebench.lab.folder import Folder
+from kneebench.databases.postgres.server_settings import LISTENING
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
 from kneebench.records import Event
@@ -35,7 +38,10 @@ BUILDS = [
     pytest.param(None, id="embedded-18"),
     pytest.param(DEBIAN, id="debian-15", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN]),
 ]
+SEED = 9300
+"""Of what is loaded here; the default of a plan, so that plans find the same base image."""
 SETTINGS = {
+    **LISTENING,
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "fsync": "off",
@@ -58,34 +64,64 @@ class Databases:
     """One server; databases on it, empty or loaded."""
 
     def __init__(self, address: Address) -> None:
-        self.address, self._numbers, self._templates = address, itertools.count(), {}
+        self.address, self._numbers = address, itertools.count()
+        self._templates = {(1, "spec"): DATABASE}
+        self.events: dict[tuple[int, str], list[Event]] = {}
 
     def empty(self, template: str = "template0") -> Address:
+        """By a copy of files, which costs a fraction of a copy through the log."""
         name = f"test_{next(self._numbers)}"
         with connect(self.address) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return self.address.model_copy(update={"database": name})
 
     def loaded(self, warehouses: int = 1, profile: str = "spec") -> Address:
         key = (warehouses, profile)
         if key not in self._templates:
             address = self.empty()
-            load(address, Workload(warehouses=warehouses, profile=profile), 42, unwatched)
+            events = self.events[key] = []
+            load(address, Workload(warehouses=warehouses, profile=profile), SEED, events.append)
             self._templates[key] = address.database
         return self.empty(self._templates[key])
 
 
+def shared_images() -> Path:
+    """Directory of the base images that all processes of a run share; each is loaded once."""
+    return Path(os.environ["KNEEBENCH_TESTS_IMAGES"])
+
+
+class Cluster(NamedTuple):
+    """A copy of the base image with one warehouse, to start servers on one after another."""
+
+    launch: Launch
+    data: Path
+    journal: Journal
+
+    @contextlib.contextmanager
+    def databases(self) -> Iterator[Databases]:
+        """A server; one that was killed before left its socket."""
+        socket_of(self.launch.runtime).unlink(missing_ok=True)
+        with running_server(self.launch, self.data, self.journal) as server:
+            yield Databases(server.address)
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, bin_dir: Path | None) -> Iterator[Cluster]:
+    journal, account, build = Journal(folder / "journal"), server_account(), find_build(bin_dir)
+    recipe = Recipe(build.version, (), Workload(warehouses=1), SEED)
+    with runtime_directory(journal, account) as runtime:
+        launch = Launch(build, account, runtime)
+        image = prepare(shared_images(), recipe, launch, SETTINGS, journal, unwatched)
+        data = restore(
+            image, runtime, None, "copy", SETTINGS, account, unwatched, "restoring", warm=True
+        )
+        yield Cluster(launch, data, journal)
+
+
 @contextlib.contextmanager
 def databases(folder: Path, bin_dir: Path | None) -> Iterator[Databases]:
-    journal, account = Journal(folder / "journal"), server_account()
-    with runtime_directory(journal, account) as runtime:
-        launch = Launch(find_build(bin_dir), account, runtime)
-        data = home(runtime, "data", account)
-        make_cluster(launch, data, [])
-        with Folder.at(data) as opened:
-            configure(opened, {**SETTINGS, "listen_addresses": ""}, account)
-        with running_server(launch, data, journal) as server:
-            yield Databases(server.address)
+    with cluster(folder, bin_dir) as made, made.databases() as running:
+        yield running
 
 
 class Servers:

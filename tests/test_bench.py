@@ -9,21 +9,14 @@ import pytest
 from bench.__main__ import benchmarks, main
 from bench.ratio import Ratio, at_least, at_most, told, turns
 from bench.table import printed, verdict
-
-
-@pytest.fixture(scope="module")
-def images(tmp_path_factory):
-    """Databases that are loaded once for all benchmarks."""
-    return tmp_path_factory.mktemp("images")
+from tests.loaded import shared_images
 
 
 @pytest.mark.parametrize("name", sorted(benchmarks()))
-def test_every_benchmark_runs_and_gives_rows_with_intervals_and_aims(
-    name, images, tmp_path, capsys
-):
+def test_every_benchmark_runs_and_gives_rows_with_intervals_and_aims(name, tmp_path, capsys):
     if reason := getattr(benchmarks()[name], "unable", str)():
         pytest.skip(reason)
-    kept = ["--json", str(tmp_path / "bench.json"), "--images", str(images)]
+    kept = ["--json", str(tmp_path / "bench.json"), "--images", str(shared_images())]
     assert main([name, "--quick", *kept]) == 0
     rows = json.loads((tmp_path / "bench.json").read_text())["rows"][name]
     assert rows and all(row["low"] <= row["value"] <= row["high"] for row in rows)

@@ -25,6 +25,7 @@ warehouses = 1
 [ladder]
 users = [1, 2]
 step = 2
+climb_again = false
 warm_up = "1s"
 window = "1s"
 final_window = "1s"

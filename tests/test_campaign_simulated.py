@@ -46,9 +46,26 @@ def plan(**changes: object) -> Plan:
     return Plan.model_validate({**fields, **changes})
 
 
+def fixed_load() -> Plan:
+    """The same storages without a climb, for what happens in final runs."""
+    ladder = {
+        "users": 24,
+        "warm_up": "5s",
+        "window": "10s",
+        "final_window": "10s",
+        "checkpoints": 0,
+    }
+    return plan(ladder=ladder)
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return run(plan(), tmp_path_factory.mktemp("campaigns"))
+
+
+@pytest.fixture(scope="module")
+def fixed(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return run(fixed_load(), tmp_path_factory.mktemp("fixed"))
 
 
 def test_a_campaign_ends_with_a_knee_for_each_storage(results: Results) -> None:
@@ -232,7 +249,7 @@ def test_a_campaign_that_was_stopped_in_its_report_gives_the_figures_of_one_that
 
 
 def test_a_repetition_interrupted_after_its_knee_loads_the_restored_database_before_its_latency(
-    results: Results, tmp_path: Path
+    fixed: Results, tmp_path: Path
 ) -> None:
     def stopper(event: Event) -> None:
         if (
@@ -242,11 +259,11 @@ def test_a_repetition_interrupted_after_its_knee_loads_the_restored_database_bef
         ):
             raise Killed
 
-    for _ in range(sum(len(climb.of("final_run")) for climb in results.climbs)):
+    for _ in range(sum(len(climb.of("final_run")) for climb in fixed.climbs)):
         with pytest.raises(Killed):
-            run(plan(), tmp_path, stopper)
-    again = run(plan(), tmp_path, stopper)
-    for one, other in zip(results.climbs, again.climbs, strict=True):
+            run(fixed_load(), tmp_path, stopper)
+    again = run(fixed_load(), tmp_path, stopper)
+    for one, other in zip(fixed.climbs, again.climbs, strict=True):
         assert [rung.tally for rung in one.of("fixed_rate")] == [
             rung.tally for rung in other.of("fixed_rate")
         ]
@@ -273,18 +290,18 @@ def test_the_fixed_rate_is_a_share_of_the_first_final_run_and_is_the_same_after_
         } == {round(0.7 * lowest, 3)}
 
 
-def test_a_kept_rung_of_another_rate_is_measured_again(results: Results, tmp_path: Path) -> None:
+def test_a_kept_rung_of_another_rate_is_measured_again(tmp_path: Path) -> None:
     def stopper(event: Event) -> None:
         if event.kind == "rung" and event.data["rung"].order.phase == "fixed_rate":
             raise Killed
 
     with pytest.raises(Killed):
-        run(plan(), tmp_path, stopper)
+        run(fixed_load(), tmp_path, stopper)
     (file,) = tmp_path.glob("*/rungs/*.fixed_rate-*.json")
     changed = re.sub(r'"rate_per_s": ?[\d.]+', '"rate_per_s":1.0', file.read_text())
     assert changed != file.read_text()
     file.write_text(changed)
-    again = run(plan(), tmp_path)
+    again = run(fixed_load(), tmp_path)
     assert (
         len({rung.order.rate_per_s for climb in again.climbs for rung in climb.of("fixed_rate")})
         == 1
@@ -313,19 +330,7 @@ def test_conditions_are_asked_of_a_database_that_was_under_load_also_when_every_
     assert any("resumed on a freshly restored database" in note for note in results.campaign.notes)
 
 
-def test_a_fixed_load_is_one_rung_and_its_report(tmp_path: Path) -> None:
-    fixed = run(
-        plan(
-            ladder={
-                "users": 24,
-                "window": "10s",
-                "final_window": "10s",
-                "warm_up": "5s",
-                "checkpoints": 0,
-            }
-        ),
-        tmp_path,
-    )
+def test_a_fixed_load_is_one_rung_and_its_report(fixed: Results) -> None:
     for climb in fixed.climbs:
         assert {rung.users for rung in climb.of("fixed_load", "final_run")} == {24}
         assert not climb.of("search")
@@ -337,11 +342,11 @@ def test_a_campaign_measured_by_another_kneebench_is_not_gone_on_with(tmp_path: 
             raise Killed
 
     with pytest.raises(Killed):
-        run(plan(), tmp_path, killer)
+        run(fixed_load(), tmp_path, killer)
     (head,) = tmp_path.glob("*/campaign.json")
     head.write_text(head.read_text().replace('"kneebench": "', '"kneebench": "0.0.1-'))
     told: list[Event] = []
-    again = run(plan(), tmp_path, told.append)
+    again = run(fixed_load(), tmp_path, told.append)
     assert again.finished
     assert again.folder != head.parent
     assert any(

@@ -119,12 +119,23 @@ def test_only_the_warehouses_asked_for_are_judged(
 ) -> None:
     monkeypatch.setattr("kneebench.databases.postgres.conditions.ALL_UP_TO", 1)
     monkeypatch.setattr("kneebench.databases.postgres.conditions.SAMPLE", 2)
-    with session(there.loaded(3)) as connection:
-        connection.execute("UPDATE public.warehouse SET w_ytd = 0 WHERE w_id = 2")
+    with session(there.loaded()) as connection:
+        add_broken_warehouse(connection, 2)
         checks = conditions(connection, 3)
         assert broken(checks) == set() and "warehouses 1, 3 of 3" in checks[0].sentence
-        connection.execute("UPDATE public.warehouse SET w_ytd = 0 WHERE w_id = 3")
-        assert broken(conditions(connection, 3)) == {1, 8}
+        add_broken_warehouse(connection, 3)
+        assert broken(conditions(connection, 3)) == {1, 2, 8}
+
+
+def add_broken_warehouse(connection: psycopg.Connection[tuple[object, ...]], number: int) -> None:
+    """One with a district, no orders and no history, that was paid what nobody else knows of."""
+    for statement in (
+        "INSERT INTO public.warehouse SELECT (jsonb_populate_record(w, jsonb_build_object('w_id',"
+        " %s::int, 'w_ytd', 1))).* FROM public.warehouse AS w WHERE w_id = 1",
+        "INSERT INTO public.district SELECT (jsonb_populate_record(d, jsonb_build_object('d_w_id',"
+        " %s::int, 'd_ytd', 0))).* FROM public.district AS d WHERE d_w_id = 1 AND d_id = 1",
+    ):
+        connection.execute(statement.encode(), [number])
 
 
 def test_the_queries_name_what_they_ask_for() -> None:

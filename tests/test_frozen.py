@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loaded import shared_images
 from stand_in import BIN, GENERATOR, Postgres
 
 from kneebench import load
@@ -25,8 +26,11 @@ from kneebench.records import Rung
 FROZEN_S, WINDOW_S = 4.0, 2
 PLAN = f"""
 question = "What does a frozen load generator measure?"
+meters = ["log_writes"]
 [workload]
 warehouses = 1
+[database]
+base_image_path = "{{images}}"
 [ladder]
 users = 2
 warm_up = "1s"
@@ -35,7 +39,7 @@ final_window = "{WINDOW_S}s"
 checkpoints = 0
 repeats = 0
 [storages]
-disk = {{ path = "disk" }}
+disk = {{{{ path = "disk" }}}}
 """
 SCRIPT = f"""{GENERATOR}import time
 for number in range(6):
@@ -50,7 +54,7 @@ generator.stop()
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("frozen")
     (place / "disk").mkdir()
-    (place / "plan.toml").write_text(PLAN)
+    (place / "plan.toml").write_text(PLAN.format(images=shared_images()))
     return place
 
 

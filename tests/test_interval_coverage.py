@@ -2,7 +2,9 @@
 rungs are, each from its own restore.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -15,7 +17,7 @@ from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Cell, Event, Order
 
-USERS, REPEATS, CAMPAIGNS = 8, 3, 60
+USERS, REPEATS, CAMPAIGNS = 8, 3, 120
 NEW_ORDERS_A_MINUTE = 60 * 0.45 * 0.99
 MODELS = {
     "fast": {
@@ -32,7 +34,8 @@ MODELS = {
     },
 }
 LEAST_COVERED = 0.85
-"""Of 60: where 95% are meant to be covered, fewer than 52 happen once in three hundred times."""
+"""Where 95% are meant to be covered, less happens once in 64 times with 30 campaigns, and once in
+100,000 times with 120."""
 
 
 def quiet(event: Event) -> None:
@@ -67,11 +70,11 @@ def nopms(engine: SimulatedEngine, asked: Plan, cell: Cell) -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def campaigns() -> list[dict[str, list[float]]]:
+def campaigns(seeds: Callable[[int], range]) -> list[dict[str, list[float]]]:
     """NOPM by storage, of campaigns that differ in nothing but their seed."""
     return [
         {cell.storage: nopms(SimulatedEngine(asked), asked, cell) for cell in cells(asked)}
-        for asked in map(plan, range(CAMPAIGNS))
+        for asked in map(plan, seeds(CAMPAIGNS))
     ]
 
 
@@ -87,8 +90,8 @@ def test_the_interval_of_nopm_covers_the_truth_about_as_often_as_it_claims(
 ) -> None:
     intervals = [estimate(campaign[name]) for campaign in campaigns]
     covered = sum(one.low <= true_nopm(name) <= one.high for one in intervals)
-    assert covered >= LEAST_COVERED * CAMPAIGNS
-    assert sorted(one.high / one.low for one in intervals)[CAMPAIGNS // 2] < 1.2, (
+    assert covered >= LEAST_COVERED * len(campaigns)
+    assert median(one.high / one.low for one in intervals) < 1.2, (
         "it covers because it says nothing"
     )
 
@@ -98,5 +101,5 @@ def test_the_interval_of_a_ratio_covers_the_truth_and_excludes_none(
 ) -> None:
     truth = true_nopm("slow") / true_nopm("fast")
     ratios = [paired_ratio(campaign["slow"], campaign["fast"]) for campaign in campaigns]
-    assert sum(one.low <= truth <= one.high for one in ratios) >= LEAST_COVERED * CAMPAIGNS
-    assert sum(one.high < 1 for one in ratios) >= LEAST_COVERED * CAMPAIGNS
+    assert sum(one.low <= truth <= one.high for one in ratios) >= LEAST_COVERED * len(ratios)
+    assert sum(one.high < 1 for one in ratios) >= LEAST_COVERED * len(ratios)

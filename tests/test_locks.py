@@ -28,7 +28,7 @@ PLAN = Plan.model_validate(
     {
         "meters": ["tables", "waits"],
         "workload": {"warehouses": 1, "load_generator_threads": 1},
-        "ladder": {"window": "3s", "warm_up": "1s", "checkpoints": 0},
+        "ladder": {"window": "2s", "warm_up": "1s", "checkpoints": 0},
         "storages": {"disk": {"path": "."}},
     }
 )

@@ -47,20 +47,23 @@ def unwatched(event: Event) -> None:
 
 
 class Bench:
-    """A place with three storages, an image directory and a journal."""
+    """A place with three storages, an image directory below a closed home, and a journal."""
 
-    def __init__(self, folder: Path, bin_dir: Path | None) -> None:
-        self.folder, self.bin_dir = folder, bin_dir
-        for name in ("disk", "log"):
+    def __init__(self, folder: Path, bin_dir: Path | None, images: Path | None = None) -> None:
+        self.folder, self.bin_dir, self.home = folder, bin_dir, folder / "home"
+        for name in ("disk", "log", "home"):
             (folder / name).mkdir()
-        self.journal = Journal(folder / "journal")
+        self.home.chmod(0o700)
+        self.images, self.journal = images or self.home / "images", Journal(folder / "journal")
+        self.built: dict[str, str] = {}
+        """What is known of the image, from when it was built."""
 
     def plan(self, **database: Any) -> Plan:
         return Plan.model_validate(
             {
                 "database": {
                     "bin_dir": self.bin_dir,
-                    "base_image_path": self.folder / "images",
+                    "base_image_path": self.images,
                     **database,
                 },
                 "workload": {"warehouses": 1},
@@ -96,14 +99,25 @@ ORDER |= {"seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers"
 
 @pytest.fixture(scope="module", params=BUILDS)
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """One bench a build; its image is loaded by the first test that wants one."""
-    return Bench(tmp_path_factory.mktemp("bench"), request.param)
+    """One bench a build; its image is built where a killed build left half of one."""
+    bench = Bench(tmp_path_factory.mktemp("bench"), request.param)
+    left = half_built(bench)
+    (left / "data").mkdir(parents=True)
+    (left / MARKER).touch()
+    bench.built = bench.engine().prepare(unwatched)
+    return bench
 
 
-@pytest.fixture
-def server(bench: Bench) -> Iterator[PostgresServer]:
-    """A restored server on the disk."""
-    with bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
+def half_built(bench: Bench) -> Path:
+    """Where a build that was killed leaves its files."""
+    return bench.images / f"building-{bench.engine().recipe.key}"
+
+
+@pytest.fixture(scope="module")
+def server(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A restored server on a disk of its own, for tests that leave it running."""
+    place = Bench(tmp_path_factory.mktemp("server"), bench.bin_dir, bench.images)
+    with place.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
         yield server
 
 
@@ -129,13 +143,18 @@ def value(server: PostgresServer, query: str) -> Any:
 
 
 def test_an_image_is_built_once_and_found_again_and_says_what_it_is(bench: Bench) -> None:
-    first, second = bench.engine().prepare(unwatched), bench.engine().prepare(unwatched)
+    first, second = bench.built, bench.engine().prepare(unwatched)
     assert second == {**first, "reused": "yes"}
     assert first["warehouses"] == "1"
     assert int(first["bytes"]) > 80_000_000
     assert float(first["warehouses_per_min"]) > 0
-    assert first["key"] in [path.name for path in (bench.folder / "images").iterdir()]
+    assert first["key"] in [path.name for path in bench.images.iterdir()]
     assert bench.left() == []
+
+
+def test_a_half_built_image_is_cleared_away_and_built_again(bench: Bench) -> None:
+    assert (bench.built["key"], bench.built["reused"]) == (bench.engine().recipe.key, "no")
+    assert not half_built(bench).exists()
 
 
 def test_a_restored_server_holds_the_tables_and_answers(server: PostgresServer) -> None:
@@ -346,8 +365,11 @@ def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Benc
     assert bench.left() == []
 
 
-def test_a_killed_session_is_told_though_the_server_recovers(server: PostgresServer) -> None:
-    with connect(server.address) as session:
+def test_a_killed_session_is_told_though_the_server_recovers(bench: Bench) -> None:
+    with (
+        bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server,
+        connect(server.address) as session,
+    ):
         os.kill(session.info.backend_pid, signal.SIGKILL)
         time.sleep(1.0)
         assert "terminated by signal 9" in server.alive()
@@ -387,20 +409,9 @@ with engine.restored(Cell(id="split", storage="split"), lambda event: None):
     assert bench.left() == []
 
 
-def test_a_half_built_image_is_cleared_away_and_built_again(bench: Bench) -> None:
-    key = bench.engine(settings={"wal_segment_size": "32MB"}).recipe.key
-    left = bench.folder / "images" / f"building-{key}"
-    (left / "data").mkdir(parents=True)
-    (left / MARKER).touch()
-    facts = bench.engine(settings={"wal_segment_size": "32MB"}).prepare(unwatched)
-    assert (facts["key"], facts["reused"]) == (key, "no")
-    assert not left.exists()
-    shutil.rmtree(bench.folder / "images" / key)
-
-
 def test_what_is_no_image_of_ours_is_never_removed(bench: Bench) -> None:
     engine = bench.engine(settings={"wal_segment_size": "64MB"})
-    theirs = bench.folder / "images" / engine.recipe.key
+    theirs = bench.images / engine.recipe.key
     theirs.mkdir(parents=True)
     (theirs / "thesis.txt").write_text("years of work")
     with pytest.raises(Refused, match="is not a base image"):
@@ -480,23 +491,21 @@ def test_a_server_killed_for_want_of_memory_says_so(bench: Bench, memory_limit: 
 @needs_root
 @pytest.mark.root
 def test_started_by_root_it_works_below_a_closed_home_whose_mode_stays(bench: Bench) -> None:
-    home = bench.folder / "home"
-    (home / "deep" / "disk").mkdir(parents=True)
-    home.chmod(0o700)
+    """The image was built below it, too."""
+    home, disk = bench.home, bench.home / "deep" / "disk"
+    disk.mkdir(parents=True)
     plan = bench.plan().model_dump()
-    plan["storages"] = {"disk": {"path": home / "deep" / "disk"}}
-    plan["database"]["base_image_path"] = home / "images"
+    plan["storages"] = {"disk": {"path": disk}}
     with open_engine(Plan.model_validate(plan), bench.journal).restored(
         Cell(id="disk", storage="disk"), unwatched
     ) as server:
         assert server.sum_next_order_ids() == 30_010
         assert value(server, "SELECT current_setting('data_directory')").startswith(str(home))
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
-    assert list((home / "deep" / "disk").iterdir()) == []
+    assert list(disk.iterdir()) == []
     assert str(bench.folder) not in Path("/proc/self/mountinfo").read_text(), (
         "nothing of it is mounted elsewhere, or covered"
     )
-    shutil.rmtree(home)
 
 
 def test_every_bad_place_is_a_finding_with_what_to_do(bench: Bench) -> None:

@@ -23,6 +23,7 @@ from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Climb, Event, Order, Results
 from kneebench.screen.summary import printed, results_json
+from tests.loaded import shared_images
 
 LADDER = {
     "users": [1, 64],
@@ -205,6 +206,7 @@ SMALL = """
 warehouses = 1
 [database]
 page_cache = "warm"
+base_image_path = "{images}"
 [ladder]
 users = 2
 warm_up = "1s"
@@ -215,8 +217,8 @@ rounds = "short"
 repeats = 2
 restore_every = 1
 [storages]
-one = { path = "one" }
-other = { path = "other" }
+one = {{ path = "one" }}
+other = {{ path = "other" }}
 """
 
 
@@ -254,7 +256,7 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
             servers[order.key] = len(data_directories(place))
 
     monkeypatch.setattr(restored, "measure", beside_one_checkpoint("other"))
-    results = run(parse_plan(SMALL), place / "campaigns", watch)
+    results = run(parse_plan(SMALL.format(images=shared_images())), place / "campaigns", watch)
     (first,) = [note for note in results.climbs[0].of("final_run")[0].notes if "attempt 1" in note]
     assert "a checkpoint started on other" in first
     assert not [found for found in failed_checks(results) if "condition" in found]

@@ -118,6 +118,11 @@ def may_write(account: Account, folder: Path) -> list[Path]:
     ]
 
 
+def without_rows(*load: object) -> dict[str, str]:
+    """In place of a load, where what is in the tables does not matter."""
+    return {}
+
+
 def found_in(folder: Path, word: str) -> list[Path]:
     return [
         path
@@ -169,26 +174,28 @@ def test_what_is_no_plain_file_of_an_image_is_refused_and_not_copied(
 
 @pytest.mark.parametrize("what", PLANTED)
 def test_what_the_account_plants_while_the_image_is_built_never_becomes_part_of_it(
-    what: str, tmp_path: Path, account: Account, secret: Path
+    what: str, account: Account, secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Planted in place of rows: what they are does not matter here."""
     with tempfile.TemporaryDirectory(prefix="kneebench-account-") as folder:
         Path(folder).chmod(0o755)
         planted: list[str] = []
 
-        def plant(event: Event) -> None:
-            if event.kind == "progress" and not planted:
-                [base] = Path(folder, "images").glob("building-*/data/base")
-                made = {
-                    "a symbolic link": "os.symlink(a[1], 'evil')",
-                    "a named pipe": "os.mkfifo('evil')",
-                }
-                own = "open('own', 'w').close(); os.link('own', 'evil')"
-                planted.append(
-                    as_account(account, f"os.chdir(a[0]); {made.get(what, own)}", base, secret)
-                )
+        def plant(*load: object) -> dict[str, str]:
+            [base] = Path(folder, "images").glob("building-*/data/base")
+            made = {
+                "a symbolic link": "os.symlink(a[1], 'evil')",
+                "a named pipe": "os.mkfifo('evil')",
+            }
+            own = "open('own', 'w').close(); os.link('own', 'evil')"
+            planted.append(
+                as_account(account, f"os.chdir(a[0]); {made.get(what, own)}", base, secret)
+            )
+            return {}
 
+        monkeypatch.setattr(images, "load", plant)
         with pytest.raises(Refused, match=what):
-            engine(Path(folder)).prepare(plant)
+            engine(Path(folder)).prepare(unwatched)
         assert planted
         assert [
             path.name
@@ -244,6 +251,7 @@ def test_the_configuration_is_not_written_through_links_of_the_account(
         )
 
     monkeypatch.setattr(images, "make_cluster", attacked)
+    monkeypatch.setattr(images, "load", without_rows)
     with tempfile.TemporaryDirectory(prefix="kneebench-account-") as folder:
         Path(folder).chmod(0o755)
         engine(Path(folder)).prepare(unwatched)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import psutil
 import pytest
-from loaded import Databases, databases, unwatched, url_of
+from loaded import Cluster, Databases, cluster, unwatched, url_of
 
 from kneebench.databases.engine import Engine, Server
 from kneebench.databases.postgres.address import connect
@@ -49,9 +49,16 @@ class There(NamedTuple):
         return found
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """What stays of the servers that tests kill: the first test's base image serves them all."""
+    with cluster(tmp_path_factory.mktemp("cluster"), None) as kept:
+        yield kept
+
+
 @pytest.fixture
-def there(tmp_path: Path) -> Iterator[There]:
-    with databases(tmp_path, None) as made:
+def there(kept: Cluster, tmp_path: Path) -> Iterator[There]:
+    with kept.databases() as made:
         journal = Journal(tmp_path / "own-journal")
         given = {
             "database": {"url": url_of(made.address)},
