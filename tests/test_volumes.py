@@ -101,6 +101,7 @@ def test_a_drive_gets_a_file_system_that_is_gone_again_at_the_end(
             assert path.stat().st_mode & 0o001, "the server's account can enter it"
         assert not path.exists()
         assert state(drive) == "blank"
+        assert "remains of a volume" in drive_state(named(inventory(), drive)).why
     assert journal.leftovers() == []
     assert list(journal.folder.iterdir()) == []
 

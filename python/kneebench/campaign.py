@@ -25,6 +25,7 @@ from kneebench.lab.volumes import erase_drives, named_drives, to_be_erased
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
+from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.preflight import preflight_checks, refuse
@@ -180,12 +181,22 @@ class Bench:
     def _climbed(self, cell: Cell) -> Climb:
         ladder = self.context.plan.ladder
         with Restored(self.context, cell) as restored:
+            self._profile(cell, restored)
             climbed = followed(climb(cell, ladder, self._cores(cell)), restored.rung)
             restored.load_again()
             checks = tuple(restored.server.conditions(self.context.watch))
         climbed = climbed.model_copy(update={"checks": checks})
         self.context.store.put_climb(climbed)
         return climbed
+
+    def _profile(self, cell: Cell, restored: Restored) -> None:
+        """What the cell's storage does without its database, if the plan asks for it."""
+        context = self.context
+        paths = restored.server.paths if context.plan.raw_profile else ()
+        if paths and not context.store.has_raw_profile(cell):
+            doing = f"profiling {cell.storage!r} without its database"
+            if profile := storage_profile(paths, doing, context.watch):
+                context.store.put_raw_profile(cell, profile)
 
     def warn_of_rate(self, climbs: Sequence[Climb]) -> None:
         """Warn before the final runs if the plan's own fixed rate exceeds a knee of the climbs."""

@@ -16,6 +16,7 @@ from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.lab.preparation import Shares
+from kneebench.lab.programs import found
 from kneebench.lab.volumes import volume_findings
 from kneebench.measurement.load_findings import load_findings
 from kneebench.measurement.present_load import present_load
@@ -42,6 +43,7 @@ def preflight_checks(
         *engine.findings(),
         *volume_findings(plan, erase=erase),
         *_parts(plan),
+        *_fio(plan),
         *_cores(plan, machine),
         *([*_data(plan, machine), *_drives(plan)] if real else []),
         *_users(plan, machine),
@@ -94,6 +96,12 @@ def _parts(plan: Plan) -> Iterator[Finding]:
                     seen=f"unknown component {name!r}",
                     do=f"use one of: {', '.join(known)}",
                 )
+
+
+def _fio(plan: Plan) -> Iterator[Finding]:
+    if plan.raw_profile and not found("fio"):
+        do = "install fio, or set raw_profile = false"
+        yield Finding(level="error", subject="raw_profile", seen="fio is missing", do=do)
 
 
 def _cores(plan: Plan, machine: Host) -> Iterator[Finding]:

@@ -219,6 +219,28 @@ class Preconditioned(Record):
     remembered: bool = False
 
 
+class RawRow(Record):
+    """What a storage did without a database. `kind`: read, write (at random) or log (a write with a
+    sync); `mean_s` of an I/O, of a log write with its sync.
+    """
+
+    name: str
+    kind: Literal["read", "write", "log"]
+    block_bytes: int
+    depth: int
+    iops: float
+    mean_s: float
+    invalid: str = ""
+
+
+class RawProfile(Record):
+    """The rows of one storage, each measured for `seconds` on a file of that size."""
+
+    rows: tuple[RawRow, ...]
+    seconds: int
+    file_bytes: int
+
+
 class Event(Record):
     """An event for a watcher. `share`: completed part of `doing`; `left_s`: its remaining time."""
 
@@ -647,6 +669,8 @@ class Campaign(Record):
     """Those under the plan's paths, with their health, when the campaign began."""
     drives_after: tuple[WholeDrive, ...] = ()
     """The same when it was finished; empty until then."""
+    raw_profiles: dict[str, RawProfile] = Field(default_factory=dict)
+    """By cell: what its storage did without a database."""
     preconditioned: tuple[Preconditioned, ...] = ()
     """Each drive of a volume, by its last preconditioning."""
     command: str = ""

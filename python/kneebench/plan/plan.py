@@ -114,6 +114,15 @@ class Plan(Part):
     emulated_path: Annotated[
         Directory, Field(description="Directory for the files of emulated drives")
     ] = Path(".kneebench/drives")
+    raw_profile: Annotated[
+        Switch,
+        Field(
+            description=(
+                "Measure each storage without its database before the climb (fio, about 30 s), for"
+                " the share that the database uses"
+            )
+        ),
+    ] = False
     meters: Annotated[
         tuple[Name, ...],
         Field(max_length=100, description="Meters to read (`kneebench components` lists them)"),

@@ -21,6 +21,7 @@ from kneebench.records import (
     NoiseFloor,
     Order,
     Preconditioned,
+    RawProfile,
     Results,
     Rung,
     Second,
@@ -243,6 +244,15 @@ class Store:
         """Keep what was done to a drive; the latest counts."""
         others = (one for one in self._campaign.preconditioned if one.drive != done.drive)
         self._change(preconditioned=(*others, done))
+
+    def has_raw_profile(self, cell: Cell) -> bool:
+        """Whether the cell's storage was measured without its database."""
+        return cell.id in self._campaign.raw_profiles
+
+    def put_raw_profile(self, cell: Cell, profile: RawProfile) -> None:
+        """Keep what the cell's storage did without its database."""
+        profiles = {**self._campaign.raw_profiles, cell.id: profile}
+        self._change(raw_profiles=profiles)
 
     def put_note(self, note: str) -> None:
         """Keep something that the reader must know about the whole campaign."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from kneebench.lab.inventory.signatures import REMAINS
 from kneebench.records import Holder, Signature, WholeDrive
 
 State = Literal["in use", "contains data", "blank", "read-only", "unknown"]
@@ -46,6 +47,8 @@ def drive_state(drive: WholeDrive) -> DriveState:
         return DriveState("read-only", "the kernel refuses writes")
     if drive.signatures is None:
         return DriveState("unknown", drive.unreadable or "its content was not read")
+    if drive.signatures and all(one.type == REMAINS for one in drive.signatures):
+        return DriveState("blank", "only remains of a volume that kneebench removed")
     if drive.signatures:
         return DriveState("contains data", ", ".join(dict.fromkeys(map(content, drive.signatures))))
     return DriveState("blank", "no signature, and all samples are zero")

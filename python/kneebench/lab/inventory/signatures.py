@@ -15,8 +15,8 @@ from kneebench.lab.inventory.block_devices import BlockDevice
 from kneebench.lab.inventory.sources import Sources
 from kneebench.records import Signature
 
-DATA = "data"
-"""Type of what has no known signature."""
+DATA, REMAINS = "data", "remains"
+"""Types of what has no known signature, and of what is left of a volume that kneebench removed."""
 END_BYTES = 16 * 2**20
 BLOCK_BYTES = 4096
 BLOCKS = 256
@@ -24,8 +24,8 @@ _MARK = b"kneebench may overwrite what is left on this drive: "
 
 
 def signatures(sources: Sources, device: BlockDevice, key: str) -> tuple[Signature, ...]:
-    """What is on a drive and on its partitions, but for remains that kneebench left; `key`: the
-    drive's own name. Raises OSError if it cannot be read.
+    """What is on a drive and on its partitions; `key`: the drive's own name. Raises OSError if it
+    cannot be read.
     """
     handle = os.open(device.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -34,7 +34,9 @@ def signatures(sources: Sources, device: BlockDevice, key: str) -> tuple[Signatu
             for part in (device, *(one for one in device.on_top if one.type == "part"))
             for signature in _of(sources, part)
         ]
-        if not known and not _is_marked(handle, key) and (at := _first_data(handle)) is not None:
+        if not known and os.pread(handle, BLOCK_BYTES, 0) == mark_of(key):
+            known = [Signature(device=device.name, type=REMAINS, offset=0)]
+        elif not known and (at := _first_data(handle)) is not None:
             known = [Signature(device=device.name, type=DATA, offset=at)]
     finally:
         os.close(handle)
@@ -46,10 +48,6 @@ def mark_of(key: str) -> bytes:
     and removed, or of what it erased. It names the drive, so that a copy of it says nothing.
     """
     return (_MARK + key.encode())[: BLOCK_BYTES - 1].ljust(BLOCK_BYTES, b"\n")
-
-
-def _is_marked(handle: int, key: str) -> bool:
-    return os.pread(handle, BLOCK_BYTES, 0) == mark_of(key)
 
 
 def _of(sources: Sources, device: BlockDevice) -> Iterator[Signature]:

@@ -1,0 +1,94 @@
+"""Share of the raw storage: what each database asked of its storage at the knee, beside what the
+storage did without a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kneebench import units
+from kneebench.analysis.raw_share import RawShare, raw_shares
+from kneebench.analysis.wording import listed, percent
+from kneebench.brief.section import Column, Row, Section, Table
+from kneebench.brief.view_model import ViewModel
+from kneebench.plan.storage import Storage
+from kneebench.plan.volume import Volume
+from kneebench.records import Climb, Rung
+
+PLACE = 70
+COLUMNS = (
+    Column(title="Storage", number=False),
+    Column(title="I/O", number=False),
+    Column(title="At the knee"),
+    Column(title="Raw, at most"),
+    Column(title="Share"),
+    Column(title="Mean at the knee"),
+    Column(title="Raw mean"),
+    Column(title="Raw depth"),
+)
+
+
+def section(view: ViewModel) -> Section | None:
+    """A table, and a sentence for each storage; None without raw profiles."""
+    found = [
+        (climb, rung, raw_shares(rung, raw, _storage(view, climb).model_dump()))
+        for climb in view.climbs
+        if (raw := view.campaign.raw_profiles.get(climb.cell.id))
+        and (rung := view.at_the_knee(climb))
+    ]
+    if not found:
+        return None
+    rows = [
+        Row(cells=(view.name(climb.cell.id), *_cells(one)))
+        for climb, _, shares in found
+        for one in shares
+    ]
+    raw = next(iter(view.campaign.raw_profiles.values()))
+    caption = (
+        f"Raw: fio on a file of {units.size(raw.file_bytes)} on each storage, 8 KiB at a time,"
+        f" {raw.seconds} s per row, beside the idle database before its climb. The raw mean is that"
+        " at the depth nearest to what the database had outstanding. Writes count every copy of a"
+        " mirror; merged requests count once, so a share may exceed 100%."
+    )
+    return Section(
+        name="raw-share",
+        title="Share of the raw storage",
+        sentences=tuple(_sentences(view, found)),
+        tables=(Table(caption=caption, columns=COLUMNS, rows=tuple(rows)),),
+    )
+
+
+def _storage(view: ViewModel, climb: Climb) -> Storage:
+    return view.plan.storages[climb.cell.storage]
+
+
+def _cells(one: RawShare) -> tuple[str, ...]:
+    return (
+        one.what,
+        f"{units.count(one.per_s)}/s",
+        f"{units.count(one.raw_per_s)}/s",
+        percent(one.share),
+        units.time(one.await_s),
+        units.time(one.raw_mean_s),
+        str(one.raw.depth),
+    )
+
+
+def _sentences(
+    view: ViewModel, found: list[tuple[Climb, Rung, tuple[RawShare, ...]]]
+) -> Iterator[str]:
+    for climb, rung, shares in found:
+        name, near = view.name(climb.cell.id), [one.what for one in shares if one.near]
+        used = listed([f"{percent(one.share)} of its {one.what}" for one in shares])
+        verdict = (
+            f"{listed(near)} may have been the limit"
+            if near
+            else "neither reads, writes nor log writes of the storage were the limit"
+        )
+        drives = sum(map(_drive_count, _storage(view, climb).volumes))
+        each = f" {units.count(rung.tally.nopm / drives)} NOPM per drive." if drives else ""
+        yield f"{name} used {used}: {verdict}.{each}"
+
+
+def _drive_count(volume: Volume) -> int:
+    return len(volume.named_drives) + len(volume.emulated_drives)

@@ -1,0 +1,63 @@
+"""What a storage of a campaign can do without its database: a short profile on its volumes, taken
+before the first rung, beside an idle server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kneebench.lab.drives import IN_MEMORY, file_system_of
+from kneebench.measurement.profile.fio import found_fio
+from kneebench.measurement.profile.jobs import KIB, Job
+from kneebench.measurement.profile.measuring import filled_file, measured, require_room
+from kneebench.measurement.profile.rows import ProfileRow
+from kneebench.records import Event, RawProfile, RawRow, Watch
+
+PAGE_BYTES = 8 * KIB
+"""What most databases read and write at a time."""
+DATA_JOBS = (
+    *(Job("raw", "randread", PAGE_BYTES, depth) for depth in (1, 4, 16, 64)),
+    Job("raw", "randwrite", PAGE_BYTES, 16),
+)
+LOG_JOB = Job("raw", "write", PAGE_BYTES, 1, synced=True)
+FILE_BYTES = 128 * 2**20
+SECONDS = 2
+
+
+def storage_profile(
+    paths: Sequence[Path], doing: str, watch: Watch, seconds: int = SECONDS
+) -> RawProfile | None:
+    """The rows of a storage's directories, the data's first and then the log's, if it has its own;
+    None where they are in memory.
+
+    Raises PlanError where fio or space is missing.
+    """
+    data, log = paths[0], paths[-1]
+    if any(file_system_of(path) in IN_MEMORY for path in (data, log)):
+        return None
+    watch(Event(kind="start", doing=doing))
+    rows = _rows(data, DATA_JOBS if log != data else (*DATA_JOBS, LOG_JOB), seconds)
+    if log != data:
+        rows += _rows(log, (LOG_JOB,), seconds)
+    watch(Event(kind="end", doing=doing, share=1.0))
+    return RawProfile(rows=tuple(map(_raw, rows)), seconds=seconds, file_bytes=FILE_BYTES)
+
+
+def _rows(directory: Path, jobs: Sequence[Job], seconds: int) -> list[ProfileRow]:
+    program = found_fio()
+    require_room(directory, FILE_BYTES)
+    with filled_file(program, directory, FILE_BYTES) as fio:
+        return [row for job in jobs for row, _ in measured([fio], job, seconds)]
+
+
+def _raw(row: ProfileRow) -> RawRow:
+    return RawRow(
+        name=row.name,
+        kind="log" if row.sync else "write" if row.write else "read",
+        block_bytes=row.block_bytes,
+        depth=row.depth or 1,
+        iops=row.iops,
+        mean_s=row.mean_s or 0.0,
+        invalid=row.invalid,
+    )

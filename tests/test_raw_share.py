@@ -1,0 +1,86 @@
+"""Share of the raw storage: a real short profile of a directory, and the shares computed from
+one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from curves import rung
+
+from kneebench.analysis.raw_share import raw_shares
+from kneebench.lab.drives import IN_MEMORY, file_system_of
+from kneebench.measurement.profile.storage_profile import storage_profile
+from kneebench.records import Event, Order, RawProfile, RawRow
+
+needs_fio = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
+KNEE = Order(cell="a", phase="final_run", users=8)
+
+
+def row(kind: str, depth: int, iops: float, mean_s: float, invalid: str = "") -> RawRow:
+    facts = {"name": kind, "kind": kind, "block_bytes": 8192, "depth": depth, "iops": iops}
+    return RawRow.model_validate({**facts, "mean_s": mean_s, "invalid": invalid})
+
+
+RAW = RawProfile(
+    rows=(
+        row("read", 1, 5_000, 0.0002),
+        row("read", 64, 20_000, 0.0032),
+        row("read", 16, 90_000, 0.0001, invalid="it does not add up"),
+        row("write", 16, 3_000, 0.005),
+        row("log", 1, 1_000, 0.001),
+    ),
+    seconds=2,
+    file_bytes=2**27,
+)
+
+
+def test_reads_are_compared_with_the_most_that_valid_rows_gave() -> None:
+    seen = rung(KNEE, 100, device__reads=4_000, device__read_await=0.0003)
+    [reads] = raw_shares(seen, RAW, {"layout": "single"})
+    assert (reads.what, reads.share, reads.near) == ("reads", 0.2, False)
+    assert (reads.raw.depth, reads.raw_mean_s) == (1, 0.0002), "1.2 reads were outstanding"
+
+
+def test_writes_to_a_mirror_count_both_copies() -> None:
+    seen = rung(KNEE, 100, device__writes=5_400, device__write_await=0.003)
+    for layout, share in (("mirror", 0.9), ("raid10", 0.9), ("stripe", 1.8), ("single", 1.8)):
+        [writes] = raw_shares(seen, RAW, {"layout": layout})
+        assert writes.share == pytest.approx(share)
+        assert writes.near
+
+
+def test_log_writes_are_compared_with_their_own_row_and_what_was_not_measured_is_left_out() -> None:
+    seen = rung(KNEE, 100, log__flushes=790, log__write_latency=0.002)
+    [log] = raw_shares(seen, RAW, {})
+    assert (log.what, log.near, log.await_s) == ("log writes", False, 0.002)
+    assert raw_shares(rung(KNEE, 100), RAW, {}) == ()
+
+
+@needs_fio
+def test_a_storage_is_profiled_in_its_directory_and_nothing_is_left(tmp_path: Path) -> None:
+    if file_system_of(tmp_path) in IN_MEMORY:
+        pytest.skip("needs a directory on a drive")
+    events: list[Event] = []
+    data, log = tmp_path / "data", tmp_path / "log"
+    data.mkdir()
+    log.mkdir()
+    found = storage_profile([data, log], "profiling", events.append, seconds=1)
+    assert found is not None
+    assert [(one.kind, one.depth) for one in found.rows] == [
+        ("read", 1),
+        ("read", 4),
+        ("read", 16),
+        ("read", 64),
+        ("write", 16),
+        ("log", 1),
+    ]
+    assert all(one.iops > 0 and one.mean_s > 0 for one in found.rows)
+    assert [event.kind for event in events] == ["start", "end"]
+    assert [*data.iterdir(), *log.iterdir()] == []
+
+
+def test_a_storage_in_memory_has_no_raw_profile() -> None:
+    assert storage_profile([Path("/dev/shm")], "profiling", lambda event: None) is None
