@@ -18,14 +18,16 @@ from loaded import Servers
 
 SLOWEST = (
     "bench",
+    "campaign_drives",
     "postgres_engine",
+    "loading",
+    "volumes",
     "campaign_postgres",
     "engine_contract",
     "rounds",
     "frozen",
     "kills",
     "hung_server",
-    "loading",
     "postgres_url",
     "cli",
     "stopping",

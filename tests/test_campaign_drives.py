@@ -120,7 +120,7 @@ def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(place: Path)
 def test_a_campaign_on_drives_that_is_killed_at_any_moment_leaves_nothing(
     place: Path, seeds: Callable[[int], range]
 ) -> None:
-    for seed in seeds(8):
+    for seed in seeds(8)[::2]:
         command = [sys.executable, "-m", "kneebench", "run", "plan.toml", "--json", "--fresh"]
         with subprocess.Popen(
             [*command, "--out", f"killed-{seed}"],
