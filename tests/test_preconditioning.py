@@ -160,7 +160,7 @@ class TestOnRealDrives:
         table = {"drives": drives, "layout": "stripe", "precondition": "snia"}
         plan = Plan.model_validate({"storages": {"two": table}})
         [finding] = [
-            one for one in volume_findings(plan, erase=False) if one.subject == "two: precondition"
+            one for one in volume_findings(plan, erase=()) if one.subject == "two: precondition"
         ]
         assert "640 MiB to each of 2 drives, then rounds" in finding.seen
         assert finding.writes_bytes == 4 * SIZE

@@ -5,6 +5,7 @@ Nothing is written to a drive that is used or has anything on it, unless its own
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 from loop_devices import HOLDS, SIZE, done, loop_device
 
+from kneebench.commands.erasing import confirm_erasing
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.drives import whole_devices
@@ -31,7 +33,7 @@ from kneebench.lab.volumes.claiming import claimed
 from kneebench.lab.volumes.layouts import has_md, md_command
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
-from kneebench.records import Event
+from kneebench.records import Event, Signature, WholeDrive
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 emulation = pytest.mark.skipif(
@@ -161,7 +163,7 @@ def test_an_array_is_made_without_a_resync_and_with_a_name_that_is_found_again()
 @pytest.mark.skipif(has_md(), reason="this kernel has md")
 def test_a_layout_that_needs_md_is_an_error_of_check_without_md(tmp_path: Path) -> None:
     with loop_device(tmp_path / "a.img") as a, loop_device(tmp_path / "b.img") as b:
-        seen = [one.seen for one in volume_findings(plan(str(a), str(b)), erase=False)]
+        seen = [one.seen for one in volume_findings(plan(str(a), str(b)), erase=())]
     assert any("no md" in sentence for sentence in seen)
 
 
@@ -180,7 +182,11 @@ def test_a_drive_with_data_is_refused_and_not_a_byte_of_it_changes(
     assert "contains data" in refused.value.seen
     assert "--erase" in refused.value.do
     assert checksum(drive) == before
-    [finding] = [one for one in volume_findings(plan(drive), erase=True) if one.subject == drive]
+    [finding] = [
+        one
+        for one in volume_findings(plan(drive), erase=[named(inventory(), drive)])
+        if one.subject == drive
+    ]
     assert finding.level == "refused"
 
 
@@ -190,14 +196,55 @@ def test_a_drive_that_plan_and_run_allow_to_erase_is_blank_afterwards(
 ) -> None:
     HOLDS[what][0](Path(drive))
     allowed = plan(drive, erase=(wwid(drive),))
+    shown = to_be_erased(allowed, named_drives(allowed))
     levels = [
-        next(one.level for one in volume_findings(allowed, erase=erase) if one.subject == drive)
-        for erase in (False, True)
+        next(one.level for one in volume_findings(allowed, erase=agreed) if one.subject == drive)
+        for agreed in ((), shown)
     ]
     assert levels == ["refused", "warning"]
-    erase_drives(to_be_erased(allowed, named_drives(allowed)))
+    erase_drives(shown)
     assert state(drive) == "blank"
-    assert claimed(drive).path == drive
+    assert [one.path for one in claimed([drive])] == [drive]
+
+
+def test_a_drive_without_a_wwid_is_never_erased() -> None:
+    allowed = plan("sdz", erase=("sdz", ""))
+    facts = {"device": "sdz", "type": "ext4", "offset": 1080}
+    nameless = WholeDrive(name="sdz", path="/dev/sdz", signatures=(Signature(**facts),))
+    assert to_be_erased(allowed, [nameless]) == ()
+
+
+def test_one_drive_by_two_names_is_an_error_of_check(drive: str) -> None:
+    table = {"drives": [drive], "log": {"drives": [Path(drive).name]}}
+    twice = Plan.model_validate({"storages": {"new": table}})
+    seen = [one.seen for one in volume_findings(twice)]
+    assert f"{drive} is in 'new' already" in seen
+
+
+def test_a_missing_drive_is_one_finding_among_others() -> None:
+    found = [*volume_findings(plan("nosuchdrive", "another"), erase=())]
+    assert "no such drive here" in [one.seen for one in found]
+
+
+@pytest.mark.parametrize("words", [["-f"], ["-d", "/dev/sdz"], ["-E", "discard"], ["-U", "x"]])
+def test_options_of_mkfs_that_get_round_the_checks_are_refused(words: list[str]) -> None:
+    with pytest.raises(ValueError, match="options without"):
+        storage(drives=["sda"], file_system={"mkfs": words})
+
+
+@pytest.mark.parametrize(("answer", "agreed"), [("erase 1 drive", True), ("yes", False)])
+def test_a_user_at_a_terminal_types_what_is_erased(
+    drive: str, monkeypatch: pytest.MonkeyPatch, answer: str, agreed: bool
+) -> None:
+    HOLDS["ext4"][0](Path(drive))
+    allowed = plan(drive, erase=(wwid(drive),))
+    for stream in (sys.stdin, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr("typer.prompt", lambda *words, **options: answer)
+    assert confirm_erasing(allowed, wanted=False) == ()
+    with contextlib.nullcontext() if agreed else pytest.raises(Refused, match="not confirmed"):
+        assert [one.path for one in confirm_erasing(allowed, wanted=True)] == [drive]
+    assert state(drive) == "contains data"
 
 
 def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> None:
@@ -212,7 +259,7 @@ def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> N
         with pytest.raises(Refused, match="busy"):
             erase_drives(shown)
         assert to_be_erased(allowed, named_drives(allowed)) == ()
-        [found] = [one for one in volume_findings(allowed, erase=True) if one.subject == drive]
+        [found] = [one for one in volume_findings(allowed, erase=shown) if one.subject == drive]
         assert found.level == "refused"
         assert checksum(drive) == before
     finally:
@@ -299,7 +346,6 @@ from pathlib import Path
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import Volumes
 from kneebench.plan.storage import Storage
-from kneebench.records import Event
 
 steps, place = int(sys.argv[1]), Path(sys.argv[2])
 start = subprocess.Popen.__init__
@@ -323,7 +369,7 @@ with volumes.mounted("new", Storage(**table), print):
 
 
 @emulation
-@pytest.mark.parametrize("step", range(1, 10))
+@pytest.mark.parametrize("step", range(1, 12))
 def test_a_volume_whose_maker_is_killed_at_any_step_is_taken_apart_by_the_next_run(
     step: int, tmp_path: Path, journal: Journal
 ) -> None:

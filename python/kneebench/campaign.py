@@ -21,7 +21,7 @@ from kneebench.errors import Refused
 from kneebench.lab.host import host
 from kneebench.lab.inventory import drives_called, drives_under
 from kneebench.lab.journal import Journal
-from kneebench.lab.volumes import erase_drives, named_drives, to_be_erased
+from kneebench.lab.volumes import erase_drives
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
@@ -52,16 +52,16 @@ def run(
     fresh: bool = False,
     brief: bool = False,
     *,
-    erase: bool = False,
+    erase: Sequence[WholeDrive] = (),
 ) -> Results:
     """Measure a whole campaign and give its results.
 
     `folder` holds campaigns, one folder each. An unfinished one of the same plan, image and
     kneebench is continued unless `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is
     put back, what was measured stays. `brief` says that one is to be written next: until it is
-    there, `kneebench run` writes it and does not measure again. `erase`: the drives that the plan
-    allows to erase are erased first. Raises PlanError or Refused before anything is changed;
-    InvalidMeasurement when the database is lost.
+    there, `kneebench run` writes it and does not measure again. `erase`: drives as they were
+    shown to the user, who agreed to erase them. Raises PlanError or Refused before anything is
+    changed; InvalidMeasurement when the database is lost.
 
     >>> from kneebench import preset, run
     >>> results = run(preset("simulated"), folder="kneebench-results")
@@ -72,27 +72,29 @@ def run(
     journal.clean(watch)
     engine = engine_of(plan, journal)
     refuse(preflight_checks(plan, engine, journal, erase=erase))
-    if erase:
-        erase_drives(to_be_erased(plan, named_drives(plan)))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
     paths = tuple(dict.fromkeys(path for server in servers.values() for path in server.paths))
     root, machine = Path(folder or CAMPAIGNS), host(paths)
     with closing(engine), _store(plan, root, machine, engine, watch, fresh=fresh) as store:
         store.put_servers(servers)
         store.put_noise_floor(known_noise_floor(machine, plan, watch))
-        _put_drives_before(store, _drives(plan, paths))
+        _put_drives_before(store, plan, paths)
+        erase_drives(erase)
         Bench(Context(plan, engine, store, _keeping(store, watch))).measure()
         store.put_drives_after(_drives(plan, paths))
         return store.finish(exit_code, awaits_brief=brief)
 
 
-def _put_drives_before(store: Store, drives: Sequence[WholeDrive]) -> None:
-    """Keep the drives as they are. Raises Refused if a resumed campaign was begun on others."""
-    before, now = [one.key for one in store.drives_before], [one.key for one in drives]
-    if before and before != now:
-        seen = f"the campaign was begun on {', '.join(before)}; here are {', '.join(now)}"
-        raise Refused(f"resuming {store.folder}", seen=seen, do="use those drives, or run --fresh")
-    store.put_drives_before(drives)
+def _put_drives_before(store: Store, plan: Plan, paths: Iterable[Path]) -> None:
+    """Keep the drives as they are. Raises Refused if a resumed campaign had other ones for its
+    volumes.
+    """
+    before = {one.wwid for one in store.drives_before if one.wwid}
+    now = {one.wwid for one in drives_called(plan.drives) if one.wwid}
+    if others := sorted(now - before) if before else []:
+        seen = f"the campaign was begun without drive {', '.join(others)}"
+        raise Refused(f"resuming {store.folder}", seen=seen, do="use its drives, or run --fresh")
+    store.put_drives_before(_drives(plan, paths))
 
 
 def _keeping(store: Store, watch: Watch) -> Watch:
@@ -181,21 +183,24 @@ class Bench:
     def _climbed(self, cell: Cell) -> Climb:
         ladder = self.context.plan.ladder
         with Restored(self.context, cell) as restored:
-            self._profile(cell, restored)
             climbed = followed(climb(cell, ladder, self._cores(cell)), restored.rung)
             restored.load_again()
+            self._profile(cell, restored)
             checks = tuple(restored.server.conditions(self.context.watch))
         climbed = climbed.model_copy(update={"checks": checks})
         self.context.store.put_climb(climbed)
         return climbed
 
     def _profile(self, cell: Cell, restored: Restored) -> None:
-        """What the cell's storage does without its database, if the plan asks for it."""
-        context = self.context
-        paths = restored.server.paths if context.plan.raw_profile else ()
-        if paths and not context.store.has_raw_profile(cell):
+        """What the cell's storage does without its database, if the plan asks for it: after the
+        climb, when the server is idle and its data are written out.
+        """
+        context, storage = self.context, self.context.plan.storages[cell.storage]
+        wanted = context.plan.raw_profile and (storage.path or storage.volumes)
+        if wanted and not context.store.has_raw_profile(cell):
+            restored.server.checkpoint()
             doing = f"profiling {cell.storage!r} without its database"
-            if profile := storage_profile(paths, doing, context.watch):
+            if profile := storage_profile(restored.server.paths, doing, context.watch):
                 context.store.put_raw_profile(cell, profile)
 
     def warn_of_rate(self, climbs: Sequence[Climb]) -> None:

@@ -5,7 +5,7 @@ duration.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kneebench import units
@@ -24,7 +24,7 @@ from kneebench.plan import Plan, reader
 from kneebench.plan.duration import expected, rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
-from kneebench.records import Finding, Host
+from kneebench.records import Finding, Host, WholeDrive
 from kneebench.shelf import ENGINES, METERS
 
 _CORES_SHOWN = 16
@@ -32,11 +32,11 @@ _CORES_SHOWN = 16
 
 
 def preflight_checks(
-    plan: Plan, engine: Engine, journal: Journal, *, erase: bool = False
+    plan: Plan, engine: Engine, journal: Journal, *, erase: Sequence[WholeDrive] = ()
 ) -> tuple[Finding, ...]:
     """All findings on a plan before it runs; changes nothing. The engine's findings come first.
 
-    `erase`: the drives that the plan allows to erase may be erased in this run.
+    `erase`: drives that this run may erase.
     """
     machine, real = host(), plan.engine.measures_real_hardware
     return (

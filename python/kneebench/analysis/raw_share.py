@@ -48,6 +48,8 @@ def raw_shares(rung: Rung, raw: RawProfile, storage: Mapping[str, Any]) -> tuple
         "writes": ("device.writes", "device.write_await", "write", copies),
         "log writes": ("log.flushes", "log.write_latency", "log", 1),
     }
+    if storage.get("log") or storage.get("log_path"):
+        del seen["writes"]  # the meters count the log's drives too
     found = (
         _share(what, rung.quantity(per_s), rung.quantity(await_s), _best(raw, kind), times, raw)
         for what, (per_s, await_s, kind, times) in seen.items()

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from kneebench.records import WholeDrive
 
 
-def confirm_erasing(plan: Plan, *, wanted: bool) -> None:
+def confirm_erasing(plan: Plan, *, wanted: bool) -> tuple[WholeDrive, ...]:
     """Print what is on the drives that this run will erase, if that is wanted; at a terminal the
-    user types how many.
+    user types how many. Those drives, as they were shown.
 
-    Raises Refused for any other answer.
+    Raises Refused for any other answer, and where a terminal cannot show the question.
     """
     from kneebench.analysis.wording import plural
     from kneebench.errors import Refused
@@ -26,15 +26,18 @@ def confirm_erasing(plan: Plan, *, wanted: bool) -> None:
 
     drives = to_be_erased(plan, named_drives(plan)) if wanted else ()
     if not drives:
-        return
+        return ()
     print_line("These drives will be erased:", err=True)
     for drive in drives:
         print_line(f"  {_line(drive)}", err=True)
     words = f"erase {plural(len(drives), 'drive')}"
-    if sys.stdin.isatty() and sys.stderr.isatty():
-        answer = typer.prompt(f'Type "{words}" to go on', default="", show_default=False, err=True)
-        if answer != words:
-            raise Refused("erasing", seen="it was not confirmed", do="nothing was written")
+    if sys.stdin.isatty():
+        seen = sys.stderr.isatty()
+        question = f'Type "{words}" to go on'
+        if not seen or typer.prompt(question, "", show_default=False, err=True) != words:
+            do = "nothing was written; run again at a terminal to confirm it"
+            raise Refused("erasing", seen="it was not confirmed", do=do)
+    return drives
 
 
 def _line(drive: WholeDrive) -> str:

@@ -97,11 +97,11 @@ def run(
     selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
     _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
     confirm((expecting := expected(selected, host())).total_s, yes or as_json)
-    confirm_erasing(selected, wanted=erase)
+    erased = confirm_erasing(selected, wanted=erase)
     with Resumable() as resumable:
         with watching(selected, expecting, as_json=as_json) as watch:
             told = resumable.watcher(watch)
-            results = campaign.run(selected, out, told, fresh, brief, erase=erase)
+            results = campaign.run(selected, out, told, fresh, brief, erase=erased)
         _print_results(results, brief, as_json)
 
 

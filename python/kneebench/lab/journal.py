@@ -23,6 +23,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from kneebench.directories import state_directory
+from kneebench.errors import KneebenchError
 from kneebench.lab import changes
 from kneebench.lab.changes import Change
 from kneebench.lab.changes.database import MadeOnServer
@@ -94,10 +95,23 @@ class Journal:
         self._write(change)
         try:
             yield
-        finally:
-            change.undo()
-            if not change.is_out_of_reach():
-                self.forget(change)
+        except BaseException as error:
+            try:
+                self._undo(change)
+            except OSError as failure:  # the entry stays: the next run tries again
+                error.add_note(f"{change.what} ({change.where}) remains: {failure}")
+            raise
+        try:
+            self._undo(change)
+        except OSError as failure:
+            seen = f"{change.what} ({change.where}): {failure}"
+            do = "run `kneebench clean`"
+            raise KneebenchError("undoing a change to this machine", seen=seen, do=do) from failure
+
+    def _undo(self, change: Change) -> None:
+        change.undo()
+        if not change.is_out_of_reach():
+            self.forget(change)
 
     def change(self, kind: type[Kind], what: str, **facts: object) -> Kind:
         """A change of this process, not yet written down; `facts` are the fields of its kind."""

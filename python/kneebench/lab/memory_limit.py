@@ -74,14 +74,8 @@ def controller() -> Controller | None:
         control = mount.point / "cgroup.subtree_control"
         if mount.type == "cgroup2" and control.exists() and "memory" in control.read_text().split():
             found = Controller(mount.point, *V2)
-        elif mount.type == "cgroup" and (mount.point / "memory.limit_in_bytes").exists():
-            names = (
-                "memory.limit_in_bytes",
-                "memory.memsw.limit_in_bytes",
-                "memory.oom_control",
-                "-1",
-            )
-            found = Controller(mount.point, *names)
+        elif mount.type == "cgroup" and (mount.point / V1[0]).exists():
+            found = Controller(mount.point, *V1)
         else:
             continue
         if os.access(found.root, os.W_OK):

@@ -36,15 +36,17 @@ def noise_plan(host: Host, directory: Path) -> Plan:
 def same_twice(plan: Plan) -> Plan:
     """The plan with its baseline under two names as its only storages.
 
-    Raises PlanError for short rounds on an external server: they need two servers.
+    Raises PlanError for short rounds on an external server or on drives: they need two of them.
     """
-    if plan.ladder.rounds == "short" and plan.urls[plan.base]:
+    storage = plan.storages[plan.base]
+    drives = any(volume.named_drives for volume in storage.volumes)
+    if plan.ladder.rounds == "short" and (plan.urls[plan.base] or drives):
+        one = "one set of drives" if drives else "one external server"
         raise PlanError(
             "ladder.rounds",
-            seen="one external server cannot be measured side by side with itself",
+            seen=f"{one} cannot be measured side by side with itself",
             do='use rounds = "long"',
         )
-    storage = plan.storages[plan.base]
     where = shown(storage.path.absolute()) if storage.path else plan.base
     return plan.model_copy(
         update={

@@ -28,6 +28,10 @@ class EmulatedDrive(Part):
     count: Annotated[Whole, Field(ge=1, le=24, description="Number of such drives")] = 1
 
 
+NOT_FOR_MKFS = ("/dev/", "device=", "logdev=", "uuid=", "-U", "-E", "-f")
+"""Other devices, a UUID that kneebench would not know again, discards, and force."""
+
+
 def _form(drive: object) -> str:
     return "name" if isinstance(drive, str) else "table"
 
@@ -47,6 +51,15 @@ class FileSystem(Part):
     mkfs: Annotated[
         tuple[Text, ...], Field(max_length=50, description="More options of mkfs, one per entry")
     ] = ()
+
+    @field_validator("mkfs")
+    @classmethod
+    def _is_about_the_file_system(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+        text = " ".join(words)
+        if any(one in text for one in NOT_FOR_MKFS):
+            raise wrong(sentence=f"options without {', '.join(NOT_FOR_MKFS)}: kneebench sets those")
+        return words
+
     mount: Annotated[
         tuple[Name, ...],
         Field(
@@ -74,8 +87,8 @@ class Preconditioning(NamedTuple):
         """
         if text == "snia":
             return cls(sequential=2, until_steady=True)
-        found = re.fullmatch(r"(?:sequential (\d))?(?:, )?(?:random (\d))?", text)
-        if found is None or text.endswith(" "):
+        found = re.fullmatch(r"(?:sequential (\d))?(?:(?:^|(?<=\d), )random (\d))?", text)
+        if found is None:
             raise ValueError(text)
         return cls(sequential=int(found[1] or 0), random=int(found[2] or 0))
 

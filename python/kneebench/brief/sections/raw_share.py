@@ -79,12 +79,11 @@ def _sentences(
 ) -> Iterator[str]:
     for climb, rung, shares in found:
         name, near = view.name(climb.cell.id), [one.what for one in shares if one.near]
+        if not shares:
+            continue
         used = listed([f"{percent(one.share)} of its {one.what}" for one in shares])
-        verdict = (
-            f"{listed(near)} may have been the limit"
-            if near
-            else "neither reads, writes nor log writes of the storage were the limit"
-        )
+        limits = f"{listed(near)} may have been" if near else "none of them was"
+        verdict = f"{limits} the limit"
         drives = sum(map(_drive_count, _storage(view, climb).volumes))
         each = f" {units.count(rung.tally.nopm / drives)} NOPM per drive." if drives else ""
         yield f"{name} used {used}: {verdict}.{each}"

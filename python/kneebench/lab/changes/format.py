@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from typing import Any, Literal
 
+from kneebench.errors import KneebenchError
 from kneebench.lab.changes.change import Change
 from kneebench.lab.inventory import identities
 from kneebench.lab.inventory.signatures import mark_of
+from kneebench.lab.processes import boot
 from kneebench.lab.programs import done
 
 
 class FormattedDrive(Change):
-    """A drive by its WWID; `volume` is the UUID of what was made on it, `device` where it was.
+    """A drive by its WWID, or by the kernel's name in one boot; it was blank when it was claimed.
 
-    `overwritten`: all of it was written before, so whatever has no signature is ours.
+    `volume` is the UUID of what was made on it, `device` where it was.
     """
 
     kind: Literal["format"] = "format"
     device: str
     wwid: str
     volume: str
-    overwritten: bool = False
 
     @property
     def where(self) -> str:
@@ -35,32 +35,44 @@ class FormattedDrive(Change):
         return self.device
 
     def undo(self) -> bool:
-        """Remove our signatures, and only ours; then mark the drive.
+        """Remove our signatures, and only ours; mark the drive unless something else is on it.
 
-        Raises OSError while the drive is in use.
+        In the same boot the mark is written also where no signature is found: the drive was blank,
+        so what an interrupted mkfs or fio left is ours. Raises OSError while the drive is in use.
         """
         device = self._found()
-        ours = [one for one in _signatures(device) if self._is_ours(one)] if device else []
-        for signature in ours:
-            done("wipefs", "--offset", signature["offset"], device)
-        if (ours or (device and self.overwritten)) and not _signatures(device):
+        found = _signatures(device) if device else []
+        ours = [one for one in found if _digits(one["uuid"] or "") == _digits(self.volume)]
+        if device and len(ours) == len(found) and (ours or self.boot == boot()):
             write_mark(device, self.wwid)
+        for signature in ours:
+            if signature in _signatures(device):
+                done("wipefs", "--offset", signature["offset"], device)
         return bool(ours)
 
     def require_gone(self, forget: str) -> None:
         """Raises OSError if the drive is not plugged in."""
-        if not self._found():
+        if self.is_out_of_reach():
             raise FileNotFoundError(
                 f"drive {self.wwid} was {self.device} and is not here now: plug it in and run"
                 f" `kneebench clean` again; if it no longer exists: {forget}"
             )
 
-    def _is_ours(self, signature: Mapping[str, Any]) -> bool:
-        return _digits(signature["uuid"] or "") == _digits(self.volume)
+    def is_out_of_reach(self) -> bool:
+        """Whether it is not plugged in, or cannot be told from others."""
+        return not self._found()
 
     def _found(self) -> str:
-        """Where the drive is now, whatever it was called before a restart; empty if nowhere."""
-        return next((one.path for one in identities() if one.key == self.wwid), "")
+        """Where the drive is now, whatever it was called before a restart; empty if nowhere.
+
+        Raises OSError where the drives cannot be listed.
+        """
+        try:
+            here = [one for one in identities() if one.key == self.wwid]
+        except KneebenchError as error:
+            raise OSError(str(error)) from error
+        known = len(here) == 1 and (here[0].wwid or self.boot == boot())
+        return here[0].path if known else ""
 
 
 def write_mark(device: str, wwid: str) -> None:

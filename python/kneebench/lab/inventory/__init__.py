@@ -46,7 +46,7 @@ def inventory(sources: Sources | None = None) -> list[WholeDrive]:
 
 def _drive(sources: Sources, device: BlockDevice, holders: Holders) -> WholeDrive:
     drive = _described(sources, device)
-    found, unreadable = _content(sources, device, drive.key)
+    found, unreadable = _content(device, drive.key)
     return drive.model_copy(
         update={
             "holders": holders.of(device),
@@ -57,16 +57,14 @@ def _drive(sources: Sources, device: BlockDevice, holders: Holders) -> WholeDriv
     )
 
 
-def _content(
-    sources: Sources, device: BlockDevice, key: str
-) -> tuple[tuple[Signature, ...] | None, str]:
+def _content(device: BlockDevice, key: str) -> tuple[tuple[Signature, ...] | None, str]:
     """(what is on a drive or None, why it is unknown). Who may read a drive but is not root sees
     not all that uses it, so its content proves nothing.
     """
     if os.geteuid() != 0:
         return None, "only root can see all that is on it and uses it"
     try:
-        return signatures(sources, device, key), ""
+        return signatures(device, key), ""
     except OSError as error:
         return None, error.strerror or str(error)
 
@@ -76,7 +74,7 @@ def content_of(drive: WholeDrive, sources: Sources | None = None) -> tuple[Signa
     sources = sources or Sources()
     for device in listed_devices(sources):
         if device.path == drive.path and identified(sources, device).key == drive.key:
-            return signatures(sources, device, drive.key)
+            return signatures(device, drive.key)
     raise FileNotFoundError(f"{drive.path} is not {drive.key} any more")
 
 

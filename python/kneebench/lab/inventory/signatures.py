@@ -8,11 +8,12 @@ prove that there are data, never that there are none.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 
 from kneebench.lab.inventory.block_devices import BlockDevice
-from kneebench.lab.inventory.sources import Sources
+from kneebench.lab.programs import done
 from kneebench.records import Signature
 
 DATA, REMAINS = "data", "remains"
@@ -23,7 +24,7 @@ BLOCKS = 256
 _MARK = b"kneebench may overwrite what is left on this drive: "
 
 
-def signatures(sources: Sources, device: BlockDevice, key: str) -> tuple[Signature, ...]:
+def signatures(device: BlockDevice, key: str) -> tuple[Signature, ...]:
     """What is on a drive and on its partitions; `key`: the drive's own name. Raises OSError if it
     cannot be read.
     """
@@ -32,7 +33,7 @@ def signatures(sources: Sources, device: BlockDevice, key: str) -> tuple[Signatu
         known = [
             signature
             for part in (device, *(one for one in device.on_top if one.type == "part"))
-            for signature in _of(sources, part)
+            for signature in _of(part)
         ]
         if not known and os.pread(handle, BLOCK_BYTES, 0) == mark_of(key):
             known = [Signature(device=device.name, type=REMAINS, offset=0)]
@@ -50,10 +51,12 @@ def mark_of(key: str) -> bytes:
     return (_MARK + key.encode())[: BLOCK_BYTES - 1].ljust(BLOCK_BYTES, b"\n")
 
 
-def _of(sources: Sources, device: BlockDevice) -> Iterator[Signature]:
-    """What wipefs finds; it prints no JSON for a device without signatures."""
-    found = sources.document(["wipefs", "--no-act", "--json", device.path]) or {}
-    for one in found.get("signatures", ()):
+def _of(device: BlockDevice) -> Iterator[Signature]:
+    """What wipefs finds; it prints nothing for a device without signatures. Raises OSError where it
+    is missing or fails.
+    """
+    printed = done("wipefs", "--no-act", "--json", device.path)
+    for one in json.loads(printed)["signatures"] if printed.strip() else ():
         yield Signature(
             device=device.name,
             type=one["type"],

@@ -82,18 +82,13 @@ class Volumes:
             ) from error
 
     def _claimed(self, volume: Volume, id: str, stack: contextlib.ExitStack) -> list[str]:
-        """Devices of the drives of this machine."""
-        devices = []
-        for name in volume.named_drives:
-            found = claimed(name)
-            facts = {"device": found.path, "wwid": found.key, "volume": id}
-            stack.callback(self._preconditioner.leave, found.path)
-            change = self._journal.made(
-                FormattedDrive, "a volume", overwritten=bool(volume.precondition), **facts
-            )
-            stack.enter_context(change)
-            devices.append(found.path)
-        return devices
+        """Devices of the drives of this machine; all are claimed before any is recorded."""
+        drives = claimed(volume.named_drives)
+        for drive in drives:
+            facts = {"device": drive.path, "wwid": drive.key, "volume": id}
+            stack.callback(self._preconditioner.leave, drive.path)
+            stack.enter_context(self._journal.made(FormattedDrive, "a volume", **facts))
+        return [drive.path for drive in drives]
 
     def _emulated_drives(self, key: tuple[str, int], volume: Volume) -> list[str]:
         """Devices of the emulated drives of a volume, blank but for old data."""
@@ -114,6 +109,7 @@ class Volumes:
         device = f"/dev/md/kneebench-{id[:8]}"
         stack.enter_context(self._journal.made(MadeArray, "an array", device=device))
         done(*md_command(device, raid_level(volume.layout, len(drives)), id, drives))
+        done("wipefs", "--all", device)  # the file system of an earlier array began there, too
         return device
 
     def _mounted(

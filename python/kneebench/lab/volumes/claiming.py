@@ -41,21 +41,26 @@ def to_be_erased(plan: Plan, drives: Iterable[WholeDrive]) -> tuple[WholeDrive, 
     return tuple(
         drive
         for drive in drives
-        if drive_state(drive).state == "contains data" and drive.key in plan.erase
+        if drive_state(drive).state == "contains data" and drive.wwid and drive.wwid in plan.erase
     )
 
 
-def claimed(name: str) -> WholeDrive:
-    """A drive of that name that may be written to: nothing uses it, and it is blank.
+def claimed(names: Sequence[str]) -> list[WholeDrive]:
+    """Drives of these names that may be written to: nothing uses them, and they are blank.
 
-    It is looked at again while it is held for us alone (O_EXCL), right before the first write.
+    All are looked at again while they are held for us alone (O_EXCL), right before the first write.
     Raises Refused or PlanError.
     """
-    drive = named(inventory(), name)
-    require_blank(drive, drive_state(drive))
-    with held(drive):
-        _require_as_seen(drive)
-    return drive
+    here = inventory() if names else []
+    drives = [named(here, name) for name in names]
+    for drive in drives:
+        require_blank(drive, drive_state(drive))
+    with contextlib.ExitStack() as stack:
+        for drive in drives:
+            stack.enter_context(held(drive))
+        for drive in drives:
+            _require_as_seen(drive)
+    return drives
 
 
 def require_blank(drive: WholeDrive, state: DriveState) -> None:

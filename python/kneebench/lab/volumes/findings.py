@@ -5,14 +5,15 @@ be erased.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kneebench import units
+from kneebench.errors import KneebenchError
 from kneebench.lab.drives import existing
+from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.programs import found
 from kneebench.lab.volumes.capacity import drive_sizes
-from kneebench.lab.volumes.claiming import named_drives
 from kneebench.lab.volumes.emulated import PROGRAMS
 from kneebench.lab.volumes.layouts import by_md, has_md
 from kneebench.lab.volumes.preconditioning import expected_bytes
@@ -26,11 +27,9 @@ MKFS = {"xfs": "xfsprogs", "ext4": "e2fsprogs", "btrfs": "btrfs-progs"}
 """The Debian package of mkfs by file system."""
 
 
-def volume_findings(plan: Plan, *, erase: bool) -> Iterator[Finding]:
+def volume_findings(plan: Plan, *, erase: Sequence[WholeDrive] = ()) -> Iterator[Finding]:
     """What prevents the plan's volumes, and what will become of its drives; nothing for a plan of
-    directories. `erase`: the run's user has confirmed that the drives under `erase` may be erased.
-
-    Raises PlanError for a drive that is not here.
+    directories. `erase`: drives that the run's user has agreed to erase.
     """
     volumes = [volume for storage in plan.storages.values() for volume in storage.volumes]
     if not volumes:
@@ -41,11 +40,35 @@ def volume_findings(plan: Plan, *, erase: bool) -> Iterator[Finding]:
         return
     yield from _programs(volumes)
     yield from _md(volumes)
-    for drive in named_drives(plan):
-        yield _drive(drive, plan, erase=erase)
+    try:
+        yield from _drives(plan, erase)
+    except KneebenchError as error:
+        yield Finding(level="error", subject=error.doing, seen=error.seen, do=error.do)
+    yield from _emulated(plan)
+
+
+def _drives(plan: Plan, erase: Sequence[WholeDrive]) -> Iterator[Finding]:
+    agreed = {drive.key for drive in erase}
+    here = inventory() if plan.drives else []
+    for drive in dict.fromkeys(named(here, name) for name in plan.drives):
+        yield _drive(drive, plan, erase=drive.key in agreed)
+    yield from _named_twice(plan, here)
     for name, storage in plan.storages.items():
         yield from (_to_be_preconditioned(name, one) for one in storage.volumes if one.precondition)
-    yield from _emulated(plan)
+
+
+def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
+    """Drives that a storage names by two names, or that storages side by side share."""
+    taken: dict[str, str] = {}
+    for name, storage in plan.storages.items():
+        taken = taken if plan.ladder.rounds == "short" else {}
+        for volume in storage.volumes:
+            for drive in (named(here, one) for one in volume.named_drives):
+                if drive.path in taken:
+                    seen = f"{drive.path} is in {taken[drive.path]!r} already"
+                    do = 'name other drives, or measure one storage at a time (rounds = "long")'
+                    yield Finding(level="error", subject=name, seen=seen, do=do)
+                taken[drive.path] = name
 
 
 def _programs(volumes: Iterable[Volume]) -> Iterator[Finding]:
@@ -85,8 +108,9 @@ def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
     if state != "contains data":
         do = "use another drive (kneebench drives)"
         return Finding(level="refused", subject=drive.path, seen=seen, do=do)
-    if drive.key not in plan.erase:
-        do = f'use another drive, or allow it: erase = ["{drive.key}"] and run --erase'
+    if not drive.wwid or drive.wwid not in plan.erase:
+        do = f'use another drive, or allow it: erase = ["{drive.wwid}"] and run --erase'
+        do = do if drive.wwid else "use another drive: this one has no WWID to be known by"
         return Finding(level="refused", subject=drive.path, seen=seen, do=do)
     if not erase:
         do = "its contents would be lost; if that is intended: kneebench run --erase"

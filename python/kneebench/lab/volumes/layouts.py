@@ -8,7 +8,6 @@ from kneebench.lab.programs import done, found
 from kneebench.plan.volume import Volume
 
 COPIES = {"single": 1, "mirror": 2, "stripe": 1, "raid10": 2}
-MD_MODULES = ("md_mod", "raid0", "raid1", "raid10")
 
 
 def raid_level(layout: str, drives: int) -> str:
