@@ -114,6 +114,7 @@ def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(place: Path)
     assert "Emulated drives: " in page
     assert "4 emulated drives (sata, 768 MiB), raid10, btrfs (noatime, nodatacow)" in page
     assert "preconditioned (sequential 1)" in page
+    assert "No figure here says anything about a real drive." in page
     assert left(place) == []
 
 

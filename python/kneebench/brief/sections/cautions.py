@@ -51,6 +51,11 @@ def _elsewhere(view: ViewModel, climb: Climb) -> str:
 
 
 def _cautions(view: ViewModel) -> Iterator[str]:
+    if view.campaign.emulated:
+        yield (
+            "Emulated drives: their programs use the CPU that the database needs, and count as"
+            " other processes. No figure here says anything about a real drive."
+        )
     yield from view.disturbances
     yield from rate_caveats(view.climbs)
     yield from _crowded(view)
