@@ -23,6 +23,7 @@ from kneebench.analysis.noise_floor import (
 from kneebench.lab.host import host, machine_key
 from kneebench.plan import Plan
 from kneebench.plan.noise import of_pair, same_twice
+from kneebench.plan.storage import Storage
 from kneebench.records import Campaign, Cell, Climb, Estimate, Host, NoiseFloor, Order, Results
 from kneebench.results.noise_pairs import (
     NEWEST,
@@ -212,6 +213,15 @@ def test_a_floor_applies_to_its_engine_and_kind_of_rounds_only() -> None:
     assert known.floor(plan(users=[1, 64])) is not None
     assert known.floor(plan(rounds="long")) is None
     assert known.floor(Plan.model_validate({"storages": {"disk": {"path": "."}}})) is None
+
+
+def test_a_floor_on_emulated_drives_says_nothing_about_real_ones() -> None:
+    emulated = Storage.model_validate({"drives": [{"emulated": "sata", "size": "1GiB"}]})
+    on_emulated = plan().model_copy(update={"storages": {"new": emulated}})
+    kept(3, on_emulated.model_copy(update={"baseline": "new"}))
+    known = noise_pairs(MACHINE)
+    assert known.floor(on_emulated) is not None
+    assert known.floor(plan()) is None
 
 
 def test_a_floor_on_an_external_server_applies_to_that_server_only() -> None:

@@ -217,6 +217,12 @@ class Plan(Part):
         return tuple(dict.fromkeys(name for volume in volumes for name in volume.named_drives))
 
     @property
+    def has_emulated_drives(self) -> bool:
+        """Whether a volume is made of any."""
+        volumes = (volume for storage in self.storages.values() for volume in storage.volumes)
+        return any(volume.emulated_drives for volume in volumes)
+
+    @property
     def engine(self) -> EngineProperties:
         """The properties of the plan's engine. Raises UnknownPart where there is no such engine."""
         return engine_properties(self.database.engine)

@@ -20,6 +20,7 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.plan import Plan
 from kneebench.plan.server_url import server_of
+from kneebench.plan.storage import Storage
 from kneebench.records import Event, Host, NoiseFloor, Record, Results, Watch
 from kneebench.results.compare_plans import plan_document
 from kneebench.results.formats import FORMAT, read_kept, write_kept
@@ -32,7 +33,8 @@ NEWEST = 20
 class Measured(Record):
     """What a pair measured: pairs of the same make a series.
 
-    `server`: host and port of an external server, else empty; `plan`: hash of the plan.
+    `server`: host and port of an external server, else empty; `plan`: hash of the plan; `emulated`:
+    whether on emulated drives, whose noise says nothing about real ones.
     """
 
     engine: str
@@ -40,6 +42,7 @@ class Measured(Record):
     server: str
     storage: str
     plan: str
+    emulated: bool = False
 
 
 class KeptPair(Record):
@@ -69,13 +72,14 @@ class MachinePairs(NamedTuple):
 
     def floor(self, plan: Plan) -> NoiseFloor | None:
         """The noise floor that applies to a plan: the largest of all series of its engine, kind of
-        rounds and servers; None without one.
+        rounds, servers, and emulated or real drives; None without one.
         """
         servers = set(map(_server, plan.urls.values()))
         return largest(
             noise_floor_of(pairs)
             for measured, pairs in self.series()
             if measured.server in servers
+            and measured.emulated == plan.has_emulated_drives
             and (measured.engine, measured.rounds) == (plan.database.engine, plan.ladder.rounds)
         )
 
@@ -137,9 +141,16 @@ def measured(plan: Plan) -> Measured:
         engine=plan.database.engine,
         rounds=plan.ladder.rounds,
         server=_server(plan.urls[plan.base]),
-        storage=visible(", ".join(str(path.resolve()) for path in storage.paths)),
+        storage=visible(", ".join(_places(storage))),
         plan=hashlib.sha256(text.encode()).hexdigest()[:16],
+        emulated=plan.has_emulated_drives,
     )
+
+
+def _places(storage: Storage) -> list[str]:
+    """Its directories, or its volumes in words."""
+    volumes = [volume.words for volume in storage.volumes]
+    return volumes or [str(path.resolve()) for path in storage.paths]
 
 
 def _server(url: str) -> str:
