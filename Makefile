@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find src -name "*.rs") Cargo.toml Cargo.lock
 PG15 := /usr/lib/postgresql/15/bin/postgres
 DEBIAN_TOOLS := $(PG15) /usr/bin/chromium /usr/bin/openssl /usr/sbin/mkfs.xfs \
-	/sbin/mkfs.btrfs /usr/bin/fio
+	/sbin/mkfs.btrfs /usr/bin/fio /usr/bin/qemu-storage-daemon /usr/bin/nbdfuse
 apt = test "$$(id -u)" = 0 && apt-get update -qq \
 	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1)
 
