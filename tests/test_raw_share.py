@@ -44,6 +44,16 @@ def test_reads_are_compared_with_the_most_that_valid_rows_gave() -> None:
     assert (reads.raw.depth, reads.raw_mean_s) == (1, 0.0002), "1.2 reads were outstanding"
 
 
+def test_reads_that_take_far_longer_than_alone_are_slowed_by_other_io() -> None:
+    times = {
+        await_s: raw_shares(
+            rung(KNEE, 100, device__reads=720, device__read_await=await_s), RAW, {}
+        )[0].slowed
+        for await_s in (0.0003, 0.0005)
+    }
+    assert times == {0.0003: None, 0.0005: pytest.approx(2.5)}
+
+
 def test_writes_to_a_mirror_count_both_copies() -> None:
     seen = rung(KNEE, 100, device__writes=5_400, device__write_await=0.003)
     for layout, share in (("mirror", 0.9), ("raid10", 0.9), ("stripe", 1.8), ("single", 1.8)):

@@ -13,6 +13,7 @@ from kneebench.records import RawProfile, RawRow, Rung
 
 COPIES = {"single": 1, "stripe": 1, "mirror": 2, "raid10": 2}
 """Of each block, by layout."""
+SLOWED = 2.0
 NEAR = 0.8
 """From this share of the raw figure on, it may have been the limit."""
 
@@ -33,6 +34,14 @@ class RawShare(NamedTuple):
     def share(self) -> float:
         """Of the raw figure; above 1 where the file system merged what the database wrote."""
         return self.per_s / self.raw_per_s
+
+    @property
+    def slowed(self) -> float | None:
+        """How many times as long one took as without the database, from `SLOWED` on: other I/O kept
+        the drives busy. None below, and where it was not measured.
+        """
+        times = self.await_s / self.raw_mean_s if self.await_s and self.raw_mean_s else 0.0
+        return times if times >= SLOWED else None
 
     @property
     def near(self) -> bool:

@@ -4,7 +4,7 @@ storage did without a database.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kneebench import units
 from kneebench.analysis.raw_share import RawShare, raw_shares
@@ -82,11 +82,24 @@ def _sentences(
         if not shares:
             continue
         used = listed([f"{percent(one.share)} of its {one.what}" for one in shares])
-        limits = f"{listed(near)} may have been" if near else "none of them was"
-        verdict = f"{limits} the limit"
+        verdict = f"{listed(near)} may have been the limit" if near else _unused(shares)
         drives = sum(map(_drive_count, _storage(view, climb).volumes))
         each = f" {units.count(rung.tally.nopm / drives)} NOPM per drive." if drives else ""
         yield f"{name} used {used}: {verdict}.{each}"
+
+
+def _unused(shares: Sequence[RawShare]) -> str:
+    """What storage that was used for a small share of what it can do means: nothing, if each I/O
+    took far longer than alone.
+    """
+    slowed = [
+        f"{one.what} took {units.significant(times, 2)} times as long as without a database"
+        for one in shares
+        if one.what == "reads" and (times := one.slowed)
+    ]
+    if slowed:
+        return f"{listed(slowed)}, so the drives were busy with other I/O, such as writes"
+    return "none reached what the storage can do"
 
 
 def _drive_count(volume: Volume) -> int:
