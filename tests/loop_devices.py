@@ -11,6 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from kneebench.lab.programs import found
+
+needs_emulation = pytest.mark.skipif(
+    not (found("nbdfuse") and found("qemu-storage-daemon")),
+    reason="needs libnbd-bin and qemu-utils",
+)
 MIB = 2**20
 SIZE = 320 * MIB
 """Enough for the smallest XFS (300 MiB)."""

@@ -11,14 +11,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from loop_devices import SIZE, done, loop_device
+from loop_devices import SIZE, done, loop_device, needs_emulation
 
 from kneebench.analysis.steady_state import MOST_ROUNDS, steadiness
 from kneebench.errors import PlanError
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.programs import found
 from kneebench.lab.volumes import Volumes, volume_findings
 from kneebench.lab.volumes.emulated import emulated_drive
 from kneebench.lab.volumes.preconditioning import write_drives
@@ -32,12 +31,6 @@ needs_fio = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices"),
     pytest.mark.skipif(not shutil.which("fio"), reason="needs fio"),
 ]
-
-
-emulation = pytest.mark.skipif(
-    not (found("nbdfuse") and found("qemu-storage-daemon")),
-    reason="needs libnbd-bin and qemu-utils",
-)
 
 
 class Seen:
@@ -83,7 +76,7 @@ class TestOnRealDrives:
         assert 1.0 in shares
         assert "random pass 1 of 1" in seen.events[-1].doing
 
-    @emulation
+    @needs_emulation
     def test_rounds_go_on_until_every_drive_is_steady_and_no_longer(self, tmp_path: Path) -> None:
         how, journal = Preconditioning(until_steady=True), Journal(tmp_path / "journal")
         sata = EmulatedDrive(emulated="sata", size="256MiB")

@@ -13,6 +13,7 @@ from curves import rung
 from kneebench.analysis.raw_share import raw_shares
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.storage_profile import storage_profile
+from kneebench.plan.volume import Volume
 from kneebench.records import Event, Order, RawProfile, RawRow
 
 needs_fio = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
@@ -39,16 +40,16 @@ RAW = RawProfile(
 
 def test_reads_are_compared_with_the_most_that_valid_rows_gave() -> None:
     seen = rung(KNEE, 100, device__reads=4_000, device__read_await=0.0003)
-    [reads] = raw_shares(seen, RAW, {"layout": "single"})
+    [reads] = raw_shares(seen, RAW)
     assert (reads.what, reads.share, reads.near) == ("reads", 0.2, False)
     assert (reads.raw.depth, reads.raw_mean_s) == (1, 0.0002), "1.2 reads were outstanding"
 
 
 def test_reads_that_take_far_longer_than_alone_are_slowed_by_other_io() -> None:
     times = {
-        await_s: raw_shares(
-            rung(KNEE, 100, device__reads=720, device__read_await=await_s), RAW, {}
-        )[0].slowed
+        await_s: raw_shares(rung(KNEE, 100, device__reads=720, device__read_await=await_s), RAW)[
+            0
+        ].slowed
         for await_s in (0.0003, 0.0005)
     }
     assert times == {0.0003: None, 0.0005: pytest.approx(2.5)}
@@ -57,16 +58,17 @@ def test_reads_that_take_far_longer_than_alone_are_slowed_by_other_io() -> None:
 def test_writes_to_a_mirror_count_both_copies() -> None:
     seen = rung(KNEE, 100, device__writes=5_400, device__write_await=0.003)
     for layout, share in (("mirror", 0.9), ("raid10", 0.9), ("stripe", 1.8), ("single", 1.8)):
-        [writes] = raw_shares(seen, RAW, {"layout": layout})
+        copies = Volume.model_validate({"layout": layout}).copies
+        [writes] = raw_shares(seen, RAW, copies)
         assert writes.share == pytest.approx(share)
         assert writes.near
 
 
 def test_log_writes_are_compared_with_their_own_row_and_what_was_not_measured_is_left_out() -> None:
     seen = rung(KNEE, 100, log__flushes=790, log__write_latency=0.002)
-    [log] = raw_shares(seen, RAW, {})
+    [log] = raw_shares(seen, RAW)
     assert (log.what, log.near, log.await_s) == ("log writes", False, 0.002)
-    assert raw_shares(rung(KNEE, 100), RAW, {}) == ()
+    assert raw_shares(rung(KNEE, 100), RAW) == ()
 
 
 @needs_fio

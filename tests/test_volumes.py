@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loop_devices import HOLDS, SIZE, done, loop_device
+from loop_devices import HOLDS, SIZE, done, loop_device, needs_emulation
 
 from kneebench.commands.erasing import confirm_erasing
 from kneebench.errors import KneebenchError, PlanError, Refused
@@ -27,7 +27,6 @@ from kneebench.lab.folder import Folder
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.programs import found
 from kneebench.lab.volumes import Volumes, erase_drives, named_drives, to_be_erased, volume_findings
 from kneebench.lab.volumes.claiming import claimed
 from kneebench.lab.volumes.layouts import has_md, md_command
@@ -36,10 +35,6 @@ from kneebench.plan.storage import Storage
 from kneebench.records import Event, Signature, WholeDrive
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
-emulation = pytest.mark.skipif(
-    not (found("nbdfuse") and found("qemu-storage-daemon")),
-    reason="needs libnbd-bin and qemu-utils",
-)
 pytestmark = [pytest.mark.root, root]
 
 
@@ -196,7 +191,7 @@ def test_a_drive_that_plan_and_run_allow_to_erase_is_blank_afterwards(
 ) -> None:
     HOLDS[what][0](Path(drive))
     allowed = plan(drive, erase=(wwid(drive),))
-    shown = to_be_erased(allowed, named_drives(allowed))
+    shown = to_be_erased(allowed, named_drives(allowed, inventory()))
     levels = [
         next(one.level for one in volume_findings(allowed, erase=agreed) if one.subject == drive)
         for agreed in ((), shown)
@@ -252,13 +247,13 @@ def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> N
     point = tmp_path / "point"
     point.mkdir()
     allowed = plan(drive, erase=(wwid(drive),))
-    shown = to_be_erased(allowed, named_drives(allowed))
+    shown = to_be_erased(allowed, named_drives(allowed, inventory()))
     done("mount", "-o", "ro", drive, point)
     try:
         before = checksum(drive)
         with pytest.raises(Refused, match="busy"):
             erase_drives(shown)
-        assert to_be_erased(allowed, named_drives(allowed)) == ()
+        assert to_be_erased(allowed, named_drives(allowed, inventory())) == ()
         [found] = [one for one in volume_findings(allowed, erase=shown) if one.subject == drive]
         assert found.level == "refused"
         assert checksum(drive) == before
@@ -269,7 +264,7 @@ def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> N
 def test_a_drive_that_changed_after_it_was_shown_is_not_erased(drive: str) -> None:
     HOLDS["ext4"][0](Path(drive))
     allowed = plan(drive, erase=(wwid(drive),))
-    shown = to_be_erased(allowed, named_drives(allowed))
+    shown = to_be_erased(allowed, named_drives(allowed, inventory()))
     done("wipefs", "--all", drive)
     done("mkswap", drive)
     with pytest.raises(Refused, match="changed"):
@@ -307,7 +302,7 @@ def test_a_file_system_that_somebody_made_after_a_kill_is_not_removed(
 SATA = {"emulated": "sata", "size": SIZE}
 
 
-@emulation
+@needs_emulation
 def test_emulated_drives_keep_what_is_written_to_them_and_leave_nothing(
     volumes: Volumes, journal: Journal, tmp_path: Path
 ) -> None:
@@ -328,7 +323,7 @@ def test_emulated_drives_keep_what_is_written_to_them_and_leave_nothing(
     assert list(journal.folder.iterdir()) == []
 
 
-@emulation
+@needs_emulation
 def test_an_emulated_drive_without_space_for_its_file_says_how_much_it_needs(
     volumes: Volumes, journal: Journal
 ) -> None:
@@ -368,7 +363,7 @@ with volumes.mounted("new", Storage(**table), print):
 """
 
 
-@emulation
+@needs_emulation
 @pytest.mark.parametrize("step", range(1, 12))
 def test_a_volume_whose_maker_is_killed_at_any_step_is_taken_apart_by_the_next_run(
     step: int, tmp_path: Path, journal: Journal

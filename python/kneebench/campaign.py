@@ -81,7 +81,7 @@ def run(
         _put_drives_before(store, plan, paths)
         erase_drives(erase)
         Bench(Context(plan, engine, store, _keeping(store, watch))).measure()
-        store.put_drives_after(_drives(plan, paths))
+        store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
         return store.finish(exit_code, awaits_brief=brief)
 
 
@@ -89,16 +89,17 @@ def _put_drives_before(store: Store, plan: Plan, paths: Iterable[Path]) -> None:
     """Keep the drives as they are. Raises Refused if a resumed campaign had other ones for its
     volumes.
     """
+    drives = drives_called(plan.drives)
     before = {one.wwid for one in store.drives_before if one.wwid}
-    now = {one.wwid for one in drives_called(plan.drives) if one.wwid}
+    now = {one.wwid for one in drives if one.wwid}
     if others := sorted(now - before) if before else []:
         seen = f"the campaign was begun without drive {', '.join(others)}"
         raise Refused(f"resuming {store.folder}", seen=seen, do="use its drives, or run --fresh")
-    store.put_drives_before(_drives(plan, paths))
+    store.put_drives_before((*drives_under(paths), *drives))
 
 
 def _keeping(store: Store, watch: Watch) -> Watch:
-    """The watcher; what it is told of preconditioned drives is kept."""
+    """The watcher; reports of preconditioned drives are also kept."""
 
     def watched(event: Event) -> None:
         if isinstance(done := event.data.get("preconditioned"), Preconditioned):
@@ -106,11 +107,6 @@ def _keeping(store: Store, watch: Watch) -> Watch:
         watch(event)
 
     return watched
-
-
-def _drives(plan: Plan, paths: Iterable[Path]) -> tuple[WholeDrive, ...]:
-    """The drives of the plan's directories and volumes, with their health."""
-    return (*drives_under(paths), *drives_called(plan.drives))
 
 
 @contextlib.contextmanager

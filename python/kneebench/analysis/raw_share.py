@@ -6,13 +6,10 @@ a mirror) is multiplied out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kneebench.records import RawProfile, RawRow, Rung
 
-COPIES = {"single": 1, "stripe": 1, "mirror": 2, "raid10": 2}
-"""Of each block, by layout."""
 SLOWED = 2.0
 NEAR = 0.8
 """From this share of the raw figure on, it may have been the limit."""
@@ -49,15 +46,18 @@ class RawShare(NamedTuple):
         return self.share >= NEAR
 
 
-def raw_shares(rung: Rung, raw: RawProfile, storage: Mapping[str, Any]) -> tuple[RawShare, ...]:
-    """The shares at a rung; `storage`: its table in the plan. What was not measured is left out."""
-    copies = COPIES.get(str(storage.get("layout", "single")), 1)
+def raw_shares(
+    rung: Rung, raw: RawProfile, copies: int = 1, *, log_apart: bool = False
+) -> tuple[RawShare, ...]:
+    """The shares at a rung; `copies` of each block on the storage's drives; `log_apart`: the log is
+    on a storage of its own. What was not measured is left out.
+    """
     seen = {
         "reads": ("device.reads", "device.read_await", "read", 1),
         "writes": ("device.writes", "device.write_await", "write", copies),
         "log writes": ("log.flushes", "log.write_latency", "log", 1),
     }
-    if storage.get("log") or storage.get("log_path"):
+    if log_apart:
         del seen["writes"]  # the meters count the log's drives too
     found = (
         _share(what, rung.quantity(per_s), rung.quantity(await_s), _best(raw, kind), times, raw)

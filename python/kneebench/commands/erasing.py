@@ -22,9 +22,11 @@ def confirm_erasing(plan: Plan, *, wanted: bool) -> tuple[WholeDrive, ...]:
     """
     from kneebench.analysis.wording import plural
     from kneebench.errors import Refused
+    from kneebench.lab.inventory import inventory
     from kneebench.lab.volumes import named_drives, to_be_erased
 
-    drives = to_be_erased(plan, named_drives(plan)) if wanted else ()
+    here = inventory() if wanted and plan.drives else []
+    drives = to_be_erased(plan, named_drives(plan, here)) if here else ()
     if not drives:
         return ()
     print_line("These drives will be erased:", err=True)

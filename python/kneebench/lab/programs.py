@@ -25,7 +25,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": PATHS, "LC_ALL": "C"}
 
 
-def done(*command: str) -> str:
+def done(*command: str, limit_s: float = LIMIT_S) -> str:
     """What the program prints. Raises OSError with what it says where it is missing, fails or
     takes too long.
     """
@@ -36,11 +36,11 @@ def done(*command: str) -> str:
             env=environment(),
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise OSError(f"{command[0]} has not ended within {LIMIT_S:.0f} s") from None
+        raise OSError(f"{command[0]} has not ended within {limit_s:.0f} s") from None
     if ended.returncode:
         words = " ".join(ended.stderr.split()) or f"exit code {ended.returncode}"
         raise OSError(f"{command[0]}: {words.removeprefix(f'{command[0]}: ')}")

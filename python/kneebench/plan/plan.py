@@ -20,6 +20,7 @@ from kneebench.plan.server_url import server_of
 from kneebench.plan.storage import Storage as Storage
 from kneebench.plan.values import Cores, Directory, Name, Sentence, Switch, Whole, wrong
 from kneebench.plan.values import Part as Part
+from kneebench.plan.volume import Volume
 from kneebench.secrets import is_kept_command
 
 
@@ -118,7 +119,7 @@ class Plan(Part):
         Switch,
         Field(
             description=(
-                "Measure each storage without its database before the climb (fio, about 30 s), for"
+                "Measure each storage without its database after the climb (fio, about 30 s), for"
                 " the share that the database uses"
             )
         ),
@@ -174,8 +175,7 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _rounds_have_drives_of_their_own(self) -> Self:
-        volumes = [volume for storage in self.storages.values() for volume in storage.volumes]
-        names = [name for volume in volumes for name in volume.named_drives]
+        names = [name for volume in self.volumes for name in volume.named_drives]
         if self.ladder.rounds == "short" and len(set(names)) < len(names):
             sentence = '"long": storages that share drives cannot be measured side by side'
             raise wrong("ladder", "rounds", sentence=sentence)
@@ -211,16 +211,19 @@ class Plan(Part):
         return tuple(path for storage in self.storages.values() for path in storage.paths)
 
     @property
+    def volumes(self) -> tuple[Volume, ...]:
+        """The volumes of all storages; none where all are directories or servers."""
+        return tuple(volume for storage in self.storages.values() for volume in storage.volumes)
+
+    @property
     def drives(self) -> tuple[str, ...]:
         """The drives of this machine that volumes are made of, as the plan names them."""
-        volumes = (volume for storage in self.storages.values() for volume in storage.volumes)
-        return tuple(dict.fromkeys(name for volume in volumes for name in volume.named_drives))
+        return tuple(dict.fromkeys(name for one in self.volumes for name in one.named_drives))
 
     @property
     def has_emulated_drives(self) -> bool:
         """Whether a volume is made of any."""
-        volumes = (volume for storage in self.storages.values() for volume in storage.volumes)
-        return any(volume.emulated_drives for volume in volumes)
+        return any(volume.emulated_drives for volume in self.volumes)
 
     @property
     def engine(self) -> EngineProperties:

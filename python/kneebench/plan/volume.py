@@ -13,6 +13,8 @@ from kneebench.units import Bytes
 
 LEAST_BYTES = 256 * 2**20
 """XFS needs 300 MB, btrfs 109 MiB per drive; smaller emulated drives have no use."""
+COPIES = {"single": 1, "mirror": 2, "stripe": 1, "raid10": 2}
+"""Of each block, by layout."""
 LEAST_DRIVES = {"single": 1, "mirror": 2, "stripe": 2, "raid10": 4}
 """Drives that a layout needs; mirror and raid10 need an even number."""
 
@@ -162,6 +164,16 @@ class Volume(Part):
         )
 
     @property
+    def drive_count(self) -> int:
+        """Drives of this machine and emulated ones."""
+        return len(self.named_drives) + len(self.emulated_drives)
+
+    @property
+    def copies(self) -> int:
+        """Of each block."""
+        return COPIES[self.layout]
+
+    @property
     def words(self) -> str:
         """What it is made of, in words.
 
@@ -181,7 +193,7 @@ class Volume(Part):
     def _drives_fit_the_layout(self) -> Self:
         if not self.drives:
             return self
-        count, least = len(self.named_drives) + len(self.emulated_drives), LEAST_DRIVES[self.layout]
+        count, least = self.drive_count, LEAST_DRIVES[self.layout]
         if len(set(self.named_drives)) < len(self.named_drives):
             raise wrong("drives", sentence="each drive once")
         if self.layout == "single" and count != 1:

@@ -12,8 +12,7 @@ from kneebench.analysis.wording import listed, percent
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
 from kneebench.plan.storage import Storage
-from kneebench.plan.volume import Volume
-from kneebench.records import Climb, Rung
+from kneebench.records import Climb, RawProfile, Rung
 
 PLACE = 75
 COLUMNS = (
@@ -31,7 +30,7 @@ COLUMNS = (
 def section(view: ViewModel) -> Section | None:
     """A table, and a sentence for each storage; None without raw profiles."""
     found = [
-        (climb, rung, raw_shares(rung, raw, _storage(view, climb).model_dump()))
+        (climb, rung, _shares(rung, raw, _storage(view, climb)))
         for climb in view.climbs
         if (raw := view.campaign.raw_profiles.get(climb.cell.id))
         and (rung := view.at_the_knee(climb))
@@ -46,7 +45,7 @@ def section(view: ViewModel) -> Section | None:
     raw = next(iter(view.campaign.raw_profiles.values()))
     caption = (
         f"Raw: fio on a file of {units.size(raw.file_bytes)} on each storage, 8 KiB at a time,"
-        f" {raw.seconds} s per row, beside the idle database before its climb. The raw mean is that"
+        f" {raw.seconds} s per row, beside the idle database after its climb. The raw mean is that"
         " at the depth nearest to what the database had outstanding. Writes count every copy of a"
         " mirror; merged requests count once, so a share may exceed 100%."
     )
@@ -56,6 +55,10 @@ def section(view: ViewModel) -> Section | None:
         sentences=tuple(_sentences(view, found)),
         tables=(Table(caption=caption, columns=COLUMNS, rows=tuple(rows)),),
     )
+
+
+def _shares(rung: Rung, raw: RawProfile, storage: Storage) -> tuple[RawShare, ...]:
+    return raw_shares(rung, raw, storage.copies, log_apart=bool(storage.log or storage.log_path))
 
 
 def _storage(view: ViewModel, climb: Climb) -> Storage:
@@ -83,7 +86,7 @@ def _sentences(
             continue
         used = listed([f"{percent(one.share)} of its {one.what}" for one in shares])
         verdict = f"{listed(near)} may have been the limit" if near else _unused(shares)
-        drives = sum(map(_drive_count, _storage(view, climb).volumes))
+        drives = sum(volume.drive_count for volume in _storage(view, climb).volumes)
         each = f" {units.count(rung.tally.nopm / drives)} NOPM per drive." if drives else ""
         yield f"{name} used {used}: {verdict}.{each}"
 
@@ -92,15 +95,8 @@ def _unused(shares: Sequence[RawShare]) -> str:
     """What storage that was used for a small share of what it can do means: nothing, if each I/O
     took far longer than alone.
     """
-    slowed = [
-        f"{one.what} took {units.significant(times, 2)} times as long as without a database"
-        for one in shares
-        if one.what == "reads" and (times := one.slowed)
-    ]
-    if slowed:
-        return f"{listed(slowed)}, so the drives were busy with other I/O, such as writes"
+    times = next((one.slowed for one in shares if one.what == "reads"), None)
+    if times:
+        much = f"reads took {units.significant(times, 2)} times as long as without a database"
+        return f"{much}, so the drives were busy with other I/O, such as writes"
     return "none reached what the storage can do"
-
-
-def _drive_count(volume: Volume) -> int:
-    return len(volume.named_drives) + len(volume.emulated_drives)

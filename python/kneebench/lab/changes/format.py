@@ -6,14 +6,13 @@ so that the next run can use the drive again.
 
 from __future__ import annotations
 
-import json
 import os
-from typing import Any, Literal
+from typing import Literal
 
 from kneebench.errors import KneebenchError
 from kneebench.lab.changes.change import Change
 from kneebench.lab.inventory import identities
-from kneebench.lab.inventory.signatures import mark_of
+from kneebench.lab.inventory.signatures import mark_of, wipefs
 from kneebench.lab.processes import boot
 from kneebench.lab.programs import done
 
@@ -41,12 +40,12 @@ class FormattedDrive(Change):
         so what an interrupted mkfs or fio left is ours. Raises OSError while the drive is in use.
         """
         device = self._found()
-        found = _signatures(device) if device else []
+        found = wipefs(device) if device else []
         ours = [one for one in found if _digits(one["uuid"] or "") == _digits(self.volume)]
         if device and len(ours) == len(found) and (ours or self.boot == boot()):
             write_mark(device, self.wwid)
         for signature in ours:
-            if signature in _signatures(device):
+            if signature in wipefs(device):
                 done("wipefs", "--offset", signature["offset"], device)
         return bool(ours)
 
@@ -83,12 +82,6 @@ def write_mark(device: str, wwid: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _signatures(device: str) -> list[dict[str, Any]]:
-    """wipefs prints nothing for a drive without any."""
-    printed = done("wipefs", "--no-act", "--json", device)
-    return json.loads(printed)["signatures"] if printed.strip() else []
 
 
 def _digits(uuid: str) -> str:

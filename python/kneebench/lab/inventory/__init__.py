@@ -87,7 +87,11 @@ def identities(sources: Sources | None = None) -> list[WholeDrive]:
 
 
 def _described(sources: Sources, device: BlockDevice) -> WholeDrive:
-    return identified(sources, device).model_copy(update={"health": health(sources, device)})
+    return _with_health(sources, identified(sources, device), device)
+
+
+def _with_health(sources: Sources, drive: WholeDrive, device: BlockDevice) -> WholeDrive:
+    return drive.model_copy(update={"health": health(sources, device)})
 
 
 def drives_under(paths: Iterable[Path], sources: Sources | None = None) -> tuple[WholeDrive, ...]:
@@ -110,8 +114,10 @@ def drives_called(names: Iterable[str], sources: Sources | None = None) -> tuple
     not here.
     """
     sources, wanted = sources or Sources(), list(names)
-    here = [_described(sources, one) for one in listed_devices(sources)] if wanted else []
-    return tuple(named(here, name) for name in wanted)
+    devices = {one.path: one for one in listed_devices(sources)} if wanted else {}
+    here = [identified(sources, one) for one in devices.values()]
+    found = (named(here, name) for name in wanted)
+    return tuple(_with_health(sources, one, devices[one.path]) for one in found)
 
 
 def named(drives: Sequence[WholeDrive], name: str) -> WholeDrive:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from kneebench.lab.inventory.block_devices import BlockDevice
+from kneebench.lab.inventory.sources import LIMIT_S
 from kneebench.lab.programs import done
 from kneebench.records import Signature
 
@@ -44,6 +46,15 @@ def signatures(device: BlockDevice, key: str) -> tuple[Signature, ...]:
     return tuple(known)
 
 
+def wipefs(path: str) -> list[dict[str, Any]]:
+    """What wipefs finds on a device, as it prints it. Raises OSError where it is missing or fails,
+    or the drive does not answer.
+    """
+    printed = done("wipefs", "--no-act", "--json", path, limit_s=LIMIT_S)
+    found: list[dict[str, Any]] = json.loads(printed)["signatures"] if printed.strip() else []
+    return found
+
+
 def mark_of(key: str) -> bytes:
     """The first block of a drive that has nothing but the remains of a volume that kneebench made
     and removed, or of what it erased. It names the drive, so that a copy of it says nothing.
@@ -52,11 +63,7 @@ def mark_of(key: str) -> bytes:
 
 
 def _of(device: BlockDevice) -> Iterator[Signature]:
-    """What wipefs finds; it prints nothing for a device without signatures. Raises OSError where it
-    is missing or fails.
-    """
-    printed = done("wipefs", "--no-act", "--json", device.path)
-    for one in json.loads(printed)["signatures"] if printed.strip() else ():
+    for one in wipefs(device.path):
         yield Signature(
             device=device.name,
             type=one["type"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kneebench.lab.inventory import identities, named
-from kneebench.lab.volumes.layouts import COPIES
 from kneebench.plan.volume import Volume
 
 FILE_SYSTEM_SHARE = 0.08
@@ -30,4 +29,4 @@ def usable_bytes(volume: Volume, sizes: list[int]) -> int:
     >>> usable_bytes(Volume(drives=tuple("abcd"), layout="raid10"), [100, 100, 90, 100])
     180
     """
-    return min(sizes) * len(sizes) // COPIES[volume.layout]
+    return min(sizes) * len(sizes) // volume.copies

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from kneebench.errors import Refused
-from kneebench.lab.inventory import Sources, content_of, inventory, named
+from kneebench.lab.inventory import content_of, inventory, named
 from kneebench.lab.inventory.erasable import DriveState, drive_state
 from kneebench.lab.inventory.signatures import mark_of
 from kneebench.plan import Plan
@@ -23,17 +23,12 @@ _REREAD_PARTITIONS = 0x125F
 """BLKRRPART of linux/fs.h."""
 
 
-def named_drives(plan: Plan, sources: Sources | None = None) -> tuple[WholeDrive, ...]:
-    """The drives of this machine that the plan makes volumes of, each once.
+def named_drives(plan: Plan, here: Sequence[WholeDrive]) -> tuple[WholeDrive, ...]:
+    """The drives, of those that are here, that the plan makes volumes of; each once.
 
     Raises PlanError for one that is not here.
     """
-    if not plan.drives:
-        return ()
-    here = inventory(sources)
-    return tuple(
-        {drive.path: drive for name in plan.drives for drive in [named(here, name)]}.values()
-    )
+    return tuple(dict.fromkeys(named(here, name) for name in plan.drives))
 
 
 def to_be_erased(plan: Plan, drives: Iterable[WholeDrive]) -> tuple[WholeDrive, ...]:

@@ -5,6 +5,7 @@ be erased.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 
 from kneebench import units
@@ -14,6 +15,7 @@ from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.programs import found
 from kneebench.lab.volumes.capacity import drive_sizes
+from kneebench.lab.volumes.claiming import named_drives
 from kneebench.lab.volumes.emulated import PROGRAMS
 from kneebench.lab.volumes.layouts import by_md, has_md
 from kneebench.lab.volumes.preconditioning import expected_bytes
@@ -31,15 +33,14 @@ def volume_findings(plan: Plan, *, erase: Sequence[WholeDrive] = ()) -> Iterator
     """What prevents the plan's volumes, and what will become of its drives; nothing for a plan of
     directories. `erase`: drives that the run's user has agreed to erase.
     """
-    volumes = [volume for storage in plan.storages.values() for volume in storage.volumes]
-    if not volumes:
+    if not plan.volumes:
         return
     if os.geteuid() != 0:
         seen = "volumes are made and mounted by root only"
         yield Finding(level="error", subject="volumes", seen=seen, do="run kneebench as root")
         return
-    yield from _programs(volumes)
-    yield from _md(volumes)
+    yield from _programs(plan.volumes)
+    yield from _md(plan.volumes)
     try:
         yield from _drives(plan, erase)
     except KneebenchError as error:
@@ -50,7 +51,7 @@ def volume_findings(plan: Plan, *, erase: Sequence[WholeDrive] = ()) -> Iterator
 def _drives(plan: Plan, erase: Sequence[WholeDrive]) -> Iterator[Finding]:
     agreed = {drive.key for drive in erase}
     here = inventory() if plan.drives else []
-    for drive in dict.fromkeys(named(here, name) for name in plan.drives):
+    for drive in named_drives(plan, here):
         yield _drive(drive, plan, erase=drive.key in agreed)
     yield from _named_twice(plan, here)
     for name, storage in plan.storages.items():
@@ -132,12 +133,10 @@ def _to_be_preconditioned(name: str, volume: Volume) -> Finding:
 
 def _emulated(plan: Plan) -> Iterator[Finding]:
     """Space for the files of emulated drives, which are kept until the campaign ends."""
-    volumes = [volume for storage in plan.storages.values() for volume in storage.volumes]
-    needed = sum(drive.size for volume in volumes for drive in volume.emulated_drives)
+    needed = sum(drive.size for volume in plan.volumes for drive in volume.emulated_drives)
     if not needed:
         return
-    seen = os.statvfs(existing(plan.emulated_path))
-    free = seen.f_bavail * seen.f_frsize
+    free = shutil.disk_usage(existing(plan.emulated_path)).free
     text = f"files of emulated drives: {units.size(needed)} needed, {units.size(free)} free"
     subject = str(plan.emulated_path)
     if free < needed:

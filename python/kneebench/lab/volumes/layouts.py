@@ -7,8 +7,6 @@ from pathlib import Path
 from kneebench.lab.programs import done, found
 from kneebench.plan.volume import Volume
 
-COPIES = {"single": 1, "mirror": 2, "stripe": 1, "raid10": 2}
-
 
 def raid_level(layout: str, drives: int) -> str:
     """The RAID level of a layout: a mirror of more than two drives is striped.
@@ -65,7 +63,7 @@ def mkfs_command(volume: Volume, uuid: str, devices: list[str]) -> list[str]:
 
 
 def mount_command(volume: Volume, devices: list[str], point: Path) -> list[str]:
-    """The command that mounts it; btrfs is told all its drives."""
+    """The command that mounts it; for btrfs with all its drives."""
     kind = volume.file_system.type
     others = [f"device={device}" for device in devices[1:]] if kind == "btrfs" else []
     options = ",".join((*volume.file_system.mount, *others)) or "defaults"

@@ -24,8 +24,8 @@ class Preconditioner:
         self._how: dict[str, str] = {}
 
     def prepare(self, devices: list[str], volume: Volume, watch: Watch) -> None:
-        """Write the drives as the plan says, where this was not done before. The watcher is told of
-        each drive. Raises OSError where fio fails.
+        """Write the drives as the plan says, where this was not done before. Each drive is
+        reported to the watcher. Raises OSError where fio fails.
         """
         how = volume.precondition
         drives = drives_called(one for one in devices if how and self._how.get(one) != how)

@@ -65,7 +65,7 @@ def write_drives(
 
 def expected_bytes(how: Preconditioning, size_bytes: int) -> int:
     """What the full passes write to a drive; rounds come on top."""
-    return (how.sequential + how.random) * size_bytes
+    return how.passes * size_bytes
 
 
 def _steady(iops: Sequence[float]) -> bool:

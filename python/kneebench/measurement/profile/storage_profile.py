@@ -1,5 +1,5 @@
 """What a storage of a campaign can do without its database: a short profile on its volumes, taken
-before the first rung, beside an idle server.
+after the climb, beside an idle server.
 """
 
 from __future__ import annotations
