@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,17 +15,21 @@ import pytest
 from loop_devices import SIZE, done, loop_device, needs_emulation
 
 from kneebench.analysis.steady_state import MOST_ROUNDS, steadiness
+from kneebench.analysis.sustained_load import fell_at, has_fallen
 from kneebench.errors import PlanError
+from kneebench.lab.host import host
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.volumes import Volumes, volume_findings
-from kneebench.lab.volumes.emulated import emulated_drive
+from kneebench.lab.volumes import Volumes, emulated, volume_findings
+from kneebench.lab.volumes.emulated import DriveClass, emulated_drive
 from kneebench.lab.volumes.preconditioning import write_drives
+from kneebench.lab.volumes.sustained_load import Sustained, load_drives
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.plan.volume import EmulatedDrive, Preconditioning
-from kneebench.records import Event, Preconditioned
+from kneebench.preflight import expected_duration
+from kneebench.records import DriveLoad, Event, Preconditioned
 
 needs_fio = [
     pytest.mark.root,
@@ -43,8 +48,13 @@ class Seen:
         self.events.append(event)
 
     @property
+    def loads(self) -> list[DriveLoad]:
+        told = (event.data.get("written") for event in self.events)
+        return [one for one in told if isinstance(one, DriveLoad)]
+
+    @property
     def preconditioned(self) -> list[Preconditioned]:
-        told = (event.data.get("preconditioned") for event in self.events)
+        told = (event.data.get("written") for event in self.events)
         return [one for one in told if isinstance(one, Preconditioned)]
 
 
@@ -70,6 +80,7 @@ class TestOnRealDrives:
         for drive, one in zip(drives, written, strict=True):
             assert one.written_bytes == pytest.approx(2 * SIZE, rel=0.01)
             assert (one.rounds_iops, one.steady) == ((), None)
+            assert sum(speed > 0 for _, speed in one.speed) == len(one.speed)
             with Path(drive).open("rb") as raw:
                 assert all(raw.read(4096).strip(b"\0") for _ in range(SIZE // 4096))
         shares = [event.share for event in seen.events if event.kind == "progress"]
@@ -147,16 +158,66 @@ class TestOnRealDrives:
             pass
         assert list((tmp_path / "journal").iterdir()) == []
 
+    @needs_emulation
+    def test_a_drain_ends_when_burst_credits_are_used_up_and_says_when(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cloud = DriveClass(total_iops=300, burst_iops=1500, burst_s=2)
+        monkeypatch.setattr(emulated, "drive_classes", lambda: {"cloud": cloud})
+        journal = Journal(tmp_path / "journal")
+        small = EmulatedDrive(emulated="cloud", size="256MiB")
+        with emulated.emulated_drive(journal, tmp_path, small) as drive:
+            done("dd", "if=/dev/urandom", f"of={drive}", "bs=16M", "count=16", "oflag=direct")
+            time.sleep(4)
+            [load] = load_drives(journal, [drive], Sustained("drain", 60.0), Seen())
+        iops = [one.iops for one in load.intervals]
+        assert len(iops) < 60, "it does not go on for all of its time"
+        assert has_fallen(iops)
+        assert 0 < (fell_at(iops) or 0) < len(iops)
+        assert all(one.read_s > 0 and one.write_s > 0 for one in load.intervals)
+
+    def test_a_drive_is_burnt_in_once_and_drained_before_each_volume(
+        self, drives: list[str], tmp_path: Path
+    ) -> None:
+        table = {"drives": drives[:1], "precondition": "sequential 1"}
+        storage = Storage.model_validate({**table, "burn_in": "3s", "drain": "2s"})
+
+        def campaign() -> list[tuple[str, bool, float]]:
+            seen = Seen()
+            with closing(Volumes(Journal(tmp_path / "journal"), tmp_path)) as volumes:
+                for _ in range(2):
+                    with volumes.mounted("new", storage, seen):
+                        pass
+            return [(one.kind, one.remembered, one.took_s) for one in seen.loads]
+
+        drained = ("drain", False, 2.0)
+        assert campaign() == [("burn-in", False, 3.0), drained, drained]
+        assert campaign() == [("burn-in", True, 0.0), drained, drained]
+
+    def test_an_io_error_during_a_burn_in_ends_it_and_names_the_drive(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A loop device over a file that has become too short."""
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        with loop_device(tmp_path / "a.img") as device:
+            os.truncate(tmp_path / "a.img", SIZE // 2)
+            how = Sustained("burn-in", 60.0)
+            with pytest.raises(OSError, match=rf"fio.*{device.name}"):
+                load_drives(Journal(tmp_path / "journal"), [str(device)], how, Seen())
+
     def test_check_says_how_much_is_written_and_how_long_that_may_take(
         self, drives: list[str]
     ) -> None:
-        table = {"drives": drives, "layout": "stripe", "precondition": "snia"}
+        table = {"drives": drives, "layout": "stripe", "precondition": "snia", "burn_in": "24h"}
         plan = Plan.model_validate({"storages": {"two": table}})
         [finding] = [
             one for one in volume_findings(plan, erase=()) if one.subject == "two: precondition"
         ]
         assert "640 MiB to each of 2 drives, then rounds" in finding.seen
+        assert "burn-in 24 h; share of the rated endurance unknown" in finding.seen
         assert finding.writes_bytes == 4 * SIZE
+        day_s = 24 * 3600
+        assert day_s + 300 < expected_duration(plan, host()).drives_s < day_s + 600
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from kneebench.preflight import preflight_checks, refuse
 from kneebench.records import (
     Cell,
     Climb,
+    DriveLoad,
     Event,
     Host,
     Preconditioned,
@@ -99,11 +100,11 @@ def _put_drives_before(store: Store, plan: Plan, paths: Iterable[Path]) -> None:
 
 
 def _keeping(store: Store, watch: Watch) -> Watch:
-    """The watcher; reports of preconditioned drives are also kept."""
+    """The watcher; reports of preconditioned and loaded drives are also kept."""
 
     def watched(event: Event) -> None:
-        if isinstance(done := event.data.get("preconditioned"), Preconditioned):
-            store.put_preconditioned(done)
+        if isinstance(done := event.data.get("written"), Preconditioned | DriveLoad):
+            store.put_drive_written(done)
         watch(event)
 
     return watched

@@ -17,11 +17,11 @@ from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
-from kneebench.lab.volumes import volume_findings
+from kneebench.lab.volumes import preconditioning_s, volume_findings
 from kneebench.measurement.load_findings import load_findings
 from kneebench.measurement.present_load import present_load
 from kneebench.plan import Plan, reader
-from kneebench.plan.duration import expected, rungs
+from kneebench.plan.duration import Expected, expected, rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host, WholeDrive
@@ -264,8 +264,13 @@ def _left(journal: Journal) -> Iterator[Finding]:
         )
 
 
+def expected_duration(plan: Plan, machine: Host) -> Expected:
+    """The parts of the duration, with what the drives of volumes take."""
+    return expected(plan, machine)._replace(drives_s=preconditioning_s(plan))
+
+
 def _duration(plan: Plan, machine: Host) -> Finding:
-    parts = expected(plan, machine)
+    parts = expected_duration(plan, machine)
     if not plan.engine.measures_real_hardware:
         return Finding(
             level="ok",
@@ -273,8 +278,9 @@ def _duration(plan: Plan, machine: Host) -> Finding:
             seen="a few seconds: the clock is simulated",
             takes_s=parts.total_s,
         )
+    drives = f"drives {units.rough_time(parts.drives_s)}, " if parts.drives_s else ""
     breakdown = (
-        f"loading {units.rough_time(parts.load_s)} (once), climbs"
+        f"{drives}loading {units.rough_time(parts.load_s)} (once), climbs"
         f" {units.rough_time(parts.climbs_s)}, final runs {units.rough_time(parts.final_runs_s)}"
     )
     return Finding(

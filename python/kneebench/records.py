@@ -204,9 +204,9 @@ class Setting(Record):
 class Preconditioned(Record):
     """What was written to a drive before its volume was made.
 
-    `rounds_iops`: of random writes, a round each; `steady`: whether the last five met the rule
-    (analysis/steady_state.py), None without rounds. `remembered`: an earlier run did it, and nobody
-    else has written since.
+    `speed`: (seconds, bytes per second) points of all its writes. `rounds_iops`: of random writes,
+    a round each; `steady`: whether the last five met the rule (analysis/steady_state.py), None
+    without rounds. `remembered`: an earlier run did it, and nobody else has written since.
     """
 
     device: str
@@ -214,9 +214,48 @@ class Preconditioned(Record):
     how: str
     took_s: float = 0.0
     written_bytes: int = 0
+    speed: tuple[tuple[float, float], ...] = ()
     rounds_iops: tuple[float, ...] = ()
     steady: bool | None = None
     remembered: bool = False
+
+
+class LoadInterval(Record):
+    """What a drive did in one interval of a long load: I/Os per second, the mean seconds of each,
+    and its temperature at the end, None if unknown.
+    """
+
+    read_iops: float
+    write_iops: float
+    read_s: float
+    write_s: float
+    temperature_c: float | None = None
+
+    @property
+    def iops(self) -> float:
+        """Reads and writes."""
+        return self.read_iops + self.write_iops
+
+
+class DriveLoad(Record):
+    """A long load on a drive before its volume was made. `throttled`, `media_errors`: by how much
+    the drive's own counters grew meanwhile; None where it has none. `remembered`: an earlier run
+    did it.
+    """
+
+    device: str
+    drive: str
+    kind: Literal["burn-in", "drain"]
+    interval_s: float = 0.0
+    intervals: tuple[LoadInterval, ...] = ()
+    throttled: int | None = None
+    media_errors: int | None = None
+    remembered: bool = False
+
+    @property
+    def took_s(self) -> float:
+        """The time under load."""
+        return self.interval_s * len(self.intervals)
 
 
 class RawRow(Record):
@@ -673,6 +712,8 @@ class Campaign(Record):
     """By cell: what its storage did without a database."""
     preconditioned: tuple[Preconditioned, ...] = ()
     """Each drive of a volume, by its last preconditioning."""
+    drive_loads: tuple[DriveLoad, ...] = ()
+    """Each drive's burn-in, and its drain before its latest volume."""
     command: str = ""
     notes: tuple[str, ...] = ()
 

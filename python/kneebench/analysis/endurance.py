@@ -57,14 +57,18 @@ def _written(before: WholeDrive, after: WholeDrive) -> Written | None:
     restarted = not own and before.boot != after.boot
     if first is None or last is None or last < first or restarted:
         return None
-    return Written(after.name, last - first, own, _share(after, last - first) if own else None)
+    share = endurance_share(after, last - first) if own else None
+    return Written(after.name, last - first, own, share)
 
 
-def _share(after: WholeDrive, size_bytes: int) -> float | None:
-    """Whole percents are reported: half of the next one is assumed. Below 1% that would be a guess,
+def endurance_share(drive: WholeDrive, size_bytes: int) -> float | None:
+    """About which share of a drive's rated endurance so many bytes cost; None if it reports no
+    wear.
+
+    Whole percents are reported: half of the next one is assumed. Below 1% that would be a guess,
     and at 255 the counter stands still.
     """
-    used, total = after.health.percentage_used, after.health.written_bytes
+    used, total = drive.health.percentage_used, drive.health.written_bytes
     if not used or not total or used >= 255:
         return None
     return (used + 0.5) / 100 * size_bytes / total

@@ -37,12 +37,9 @@ class Page(ABC):
 
     @property
     def blocks(self) -> list[tuple[bool, list[Section]]]:
-        """Neighbouring sections of figures together, to be set in two columns."""
+        """Neighbouring sections of nothing but figures together, to be set in two columns."""
         calm = (section for section in self.sections if section.tone != "alarm")
-        return [
-            (figured, list(some))
-            for figured, some in groupby(calm, key=lambda section: bool(section.figures))
-        ]
+        return [(figured, list(some)) for figured, some in groupby(calm, key=_only_figures)]
 
     @property
     def alarms(self) -> list[Section]:
@@ -68,3 +65,7 @@ class Page(ABC):
         return shelf.get_template(template).render(
             brief=self, style=style, svg=drawing.svg, **values
         )
+
+
+def _only_figures(section: Section) -> bool:
+    return bool(section.figures) and not section.sentences

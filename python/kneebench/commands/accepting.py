@@ -169,7 +169,7 @@ def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, ye
     from kneebench import campaign
     from kneebench.lab.host import host
     from kneebench.plan.cells import cells
-    from kneebench.plan.duration import expected
+    from kneebench.preflight import expected_duration
     from kneebench.results.acceptance import judgeable, rate_warning
     from kneebench.screen.watching import watching
 
@@ -177,7 +177,7 @@ def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, ye
     if warning := rate_warning(plan, base):
         print_line(f"warning: {warning}", err=True)
     clean_up()
-    expecting = expected(plan, host())
+    expecting = expected_duration(plan, host())
     confirm(expecting.total_s, yes)
     with Resumable() as resumable:
         with watching(plan, expecting) as watch:

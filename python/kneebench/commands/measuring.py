@@ -90,13 +90,13 @@ def run(
     """
     from kneebench import campaign
     from kneebench.lab.host import host
-    from kneebench.plan.duration import expected
+    from kneebench.preflight import expected_duration
     from kneebench.screen.watching import watching
 
     clean_up()
     selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
     _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
-    confirm((expecting := expected(selected, host())).total_s, yes or as_json)
+    confirm((expecting := expected_duration(selected, host())).total_s, yes or as_json)
     erased = confirm_erasing(selected, wanted=erase)
     with Resumable() as resumable:
         with watching(selected, expecting, as_json=as_json) as watch:

@@ -76,10 +76,10 @@ def _plan(storage: Path, machine: Host) -> Plan:
 
 
 def _expected_s(plan: Plan, machine: Host, pairs: int) -> float:
-    from kneebench.plan.duration import expected
+    from kneebench.preflight import expected_duration
 
-    parts = expected(plan, machine)
-    return parts.load_s + pairs * (parts.climbs_s + parts.final_runs_s)
+    parts = expected_duration(plan, machine)
+    return parts.load_s + parts.drives_s + pairs * (parts.climbs_s + parts.final_runs_s)
 
 
 def _measured(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) -> list[Results]:
@@ -104,12 +104,12 @@ def _measured(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) -
 
 def _one(plan: Plan, machine: Host, out: Path, as_json: bool) -> Results:
     from kneebench import campaign
-    from kneebench.plan.duration import expected
+    from kneebench.preflight import expected_duration
     from kneebench.screen.watching import watching
 
     with (
         Resumable() as resumable,
-        watching(plan, expected(plan, machine), as_json=as_json) as watch,
+        watching(plan, expected_duration(plan, machine), as_json=as_json) as watch,
     ):
         return campaign.run(plan, out, resumable.watcher(watch))
 

@@ -24,21 +24,24 @@ _RUNG_S = 1.0
 _OF_ITS_LIMIT = 0.45
 """What an automatic warm-up takes, cold or warm: from a drive nearly all of it, from memory the
 shortest there is."""
+_RAW_PROFILE_S = 25.0
+"""Six rows of fio, and its file."""
 _KNEE_USERS_PER_CORE = 5.0
 """Where a climb is guessed to reach its knee, when the plan leaves it open."""
 
 
 class Expected(NamedTuple):
-    """Parts of a plan's duration."""
+    """Parts of a plan's duration. `drives_s`: to precondition and load the drives of volumes."""
 
     load_s: float
     climbs_s: float
     final_runs_s: float
+    drives_s: float = 0.0
 
     @property
     def total_s(self) -> float:
         """All of it."""
-        return self.load_s + self.climbs_s + self.final_runs_s
+        return sum(self)
 
 
 def expected(plan: Plan, host: Host) -> Expected:
@@ -57,6 +60,7 @@ def expected(plan: Plan, host: Host) -> Expected:
     warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
     cold_s = _warm_up_s(ladder, cold=plan.database.restored_cold)
     climb_s = min(restore_s + cold_s + ladder.window + _RUNG_S + warmer_s, ladder.budget)
+    climb_s += _RAW_PROFILE_S if plan.raw_profile else 0.0
     rung_s = _final_window_s(ladder, plan.engine.checkpoint_cycle_s(())) + _RUNG_S
     final_s = _rounds_s if ladder.rounds == "short" else _long_runs_s
     return Expected(load_s, count * climb_s, final_s(ladder, count, restore_s + cold_s, rung_s))
@@ -64,9 +68,8 @@ def expected(plan: Plan, host: Host) -> Expected:
 
 def _rounds_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:
     """Short rounds: `warm_s` to restore and warm up one database, `rung_s` a window."""
-    restores = math.ceil(ladder.most_repeats / ladder.restore_every)
     rung_s += ROUND_RAMP_S
-    return count * (restores * (warm_s + _RUNG_S) + ladder.final_rungs * rung_s)
+    return count * ((ladder.most_restores - 1) * (warm_s + _RUNG_S) + ladder.final_rungs * rung_s)
 
 
 def _long_runs_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -158,6 +159,12 @@ class Ladder(Part):
     def most_repeats(self) -> int:
         """Most final runs per storage."""
         return self.repeats if isinstance(self.repeats, int) else self.repeats[1]
+
+    @property
+    def most_restores(self) -> int:
+        """Most restores of one storage, with that of its climb."""
+        every = self.restore_every if self.rounds == "short" else 1
+        return 1 + math.ceil(self.most_repeats / every)
 
     def at_fixed_rate(self, repeat: int) -> bool:
         """Whether this repeat of the final runs also measures the fixed rate; they count from 1."""

@@ -8,7 +8,10 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from kneebench.plan.values import Directory, Part, Text, wrong
-from kneebench.plan.volume import FileSystem, Volume
+from kneebench.plan.volume import Volume
+
+FOR_DRIVES = ("layout", "file_system", "log", "precondition", "burn_in", "drain")
+"""Keys that mean nothing to a directory."""
 
 
 class Storage(Volume):
@@ -47,9 +50,10 @@ class Storage(Volume):
 
     @model_validator(mode="after")
     def _volumes_are_clear(self) -> Self:
-        wants_drives = self.layout != "single" or self.file_system != FileSystem() or self.log
-        if wants_drives and not self.drives:
-            raise wrong("drives", sentence="drives, which layout, file_system and log need")
+        fields = type(self).model_fields
+        needing = [one for one in FOR_DRIVES if getattr(self, one) != fields[one].get_default()]
+        if needing and not self.drives:
+            raise wrong("drives", sentence=f"drives, which {needing[0]} needs")
         if self.log and not self.log.drives:
             raise wrong("log", "drives", sentence="at least one drive")
         if self.log and set(self.log.named_drives) & set(self.named_drives):

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from kneebench import units
-from kneebench.plan.values import Name, Part, Text, Whole, wrong
-from kneebench.units import Bytes
+from kneebench.plan.values import MONTH_S, Name, Part, Text, Whole, wrong
+from kneebench.units import Bytes, Seconds
 
 LEAST_BYTES = 256 * 2**20
 """XFS needs 300 MB, btrfs 109 MiB per drive; smaller emulated drives have no use."""
@@ -19,11 +19,14 @@ LEAST_DRIVES = {"single": 1, "mirror": 2, "stripe": 2, "raid10": 4}
 """Drives that a layout needs; mirror and raid10 need an even number."""
 
 
+LongSeconds = Annotated[Seconds, Field(ge=0, le=MONTH_S)]
+
+
 class EmulatedDrive(Part):
     """A drive that is a file with the limits of a class of drives."""
 
     emulated: Annotated[
-        Literal["sata", "nvme", "nvme-fast"],
+        Literal["sata", "nvme", "nvme-fast", "cloud"],
         Field(description="Class of drive: its read and write IOPS"),
     ]
     size: Annotated[Bytes, Field(ge=LEAST_BYTES, description="Its capacity")]
@@ -134,6 +137,25 @@ class Volume(Part):
         ),
     ] = ""
 
+    burn_in: Annotated[
+        LongSeconds,
+        Field(
+            description=(
+                "Time under a mixed load, once per drive, after precondition: for new drives."
+                " Speed, temperature, throttling and errors are watched"
+            )
+        ),
+    ] = 0.0
+    drain: Annotated[
+        LongSeconds,
+        Field(
+            description=(
+                "Longest time under a mixed load before each volume is made. It ends when the"
+                " drives have fallen to a lower, steady level: for volumes with burst credits"
+            )
+        ),
+    ] = 0.0
+
     @field_validator("precondition")
     @classmethod
     def _is_a_preconditioning(cls, text: str) -> str:
@@ -188,6 +210,14 @@ class Volume(Part):
                 names.append(f"{what} ({drive.emulated}, {units.size(drive.size)})")
         mounted = f" ({', '.join(file_system.mount)})" if file_system.mount else ""
         return f"{' + '.join(names)}, {self.layout}, {file_system.type}{mounted}"
+
+    @model_validator(mode="after")
+    def _blocks_are_written_first(self) -> Self:
+        for name in ("burn_in", "drain"):
+            if getattr(self, name) and not self.preconditioning.sequential:
+                sentence = 'a precondition with "sequential 1" or more: it writes every block first'
+                raise wrong(name, sentence=sentence)
+        return self
 
     @model_validator(mode="after")
     def _drives_fit_the_layout(self) -> Self:

@@ -17,6 +17,7 @@ from kneebench.records import (
     Cell,
     Check,
     Climb,
+    DriveLoad,
     Host,
     NoiseFloor,
     Order,
@@ -240,10 +241,14 @@ class Store:
         """Keep the drives as the campaign left them."""
         self._change(drives_after=tuple(drives))
 
-    def put_preconditioned(self, done: Preconditioned) -> None:
-        """Keep what was done to a drive; the latest counts."""
-        others = (one for one in self._campaign.preconditioned if one.drive != done.drive)
-        self._change(preconditioned=(*others, done))
+    def put_drive_written(self, done: Preconditioned | DriveLoad) -> None:
+        """Keep what was done to a drive before its volume was made; the latest of a kind counts."""
+        if isinstance(done, DriveLoad):
+            loads = {(one.drive, one.kind): one for one in (*self._campaign.drive_loads, done)}
+            self._change(drive_loads=tuple(loads.values()))
+        else:
+            drives = {one.drive: one for one in (*self._campaign.preconditioned, done)}
+            self._change(preconditioned=tuple(drives.values()))
 
     def has_raw_profile(self, cell: Cell) -> bool:
         """Whether the cell's storage was measured without its database."""

@@ -85,8 +85,8 @@ def message_of(event: Event) -> str:
 
 
 class Work:
-    """What was expected of a campaign, and how much of it is done: loading, each storage's climb,
-    the final runs' rungs.
+    """What was expected of a campaign, and how much of it is done: loading, each storage's climb
+    with its drives before it, the final runs' rungs.
     """
 
     def __init__(self, plan: Plan, expected: Expected) -> None:
@@ -95,7 +95,8 @@ class Work:
         self._report_rung_s = expected.final_runs_s / max(
             1, plan.ladder.final_rungs * len(plan.storages)
         )
-        self._climbs_left_s = dict.fromkeys(plan.storages, self._climb_s)
+        with_drives_s = self._climb_s + expected.drives_s / len(plan.storages)
+        self._climbs_left_s = dict.fromkeys(plan.storages, with_drives_s)
         self._report_left_s = expected.final_runs_s
 
     @property
@@ -113,9 +114,8 @@ class Work:
             self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
             return self._report_rung_s
         if storage in self._climbs_left_s:
-            self._climbs_left_s[storage] = max(
-                self._climb_rung_s, self._climbs_left_s[storage] - self._climb_rung_s
-            )
+            left_s = min(self._climbs_left_s[storage], self._climb_s) - self._climb_rung_s
+            self._climbs_left_s[storage] = max(self._climb_rung_s, left_s)
         return self._climb_rung_s
 
     def climbed(self, storage: str) -> None:

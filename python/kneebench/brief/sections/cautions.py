@@ -56,6 +56,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             "Emulated drives: their programs use the CPU that the database needs, and count as"
             " other processes. No figure here says anything about a real drive."
         )
+    yield from _drives(view)
     yield from view.disturbances
     yield from rate_caveats(view.climbs)
     yield from _crowded(view)
@@ -77,6 +78,16 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     for climb, found in view.drifts:
         if found.matters:
             yield f"{view.name(climb.cell.id)}: {found.sentence}."
+    yield from _background(view)
+    if view.plan.database.restore == "clone":
+        yield (
+            "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also"
+            " for the log."
+        )
+    yield from _memory_backed(view)
+
+
+def _background(view: ViewModel) -> Iterator[str]:
     kinds = background_kinds(view.plan.engine.own_quantities)
     unequal = [w.sentence for w in unequal_work(view.climbs, kinds) if w.apart < APART]
     if unequal:
@@ -84,12 +95,18 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             "Background work was spread unevenly over the windows and affects these comparisons:"
             f" {'; '.join(unequal)}."
         )
-    if view.plan.database.restore == "clone":
-        yield (
-            "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also"
-            " for the log."
-        )
-    yield from _memory_backed(view)
+
+
+def _drives(view: ViewModel) -> Iterator[str]:
+    """What was seen of the drives before the first volume was made."""
+    campaign = view.campaign
+    if unsteady := [one.device for one in campaign.preconditioned if one.steady is False]:
+        yield f"NOT in the steady state after preconditioning: {listed(unsteady)}."
+    for load in campaign.drive_loads:
+        if load.media_errors or load.throttled:
+            counts = {"media errors": load.media_errors, "throttled": load.throttled}
+            seen = listed([f"{name}: {count}" for name, count in counts.items() if count])
+            yield f"{load.device} during its {load.kind}: {seen}."
 
 
 def _crowded(view: ViewModel) -> Iterator[str]:

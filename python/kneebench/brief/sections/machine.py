@@ -10,7 +10,7 @@ from kneebench.analysis.wording import listed, plural
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Drive, Preconditioned
+from kneebench.records import Drive
 
 PLACE = 120
 
@@ -41,7 +41,7 @@ def section(view: ViewModel) -> Section:
     return Section(
         name="machine",
         title="Machine and drives",
-        sentences=(*_whose(view), *_preconditioned(view), *_written(view)),
+        sentences=(*_whose(view), *_written(view)),
         tables=tuple(tables),
     )
 
@@ -79,26 +79,6 @@ def _whose(view: ViewModel) -> Iterator[str]:
             f"{sentence}; the server was reached at {listed(where)} and ran there too, unless that"
             " address is forwarded."
         )
-
-
-def _preconditioned(view: ViewModel) -> Iterator[str]:
-    """What was written to the drives before their volumes were made, a sentence per kind."""
-    by_kind: dict[tuple[str, bool, bool | None], list[Preconditioned]] = {}
-    for done in view.campaign.preconditioned:
-        by_kind.setdefault((done.how, done.remembered, done.steady), []).append(done)
-    for (how, remembered, steady), drives in by_kind.items():
-        names = f"{listed([one.device for one in drives])}: preconditioned ({how})"
-        if remembered:
-            yield f"{names} by an earlier run; nothing else has written since."
-            continue
-        written = units.size(max(one.written_bytes for one in drives))
-        took = units.rough_time(max(one.took_s for one in drives))
-        sentence = f"{names} before the first volume was made, {written} each in {took}."
-        if steady is not None:
-            rounds = max(len(one.rounds_iops) for one in drives)
-            word = "steady" if steady else "NOT steady"
-            sentence += f" Random writes were {word} after {plural(rounds, 'round')}."
-        yield sentence
 
 
 def _written(view: ViewModel) -> Iterator[str]:

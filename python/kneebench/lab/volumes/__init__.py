@@ -10,12 +10,14 @@ from kneebench.lab.volumes.building import Volumes
 from kneebench.lab.volumes.capacity import capacity_bytes
 from kneebench.lab.volumes.claiming import erase_drives, named_drives, to_be_erased
 from kneebench.lab.volumes.findings import volume_findings
+from kneebench.lab.volumes.preconditioning_time import preconditioning_s
 
 __all__ = [
     "Volumes",
     "capacity_bytes",
     "erase_drives",
     "named_drives",
+    "preconditioning_s",
     "to_be_erased",
     "volume_findings",
 ]

@@ -13,12 +13,14 @@ from kneebench.errors import Refused
 from kneebench.lab.inventory import content_of, inventory, named
 from kneebench.lab.inventory.erasable import DriveState, drive_state
 from kneebench.lab.inventory.signatures import mark_of
+from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
 from kneebench.records import WholeDrive
 
 ENDS_BYTES = 16 * 2**20
 """Erased at both ends of a drive: partition tables, superblocks of file systems, arrays and
 volumes. Signatures elsewhere are erased one by one."""
+LOOKS_S = 2.0
 _REREAD_PARTITIONS = 0x125F
 """BLKRRPART of linux/fs.h."""
 
@@ -46,8 +48,7 @@ def claimed(names: Sequence[str]) -> list[WholeDrive]:
     All are looked at again while they are held for us alone (O_EXCL), right before the first write.
     Raises Refused or PlanError.
     """
-    here = inventory() if names else []
-    drives = [named(here, name) for name in names]
+    drives = _left_alone(names) if names else []
     for drive in drives:
         require_blank(drive, drive_state(drive))
     with contextlib.ExitStack() as stack:
@@ -55,6 +56,22 @@ def claimed(names: Sequence[str]) -> list[WholeDrive]:
             stack.enter_context(held(drive))
         for drive in drives:
             _require_as_seen(drive)
+    return drives
+
+
+def _left_alone(names: Sequence[str]) -> list[WholeDrive]:
+    """The drives of these names. What only programs use is looked at again for a moment: udev and
+    losetup(8) open drives for an instant.
+    """
+    drives: list[WholeDrive] = []
+
+    def settled() -> bool:
+        here = inventory()
+        drives[:] = (named(here, name) for name in names)
+        uses = {holder.kind for drive in drives for holder in drive.holders}
+        return uses != {"process"}
+
+    wait_until(settled, LOOKS_S)
     return drives
 
 

@@ -37,10 +37,27 @@ SOCKET = "socket"
 
 
 class DriveClass(NamedTuple):
-    """The limits of a class of emulated drives; 0 for none."""
+    """The limits of a class of emulated drives; 0 for none. `total_iops`: reads and writes
+    together, with bursts of `burst_iops` for at most `burst_s`.
+    """
 
-    read_iops: int
-    write_iops: int
+    read_iops: int = 0
+    write_iops: int = 0
+    total_iops: int = 0
+    burst_iops: int = 0
+    burst_s: int = 0
+
+    @property
+    def limits(self) -> str:
+        """As options of a qemu throttle group."""
+        keys = {
+            "read": self.read_iops,
+            "write": self.write_iops,
+            "total": self.total_iops,
+            "total-max": self.burst_iops,
+            "total-max-length": self.burst_s,
+        }
+        return ",".join(f"x-iops-{key}={value}" for key, value in keys.items() if value)
 
 
 @cache
@@ -48,7 +65,7 @@ def drive_classes() -> dict[str, DriveClass]:
     """The classes by name.
 
     >>> drive_classes()["sata"]
-    DriveClass(read_iops=3000, write_iops=800)
+    DriveClass(read_iops=3000, write_iops=800, total_iops=0, burst_iops=0, burst_s=0)
     """
     text = files(__package__).joinpath("emulated_drives.toml").read_text()
     return {name: DriveClass(**limits) for name, limits in tomllib.loads(text).items()}
@@ -122,11 +139,10 @@ def loop_device(journal: Journal, file: Path) -> Iterator[str]:
 
 def _export(drive: EmulatedDrive) -> list[str]:
     """The command that exports the drive's file with its limits."""
-    limits = drive_classes()[drive.emulated]
-    group = f"throttle-group,id=limits,x-iops-read={limits.read_iops}"
+    limits = drive_classes()[drive.emulated].limits
     return [
         "qemu-storage-daemon",
-        *("--object", f"{group},x-iops-write={limits.write_iops}"),
+        *("--object", ",".join(filter(None, ("throttle-group,id=limits", limits)))),
         *("--blockdev", "driver=file,node-name=image,filename=image,aio=threads,cache.direct=on"),
         *("--blockdev", "driver=throttle,node-name=drive,throttle-group=limits,file=image"),
         *("--nbd-server", f"addr.type=unix,addr.path={SOCKET},max-connections=0"),

@@ -14,17 +14,14 @@ from kneebench.lab.drives import existing
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.programs import found
-from kneebench.lab.volumes.capacity import drive_sizes
 from kneebench.lab.volumes.claiming import named_drives
 from kneebench.lab.volumes.emulated import PROGRAMS
 from kneebench.lab.volumes.layouts import by_md, has_md
-from kneebench.lab.volumes.preconditioning import expected_bytes
+from kneebench.lab.volumes.preconditioning_time import preconditioning_finding
 from kneebench.plan import Plan
 from kneebench.plan.volume import Volume
 from kneebench.records import Finding, WholeDrive
 
-EXPECTED_BYTES_PER_S = 500e6
-"""A round figure for flash that is written all the time."""
 MKFS = {"xfs": "xfsprogs", "ext4": "e2fsprogs", "btrfs": "btrfs-progs"}
 """The Debian package of mkfs by file system."""
 
@@ -55,7 +52,9 @@ def _drives(plan: Plan, erase: Sequence[WholeDrive]) -> Iterator[Finding]:
         yield _drive(drive, plan, erase=drive.key in agreed)
     yield from _named_twice(plan, here)
     for name, storage in plan.storages.items():
-        yield from (_to_be_preconditioned(name, one) for one in storage.volumes if one.precondition)
+        for volume in storage.volumes:
+            if volume.precondition:
+                yield preconditioning_finding(name, volume, here)
 
 
 def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
@@ -117,18 +116,6 @@ def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
         do = "its contents would be lost; if that is intended: kneebench run --erase"
         return Finding(level="refused", subject=drive.path, seen=seen, do=do)
     return Finding(level="warning", subject=drive.path, seen=seen, do="it will be erased")
-
-
-def _to_be_preconditioned(name: str, volume: Volume) -> Finding:
-    """What it writes, and at which speed it would take how long: that of the drives is unknown."""
-    sizes = drive_sizes(volume)
-    most = expected_bytes(volume.preconditioning, max(sizes))
-    hours = units.rough_time(most / EXPECTED_BYTES_PER_S)
-    rounds = ", then rounds of 1 min, at most 25" if volume.preconditioning.until_steady else ""
-    seen = f"{volume.precondition}: {units.size(most)} to each of {len(sizes)} drives{rounds}"
-    seen += f"; {hours} at {units.rate(EXPECTED_BYTES_PER_S)} per drive"
-    total = sum(expected_bytes(volume.preconditioning, one) for one in sizes)
-    return Finding(level="note", subject=f"{name}: precondition", seen=seen, writes_bytes=total)
 
 
 def _emulated(plan: Plan) -> Iterator[Finding]:

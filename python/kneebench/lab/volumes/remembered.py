@@ -1,5 +1,5 @@
 """What kneebench remembers of preconditioned drives: by what it knows each again, how it was
-preconditioned, and how much had been written when kneebench left it.
+preconditioned, and how much had been written when kneebench left it; how long it was burnt in.
 """
 
 from __future__ import annotations
@@ -26,6 +26,13 @@ class Memory(Record):
     written_bytes: int | None
 
 
+class BurnIn(Record):
+    """The longest burn-in of a drive."""
+
+    drive: str
+    seconds: float
+
+
 def remember(drive: WholeDrive, how: str) -> None:
     """The drive is preconditioned, and kneebench is about to leave it."""
     file = _file(drive)
@@ -48,6 +55,26 @@ def is_preconditioned(drive: WholeDrive, how: str) -> bool:
     return then == now and (now.boot_written_bytes, now.written_bytes) != (None, None)
 
 
+def remember_burn_in(drive: WholeDrive, seconds: float) -> None:
+    """The drive was burnt in for so long. Later writes do not undo that."""
+    file = _burn_in_file(drive)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    longest = max(seconds, _burnt_in_s(drive))
+    file.write_text(BurnIn(drive=drive.key, seconds=longest).model_dump_json())
+
+
+def was_burnt_in(drive: WholeDrive, seconds: float) -> bool:
+    """Whether an earlier run burnt the drive in for at least as long."""
+    return _burnt_in_s(drive) >= seconds
+
+
+def _burnt_in_s(drive: WholeDrive) -> float:
+    try:
+        return BurnIn.model_validate_json(_burn_in_file(drive).read_text()).seconds
+    except (OSError, ValidationError):
+        return 0.0
+
+
 def _memory(drive: WholeDrive, how: str) -> Memory:
     return Memory(
         drive=drive.key,
@@ -56,6 +83,10 @@ def _memory(drive: WholeDrive, how: str) -> Memory:
         boot_written_bytes=drive.boot_written_bytes,
         written_bytes=drive.health.written_bytes,
     )
+
+
+def _burn_in_file(drive: WholeDrive) -> Path:
+    return _file(drive).with_suffix(".burn-in.json")
 
 
 def _file(drive: WholeDrive) -> Path:

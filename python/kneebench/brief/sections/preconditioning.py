@@ -1,0 +1,167 @@
+"""Preconditioning: what was written to the drives before their volumes were made, and how their
+speed settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from string import ascii_lowercase
+
+from kneebench import units
+from kneebench.analysis.steady_state import RANGE, ROUNDS
+from kneebench.analysis.sustained_load import change, fell_at
+from kneebench.analysis.wording import capital, listed, percent, plural
+from kneebench.brief.drive_curves import Curves, Point
+from kneebench.brief.section import Section
+from kneebench.brief.view_model import ViewModel
+from kneebench.records import DriveLoad, Preconditioned
+
+PLACE = 115
+FEWEST = 3
+"""Points of a line that shows anything."""
+
+
+def section(view: ViewModel) -> Section | None:
+    """Nothing where no drive was written first."""
+    done, loads = view.campaign.preconditioned, view.campaign.drive_loads
+    sentences = (*_preconditioned(done), *_loaded(loads))
+    curves = [one for one in (_speed(done), _rounds(done), *_loads(loads)) if one]
+    if not sentences:
+        return None
+    figures = tuple(
+        one.figure(f"Fig. 7{letter}") for one, letter in zip(curves, ascii_lowercase, strict=False)
+    )
+    return Section(
+        name="preconditioning", title="Preconditioning", sentences=sentences, figures=figures
+    )
+
+
+def _preconditioned(drives: Sequence[Preconditioned]) -> Iterator[str]:
+    """A sentence per kind."""
+    by_kind: dict[tuple[str, bool, bool | None], list[Preconditioned]] = {}
+    for done in drives:
+        by_kind.setdefault((done.how, done.remembered, done.steady), []).append(done)
+    for (how, remembered, steady), alike in by_kind.items():
+        names = f"{listed([one.device for one in alike])}: preconditioned ({how})"
+        if remembered:
+            yield f"{names} by an earlier run; nothing else has written since."
+            continue
+        written = units.size(max(one.written_bytes for one in alike))
+        took = units.rough_time(max(one.took_s for one in alike))
+        sentence = f"{names} before the first volume was made, {written} each in {took}."
+        if steady is not None:
+            rounds = max(len(one.rounds_iops) for one in alike)
+            word = "steady" if steady else "NOT steady"
+            sentence += f" Random writes were {word} after {plural(rounds, 'round')}."
+        yield sentence
+
+
+def _loaded(loads: Sequence[DriveLoad]) -> Iterator[str]:
+    """A sentence per drive and long load."""
+    for load in loads:
+        what = f"{load.device}: {load.kind}"
+        if load.remembered:
+            yield f"{what} by an earlier run."
+            continue
+        facts = [_level(load), *_heat(load), *_counted(load)]
+        yield f"{what} of {units.time(load.took_s)}: {', '.join(facts)}."
+
+
+def _level(load: DriveLoad) -> str:
+    """How the speed changed."""
+    iops = [one.iops for one in load.intervals]
+    moved, at = change(iops), fell_at(iops)
+    last = f"{units.count(iops[-1])} IOPS at the end"
+    if moved is None:
+        return last
+    if at is not None:
+        return f"IOPS fell by {percent(-moved)} after {units.time(at * load.interval_s)}, {last}"
+    if load.kind == "drain":
+        return f"no fall to a lower level was seen, {last}"
+    return f"IOPS changed by {100 * moved:+.1f}%, {last}"
+
+
+def _heat(load: DriveLoad) -> Iterator[str]:
+    seen = [one.temperature_c for one in load.intervals if one.temperature_c is not None]
+    if seen:
+        yield f"{min(seen):.0f} to {max(seen):.0f} °C"
+
+
+def _counted(load: DriveLoad) -> Iterator[str]:
+    if load.throttled is not None:
+        yield f"throttled {plural(load.throttled, 'time')}"
+    if load.media_errors is not None:
+        yield plural(load.media_errors, "media error")
+
+
+def _speed(drives: Sequence[Preconditioned]) -> Curves | None:
+    points: list[Point] = [
+        {"drive": Path(one.device).name, "x": at / 60, "y": speed / 1e6}
+        for one in drives
+        if len(one.speed) >= FEWEST
+        for at, speed in one.speed
+    ]
+    if not points:
+        return None
+    least, most = min(one["y"] for one in points), max(one["y"] for one in points)
+    how = listed(list(dict.fromkeys(one.how for one in drives)))
+    return Curves(
+        "preconditioning-speed",
+        f"Drives were written at {units.significant(least)} to {units.significant(most)} MB/s",
+        f"All writes of the preconditioning ({how}), a line per drive.",
+        "Minutes since it began",
+        "Written, MB/s",
+        points,
+    )
+
+
+def _rounds(drives: Sequence[Preconditioned]) -> Curves | None:
+    written = [one for one in drives if len(one.rounds_iops) >= ROUNDS]
+    if not written:
+        return None
+    points: list[Point] = [
+        {"drive": Path(one.device).name, "x": number, "y": iops}
+        for one in written
+        for number, iops in enumerate(one.rounds_iops, start=1)
+    ]
+    last = [sum(one.rounds_iops[-ROUNDS:]) / ROUNDS for one in written]
+    rounds = plural(max(len(one.rounds_iops) for one in written), "round")
+    steady = "steady" if all(one.steady for one in written) else "NOT steady"
+    at = f"{units.count(min(last))} to {units.count(max(last))}" if len(last) > 1 else ""
+    band = (last[0] * (1 - RANGE / 2), last[0] * (1 + RANGE / 2)) if len(last) == 1 else None
+    return Curves(
+        "preconditioning-rounds",
+        f"Random writes {steady} after {rounds}, at {at or units.count(last[0])} IOPS",
+        "Each point is a round of random writes. Steady: the last five rounds differ by at most"
+        " 20% of their average, and their line moves by at most 10% of it."
+        + (" Shaded: 10% around their average." if band else ""),
+        "Round",
+        "IOPS",
+        points,
+        band,
+    )
+
+
+def _loads(loads: Sequence[DriveLoad]) -> Iterator[Curves]:
+    for kind in ("burn-in", "drain"):
+        alike = [one for one in loads if one.kind == kind and len(one.intervals) >= FEWEST]
+        points: list[Point] = [
+            {
+                "drive": Path(one.device).name,
+                "x": number * one.interval_s / 60,
+                "y": interval.iops,
+            }
+            for one in alike
+            for number, interval in enumerate(one.intervals, start=1)
+        ]
+        if points:
+            least, most = min(one["y"] for one in points), max(one["y"] for one in points)
+            yield Curves(
+                kind,
+                f"{capital(kind)}: {units.count(least)} to {units.count(most)} IOPS",
+                "Random I/O of 4 KiB, 70% reads, depth 32: reads and writes together.",
+                "Minutes since it began",
+                "IOPS",
+                points,
+            )

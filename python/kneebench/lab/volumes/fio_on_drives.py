@@ -1,0 +1,143 @@
+"""fio(1) on whole drives, those of one volume at the same time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from kneebench.lab.journal import Journal
+from kneebench.lab.programs import environment
+from kneebench.records import Event, Watch
+
+LOOK_S = 1.0
+MOST_POINTS = 200
+"""Of a drive's speed over time."""
+Points = tuple[tuple[float, float], ...]
+
+
+class Measured(NamedTuple):
+    """What one drive did in one call: I/Os per second, and the mean time of each in seconds."""
+
+    read_iops: float
+    write_iops: float
+    read_s: float
+    write_s: float
+
+
+class DriveFio:
+    """fio on several drives at the same time. It keeps how fast each was written, over time."""
+
+    def __init__(self, journal: Journal, devices: Sequence[str], watch: Watch, what: str) -> None:
+        self._journal, self._devices, self._watch = journal, devices, watch
+        self._doing = f"{what} {', '.join(Path(one).name for one in devices)}"
+        self._began_s = time.monotonic()
+        self._start = [written_bytes(one) for one in devices]
+        self._seen: list[tuple[float, list[int]]] = [(0.0, [0] * len(devices))]
+
+    def run(
+        self, part: str, job: Sequence[str], *, whole: bool = False, limit_s: float = 0.0
+    ) -> list[Measured]:
+        """What each drive did; progress by bytes of whole drives, or by time. Raises OSError where
+        fio fails.
+        """
+        each = [word for one in self._devices for word in (f"--name={one}", f"--filename={one}")]
+        command = ["fio", "--output-format=json", "--ioengine=libaio", "--direct=1", "--thread"]
+        command += ["--randrepeat=0", "--refill_buffers", "--group_reporting=0", *job, *each]
+        total = sum(map(_size_bytes, self._devices)) if whole else 0
+        with tempfile.TemporaryFile("w+") as out, self._started(command, out) as process:
+            self._report(process, f"{self._doing}: {part}", total, limit_s)
+            out.seek(0)
+            printed = out.read()
+        if process.returncode:
+            raise OSError(f"fio: {' '.join(printed.split())[-300:]}")
+        jobs: list[dict[str, Any]] = json.loads(printed[printed.index("{") :])["jobs"]
+        return [_measured(one) for one in jobs]
+
+    def written(self) -> list[tuple[int, Points]]:
+        """What was written to each drive since the start, and its speed: (seconds, bytes per
+        second) points.
+        """
+        return [
+            (written_bytes(device) - start, _speed([(at, w[n]) for at, w in self._seen]))
+            for n, (device, start) in enumerate(zip(self._devices, self._start, strict=True))
+        ]
+
+    @contextlib.contextmanager
+    def _started(self, command: Sequence[str], out: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
+        """Killed at the end of the block, and by the next run where this one is killed."""
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=environment(),
+            process_group=0,
+        )
+        with self._journal.process(process.pid, "fio"):
+            try:
+                yield process
+            finally:
+                process.kill()
+                process.wait()
+
+    def _report(
+        self, process: subprocess.Popen[bytes], doing: str, total: int, limit_s: float
+    ) -> None:
+        """Progress until fio ends: a pass is done when all bytes are written."""
+        began_s, start = time.monotonic(), sum(self._look())
+        self._watch(Event(kind="start", doing=doing))
+        while process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(LOOK_S)
+            took_s, written = time.monotonic() - began_s, sum(self._look()) - start
+            share = min(1.0, written / total if total else took_s / limit_s)
+            left_s = took_s * (1 - share) / share if share else None
+            self._watch(Event(kind="progress", doing=doing, share=share, left_s=left_s))
+
+    def _look(self) -> list[int]:
+        """Bytes written to each drive since the start, kept with the time."""
+        written = [
+            written_bytes(device) - start
+            for device, start in zip(self._devices, self._start, strict=True)
+        ]
+        self._seen.append((time.monotonic() - self._began_s, written))
+        return written
+
+
+def written_bytes(device: str) -> int:
+    """Since the device is there: the seventh counter is sectors of 512 bytes."""
+    return 512 * int(_block(device, "stat").split()[6])
+
+
+def _size_bytes(device: str) -> int:
+    return 512 * int(_block(device, "size"))
+
+
+def _block(device: str, file: str) -> str:
+    return (Path("/sys/block") / Path(device).resolve().name / file).read_text()
+
+
+def _measured(job: Mapping[str, Any]) -> Measured:
+    reads, writes = job["read"], job["write"]
+    means = (float(side["lat_ns"]["mean"]) / 1e9 for side in (reads, writes))
+    return Measured(float(reads["iops"]), float(writes["iops"]), *means)
+
+
+def _speed(seen: Sequence[tuple[float, int]]) -> Points:
+    """(seconds, bytes per second) between looks: as many as make a line, of at least a look's time.
+
+    >>> _speed([(0.0, 0), (1.0, 500), (1.1, 550), (2.0, 800)])
+    ((1.0, 500.0), (2.0, 300.0))
+    """
+    step_s, points, (since, before) = max(LOOK_S, seen[-1][0] / MOST_POINTS), [], seen[0]
+    for at, written in seen[1:]:
+        if at - since >= 0.99 * step_s:
+            points.append((round(at, 1), round((written - before) / (at - since), 1)))
+            since, before = at, written
+    return tuple(points)
