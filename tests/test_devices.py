@@ -224,7 +224,10 @@ def test_the_figure_has_a_line_for_each_device_and_one_for_the_volume() -> None:
     for panel, (thick, thin) in zip(panels, expected, strict=True):
         rows = [row for row in lines(panel) if "value" in row]
         assert len({row["line"] for row in rows}) == 5
-        assert all(row["value"] == pytest.approx(thick if row["thick"] else thin) for row in rows)
+        assert all(
+            row["value"] == pytest.approx(thick if row["width"] == "thick" else thin)
+            for row in rows
+        )
     assert figure.title.startswith("Disk at 4 users: all drives 40% busy, write await 3 ms, queue")
     assert len(figure.title) < 90
 

@@ -32,8 +32,10 @@ TITLES = {
 }
 """Of the panels, from top to bottom."""
 HEIGHT = 92
-LINES = ((False, 0.9, 0.45), (True, 2.0, 1.0))
-"""Whether thick, and the width and opacity of such lines."""
+WIDTHS = {"thin": 0.9, "thick": 2.0, "odd": 1.6}
+"""Of lines, in the order in which they cover each other."""
+FAINTNESS = 3.6
+"""Opacities of all thin lines together: of many each is fainter, so that the thick one is seen."""
 Point = dict[str, Any]
 
 
@@ -80,16 +82,17 @@ def _drawn(devices: KneeDevices) -> Drawn | None:
 def _points(
     courses: Courses, seen: SeenVolume, panel: str, parts: Sequence[Sequence[int]]
 ) -> Iterator[Point]:
-    """The thick line of a volume, and the thin ones of its devices where it has several."""
+    """The thick line of a volume, and those of its devices where it has several."""
     names = [load.device for load in seen.loads]
     odd = {one.device for one in seen.odd}
-    lines = [(seen.name, names, True)] + [
-        (name if name in odd else seen.name, [name], False) for name in names if len(names) > 1
-    ]
-    for number, (ink, devices, thick) in enumerate(lines):
+    lines = [(seen.name, names, "thick")]
+    if len(names) > 1:
+        lines += [(name, [name], "odd") for name in names if name in odd]
+        lines += [(seen.name, [name], "thin") for name in names if name not in odd]
+    for number, (ink, devices, width) in enumerate(lines):
         for seconds in parts:
             value = _value(courses, panel, devices, seconds)
-            line = {"ink": ink, "line": f"{seen.name} {number}", "thick": thick}
+            line = {"ink": ink, "line": f"{seen.name} {number}", "width": width}
             yield {"at": seconds[0], "value": value, **line}
 
 
@@ -180,11 +183,12 @@ def _panel(drawn: Drawn, panel: str, scales: dict[str, Domain], *, last: bool) -
     window = chart_theme.chart([{"from": rung.warm_up_s, "to": end}])
     shaded = window.mark_rect(color="#f1f5f9")
     layers = [shaded.encode(x=alt.X("from:Q", **seconds), x2="to:Q")]
-    for thick, width, opacity in LINES:
-        some = chart_theme.chart([point for point in points if point["thick"] is thick])
-        line = some.mark_line(strokeWidth=width, opacity=opacity)
+    thin = min(0.45, FAINTNESS / max(len(one.loads) for one in drawn.seen))
+    for width, pixels in WIDTHS.items():
+        some = chart_theme.chart([point for point in points if point["width"] == width])
+        line = some.mark_line(strokeWidth=pixels, opacity=thin if width == "thin" else 1)
         layers.append(line.encode(x=x, y=y, color=ink, detail="line:N"))
-    alone = chart_theme.chart([point for point in _alone(points) if point["thick"]])
+    alone = chart_theme.chart([point for point in _alone(points) if point["width"] == "thick"])
     layers.append(alone.mark_circle(size=8, opacity=1).encode(x=x, y=y, color=ink))
     return alt.layer(*layers).properties(width=chart_theme.WIDTH, height=HEIGHT)
 
