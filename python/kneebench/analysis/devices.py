@@ -18,6 +18,9 @@ TIMES = {"read": "device.read_time", "write": "device.write_time", "flush": "dev
 """Quantities by kind: I/Os that ended, and the time that they took in all."""
 QUEUE, BUSY = "device.queue_depth", "device.busy"
 
+HOLDS: dict[tuple[int, ...], str] = {(0,): "data", (1,): "log"}
+"""A managed server has its data in the first directory, its log in the second."""
+
 Volume = tuple[CountedDevice, ...]
 
 
@@ -64,6 +67,15 @@ def volumes(rung: Rung) -> tuple[Volume, ...]:
     return tuple(
         tuple(one) for one in sorted(found.values(), key=lambda one: one[0].directories or (0,))
     )
+
+
+def name_of(volume: Volume, among: Sequence[Volume]) -> str:
+    """A volume's name within its storage: what it holds, or its only device."""
+    first = volume[0]
+    if len(among) == 1 and len(volume) > 1:
+        return "all drives"
+    known = HOLDS.get(first.directories, "") if len(among) > 1 else ""
+    return known or first.name
 
 
 def device_loads(rung: Rung, volume: Volume) -> tuple[DeviceLoad, ...]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.device_courses import QUANTITIES, Courses, OddDevice, odd_devices
-from kneebench.analysis.devices import DeviceLoad, Volume, device_loads, volume_load, volumes
+from kneebench.analysis.devices import DeviceLoad, device_loads, name_of, volume_load, volumes
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Climb, Rung
-
-HOLDS: dict[tuple[int, ...], str] = {(0,): "data", (1,): "log"}
-"""A managed server has its data in the first directory, its log in the second."""
 
 
 class SeenVolume(NamedTuple):
@@ -50,12 +46,3 @@ def knee_devices(view: ViewModel, climb: Climb) -> KneeDevices | None:
         for volume, each in zip(found, loads, strict=True)
     )
     return KneeDevices(rung, seen, courses)
-
-
-def name_of(volume: Volume, among: Sequence[Volume]) -> str:
-    """A volume's name within its storage: what it holds, or its only device."""
-    first = volume[0]
-    if len(among) == 1 and len(volume) > 1:
-        return "all drives"
-    known = HOLDS.get(first.directories, "") if len(among) > 1 else ""
-    return known or first.name

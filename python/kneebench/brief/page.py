@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.analysis.outcome import exit_code
+from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief import chart_theme, drawing
 from kneebench.brief.knee_devices import KneeDevices, knee_devices
@@ -115,6 +116,7 @@ class Brief(Page):
                 for climb in view.climbs
                 if (found := knee_devices(view, climb))
             },
+            "still_steady": [one.model_dump(mode="json") for one in still_steady(view.results)],
             "stop_results": {
                 climb.cell.id: [v.model_dump(mode="json") for v in climb.stop_results]
                 for climb in view.climbs

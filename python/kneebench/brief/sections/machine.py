@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kneebench import units
 from kneebench.analysis.endurance import written
+from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.wording import listed, plural
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Column, Row, Section, Table
@@ -41,7 +42,12 @@ def section(view: ViewModel) -> Section:
     return Section(
         name="machine",
         title="Machine and drives",
-        sentences=(*_whose(view), *_preconditioned(view), *_written(view)),
+        sentences=(
+            *_whose(view),
+            *_preconditioned(view),
+            *(one.sentence for one in still_steady(view.results)),
+            *_written(view),
+        ),
         tables=tuple(tables),
     )
 
