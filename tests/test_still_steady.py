@@ -200,11 +200,11 @@ def test_a_rising_await_of_a_rising_write_load_is_not_called_wear() -> None:
 
 def test_fewer_than_five_runs_cannot_say_and_neither_can_those_of_one_restore() -> None:
     assert answer(campaign(steady(1, repeats=4))).sentence == (
-        "disk: cannot say whether the drives are still steady (4 final runs on 4 restores, at least"
-        " 5 on 2 are required)."
+        "disk: cannot say whether the drives are still steady (4 usable final runs on 4 restores,"
+        " at least 5 on 2 are required)."
     )
     one = answer(campaign(steady(1), None, lambda run: with_order(run, restore=1)))
-    assert "(8 final runs on 1 restore," in one.sentence
+    assert "(8 usable final runs on 1 restore," in one.sentence
 
 
 def test_invalid_and_disturbed_runs_are_left_out() -> None:
@@ -215,8 +215,8 @@ def test_invalid_and_disturbed_runs_are_left_out() -> None:
 
     found = answer(campaign(steady(1, 0.01), None, disturbed))
     assert found.answer == "cannot say"
-    assert "(4 final runs on 4 restores, " in found.sentence
-    assert "; 4 more were invalid or disturbed)." in found.sentence
+    assert "(4 usable final runs on 4 restores, " in found.sentence
+    assert "; 4 were invalid or disturbed)." in found.sentence
 
 
 def test_drives_that_were_replaced_on_the_way_cannot_say() -> None:

@@ -168,9 +168,9 @@ def _missing(runs: Sequence[Run], left_out: int) -> str:
     """Why the runs cannot be judged at all; empty if they can."""
     restores = len({run.restore for run in runs})
     if len(runs) < ROUNDS or restores < FEWEST_RESTORES:
-        also = f"; {left_out} more were invalid or disturbed" if left_out else ""
+        also = f"; {left_out} were invalid or disturbed" if left_out else ""
         return (
-            f"{plural(len(runs), 'final run')} on {plural(restores, 'restore')}, at least"
+            f"{plural(len(runs), 'usable final run')} on {plural(restores, 'restore')}, at least"
             f" {ROUNDS} on {FEWEST_RESTORES} are required{also}"
         )
     return "" if len({frozenset(run.drives) for run in runs}) == 1 else "its drives changed"
