@@ -227,9 +227,19 @@ def test_drives_that_were_replaced_on_the_way_cannot_say() -> None:
     assert "(its drives changed)" in answer(campaign(steady(1), None, replaced)).sentence
 
 
+def test_drives_without_a_lasting_name_are_known_by_their_device() -> None:
+    def nameless(run: Rung) -> Rung:
+        devices = tuple(one.model_copy(update={"drive": ""}) for one in run.devices)
+        return run.model_copy(update={"devices": devices})
+
+    assert answer(campaign(steady(1, 0.01), None, nameless)).answer == "still steady"
+
+
 def test_only_storages_with_preconditioned_drives_have_an_answer() -> None:
     results = campaign(steady(1), steady(2))
     assert [one.cell for one in still_steady(results)] == [results.climbs[0].cell.id]
+    old = campaign(steady(1), None, lambda run: run.model_copy(update={"devices": ()}))
+    assert list(still_steady(old)) == [], "which drives a volume had is unknown"
     assert list(still_steady(with_campaign(results, preconditioned=()))) == []
     assert list(still_steady(recorded())) == []
 

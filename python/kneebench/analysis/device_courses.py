@@ -25,7 +25,7 @@ LEAST_OPS = 20
 STEP_S = 1e-3
 """The kernel counts their time in steps of 1 ms."""
 LEAST_BUSY = 0.2
-"""Utilisation below which a device is idle, whatever the others are."""
+"""Utilization below which a device is idle, whatever the others are."""
 
 Point = tuple[float, float | None]
 
@@ -66,7 +66,7 @@ class Courses:
         return self.total(QUEUE, devices, seconds) / len(seconds)
 
     def busy(self, devices: Sequence[str], seconds: Sequence[int]) -> float:
-        """Mean utilisation of the devices."""
+        """Mean utilization of the devices."""
         return self.total(BUSY, devices, seconds) / len(seconds) / len(devices)
 
 
@@ -84,14 +84,14 @@ class OddDevice(NamedTuple):
         >>> OddDevice("sdc", 3, ("write await 9.1 ms vs. 2.2 ms",)).sentence
         'sdc differs from the other 3 drives of its volume: write await 9.1 ms vs. 2.2 ms.'
         """
-        others = f"the other {plural(self.others, 'drive')}"
+        others = f"the other {plural(self.others, 'drive') if self.others > 1 else 'drive'}"
         return f"{self.device} differs from {others} of its volume: {'; '.join(self.says)}."
 
 
 def odd_devices(
     courses: Courses, loads: Sequence[DeviceLoad], window: tuple[float, float]
 ) -> Iterator[OddDevice]:
-    """The devices of a volume whose await or utilisation is more than twice the median of the
+    """The devices of a volume whose await or utilization is more than twice the median of the
     others, over the window and in most of its seconds.
 
     An await needs 20 I/Os in a second, on the device and on another. `window` is from and to in
@@ -126,10 +126,9 @@ def _differences(
         return courses.busy([load.device], [at]) > max(LEAST_BUSY, FACTOR * rest)
 
     if load.busy > max(LEAST_BUSY, FACTOR * typical) and _mostly(busier, seconds):
-        rate = (
-            f"{units.count(load.ops_per_s)} vs. {units.count(fmean(o.ops_per_s for o in others))}"
-        )
-        yield f"utilisation {percent(load.busy)} vs. {percent(typical)} at {rate} I/Os per s"
+        rates = load.ops_per_s, fmean(one.ops_per_s for one in others)
+        at = " vs. ".join(map(units.count, rates))
+        yield f"utilization {percent(load.busy)} vs. {percent(typical)} at {at} I/Os per s"
 
 
 def _is_slower(courses: Courses, kind: str, device: str, others: Sequence[str], at: int) -> bool:

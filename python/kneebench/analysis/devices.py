@@ -1,7 +1,7 @@
 """The devices under a storage: their volumes, and what each of them did in a rung's window.
 
 A volume is the devices that hold the same directories of the server. Its own figures count every
-I/O once: rates, bytes and queues are sums, an await is the mean over all its I/Os, utilisation is
+I/O once: rates, bytes and queues are sums, an await is the mean over all its I/Os, utilization is
 the mean of its devices.
 """
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import exp
+from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple
 
@@ -88,12 +89,13 @@ def still_steady(results: Results) -> Iterator[StillSteady]:
 
 def _preconditioned(campaign: Campaign, climb: Climb) -> dict[tuple[int, ...], str]:
     """The directories and names of the climb's volumes that have preconditioned drives."""
-    drives = {done.drive for done in campaign.preconditioned}
+    done = campaign.preconditioned
+    drives = {one.drive for one in done} | {Path(one.device).name for one in done}
     found: dict[tuple[int, ...], str] = {}
     for rung in climb.rungs if drives else ():
         every = volumes(rung)
         for volume in every:
-            if any(_kept(device) in drives for device in volume):
+            if volume[0].directories and any(_kept(device) in drives for device in volume):
                 name = f", {name_of(volume, every)}" if len(every) > 1 else ""
                 found.setdefault(volume[0].directories, f"{called(climb)}{name}")
     return found

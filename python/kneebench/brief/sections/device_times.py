@@ -1,10 +1,11 @@
-"""Fig. 6: await, queue depth and utilisation of the devices through one rung at the knee, second by
+"""Fig. 6: await, queue depth and utilization of the devices through one rung at the knee, second by
 second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import cycle
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ INKS = (chart_theme.WRITTEN, chart_theme.LOG, *chart_theme.COLOURS[2:])
 TITLES = {
     **{kind: f"{capital(kind)} await, ms" for kind in KINDS},
     "queue": "Queue depth",
-    "busy": "Utilisation",
+    "busy": "Utilization",
 }
 """Of the panels, from top to bottom."""
 HEIGHT = 92
@@ -67,7 +68,7 @@ def section(view: ViewModel) -> Section | None:
 
 def _drawn(devices: KneeDevices) -> Drawn | None:
     rung, seen, courses = devices
-    inks = dict(zip((one.name for one in seen), INKS, strict=False))
+    inks = dict(zip((one.name for one in seen), cycle(INKS), strict=False))
     inks |= {odd.device: chart_theme.ALARM for one in seen for odd in one.odd}
     lines = sum(1 + len(one.loads) for one in seen)
     parts = courses.parts(max(20, min(MOST_POINTS, MOST_OF_A_PANEL // lines)))
@@ -129,7 +130,7 @@ def _figure(
     title = f"{where}: {finding}"
     several = any(len(one.loads) > 1 for one in drawn.seen)
     lines = (
-        " Thick: all drives of a volume (queues added up, await over all I/Os, mean utilisation);"
+        " Thick: all drives of a volume (queues added up, await over all I/Os, mean utilization);"
         " thin: each drive."
         if several
         else ""
@@ -144,17 +145,21 @@ def _figure(
         number=f"Fig. 6{letter}",
         title=title,
         caption=caption,
-        alt=f"Await, queue depth and utilisation of the devices over time. {title}.",
+        alt=f"Await, queue depth and utilization of the devices over time. {title}.",
         spec=_spec(drawn, scales),
     )
 
 
 def _finding(seen: SeenVolume) -> str:
-    """The figures of a volume, for a title."""
+    """The figures of a volume, for a title: the await of the I/Os that took most time in all."""
     whole = seen.whole
-    waits = {kind: getattr(whole, f"{kind}_await_s") for kind in KINDS}
-    longest = max(KINDS, key=lambda kind: waits[kind] or 0.0)
-    wait = f"{longest} await {units.time(waits[longest])}, " if waits[longest] else ""
+    took = {
+        "read": (whole.reads_per_s, whole.read_await_s),
+        "write": (whole.writes_per_s, whole.write_await_s),
+        "flush": (whole.flushes_per_s, whole.flush_await_s),
+    }
+    kind, (_, await_s) = max(took.items(), key=lambda one: (one[1][0] or 0) * (one[1][1] or 0))
+    wait = f"{kind} await {units.time(await_s)}, " if await_s else ""
     return f"{seen.name} {percent(whole.busy)} busy, {wait}queue {units.count(whole.queue_depth)}"
 
 

@@ -1,4 +1,4 @@
-"""What each device of a storage did at the knee: rates, traffic, await, queue and utilisation."""
+"""What each device of a storage did at the knee: rates, traffic, await, queue and utilization."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = (
     Column(title="Write await"),
     Column(title="Flush await"),
     Column(title="Queue depth"),
-    Column(title="Utilisation"),
+    Column(title="Utilization"),
 )
 
 
@@ -34,7 +34,7 @@ def section(view: ViewModel) -> Section | None:
         return None
     caption = (
         f"Means over the window of one rung at the {view.point}. The row of a volume counts each"
-        " I/O once: rates and queues are sums, an await is the mean over all its I/Os, utilisation"
+        " I/O once: rates and queues are sums, an await is the mean over all its I/Os, utilization"
         " the mean of its drives."
     )
     return Section(
