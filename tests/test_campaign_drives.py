@@ -17,8 +17,10 @@ import pytest
 from loop_devices import done
 
 from kneebench import load
+from kneebench.analysis.devices import device_loads, volume_load, volumes
 from kneebench.lab.memory_limit import controller
 from kneebench.lab.programs import found
+from kneebench.records import Rung
 from kneebench.results.campaign_reader import series
 
 PROGRAMS = ("nbdfuse", "qemu-storage-daemon", "mkfs.btrfs", "mkfs.xfs", "fio")
@@ -93,6 +95,16 @@ def left(place: Path) -> list[str]:
     return found_here
 
 
+def drives_are_counted_once(rung: Rung, names: set[str], preconditioned: set[str]) -> None:
+    """Data and log are two volumes; the data's is the sum of its drives."""
+    data, *log = volumes(rung)
+    assert {device.name for volume in (data, *log) for device in volume} == names
+    assert (len(data), len(log)) == ((2, 1) if preconditioned else (4, 0))
+    assert {device.drive for device in data} == preconditioned or not preconditioned
+    both = volume_load(rung, data).write_bytes_per_s
+    assert both == sum(one.write_bytes_per_s for one in device_loads(rung, data))
+
+
 def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(place: Path) -> None:
     ended = kneebench(place, "run", "plan.toml", "--json", "--out", "whole")
     assert ended.returncode in (0, 3, 4), ended.stderr
@@ -110,6 +122,8 @@ def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(place: Path)
         assert all(source.startswith("loop") for source in written)
         assert len(written) == (3 if climb.cell.storage == "two NVMe" else 4)
         assert sum(map(sum, written.values())) > 0
+        made = {one.drive for one in done_to} if climb.cell.storage == "two NVMe" else set()
+        drives_are_counted_once(rung, set(written), made)
     page = (results.folder / "brief.html").read_text() if results.folder else ""
     assert "Emulated drives: " in page
     assert "4 emulated drives (sata, 768 MiB), raid10, btrfs (noatime, nodatacow)" in page

@@ -48,6 +48,19 @@ class Drive(Record):
     rotational: bool | None = None
 
 
+class CountedDevice(Record):
+    """A whole device under a server's files: `name` is its source in the device quantities.
+
+    `drive`: the name that it keeps, its WWID or the backing file of a loop device; empty without
+    one. `directories`: which of the server's directories are on it: 0 has the data, 1 the log of a
+    managed server. Devices with the same ones are a volume.
+    """
+
+    name: str
+    drive: str = ""
+    directories: tuple[int, ...] = ()
+
+
 class DriveHealth(Record):
     """What a drive reports about its own state, since it was made. None: the drive does not report
     it, or it cannot be read here.
@@ -496,6 +509,8 @@ class Rung(Record):
     restore_s: float | None = None
     age_s: float | None = None
     """Seconds under load since the restore when the window began; None in older files."""
+    devices: tuple[CountedDevice, ...] = ()
+    """Those under the server's files; empty in older files, and where there are none."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The order and the main figures; not the histograms, quantities and checks."""

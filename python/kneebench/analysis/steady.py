@@ -154,7 +154,7 @@ def mser(series: Sequence[float], batch: int | None = None) -> int:
     return odd + best * size if best else 0
 
 
-def _widened(residuals: Sequence[float], squares: float) -> float:
+def widened(residuals: Sequence[float], squares: float) -> float:
     """What the likeness of neighbours (lag 1) does to a standard error: seconds of one load are
     fewer values than they seem.
     """
@@ -193,5 +193,5 @@ def trend(series: Sequence[float]) -> Trend:
     squares = sum(r * r for r in residuals)
     # variance of the slope: residual variance / sum (x - mean x)^2, and the latter is n (n^2 - 1) /
     # 12 for x = 0, 1 ... n - 1
-    error = sqrt(squares / (n - 2) / (n * (n * n - 1) / 12)) * _widened(residuals, squares)
+    error = sqrt(squares / (n - 2) / (n * (n * n - 1) / 12)) * widened(residuals, squares)
     return Trend(line.slope * (n - 1) / centre, error * (n - 1) / abs(centre))

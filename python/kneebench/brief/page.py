@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.analysis.outcome import exit_code
+from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief import chart_theme, drawing
+from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
@@ -109,6 +111,12 @@ class Brief(Page):
             "bottlenecks": {
                 cell: one.model_dump(mode="json") for cell, one in view.bottlenecks.items()
             },
+            "devices": {
+                climb.cell.id: _devices(found)
+                for climb in view.climbs
+                if (found := knee_devices(view, climb))
+            },
+            "still_steady": [one.model_dump(mode="json") for one in still_steady(view.results)],
             "stop_results": {
                 climb.cell.id: [v.model_dump(mode="json") for v in climb.stop_results]
                 for climb in view.climbs
@@ -133,6 +141,20 @@ def _fixed_rate(one: Any) -> dict[str, Any]:
         "mean_s": one.mean_s.model_dump(mode="json"),
         "p999_s": one.p999_s.model_dump(mode="json"),
     }
+
+
+def _devices(found: KneeDevices) -> dict[str, Any]:
+    """Of the rung at the knee: means of its window by volume, as a whole and for each device."""
+    volumes = [
+        {
+            "name": one.name,
+            "differ": [odd.sentence for odd in one.odd],
+            **one.whole.model_dump(mode="json", exclude={"device", "drive"}),
+            "each": [load.model_dump(mode="json", exclude={"devices"}) for load in one.loads],
+        }
+        for one in found.volumes
+    ]
+    return {"rung": found.rung.order.key, "volumes": volumes}
 
 
 def _rung(rung: Any) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from kneebench.records import Record
 
+Tone = Literal["plain", "strong", "light", "alarm"]
+
 
 class Figure(Record):
     """A chart as a Vega-Lite specification.
@@ -36,7 +38,7 @@ class Row(Record):
     """A table's row: a text for each column, and how it is set."""
 
     cells: tuple[str, ...]
-    tone: Literal["plain", "strong", "light", "alarm"] = "plain"
+    tone: Tone = "plain"
 
 
 class Table(Record):

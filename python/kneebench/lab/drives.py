@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench.records import Drive
+from kneebench.records import CountedDevice, Drive
 
-SYS_BLOCK = Path("/sys/dev/block")
+DEVICE_NUMBERS, SYS_BLOCK = Path("/sys/dev/block"), Path("/sys/block")
 IN_MEMORY = frozenset(["tmpfs", "ramfs"])
 """File systems without a drive: their files are in memory."""
 
@@ -94,7 +94,7 @@ def _block(path: Path) -> Path | None:
     ):  # btrfs has an anonymous number
         rdev = Path(mount.source).stat().st_rdev
         number = f"{os.major(rdev)}:{os.minor(rdev)}"
-    folder = SYS_BLOCK / number
+    folder = DEVICE_NUMBERS / number
     return folder.resolve() if folder.exists() else None
 
 
@@ -151,5 +151,25 @@ def drive_of(path: Path) -> Drive | None:
 
 def whole_devices(paths: Iterable[Path]) -> tuple[str, ...]:
     """The whole devices under these paths, each once; none for memory and network file systems."""
-    drives = [drive for path in paths if (drive := drive_of(path))]
-    return tuple(dict.fromkeys(name for drive in drives for name in drive.real or (drive.name,)))
+    return tuple(device.name for device in counted_devices(paths))
+
+
+def counted_devices(paths: Iterable[Path]) -> tuple[CountedDevice, ...]:
+    """The whole devices under a server's directories, each once, with the numbers of those that are
+    on it.
+    """
+    held: dict[str, list[int]] = {}
+    for number, path in enumerate(paths):
+        drive = drive_of(path)
+        for name in (drive.real or (drive.name,)) if drive else ():
+            held.setdefault(name, []).append(number)
+    return tuple(
+        CountedDevice(name=name, drive=_kept_name(SYS_BLOCK / name), directories=tuple(numbers))
+        for name, numbers in held.items()
+    )
+
+
+def _kept_name(folder: Path) -> str:
+    """The name that a device keeps, as the inventory has it."""
+    files = ("loop/backing_file", "wwid", "device/wwid")
+    return next(filter(None, (_line(folder, file) for file in files)), "")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kneebench.databases.engine import Server
+from kneebench.lab.drives import counted_devices
 from kneebench.measurement import delay
 from kneebench.measurement.checks import (
     CheckInput,
@@ -83,6 +84,7 @@ def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
             *server.notes,
         ),
         invalid=invalid(order, tally, plan.ladder.stops.errors.share),
+        devices=counted_devices(server.paths),
     )
 
 

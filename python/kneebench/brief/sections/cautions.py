@@ -10,6 +10,7 @@ from kneebench import units
 from kneebench.analysis.background import APART, background_kinds, unequal_work
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
+from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.wording import capital, listed, number_of_users, percent
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
@@ -57,6 +58,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             " other processes. No figure here says anything about a real drive."
         )
     yield from _drives(view)
+    yield from _no_longer_steady(view)
     yield from view.disturbances
     yield from rate_caveats(view.climbs)
     yield from _crowded(view)
@@ -107,6 +109,11 @@ def _drives(view: ViewModel) -> Iterator[str]:
             counts = {"media errors": load.media_errors, "throttled": load.throttled}
             seen = listed([f"{name}: {count}" for name, count in counts.items() if count])
             yield f"{load.device} during its {load.kind}: {seen}."
+
+
+def _no_longer_steady(view: ViewModel) -> Iterator[str]:
+    found = still_steady(view.results)
+    yield from (one.sentence for one in found if one.answer == "no longer steady")
 
 
 def _crowded(view: ViewModel) -> Iterator[str]:

@@ -10,6 +10,7 @@ from string import ascii_lowercase
 
 from kneebench import units
 from kneebench.analysis.steady_state import RANGE, ROUNDS
+from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import change, fell_at
 from kneebench.analysis.wording import capital, listed, percent, plural
 from kneebench.brief.drive_curves import Curves, Point
@@ -25,7 +26,8 @@ FEWEST = 3
 def section(view: ViewModel) -> Section | None:
     """Nothing where no drive was written first."""
     done, loads = view.campaign.preconditioned, view.campaign.drive_loads
-    sentences = (*_preconditioned(done), *_loaded(loads))
+    later = (one.sentence for one in still_steady(view.results))
+    sentences = (*_preconditioned(done), *_loaded(loads), *later)
     curves = [one for one in (_speed(done), _rounds(done), *_loads(loads)) if one]
     if not sentences:
         return None

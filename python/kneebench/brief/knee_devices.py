@@ -1,0 +1,48 @@
+"""The devices of a storage at its knee: what the figure, the table and the JSON of devices show."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kneebench.analysis.device_courses import QUANTITIES, Courses, OddDevice, odd_devices
+from kneebench.analysis.devices import DeviceLoad, device_loads, name_of, volume_load, volumes
+from kneebench.brief.view_model import ViewModel
+from kneebench.records import Climb, Rung
+
+
+class SeenVolume(NamedTuple):
+    """A volume: its name, what it and its devices did in the window, and devices that differ."""
+
+    name: str
+    whole: DeviceLoad
+    loads: tuple[DeviceLoad, ...]
+    odd: tuple[OddDevice, ...]
+
+
+class KneeDevices(NamedTuple):
+    """The volumes of a storage in the rung that stands for its knee, and their courses."""
+
+    rung: Rung
+    volumes: tuple[SeenVolume, ...]
+    courses: Courses
+
+
+def knee_devices(view: ViewModel, climb: Climb) -> KneeDevices | None:
+    """None if no device was measured at the knee."""
+    rung = view.at_the_knee(climb)
+    found = volumes(rung) if rung else ()
+    if rung is None or not found:
+        return None
+    courses = Courses(view.series(rung, *QUANTITIES))
+    window = rung.warm_up_s, rung.warm_up_s + rung.tally.window_s
+    loads = [device_loads(rung, volume) for volume in found]
+    seen = tuple(
+        SeenVolume(
+            name_of(volume, found),
+            volume_load(rung, volume),
+            each,
+            tuple(odd_devices(courses, each, window)),
+        )
+        for volume, each in zip(found, loads, strict=True)
+    )
+    return KneeDevices(rung, seen, courses)
