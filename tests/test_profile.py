@@ -21,6 +21,7 @@ from kneebench.lab.drives import drive_of
 from kneebench.lab.journal import Journal
 from kneebench.measurement.profile import (
     JOBS,
+    DirectoryTarget,
     Job,
     Profile,
     ProfileRow,
@@ -53,7 +54,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     if drive_of(place) is None:
         pytest.skip("the temporary directory stands on no block device")
     seen: list[ProfileRow] = []
-    found = profile(place, 64 * MIB, 1, seen.append, FEW)
+    found = profile(DirectoryTarget(place, 64 * MIB), 1, seen.append, FEW)
     assert list(found.rows) == seen
     assert list(place.iterdir()) == []
     return found
@@ -131,7 +132,7 @@ def test_ctrl_c_in_mid_row_ends_fio_and_leaves_nothing(
 
     monkeypatch.setattr(measuring.time, "sleep", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        profile(place, 64 * MIB, 30, lambda row: None, FEW[:1])
+        profile(DirectoryTarget(place, 64 * MIB), 30, lambda row: None, FEW[:1])
     assert running
     assert not any(process.is_running() for process in running)
     assert {path.name for path in place.iterdir()} <= {"state"}
@@ -143,7 +144,7 @@ def test_a_colon_in_the_path_makes_no_file_beside_the_directory(place: Path) -> 
         pytest.skip("the temporary directory stands on no block device")
     odd = place / "a:b, c\\:d"
     odd.mkdir()
-    found = profile(odd, 64 * MIB, 1, lambda row: None, FEW[:1])
+    found = profile(DirectoryTarget(odd, 64 * MIB), 1, lambda row: None, FEW[:1])
     assert found.rows[0].over_time
     assert list(odd.iterdir()) == []
     assert {path.name for path in place.iterdir()} <= {odd.name, "state"}

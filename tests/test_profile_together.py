@@ -15,7 +15,7 @@ from kneebench.cli import app
 from kneebench.errors import PlanError
 from kneebench.lab.drives import drive_of
 from kneebench.lab.journal import Journal
-from kneebench.measurement.profile import Job, profile_together, together
+from kneebench.measurement.profile import DirectoryTarget, Job, profile_together, targets, together
 from kneebench.measurement.profile.together import require_different_drives
 from kneebench.screen.profile import printed_together, together_line
 from tests.profiles import made_up_together
@@ -28,6 +28,10 @@ RANDOM_READ = Job("headline", "randread", 4096, 4)
 @pytest.fixture(autouse=True)
 def place(own_place: Path) -> Path:
     return own_place
+
+
+def target(directory: Path) -> DirectoryTarget:
+    return DirectoryTarget(directory, 64 * MIB)
 
 
 @pytest.fixture
@@ -45,7 +49,7 @@ def test_each_directory_is_measured_alone_and_then_all_at_the_same_time(
     two: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(together, "require_different_drives", lambda directories: None)
-    found = profile_together(two, 64 * MIB, 1, lambda row: None, [RANDOM_READ])
+    found = profile_together([target(one) for one in two], 1, lambda row: None, [RANDOM_READ])
     (row,) = found.rows
     assert len(row.alone) == len(row.together) == 2
     assert row.share == pytest.approx(
@@ -78,18 +82,19 @@ def test_one_shared_drive_below_two_arrays_is_enough_to_refuse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     drives = {"a": ("sda", "sdb"), "b": ("sdc",), "c": ("sdd", "sdb")}
-    monkeypatch.setattr(together, "whole_devices", lambda paths: drives[str(paths[0])])
-    require_different_drives([Path("a"), Path("b")])
+    monkeypatch.setattr(targets, "whole_devices", lambda paths: drives[str(paths[0])])
+    a, b, c = (target(Path(one)) for one in "abc")
+    require_different_drives([a, b])
     with pytest.raises(PlanError, match="a and c together: both are on sdb"):
-        require_different_drives([Path("a"), Path("b"), Path("c")])
+        require_different_drives([a, b, c])
 
 
 def test_a_directory_on_no_drive_of_this_machine_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(together, "whole_devices", lambda paths: ())
+    monkeypatch.setattr(targets, "whole_devices", lambda paths: ())
     with pytest.raises(PlanError, match="on no drive of this machine"):
-        require_different_drives([Path("a"), Path("b")])
+        require_different_drives([target(Path("a")), target(Path("b"))])
 
 
 def test_a_data_sheet_of_one_drive_is_refused_for_several() -> None:
@@ -105,7 +110,7 @@ def test_the_command_writes_the_page_and_the_document_of_several_drives(
     monkeypatch.setattr(together, "require_different_drives", lambda directories: None)
     monkeypatch.setattr(
         "kneebench.measurement.profile.profile_together",
-        lambda *given: profile_together(*given, jobs=[RANDOM_READ]),
+        lambda *given, **more: profile_together(*given, **more, jobs=[RANDOM_READ]),
     )
     words = ["profile", "a", "b", "--size", "64MiB", "--seconds", "1", "--out", "p", "--json"]
     answer = CliRunner().invoke(app, words)

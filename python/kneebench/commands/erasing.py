@@ -20,13 +20,21 @@ def confirm_erasing(plan: Plan, *, wanted: bool) -> tuple[WholeDrive, ...]:
 
     Raises Refused for any other answer, and where a terminal cannot show the question.
     """
-    from kneebench.analysis.wording import plural
-    from kneebench.errors import Refused
     from kneebench.lab.inventory import inventory
     from kneebench.lab.volumes import named_drives, to_be_erased
 
     here = inventory() if wanted and plan.drives else []
-    drives = to_be_erased(plan, named_drives(plan, here)) if here else ()
+    return confirmed_drives(to_be_erased(plan, named_drives(plan, here)) if here else ())
+
+
+def confirmed_drives(drives: tuple[WholeDrive, ...]) -> tuple[WholeDrive, ...]:
+    """Drives that contain data, once the user has seen what and has agreed to erase it.
+
+    Raises Refused as `confirm_erasing` does.
+    """
+    from kneebench.analysis.wording import plural
+    from kneebench.errors import Refused
+
     if not drives:
         return ()
     print_line("These drives will be erased:", err=True)

@@ -10,20 +10,23 @@ import typer
 from kneebench.commands.measuring import Yes, clean_up, confirm
 from kneebench.commands.options import Json
 from kneebench.commands.output import print_line, show_json, show_parts
+from kneebench.commands.profile_targets import (
+    DriveOptions,
+    EraseDrives,
+    Places,
+    Precondition,
+    Write,
+    targets_of,
+)
 
 if TYPE_CHECKING:
     from kneebench.brief.rendering import Page
-    from kneebench.measurement.profile import Profile, ProfileRow, Together, TogetherRow
+    from kneebench.measurement.profile import Profile, ProfileRow, Target, Together, TogetherRow
+    from kneebench.records import Event
 
-Directories = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="DIRECTORY",
-        help="Directory on the drive to be measured; several: on different drives. [default: .]",
-        show_default=False,
-    ),
+Size = Annotated[
+    str, typer.Option("--size", help="Size of the file that is read and written in a directory.")
 ]
-Size = Annotated[str, typer.Option("--size", help="Size of the file that is read and written.")]
 Seconds = Annotated[
     int,
     typer.Option("--seconds", min=1, max=3600, help="Measured time per row, after a ramp of 1 s."),
@@ -51,19 +54,24 @@ Sheet = Annotated[
 
 
 def profile(
-    directories: Directories = None,
+    places: Places = None,
     size: Size = "1GiB",
     seconds: Seconds = 3,
     datasheet: Sheet = None,
     out: Out = None,
     as_json: Json = False,
     yes: Yes = False,
+    write: Write = False,
+    erase: EraseDrives = None,
+    precondition: Precondition = "",
 ) -> None:
-    """Measure what a directory's drive can do without a database.
+    """Measure what a drive can do without a database.
 
     fio reads and writes one file in the directory: sequential and random, the mixes of drive
     reviews, queue depths, block sizes, and log writes with a sync after each. Then 2,000 small
     files are copied. No root is needed; everything is removed at the end.
+
+    A whole drive is only read, unless --write. It needs root, and nothing may use the drive.
 
     \b
     Examples:
@@ -71,21 +79,24 @@ def profile(
       kneebench profile /mnt/nvme --size 64GiB --seconds 30
       kneebench profile /mnt/nvme --datasheet nvme.toml --out nvme.html
       kneebench profile /mnt/nvme0 /mnt/nvme1     headline rows, each alone and then together
+      kneebench profile nvme1n1                   a whole drive, read only
+      kneebench profile nvme1n1 --write --precondition snia
 
     For quotable figures use a file larger than the drive's own cache, and a drive in its steady
     state: new or freshly trimmed flash is faster.
     """
-    asked = _Asked(_size_bytes(size), seconds, datasheet, _outputs(out), as_json, yes)
-    if directories and len(directories) > 1:
-        _several(directories, asked)
+    asked = _Asked(seconds, datasheet, _outputs(out), as_json, yes)
+    options = DriveOptions(write, tuple(erase or ()), precondition)
+    targets = targets_of(places or ["."], _size_bytes(size), options)
+    if len(targets) > 1:
+        _several(targets, asked)
     else:
-        _one(directories[0] if directories else Path(), asked)
+        _one(targets[0], asked)
 
 
 class _Asked(NamedTuple):
     """The options, checked."""
 
-    size_bytes: int
     seconds: int
     datasheet: str | None
     files: list[Path]
@@ -93,19 +104,20 @@ class _Asked(NamedTuple):
     yes: bool
 
 
-def _one(directory: Path, asked: _Asked) -> None:
+def _one(target: Target, asked: _Asked) -> None:
     from kneebench.brief.profile import ProfilePage
-    from kneebench.measurement.profile import expected_s, profile, read_datasheet, writing_s
+    from kneebench.measurement import profile as measuring
     from kneebench.screen import profile as screen
 
-    sheet = read_datasheet(asked.datasheet) if asked.datasheet else None
-    takes_s = expected_s(asked.size_bytes, asked.seconds)
-    _begin(takes_s, writing_s(asked.seconds), asked)
+    sheet = measuring.read_datasheet(asked.datasheet) if asked.datasheet else None
+    jobs = target.jobs(measuring.JOBS)
+    takes_s = measuring.expected_s(measuring.filled_bytes(target), asked.seconds, jobs)
+    _begin(takes_s, measuring.writing_s(asked.seconds, jobs), asked)
 
     def watch(row: ProfileRow) -> None:
         print_line(screen.row_line(row), err=True)
 
-    found = profile(directory, asked.size_bytes, asked.seconds, watch)
+    found = measuring.profile(target, asked.seconds, watch, progress=_progress)
     found = found.beside(sheet) if sheet else found
     if asked.as_json:
         show_json(screen.document(found))
@@ -114,21 +126,21 @@ def _one(directory: Path, asked: _Asked) -> None:
     _write(found, ProfilePage(found), asked.files)
 
 
-def _several(directories: list[Path], asked: _Asked) -> None:
+def _several(targets: list[Target], asked: _Asked) -> None:
     from kneebench.brief.profile import TogetherPage
     from kneebench.errors import PlanError
     from kneebench.measurement import profile as measuring
     from kneebench.screen import profile as screen
 
     if asked.datasheet:
-        raise PlanError("--datasheet", seen="a data sheet is of one drive", do="name one directory")
-    takes_s = measuring.expected_together_s(len(directories), asked.size_bytes, asked.seconds)
-    _begin(takes_s, measuring.writing_together_s(asked.seconds), asked)
+        raise PlanError("--datasheet", seen="a data sheet is of one drive", do="name one drive")
+    takes_s = measuring.expected_together_s(targets, asked.seconds)
+    _begin(takes_s, measuring.writing_together_s(targets, asked.seconds), asked)
 
     def watch(row: TogetherRow) -> None:
         print_line(screen.together_line(row), err=True)
 
-    found = measuring.profile_together(directories, asked.size_bytes, asked.seconds, watch)
+    found = measuring.profile_together(targets, asked.seconds, watch, progress=_progress)
     if asked.as_json:
         show_json(screen.document(found))
     else:
@@ -144,11 +156,14 @@ def _begin(takes_s: float, writes_s: float, asked: _Asked) -> None:
     confirm(takes_s, asked.yes or asked.as_json)
     clean_up()
     require_alone()
-    print_line(
-        f"about {rough_time(takes_s)}; writes to the drive for {rough_time(writes_s)} of them."
-        " Ctrl-C ends it and removes the file",
-        err=True,
-    )
+    writes = f"writes to the drive for {rough_time(writes_s)} of them" if writes_s else "only reads"
+    print_line(f"about {rough_time(takes_s)}; {writes}. Ctrl-C ends it cleanly", err=True)
+
+
+def _progress(event: Event) -> None:
+    """A line per step of preconditioning."""
+    if event.kind in ("start", "end"):
+        print_line(event.doing, err=True)
 
 
 def _size_bytes(size: str) -> int:

@@ -66,7 +66,7 @@ def printed_together(found: Together) -> Iterator[RenderableType]:
     for one in found.members:
         yield Text(f"{one.directory}: {one.file_system} on {one.name}", style="bold")
     yield Text(
-        f"one file of {units.size(found.file_bytes)} on each, {found.seconds} s per row, fio with"
+        f"{found.span}, {found.seconds} s per row, fio with"
         f" {found.engine}; about {units.size(found.written_bytes)} written\n"
     )
     first, *numbers = together.columns(found)

@@ -67,8 +67,7 @@ def sentences(found: Profile) -> Iterator[str]:
     if found.datasheet.conditions:
         yield as_sentence(f"the maker's conditions: {found.datasheet.conditions}")
     yield (
-        f"Measured here: one file of {units.size(found.file_bytes)} on {found.file_system}, written"
-        " in full before, with the drive in its current state."
+        f"Measured here: {found.span} on {found.file_system}, with the drive in its current state."
     )
     yield "I/O bypassed the page cache; the caches of the drive or the virtual disk were in use."
     if len(found.drives) > 1:

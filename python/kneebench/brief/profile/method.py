@@ -13,29 +13,39 @@ from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.measurement.profile import Profile, Together
 from kneebench.records import WholeDrive
 
-METHOD = (
+ON_A_FILE = (
     "fio reads and writes one file that was written in full before. I/O bypasses the page cache,"
-    " except for log writes and the copy.",
-    "Every row is measured for {seconds} s, after a ramp of 1 s. A log write has no ramp.",
+    " except for log writes and the copy."
+)
+ON_A_DRIVE = (
+    "fio reads and writes the whole drive, without a file system. Blocks that were never written,"
+    " or were trimmed, are read without reaching the flash. I/O bypasses the page cache, except for"
+    " log writes."
 )
 COLUMNS = (Column(title="Fact", number=False), Column(title="Value", number=False))
 
 
-def sentences(seconds: int) -> tuple[str, ...]:
+def sentences(found: Profile | Together) -> tuple[str, ...]:
     """How a row is measured."""
-    return tuple(one.format(seconds=seconds) for one in METHOD)
+    each = f"Every row is measured for {found.seconds} s, after a ramp of 1 s."
+    return (ON_A_DRIVE if found.raw else ON_A_FILE, f"{each} A log write has no ramp.")
 
 
 def section(found: Profile) -> Section:
     """The machine, its drives, and the method."""
-    where = ("Directory", f"{found.directory} ({found.file_system})")
+    where = (place(found), f"{found.directory} ({found.file_system})")
     facts = facts_of(found, found.drives, found.fio.values())
     return Section(
         name="machine",
         title="Machine and method",
-        sentences=sentences(found.seconds),
+        sentences=sentences(found),
         tables=(facts_table([where, *facts]),),
     )
+
+
+def place(found: Profile | Together) -> str:
+    """What a target is called."""
+    return "Device" if found.raw else "Directory"
 
 
 def repeat(found: Profile) -> Section:
@@ -49,7 +59,10 @@ def command(directories: Sequence[Path], found: Profile | Together) -> Section:
     size = units.size(found.file_bytes).replace(" ", "")
     if units.parse_size(size) != found.file_bytes:
         size = f"{found.file_bytes}B"
-    line = f"kneebench profile {names} --size {size} --seconds {found.seconds}"
+    how = f"--size {size}"
+    if found.raw:
+        how = "--write" if found.written_bytes else ""
+    line = " ".join(filter(None, ("kneebench profile", names, how, f"--seconds {found.seconds}")))
     return Section(name="repeat", title="Reproduce this result", code=(line,))
 
 
@@ -61,7 +74,7 @@ def facts_of(
     versions = sorted({str(one.get("fio version", "")) for one in documents} - {""})
     for drive in drives:
         yield f"Drive {drive.name}", ", ".join(filter(None, _of_drive(drive)))
-    yield "File", units.size(found.file_bytes)
+    yield "File", "" if found.raw else units.size(found.file_bytes)
     yield "Written", f"about {units.size(found.written_bytes)}"
     yield "fio", ", ".join([*versions, found.engine])
     yield "Processor", f"{host.cpu}, {plural(host.cores, 'core')}"

@@ -49,8 +49,8 @@ class TogetherPage(Page):
     def subtitle(self) -> str:
         """How it was measured."""
         return (
-            f"Each drive alone, then all at the same time; one file of"
-            f" {units.size(self.found.file_bytes)} each, {self.found.seconds} s per row"
+            f"Each drive alone, then all at the same time; {self.found.span},"
+            f" {self.found.seconds} s per row"
         )
 
     @property
@@ -63,7 +63,9 @@ class TogetherPage(Page):
         """Figure, table, caveats, method."""
         found = self.found
         documents = [one for some in found.fio.values() for one in some]
-        where = [("Directory", f"{one.directory} ({one.file_system})") for one in found.members]
+        where = [
+            (method.place(found), f"{one.directory} ({one.file_system})") for one in found.members
+        ]
         drives = [drive for one in found.members for drive in one.drives]
         with chart_theme.without_validation():
             figures = (_figure(found),) if _shares(found) else ()
@@ -79,7 +81,7 @@ class TogetherPage(Page):
             Section(
                 name="machine",
                 title="Machine and method",
-                sentences=method.sentences(found.seconds),
+                sentences=method.sentences(found),
                 tables=(method.facts_table([*where, *method.facts_of(found, drives, documents)]),),
             ),
             method.command([one.directory for one in found.members], found),

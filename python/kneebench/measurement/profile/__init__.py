@@ -11,6 +11,12 @@ from kneebench.measurement.profile.datasheet import Claim, DataSheet, read_datas
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.profiling import Profile, expected_s, profile, writing_s
 from kneebench.measurement.profile.rows import ProfileRow, Traffic
+from kneebench.measurement.profile.targets import (
+    DirectoryTarget,
+    DriveTarget,
+    Target,
+    filled_bytes,
+)
 from kneebench.measurement.profile.together import (
     Member,
     Together,
@@ -24,15 +30,19 @@ __all__ = [
     "JOBS",
     "Claim",
     "DataSheet",
+    "DirectoryTarget",
+    "DriveTarget",
     "Job",
     "Member",
     "Profile",
     "ProfileRow",
+    "Target",
     "Together",
     "TogetherRow",
     "Traffic",
     "expected_s",
     "expected_together_s",
+    "filled_bytes",
     "profile",
     "profile_together",
     "read_datasheet",

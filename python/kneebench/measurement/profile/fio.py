@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.journal import Journal
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.over_time import interval_ms, over_time
 from kneebench.measurement.profile.rows import CERTAIN, ProfileRow, Traffic
@@ -27,25 +28,28 @@ HOW_TO_GET = "install fio: apt install fio (Debian, Ubuntu), dnf install fio (Fe
 
 
 class Fio(NamedTuple):
-    """fio on one file. `engine`: how it submits I/O. It runs in the file's folder and gets the bare
-    name: a colon in a path would part two files, of which one is not ours.
+    """fio on one file, or on the first bytes of a drive. `engine`: how it submits I/O. It runs in
+    the folder, where a file has its bare name: a colon in a path would part two files, of which one
+    is not ours. `reads_only`: it refuses to write.
     """
 
     program: str
-    file: Path
+    folder: Path
+    file: str
     size_bytes: int
     engine: str
+    reads_only: bool = False
 
     def running(self, job: Job, runtime_s: int) -> Running:
         """One job, started."""
         limit_s = runtime_s + RAMP_S + GRACE_S
-        return Running(self._command(job, runtime_s), self.file.parent, limit_s)
+        return Running(self._command(job, runtime_s), self.folder, limit_s)
 
     def over_time(self, job: Job, runtime_s: int) -> tuple[tuple[float, float], ...]:
         """Its I/Os per second through the job that ran last; nothing where none are kept."""
         if not job.over_time:
             return ()
-        log = self.file.with_name(f"{LOG}_iops.log")
+        log = self.folder / f"{LOG}_iops.log"
         lines = log.read_text().splitlines()
         log.unlink()
         return over_time(lines, interval_ms(runtime_s))
@@ -54,14 +58,15 @@ class Fio(NamedTuple):
         """Raises KneebenchError where this engine does not work here, at the largest depth."""
         job = max(JOBS, key=lambda one: one.depth * one.workers)
         depth = [f"--iodepth={job.depth}", f"--numjobs={job.workers}", "--number_ios=1"]
-        self._done("--rw=write", "--bs=4k", *depth, limit_s=GRACE_S)
+        pattern = "read" if self.reads_only else "write"
+        self._done(f"--rw={pattern}", "--bs=4k", *depth, limit_s=GRACE_S)
 
     def fill(self) -> None:
         """Write the whole file once, in order, and sync it."""
         self._done("--rw=write", "--bs=1m", "--iodepth=8", "--end_fsync=1", limit_s=FILL_LIMIT_S)
 
     def _done(self, *words: str, limit_s: float) -> None:
-        with Running([*self.common(), *words], self.file.parent, limit_s) as running:
+        with Running([*self.common(), *words], self.folder, limit_s) as running:
             running.document()
 
     def common(self) -> list[str]:
@@ -69,13 +74,14 @@ class Fio(NamedTuple):
         return [
             self.program,
             "--name=kneebench",
-            f"--filename={self.file.name}",
+            f"--filename={self.file}",
             f"--size={self.size_bytes}",
             "--output-format=json",
             f"--ioengine={self.engine}",
             "--direct=1",
             "--fallocate=none",
             "--thread",
+            *(["--readonly"] if self.reads_only else []),
         ]
 
     def _command(self, job: Job, runtime_s: int) -> list[str]:
@@ -113,13 +119,13 @@ def found_fio() -> str:
     return str(Path(program).absolute())
 
 
-def chosen(program: str, file: Path, size_bytes: int) -> Fio:
-    """fio with the first engine that works on this file.
+def chosen(fio: Fio) -> Fio:
+    """fio with the first engine that works on its file.
 
     Raises the last one's KneebenchError where none does.
     """
     for engine in ENGINES:
-        fio = Fio(program, file, size_bytes, engine)
+        fio = fio._replace(engine=engine)
         try:
             fio.probe()
         except KneebenchError as error:
@@ -130,8 +136,8 @@ def chosen(program: str, file: Path, size_bytes: int) -> Fio:
 
 
 class Running:
-    """A fio that runs, and is ended with the block. Its workers are threads, so that they end with
-    it.
+    """A fio that runs, and is ended with the block, or by the next run where this one is killed.
+    Its workers are threads, so that they end with it.
     """
 
     def __init__(self, command: list[str], folder: Path, limit_s: float) -> None:
@@ -143,13 +149,16 @@ class Running:
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
+            process_group=0,
         )
+        self._recorded = contextlib.ExitStack()
 
     def __enter__(self) -> Running:
+        self._recorded.enter_context(Journal().process(self._process.pid, "fio"))
         return self
 
     def __exit__(self, *error: object) -> None:
-        with self._process as process:
+        with self._recorded, self._process as process:
             process.kill()
 
     def document(self) -> dict[str, Any]:

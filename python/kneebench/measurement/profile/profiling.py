@@ -1,4 +1,4 @@
-"""A profile of one directory: every job, and a copy of small files."""
+"""A profile of one directory or whole drive: every job, and a copy of small files."""
 
 from __future__ import annotations
 
@@ -9,21 +9,18 @@ from typing import Any
 
 from pydantic import Field
 
-from kneebench.lab.drives import file_system_of
 from kneebench.lab.host import host, kneebench_version
-from kneebench.lab.inventory import drives_under
 from kneebench.measurement.profile.datasheet import Claim, DataSheet, claims
 from kneebench.measurement.profile.fio import RAMP_S, found_fio
 from kneebench.measurement.profile.jobs import HEADLINE, JOBS, Job
 from kneebench.measurement.profile.measuring import (
     STARTS_S,
-    filled_file,
     measured,
-    require_room,
 )
 from kneebench.measurement.profile.rows import ProfileRow
+from kneebench.measurement.profile.targets import DirectoryTarget, DriveTarget, Target, unwatched
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES, tree_copy
-from kneebench.records import Host, Record, WholeDrive
+from kneebench.records import Host, Record, Watch, WholeDrive
 from kneebench.units import size
 
 FILL_BYTES_PER_S = 300e6
@@ -33,6 +30,7 @@ FILL_BYTES_PER_S = 300e6
 class Profile(Record):
     """What a directory's drive did, at `seconds` per row. `fio`: fio's own document of each row, by
     name; `engine`: how fio submitted I/O; `claims`: the figures of the data sheet, if there is one.
+    `raw`: `directory` is the device of a whole drive, which has neither file nor file system.
     """
 
     kneebench: str
@@ -45,6 +43,7 @@ class Profile(Record):
     file_bytes: int
     seconds: int
     rows: tuple[ProfileRow, ...]
+    raw: bool = False
     datasheet: DataSheet | None = None
     claims: tuple[Claim, ...] = ()
     fio: dict[str, Any] = Field(default_factory=dict)
@@ -63,9 +62,15 @@ class Profile(Record):
     @property
     def how(self) -> str:
         """How it was measured, in words."""
-        return (
-            f"one file of {size(self.file_bytes)}, {self.seconds} s per row, fio with {self.engine}"
-        )
+        return f"{self.span}, {self.seconds} s per row, fio with {self.engine}"
+
+    @property
+    def span(self) -> str:
+        """What was read and written, in words."""
+        if not self.raw:
+            return f"one file of {size(self.file_bytes)}"
+        writes = any(row.write for row in self.rows)
+        return f"all {size(self.file_bytes)}{'' if writes else ', read only'}"
 
     @property
     def headline(self) -> dict[str, ProfileRow]:
@@ -87,40 +92,44 @@ class Profile(Record):
     def written_bytes(self) -> float:
         """About how much was written, with the ramps, the file and the copy."""
         each = (row.write.bytes_per_s for row in self.rows if row.write and not row.files_per_s)
-        return self.file_bytes + 2 * FILES * FILE_BYTES + (self.seconds + RAMP_S) * sum(each)
+        files = 0 if self.raw else self.file_bytes + 2 * FILES * FILE_BYTES
+        return files + (self.seconds + RAMP_S) * sum(each)
 
 
 def profile(
-    directory: Path,
-    size_bytes: int,
+    target: Target,
     seconds: int,
     watch: Callable[[ProfileRow], None],
     jobs: Sequence[Job] = JOBS,
+    progress: Watch = unwatched,
 ) -> Profile:
-    """Measure a directory: each job for so many seconds, on one file of that size.
+    """Measure a target: each job that it allows for so many seconds.
 
-    `watch` gets each row as it is measured. Raises PlanError before anything is written where fio,
-    space or a drive is missing.
+    `watch` gets each row as it is measured, `progress` the steps before. Raises PlanError or
+    Refused before anything is written where fio, space or a drive is missing, or must not be
+    written to.
     """
     program, started = found_fio(), datetime.now(UTC)
-    require_room(directory, size_bytes)
+    target.require()
     rows, documents = list[ProfileRow](), dict[str, Any]()
-    with filled_file(program, directory, size_bytes) as fio:
-        for job in jobs:
+    with target.opened(program, progress) as fio:
+        for job in target.jobs(jobs):
             ((row, documents[job.name]),) = measured([fio], job, seconds)
             rows.append(row)
             watch(row)
-        rows.append(tree_copy(fio.file.parent))
-        watch(rows[-1])
+        if isinstance(target, DirectoryTarget):
+            rows.append(tree_copy(fio.folder))
+            watch(rows[-1])
     return Profile(
         kneebench=kneebench_version(),
         started_at=started.isoformat(timespec="seconds"),
-        directory=directory.resolve(),
+        directory=target.path.resolve(),
         host=host(),
-        file_system=file_system_of(directory),
-        drives=drives_under([directory]),
+        file_system=target.what,
+        drives=target.drives,
+        raw=isinstance(target, DriveTarget),
         engine=fio.engine,
-        file_bytes=size_bytes,
+        file_bytes=target.size_bytes,
         seconds=seconds,
         rows=tuple(rows),
         fio=documents,
@@ -128,7 +137,7 @@ def profile(
 
 
 def expected_s(size_bytes: int, seconds: int, jobs: Sequence[Job] = JOBS) -> float:
-    """About how long a profile takes."""
+    """About how long a profile takes, with a file of that size."""
     return len(jobs) * (seconds + RAMP_S + STARTS_S) + size_bytes / FILL_BYTES_PER_S + 5.0
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.fio import found_fio
 from kneebench.measurement.profile.jobs import KIB, Job
-from kneebench.measurement.profile.measuring import filled_file, measured, require_room
+from kneebench.measurement.profile.measuring import measured
 from kneebench.measurement.profile.rows import ProfileRow
+from kneebench.measurement.profile.targets import DirectoryTarget, unwatched
 from kneebench.records import Event, RawProfile, RawRow, Watch
 
 PAGE_BYTES = 8 * KIB
@@ -45,9 +46,9 @@ def storage_profile(
 
 
 def _rows(directory: Path, jobs: Sequence[Job], seconds: int) -> list[ProfileRow]:
-    program = found_fio()
-    require_room(directory, FILE_BYTES)
-    with filled_file(program, directory, FILE_BYTES) as fio:
+    target = DirectoryTarget(directory, FILE_BYTES)
+    target.require()
+    with target.opened(found_fio(), unwatched) as fio:
         return [row for job in jobs for row, _ in measured([fio], job, seconds)]
 
 

@@ -4,7 +4,7 @@ controller, a link, the CPU) shows in the difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import combinations
@@ -14,15 +14,15 @@ from typing import Any
 from pydantic import Field
 
 from kneebench.errors import PlanError
-from kneebench.lab.drives import file_system_of, whole_devices
 from kneebench.lab.host import host, kneebench_version
-from kneebench.lab.inventory import drives_under
 from kneebench.measurement.profile.fio import RAMP_S, Fio, found_fio
 from kneebench.measurement.profile.jobs import JOBS, Job
-from kneebench.measurement.profile.measuring import filled_file, measured, require_room
+from kneebench.measurement.profile.measuring import measured
 from kneebench.measurement.profile.profiling import expected_s, writing_s
 from kneebench.measurement.profile.rows import ProfileRow
-from kneebench.records import Host, Record, WholeDrive
+from kneebench.measurement.profile.targets import DriveTarget, Target, filled_bytes, unwatched
+from kneebench.records import Host, Record, Watch, WholeDrive
+from kneebench.units import size
 
 HEADLINE_JOBS = tuple(job for job in JOBS if job.group in ("headline", "log"))
 SHARED = 0.9
@@ -74,7 +74,8 @@ class TogetherRow(Record):
 
 class Together(Record):
     """What several directories did alone and together, at `seconds` per row. `fio`: fio's own
-    documents by the name of the row: those of each alone, then those together.
+    documents by the name of the row: those of each alone, then those together. `raw`: all are whole
+    drives, which have no files.
     """
 
     kneebench: str
@@ -85,36 +86,44 @@ class Together(Record):
     file_bytes: int
     seconds: int
     rows: tuple[TogetherRow, ...]
+    raw: bool = False
     fio: dict[str, list[Any]] = Field(default_factory=dict)
+
+    @property
+    def span(self) -> str:
+        """What was read and written on each, in words."""
+        return "all of each drive" if self.raw else f"one file of {size(self.file_bytes)} on each"
 
     @property
     def written_bytes(self) -> float:
         """About how much was written to all drives, with the ramps and the files."""
         sides = (side.write for row in self.rows for side in (*row.alone, *row.together))
         per_s = sum(side.bytes_per_s for side in sides if side)
-        return len(self.members) * self.file_bytes + (self.seconds + RAMP_S) * per_s
+        files = 0 if self.raw else len(self.members) * self.file_bytes
+        return files + (self.seconds + RAMP_S) * per_s
 
 
 def profile_together(
-    directories: Sequence[Path],
-    size_bytes: int,
+    targets: Sequence[Target],
     seconds: int,
     watch: Callable[[TogetherRow], None],
     jobs: Sequence[Job] = HEADLINE_JOBS,
+    progress: Watch = unwatched,
 ) -> Together:
-    """Measure each job on each directory alone, then on all of them.
+    """Measure each job that all targets allow on each of them alone, then on all of them.
 
-    `watch` gets each row as it is measured. Raises PlanError before anything is written where two
-    directories are on one drive, or one cannot be measured.
+    `watch` gets each row as it is measured, `progress` the steps before. Raises PlanError or
+    Refused before anything is written where two targets are on one drive, or one cannot be
+    measured.
     """
     program, started = found_fio(), datetime.now(UTC)
-    for directory in directories:
-        require_room(directory, size_bytes)
-    require_different_drives(directories)
+    for target in targets:
+        target.require()
+    require_different_drives(targets)
     rows, documents = list[TogetherRow](), dict[str, list[Any]]()
     with ExitStack() as stack:
-        fios = [stack.enter_context(filled_file(program, one, size_bytes)) for one in directories]
-        for job in jobs:
+        fios = [stack.enter_context(one.opened(program, progress)) for one in targets]
+        for job in allowed(targets, jobs):
             row, documents[job.name] = _row(fios, job, seconds)
             rows.append(row)
             watch(row)
@@ -122,26 +131,32 @@ def profile_together(
         kneebench=kneebench_version(),
         started_at=started.isoformat(timespec="seconds"),
         host=host(),
-        members=tuple(_members(directories)),
+        members=tuple(map(_member, targets)),
         engine=fios[0].engine,
-        file_bytes=size_bytes,
+        file_bytes=min(one.size_bytes for one in targets),
         seconds=seconds,
         rows=tuple(rows),
+        raw=all(isinstance(one, DriveTarget) for one in targets),
         fio=documents,
     )
 
 
-def require_different_drives(directories: Sequence[Path]) -> None:
-    """Raises PlanError for a directory on no drive of this machine, and for two on one drive."""
-    drives = {directory: set(whole_devices([directory])) for directory in directories}
-    for directory, found in drives.items():
+def allowed(targets: Sequence[Target], jobs: Sequence[Job] = HEADLINE_JOBS) -> list[Job]:
+    """The jobs that all targets allow."""
+    return [job for job in jobs if all(job in target.jobs(jobs) for target in targets)]
+
+
+def require_different_drives(targets: Sequence[Target]) -> None:
+    """Raises PlanError for a target on no drive of this machine, and for two on one drive."""
+    drives = {target.path: set(target.devices) for target in targets}
+    for path, found in drives.items():
         if not found:
             raise PlanError(
-                f"profiling {directory}",
+                f"profiling {path}",
                 seen="it is on no drive of this machine, so it may share one with another",
                 do="profile it alone",
             )
-    for one, other in combinations(directories, 2):
+    for one, other in combinations(drives, 2):
         if shared := sorted(drives[one] & drives[other]):
             raise PlanError(
                 f"profiling {one} and {other} together",
@@ -150,15 +165,16 @@ def require_different_drives(directories: Sequence[Path]) -> None:
             )
 
 
-def expected_together_s(directories: int, size_bytes: int, seconds: int) -> float:
+def expected_together_s(targets: Sequence[Target], seconds: int) -> float:
     """About how long it takes."""
-    each = expected_s(size_bytes, seconds, HEADLINE_JOBS)
-    return directories * each + expected_s(0, seconds, HEADLINE_JOBS)
+    jobs = allowed(targets)
+    each = (expected_s(filled_bytes(target), seconds, jobs) for target in targets)
+    return sum(each) + expected_s(0, seconds, jobs)
 
 
-def writing_together_s(seconds: int) -> float:
+def writing_together_s(targets: Sequence[Target], seconds: int) -> float:
     """For how long each drive is written to, beside its file."""
-    return 2 * writing_s(seconds, HEADLINE_JOBS)
+    return 2 * writing_s(seconds, allowed(targets))
 
 
 def _row(fios: Sequence[Fio], job: Job, seconds: int) -> tuple[TogetherRow, list[Any]]:
@@ -175,10 +191,5 @@ def _row(fios: Sequence[Fio], job: Job, seconds: int) -> tuple[TogetherRow, list
     return row, [document for _, document in (*alone, *together)]
 
 
-def _members(directories: Sequence[Path]) -> Iterator[Member]:
-    for directory in directories:
-        yield Member(
-            directory=directory.resolve(),
-            file_system=file_system_of(directory),
-            drives=drives_under([directory]),
-        )
+def _member(target: Target) -> Member:
+    return Member(directory=target.path.resolve(), file_system=target.what, drives=target.drives)
