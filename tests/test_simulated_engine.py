@@ -351,7 +351,7 @@ def test_the_server_answers_all_meters_of_the_plan_with_quantities_that_there_ar
         assert server.measures == set(Plan.model_fields["meters"].default)
         for meter in server.measures:
             names = {name.partition("|")[0] for name in server.readings(meter)}
-            assert names
+            assert names or meter == "log_histogram", "a model makes no system calls"
             assert names <= set(READ)
 
 

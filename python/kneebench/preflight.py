@@ -19,6 +19,8 @@ from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import volume_findings
 from kneebench.measurement.load_findings import load_findings
+from kneebench.measurement.log_trace import PROGRAM_NAME, missing
+from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.present_load import present_load
 from kneebench.plan import Plan, reader
 from kneebench.plan.duration import expected, rungs
@@ -47,6 +49,7 @@ def preflight_checks(
         *_cores(plan, machine),
         *([*_data(plan, machine), *_drives(plan)] if real else []),
         *_users(plan, machine),
+        *(_log_histogram(plan) if real else []),
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
         *(_others(journal) if real else []),
         *_left(journal),
@@ -207,6 +210,18 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
         yield Finding(level="note", subject="users", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="users", seen=climb)
+
+
+def _log_histogram(plan: Plan) -> Iterator[Finding]:
+    """Whether the distribution of log writes will be measured, as far as this machine decides."""
+    if log_histogram.NAME not in plan.meters:
+        return
+    if lacking := missing():
+        seen = f"it will not be measured: {lacking.seen}"
+        yield Finding(level="note", subject="log write histogram", seen=seen, do=lacking.do)
+    else:
+        seen = f"measured by {PROGRAM_NAME}, on drives and on this machine"
+        yield Finding(level="ok", subject="log write histogram", seen=seen)
 
 
 def _rounds(plan: Plan) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kneebench._core import GeneratorSpec, LoadGenerator, SimulatedServer
+from kneebench.databases.engine import LogCalls
 from kneebench.databases.simulated.conditions import judged
 from kneebench.databases.simulated.properties import wait_class
 from kneebench.databases.simulated.storage import SimulatedStorage
@@ -21,6 +22,7 @@ METERS: dict[str, tuple[str, ...]] = {
     "pressure": ("pressure.",),
     "processes": ("processes.",),
     "process_io": (),
+    "log_histogram": (),
 }
 """The meters that the model answers, and the quantities of each by the beginning of their names."""
 
@@ -75,6 +77,10 @@ class Simulated:
     def processes(self) -> Sequence[int]:
         """None: it is no process."""
         return ()
+
+    def log_calls(self) -> LogCalls | str:
+        """None: it makes no system calls."""
+        return "the server is a model"
 
     def now_s(self) -> float:
         """The simulated clock."""
