@@ -69,13 +69,15 @@ def about_ranges(view: ViewModel, found: Sequence[Row], points: Sequence[Row]) -
         return ""
     shown = {row["name"] for row in found}
     if not shown:
-        return " The distribution of these times was not measured; the notes on the rungs say why."
+        return (
+            " The distribution of these times was not measured; the rungs' notes give the reason."
+        )
     uncertain = any(not row["certain"] for row in found)
     dashed = f", dashed where the P99.9 is uncertain ({FEW})" if uncertain else ""
     without = [name for name in view.names if name not in shown]
     missing = f" Not measured on {listed(without)}." if without else ""
     bare = sum(point["name"] in shown for point in points) - len(found)
-    some = f" Not shown for {plural(bare, 'rung')}; see the notes on the rungs." if bare else ""
+    some = f" Not shown for {plural(bare, 'rung')}; see the rungs' notes." if bare else ""
     return (
         " Thin lines: the distribution of the same flushes, timed in the kernel, from P50 to P99.9"
         f" with a tick at P99{dashed}.{missing}{some}"
