@@ -88,7 +88,8 @@ class Restored:
         if self._server is None:
             restored = self.context.engine.restored(self.cell, self.context.watch, self.restore)
             self._server = self._stack.enter_context(restored)
-            if log_histogram.NAME in self.context.plan.meters:
+            plan = self.context.plan
+            if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
                 self._log_trace = self._stack.enter_context(log_trace(self._server))
             self._unused = True
             self.context.store.put_settings(self.cell, self._server.settings)

@@ -80,7 +80,9 @@ class Server(Protocol):
         ...
 
     def log_calls(self) -> LogCalls | str:
-        """How it writes its log; or why that cannot be told, for a note."""
+        """How it writes its log; or why that cannot be told, for a note. Asked of real hardware
+        only.
+        """
         ...
 
     def now_s(self) -> float:

@@ -31,7 +31,7 @@ TYPES = Path("/sys/kernel/btf/vmlinux")
 TRACEFS = Path("/sys/kernel/tracing")
 MACHINES_PIDS = 0xEFFFFFFC
 """The inode of the first PID namespace (PROC_PID_INIT_INO), whose process ids the kernel tells."""
-TOO_FAST = "the log is in memory, where timing a flush takes longer than the flush"
+TOO_FAST = "the log is in memory, where timing a flush takes as long as the flush"
 NO_TRACE = "none was started beside the server"
 BEGIN = """
 tracepoint:syscalls:sys_enter_{call}
@@ -138,10 +138,12 @@ class LogTrace:
         self._errors.close()
 
     def _follow(self) -> None:
-        """Read what it prints, in its order: the sums, the buckets, the time."""
+        """Read what it prints, in its order: the sums, the buckets, the time. Its end may cut off
+        the last line.
+        """
         assert self._process.stdout
-        with self._process.stdout as lines:
-            printed: dict[str, Any] = {}
+        printed: dict[str, Any] = {}
+        with self._process.stdout as lines, contextlib.suppress(json.JSONDecodeError):
             for line in lines:
                 one = json.loads(line)
                 if one["type"] != "printf":
@@ -186,10 +188,10 @@ def _started(server: Server) -> LogTrace | str:
         return calls
     if lacking := missing():
         return str(lacking)
-    first = server.processes()[0]
     try:
+        first = server.processes()[0]
         return TOO_FAST if _in_memory(calls.directory, first) else LogTrace(calls, first)
-    except OSError as error:  # the server has just ended
+    except (OSError, IndexError) as error:  # such as a server that has just ended
         return str(error)
 
 

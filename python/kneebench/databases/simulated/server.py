@@ -22,7 +22,6 @@ METERS: dict[str, tuple[str, ...]] = {
     "pressure": ("pressure.",),
     "processes": ("processes.",),
     "process_io": (),
-    "log_histogram": (),
 }
 """The meters that the model answers, and the quantities of each by the beginning of their names."""
 
