@@ -220,7 +220,7 @@ def _log_histogram(plan: Plan) -> Iterator[Finding]:
         seen = f"it will not be measured: {lacking.seen}"
         yield Finding(level="note", subject="log write histogram", seen=seen, do=lacking.do)
     else:
-        seen = f"measured by {PROGRAM_NAME}, on drives and on this machine"
+        seen = f"measured by {PROGRAM_NAME}, for logs on drives of this machine"
         yield Finding(level="ok", subject="log write histogram", seen=seen)
 
 

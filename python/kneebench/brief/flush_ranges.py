@@ -39,6 +39,11 @@ def ranges(view: ViewModel, rungs: Sequence[tuple[Climb, Rung]]) -> list[Row]:
     ]
 
 
+def room(view: ViewModel) -> float:
+    """The share of a figure's width that the lines take on either side of their users."""
+    return BESIDE * len(view.climbs) / 2 / chart_theme.WIDTH
+
+
 def beside_each_other(view: ViewModel, found: Sequence[Row], across: Domain) -> list[Row]:
     """The same with `at`, the place on a logarithmic axis of users: storages side by side."""
     middle = (len(view.climbs) - 1) / 2

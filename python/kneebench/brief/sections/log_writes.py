@@ -15,6 +15,7 @@ from kneebench.brief.flush_ranges import (
     p999_at_the_knee,
     range_marks,
     ranges,
+    room,
 )
 from kneebench.brief.lines import Plane, Row, by_storage, line_colour
 from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
@@ -114,7 +115,9 @@ def _spec(view: ViewModel, points: list[Row], found: list[Row], limit_ms: float)
     import altair as alt
 
     least, most = min(point["users"] for point in points), max(point["users"] for point in points)
-    across = Domain(least / 1.05, max(most, least * 2) * 1.45, logarithmic=True)
+    right = max(most, least * 2) * 1.45
+    left = least / max(1.05, (right / least) ** room(view)) if found else least / 1.05
+    across = Domain(left, right, logarithmic=True)
     found = beside_each_other(view, found, across)
     ends = [[{"users": row["at"], "ms": row[end]} for end in ("p50", "p999")] for row in found]
     up = latencies([row["ms"] for line in (points, *ends) for row in line] + [limit_ms])
