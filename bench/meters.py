@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from bench.turn import generator_values, in_turn, process_cpu_s
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.server import PostgresServer
+from kneebench.measurement.log_trace import NO_TRACE, LogTrace, log_trace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.sampler import Sampler
@@ -100,6 +101,25 @@ def _sessions(server: Loaded) -> list[int]:
         return [pid for (pid,) in session.execute(SESSIONS)]
 
 
+@contextlib.contextmanager
+def _trace(watched: PostgresServer, *, sample: bool) -> Iterator[LogTrace | str]:
+    """The trace of log writes in turns with meters, attached as it is when a window begins."""
+    if not sample:
+        yield NO_TRACE
+        return
+    with log_trace(watched) as trace:
+        while isinstance(trace, LogTrace) and not trace.seen and not trace.why_not:
+            time.sleep(0.05)
+        yield trace
+
+
+def _sampler(
+    watched: PostgresServer, server: Loaded, trace: LogTrace | str
+) -> contextlib.closing[Sampler]:
+    context = MeterContext(watched, [server.data], trace)
+    return contextlib.closing(Sampler(open_meters(METERS.names(), context), watched.now_s))
+
+
 def _turn(
     server: Loaded,
     watched: PostgresServer,
@@ -114,9 +134,9 @@ def _turn(
         GeneratorSpec(**generator_values(users, server.workload.warehouses))
     )
     generator.ready()
-    meters = open_meters(METERS.names(), MeterContext(watched, [server.data]))
     with (
-        contextlib.closing(Sampler(meters, watched.now_s)) as sampler,
+        _trace(watched, sample=sample) as trace,
+        _sampler(watched, server, trace) as sampler,
         running_load(generator) as load,
     ):
         began_s = load.tick().now_s

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
 import psycopg
 import pytest
 
@@ -145,6 +146,13 @@ def url_of(address: Address, user: str = "") -> str:
     """The address as a plan names a server by URL."""
     place = f"host={address.host}&port={address.port}"
     return f"postgresql://{user or address.user}@/{address.database}?{place}"
+
+
+def first_process_of(address: Address) -> int:
+    """The process above all others of the server."""
+    with connect(address) as connection:
+        parent: int = psutil.Process(connection.info.backend_pid).ppid()
+        return parent
 
 
 def data_of(address: Address) -> Path:

@@ -17,6 +17,7 @@ from loop_devices import SIZE, done, loop_device, needs_emulation
 from kneebench.analysis.steady_state import MOST_ROUNDS, steadiness
 from kneebench.analysis.sustained_load import fell_at, has_fallen
 from kneebench.errors import PlanError
+from kneebench.expected_duration import expected_duration
 from kneebench.lab.host import host
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
@@ -28,7 +29,6 @@ from kneebench.lab.volumes.sustained_load import Sustained, load_drives
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.plan.volume import EmulatedDrive, Preconditioning
-from kneebench.preflight import expected_duration
 from kneebench.records import DriveLoad, Event, Preconditioned
 
 needs_fio = [

@@ -29,7 +29,8 @@ WaitClass = Literal["log", "data_read", "lock", "cpu", "other"]
 
 
 class Quantity(NamedTuple):
-    """A thing read: `over` says how the sources combine.
+    """A thing read: `over` says how the sources combine. The sources of a histogram are its
+    buckets; no series and no summary contains it.
 
     `event`: what a sentence says of a count above 0 where that is background work ("a checkpoint
     started"). `heading`: that of its column among the brief's costs, where an engine's own quantity
@@ -37,7 +38,7 @@ class Quantity(NamedTuple):
     """
 
     unit: str
-    kind: Literal["counter", "gauge"]
+    kind: Literal["counter", "gauge", "histogram"]
     over: Literal["sum", "mean", "max"] = "sum"
     event: str = ""
     heading: str = ""

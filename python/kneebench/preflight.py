@@ -12,16 +12,19 @@ from kneebench import units
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine
 from kneebench.errors import PlanError, Refused
+from kneebench.expected_duration import duration_finding
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
-from kneebench.lab.volumes import preconditioning_s, volume_findings
+from kneebench.lab.volumes import volume_findings
 from kneebench.measurement.load_findings import load_findings
+from kneebench.measurement.log_trace import PROGRAM_NAME, missing
+from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.present_load import present_load
 from kneebench.plan import Plan, reader
-from kneebench.plan.duration import Expected, expected, rungs
+from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
 from kneebench.records import Finding, Host, WholeDrive
@@ -47,10 +50,11 @@ def preflight_checks(
         *_cores(plan, machine),
         *([*_data(plan, machine), *_drives(plan)] if real else []),
         *_users(plan, machine),
+        *(_log_histogram(plan) if real else []),
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
         *(_others(journal) if real else []),
         *_left(journal),
-        _duration(plan, machine),
+        duration_finding(plan, machine),
     )
 
 
@@ -209,6 +213,18 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
         yield Finding(level="ok", subject="users", seen=climb)
 
 
+def _log_histogram(plan: Plan) -> Iterator[Finding]:
+    """Whether the distribution of log writes will be measured, as far as this machine decides."""
+    if log_histogram.NAME not in plan.meters:
+        return
+    if lacking := missing():
+        seen = f"it will not be measured: {lacking.seen}"
+        yield Finding(level="note", subject="log write histogram", seen=seen, do=lacking.do)
+    else:
+        seen = f"measured by {PROGRAM_NAME}, for logs on drives of this machine"
+        yield Finding(level="ok", subject="log write histogram", seen=seen)
+
+
 def _rounds(plan: Plan) -> Iterator[Finding]:
     """How many rounds there may be, and what their servers need at the same time."""
     shares, ladder = Shares(plan), plan.ladder
@@ -262,30 +278,3 @@ def _left(journal: Journal) -> Iterator[Finding]:
                 " prints how"
             ),
         )
-
-
-def expected_duration(plan: Plan, machine: Host) -> Expected:
-    """The parts of the duration, with what the drives of volumes take."""
-    return expected(plan, machine)._replace(drives_s=preconditioning_s(plan))
-
-
-def _duration(plan: Plan, machine: Host) -> Finding:
-    parts = expected_duration(plan, machine)
-    if not plan.engine.measures_real_hardware:
-        return Finding(
-            level="ok",
-            subject="duration",
-            seen="a few seconds: the clock is simulated",
-            takes_s=parts.total_s,
-        )
-    drives = f"drives {units.rough_time(parts.drives_s)}, " if parts.drives_s else ""
-    breakdown = (
-        f"{drives}loading {units.rough_time(parts.load_s)} (once), climbs"
-        f" {units.rough_time(parts.climbs_s)}, final runs {units.rough_time(parts.final_runs_s)}"
-    )
-    return Finding(
-        level="ok",
-        subject="duration",
-        seen=f"about {units.rough_time(parts.total_s)}: {breakdown}",
-        takes_s=parts.total_s,
-    )

@@ -476,6 +476,30 @@ class Check(Record):
     sentence: str
 
 
+class LogHistogram(Record):
+    """Flushes of the database's log in a window, each a sync and the writes before it, as the
+    kernel timed their system calls.
+
+    `counts`: by bucket (analysis/log_histogram.py). `difference`: of the mean from that of the
+    database's own statistics, as a share, over the whole rung from idle to idle: within it their
+    counts lag. None: they report none.
+    """
+
+    n: int
+    mean_s: float
+    p50_s: float
+    p90_s: float
+    p99_s: float
+    p999_s: float
+    difference: float | None = None
+    counts: dict[int, int] = Field(default_factory=dict, repr=False)
+
+    @property
+    def p999_is_certain(self) -> bool:
+        """True if at least 100 flushes exceed it (docs/method.md, latency)."""
+        return self.n >= 100_000
+
+
 class Counted(Record):
     """The database's own counts over a rung, from idle to idle: the rise of sum D_NEXT_O_ID,
     commits and rollbacks.
@@ -503,6 +527,8 @@ class Rung(Record):
     tpm: float
     counted: Counted | None = None
     quantities: dict[str, Summary] = Field(default_factory=dict)
+    log_histogram: LogHistogram | None = None
+    """None: not measured."""
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
     invalid: str = ""

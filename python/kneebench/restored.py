@@ -16,7 +16,9 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.ladder.final_runs import Load
 from kneebench.measurement.background import BackgroundWork
+from kneebench.measurement.log_trace import NO_TRACE, LogTrace, log_trace
 from kneebench.measurement.measure import MeasuredRung, measure
+from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
@@ -68,6 +70,7 @@ class Restored:
         self.context, self.cell, self.restore = context, cell, restore
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
+        self._log_trace: LogTrace | str = NO_TRACE
         self._load, self._beside, self._unused = load, beside, False
         self._under_load_s = 0.0
         self.last: Order | None = None
@@ -85,6 +88,9 @@ class Restored:
         if self._server is None:
             restored = self.context.engine.restored(self.cell, self.context.watch, self.restore)
             self._server = self._stack.enter_context(restored)
+            plan = self.context.plan
+            if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
+                self._log_trace = self._stack.enter_context(log_trace(self._server))
             self._unused = True
             self.context.store.put_settings(self.cell, self._server.settings)
         return self._server
@@ -164,15 +170,16 @@ class Restored:
         return measured._replace(rung=measured.rung.model_copy(update={"invalid": reasons}))
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
-        plan = self.context.plan
+        plan, server = self.context.plan, self.server
         measured = measure(
             order,
             plan,
-            self.server,
-            self.server.paths,
+            server,
+            server.paths,
             self.context.watch,
             cold=cold and plan.database.restored_cold,
             warm_up_s=warm_up_s,
+            log_trace=self._log_trace,
         )
         rung = measured.rung
         age_s = self._under_load_s + rung.warm_up_s

@@ -164,7 +164,8 @@ def _rung(rung: Any) -> dict[str, Any]:
         "delay": {"histogram"},
         "transactions": {"__all__": {"latency": {"histogram"}, "wait": {"histogram"}}},
     }
-    plain: dict[str, Any] = rung.model_dump(mode="json", exclude={"tally": histograms})
+    left_out = {"tally": histograms, "log_histogram": {"counts"}}
+    plain: dict[str, Any] = rung.model_dump(mode="json", exclude=left_out)
     return {
         **plain,
         "key": rung.order.key,

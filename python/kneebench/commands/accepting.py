@@ -167,9 +167,9 @@ def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
 
 def _measured(plan: Plan, base: Results, out: Path, fresh: bool, brief: bool, yes: bool) -> Results:
     from kneebench import campaign
+    from kneebench.expected_duration import expected_duration
     from kneebench.lab.host import host
     from kneebench.plan.cells import cells
-    from kneebench.preflight import expected_duration
     from kneebench.results.acceptance import judgeable, rate_warning
     from kneebench.screen.watching import watching
 

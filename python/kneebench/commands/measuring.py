@@ -89,8 +89,8 @@ def run(
       kneebench run drives.toml --erase      the plan's drives contain data that may be lost
     """
     from kneebench import campaign
+    from kneebench.expected_duration import expected_duration
     from kneebench.lab.host import host
-    from kneebench.preflight import expected_duration
     from kneebench.screen.watching import watching
 
     clean_up()

@@ -76,7 +76,7 @@ def _plan(storage: Path, machine: Host) -> Plan:
 
 
 def _expected_s(plan: Plan, machine: Host, pairs: int) -> float:
-    from kneebench.preflight import expected_duration
+    from kneebench.expected_duration import expected_duration
 
     parts = expected_duration(plan, machine)
     return parts.load_s + parts.drives_s + pairs * (parts.climbs_s + parts.final_runs_s)
@@ -104,7 +104,7 @@ def _measured(plan: Plan, machine: Host, pairs: int, out: Path, as_json: bool) -
 
 def _one(plan: Plan, machine: Host, out: Path, as_json: bool) -> Results:
     from kneebench import campaign
-    from kneebench.preflight import expected_duration
+    from kneebench.expected_duration import expected_duration
     from kneebench.screen.watching import watching
 
     with (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.errors import KneebenchError, Refused
@@ -22,6 +22,18 @@ UNLOCK = (
     " resumes there"
 )
 """What to do about a lock of somebody else's."""
+
+
+class LogCalls(NamedTuple):
+    """The system calls by which a server on this machine writes its log.
+
+    A flush is one `sync` of a file in `directory` and the `write` calls before it; the two are the
+    same call where each write is synced by itself.
+    """
+
+    directory: Path
+    write: str
+    sync: str
 
 
 class Server(Protocol):
@@ -65,6 +77,12 @@ class Server(Protocol):
 
     def processes(self) -> Sequence[int]:
         """The server's process ids on this machine; empty when it runs elsewhere."""
+        ...
+
+    def log_calls(self) -> LogCalls | str:
+        """How it writes its log; or why that cannot be told, for a note. Asked of real hardware
+        only.
+        """
         ...
 
     def now_s(self) -> float:

@@ -18,6 +18,7 @@ from kneebench._core import ConnectError, LoadGenerator
 from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement.checks import Idle
+from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
 from kneebench.measurement.rung_runner import RungRunner, described, losses_reported
@@ -53,17 +54,20 @@ def measure(
     *,
     cold: bool = False,
     warm_up_s: float | None = None,
+    log_trace: LogTrace | str = NO_TRACE,
 ) -> MeasuredRung:
     """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
-    warm; `warm_up_s` is its warm-up, instead of the plan's.
+    warm; `warm_up_s` is its warm-up, instead of the plan's; `log_trace` is that of the server, or
+    why there is none.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
     cycle_s = plan.engine.checkpoint_cycle_s(server.settings)
     times = schedule(order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s)
+    context = MeterContext(server, storage_paths, log_trace)
     with losses_reported(server, described(order)):
-        record = _recorded(order, plan, server, storage_paths, times, watch)
+        record = _recorded(order, plan, context, times, watch)
     rung, outside = judged(summarised(record, plan, server), record.load.held)
     last = record.load.held.last
     return MeasuredRung(
@@ -77,19 +81,19 @@ def measure(
 def _recorded(
     order: Order,
     plan: Plan,
-    server: Server,
-    storage_paths: Sequence[Path],
+    context: MeterContext,
     times: Schedule,
     watch: Watch,
 ) -> RungRecord:
     """Run the rung's load, with what the database counts while idle before and after it."""
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    server = context.server
     before = _idle(server)
     generator = server.load_generator(generator_spec(plan, order))
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
     with _kept_on(plan.workload.load_generator_cores if real else ()):
-        meters = open_meters(plan.meters, MeterContext(server, storage_paths), real_hardware=real)
+        meters = open_meters(plan.meters, context, real_hardware=real)
         with contextlib.closing(Sampler(meters, server.now_s)) as sampler:
             load = _under_load(generator, order, times, sampler, server, watch)
             refuse_starved(order, load.tally, plan.engine)

@@ -2,8 +2,8 @@
 
 A meter reads *counters* (cumulative) and *gauges* by "quantity|source". The series keep, per
 second, a counter's rate and a gauge's value; a *ratio* is the quotient of two sums over the window,
-never a mean of quotients. The quantities here are every database's; those of one engine are among
-its properties.
+never a mean of quotients. A *histogram* has a count (cumulative) by bucket, none for 0. The
+quantities here are every database's; those of one engine are among its properties.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ READ: dict[str, Quantity] = {
     "log.bytes": Quantity("B/s", "counter"),
     "log.records": Quantity("1/s", "counter"),
     "log.full_page_images": Quantity("1/s", "counter"),
+    "log.kernel_flushes": Quantity("1/s", "counter"),
+    "log.kernel_time": Quantity("s/s", "counter"),
+    "log.kernel_histogram": Quantity("flushes", "histogram"),
     "database.commits": Quantity("1/s", "counter"),
     "database.rollbacks": Quantity("1/s", "counter"),
     "cache.hits": Quantity("blocks/s", "counter"),
@@ -69,6 +72,7 @@ for _engine in ENGINES.names():
 
 RATIOS: dict[str, Ratio] = {
     "log.write_latency": Ratio("s", ("log.write_time", "log.flush_time"), ("log.flushes",)),
+    "log.kernel_write_latency": Ratio("s", ("log.kernel_time",), ("log.kernel_flushes",)),
     "log.commits_per_flush": Ratio("commits", ("database.commits",), ("log.flushes",)),
     "log.bytes_per_transaction": Ratio(
         "B", ("log.bytes",), ("database.commits", "database.rollbacks")

@@ -17,6 +17,7 @@ from kneebench.measurement.checks import (
     warehouses_note,
 )
 from kneebench.measurement.derived_metrics import derived_metrics
+from kneebench.measurement.log_flushes import log_flushes, log_notes
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import Values, summaries, window
 from kneebench.measurement.validity import invalid
@@ -68,6 +69,7 @@ def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
     quantities = summaries(held) | derived_metrics(
         held, tally, server.cores, plan.workload.load_generator_cores, load.held.late_s
     )
+    flushes = log_flushes(held)
     return Rung(
         order=order,
         started_at=record.started_at,
@@ -77,9 +79,11 @@ def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
         tpm=tpm,
         counted=Counted(**rise(record.before, record.after)._asdict()),
         quantities=quantities,
+        log_histogram=flushes,
         checks=checks(evidence),
         notes=(
             *_notes(evidence, record),
+            *log_notes(held, flushes),
             *(delay.notes(tally) if plan.engine.measures_real_hardware else ()),
             *server.notes,
         ),

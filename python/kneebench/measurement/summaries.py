@@ -62,6 +62,8 @@ def between(raw_series: Sequence[RawSeries], first: int, last: int) -> Values:
         samples = raw.values[first + 1 : last + 1]
         for key in dict.fromkeys(chain.from_iterable(samples)):
             name, source, quantity = _read(key)
+            if quantity.kind == "histogram":
+                continue
             value = (
                 _mean(key, samples)
                 if quantity.kind == "gauge"
@@ -91,6 +93,25 @@ def _rate(raw: RawSeries, key: str, first: int, last: int, quantity: Quantity) -
     rate = (after - before) / elapsed_s
     # the kernel counts core time in steps of 10 ms: one second may seem to hold 1.01
     return min(rate, 1.0) if quantity.unit == "share" else rate
+
+
+def histogram(window: Window, quantity: str) -> dict[str, int]:
+    """How often each bucket of a histogram was hit in a window; a bucket that a sample does not
+    have was not hit before it.
+
+    >>> samples = [{}, {"log.kernel_histogram|96": 2.0}, {"log.kernel_histogram|96": 5.0}]
+    >>> trace = [RawSeries("log_histogram", [0.0, 1.0, 2.0], samples)]
+    >>> histogram(window(trace, 0, 2), "log.kernel_histogram")
+    {'96': 5}
+    """
+    found: dict[str, int] = {}
+    for raw in window.raw_series:
+        before, after = raw.values[window.first], raw.values[window.last]
+        for key, count in after.items():
+            name, _, bucket = key.partition("|")
+            if name == quantity:
+                found[bucket] = round(count - before.get(key, 0.0))
+    return found
 
 
 def combined(values: Values, quantity: str) -> float | None:

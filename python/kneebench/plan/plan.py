@@ -131,6 +131,7 @@ class Plan(Part):
         "cores",
         "devices",
         "log_writes",
+        "log_histogram",
         "checkpoints",
         "tables",
         "waits",

@@ -9,11 +9,19 @@ from kneebench import units
 from kneebench.analysis.knee import final_rungs, metered
 from kneebench.analysis.wording import listed
 from kneebench.brief import chart_theme
-from kneebench.brief.lines import Plane, by_storage, line_colour
+from kneebench.brief.flush_ranges import (
+    about_ranges,
+    beside_each_other,
+    p999_at_the_knee,
+    range_marks,
+    ranges,
+    room,
+)
+from kneebench.brief.lines import Plane, Row, by_storage, line_colour
 from kneebench.brief.scales import Domain, latencies, latency_axis, round_numbers
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Climb
+from kneebench.records import Climb, Rung
 
 PLACE = 50
 
@@ -28,16 +36,21 @@ def section(view: ViewModel) -> Section | None:
     )
 
 
-def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
+def _rungs(climb: Climb) -> list[Rung]:
+    """Those that are drawn, by their users."""
     seen = {
-        rung.users: rung.quantity("log.write_latency")
+        rung.users: rung
         for rung in climb.of("search", "bisection", "fixed_load")
         if not rung.invalid
     }
+    return [seen[users] for users in sorted(seen)]
+
+
+def _points(view: ViewModel, climb: Climb) -> list[dict[str, Any]]:
     return [
-        {"name": view.name(climb.cell.id), "users": users, "ms": value * 1e3}
-        for users, value in sorted(seen.items())
-        if value
+        {"name": view.name(climb.cell.id), "users": rung.users, "ms": value * 1e3}
+        for rung in _rungs(climb)
+        if (value := rung.quantity("log.write_latency"))
     ]
 
 
@@ -55,10 +68,11 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
         else ""
     )
     judged = _judged(view, above)
+    found = ranges(view, [(climb, rung) for climb in view.climbs for rung in _rungs(climb)])
     caption = (
         "Each point is the mean of write plus sync, as the database issues them, over the window"
         " of one search rung. It is not the commit wait: a commit may join another's"
-        f" flush.{judged}{at}"
+        f" flush.{judged}{about_ranges(view, found, points)}{at}"
     )
     return Figure(
         name="log-writes",
@@ -66,7 +80,7 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
         title=title,
         caption=caption,
         alt=f"Log write latency vs. users. {title}.",
-        spec=_spec(view, points, limit_s * 1e3),
+        spec=_spec(view, points, found, limit_s * 1e3),
     )
 
 
@@ -74,7 +88,9 @@ def _at_the_knee(view: ViewModel, climb: Climb) -> str:
     rungs = final_rungs(climb)
     took, commits = metered(rungs, "log.write_latency"), metered(rungs, "log.commits_per_flush")
     shared = f", {units.count(commits.value)} commits per flush" if commits else ""
-    return f"{view.name(climb.cell.id)} {units.time(took.value)}{shared}" if took else ""
+    if not took:
+        return ""
+    return f"{view.name(climb.cell.id)} {units.time(took.value)}{p999_at_the_knee(climb)}{shared}"
 
 
 def _judged(view: ViewModel, above: list[str]) -> str:
@@ -95,22 +111,27 @@ def _judged(view: ViewModel, above: list[str]) -> str:
     )
 
 
-def _spec(view: ViewModel, points: list[dict[str, Any]], limit_ms: float) -> dict[str, Any]:
+def _spec(view: ViewModel, points: list[Row], found: list[Row], limit_ms: float) -> dict[str, Any]:
     import altair as alt
 
     least, most = min(point["users"] for point in points), max(point["users"] for point in points)
-    across = Domain(least / 1.05, max(most, least * 2) * 1.45, logarithmic=True)
-    up = latencies([point["ms"] for point in points] + [limit_ms])
+    right = max(most, least * 2) * 1.45
+    left = least / max(1.05, (right / least) ** room(view)) if found else least / 1.05
+    across = Domain(left, right, logarithmic=True)
+    found = beside_each_other(view, found, across)
+    ends = [[{"users": row["at"], "ms": row[end]} for end in ("p50", "p999")] for row in found]
+    up = latencies([row["ms"] for line in (points, *ends) for row in line] + [limit_ms])
     ticks = round_numbers(least, most) if most > 5 * least else sorted({p["users"] for p in points})
     x = alt.X("users:Q", title="Users", scale=across.scale, axis=alt.Axis(values=ticks, format="d"))
     y = alt.Y("ms:Q", title="Log write latency, ms", **latency_axis(up))
     lines = chart_theme.chart(points).encode(x=x, y=y, color=line_colour(view))
     limit, plane = {"ms": limit_ms, "users": across.low}, Plane("users", "ms", across, up)
-    behind = [*by_storage(view, points), [limit, {**limit, "users": across.high}]]
+    behind = [*by_storage(view, points), [limit, {**limit, "users": across.high}], *ends]
     return plane.specification(
         chart_theme.chart([{"ms": limit_ms}])
         .mark_rule(color=chart_theme.ALARM, strokeDash=[6, 4], strokeWidth=1.5)
         .encode(y="ms:Q"),
+        *range_marks(view, found),
         lines.mark_line(strokeWidth=2),
         lines.mark_point(filled=True, size=42, opacity=1),
         *plane.labels(_labelled(view, points, limit), behind),

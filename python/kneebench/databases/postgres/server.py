@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import psycopg
 
 from kneebench._core import GeneratorSpec, LoadGenerator
-from kneebench.databases.engine import UNLOCK
+from kneebench.databases.engine import UNLOCK, LogCalls
 from kneebench.databases.postgres.address import answers, connect, core_address, explained
 from kneebench.databases.postgres.blocked import end_stuck, lockers
 from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.error_hints import error_hint
+from kneebench.databases.postgres.log_calls import log_calls
 from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.settings_in_force import in_force, with_users_session
@@ -175,6 +176,11 @@ class PostgresServer:
     def processes(self) -> Sequence[int]:
         """The server's process ids on this machine."""
         return self._process.family()
+
+    def log_calls(self) -> LogCalls | str:
+        """By its settings and its first process."""
+        settings = {setting.name: setting.value for setting in self.settings}
+        return log_calls(settings, next(iter(self.processes()), None))
 
     def now_s(self) -> float:
         """The monotonic clock."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kneebench._core import GeneratorSpec, LoadGenerator, SimulatedServer
+from kneebench.databases.engine import LogCalls
 from kneebench.databases.simulated.conditions import judged
 from kneebench.databases.simulated.properties import wait_class
 from kneebench.databases.simulated.storage import SimulatedStorage
@@ -75,6 +76,10 @@ class Simulated:
     def processes(self) -> Sequence[int]:
         """None: it is no process."""
         return ()
+
+    def log_calls(self) -> LogCalls | str:
+        """None: it makes no system calls."""
+        return "the server is a model"
 
     def now_s(self) -> float:
         """The simulated clock."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from kneebench.databases.engine import Server
+from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 
 MOST_BYTES = 1 << 17
 """Larger than any file under /proc that is read here (/proc/stat has 80 bytes per core, before all
@@ -67,10 +68,13 @@ class SlowMeter(Meter, Protocol):
 
 
 class MeterContext(NamedTuple):
-    """Context of a meter: the server, and the paths of its files on this machine."""
+    """Context of a meter: the server, the paths of its files on this machine, and the trace of its
+    log writes or why there is none.
+    """
 
     server: Server
     storage_paths: Sequence[Path]
+    log_trace: LogTrace | str = NO_TRACE
 
 
 class ServerMeter:
