@@ -15,6 +15,7 @@ from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.database import Database as Database
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
+from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import WAREHOUSES_PER_USER, Ladder
 from kneebench.plan.server_url import server_of
 from kneebench.plan.storage import Storage as Storage
@@ -102,6 +103,7 @@ class Plan(Part):
     ] = ""
     database: EngineTable = Field(default_factory=default_database)
     workload: Workload = Workload()
+    kernel: Kernel = Kernel()
     erase: Annotated[
         tuple[Name, ...],
         Field(

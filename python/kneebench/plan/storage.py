@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from kneebench.plan.values import Directory, Part, Text, wrong
-from kneebench.plan.volume import FileSystem, Volume
+from kneebench.plan.volume import Volume
 
 
 class Storage(Volume):
@@ -47,9 +47,14 @@ class Storage(Volume):
 
     @model_validator(mode="after")
     def _volumes_are_clear(self) -> Self:
-        wants_drives = self.layout != "single" or self.file_system != FileSystem() or self.log
+        bare = Volume()
+        wants_drives = self.log or any(
+            getattr(self, key) != getattr(bare, key)
+            for key in ("layout", "file_system", "drive_settings")
+        )
         if wants_drives and not self.drives:
-            raise wrong("drives", sentence="drives, which layout, file_system and log need")
+            sentence = "drives, which layout, file_system, drive_settings and log need"
+            raise wrong("drives", sentence=sentence)
         if self.log and not self.log.drives:
             raise wrong("log", "drives", sentence="at least one drive")
         if self.log and set(self.log.named_drives) & set(self.named_drives):
@@ -59,7 +64,13 @@ class Storage(Volume):
     @property
     def volumes(self) -> tuple[Volume, ...]:
         """The volumes to be made, the data's first; none where the plan names directories."""
-        return tuple(volume for volume in (self, self.log) if volume and volume.drives)
+        return tuple(self.volumes_by_path.values())
+
+    @property
+    def volumes_by_path(self) -> dict[str, Volume]:
+        """The volumes by the key of the directory that each stands for."""
+        every = {"path": self, "log_path": self.log}
+        return {key: volume for key, volume in every.items() if volume and volume.drives}
 
     @property
     def paths(self) -> tuple[Path, ...]:

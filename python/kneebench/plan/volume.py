@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from kneebench import units
+from kneebench.plan.kernel import DriveSettings
 from kneebench.plan.values import Name, Part, Text, Whole, wrong
 from kneebench.units import Bytes
 
@@ -123,6 +124,7 @@ class Volume(Part):
         ),
     ] = "single"
     file_system: FileSystem = FileSystem()
+    drive_settings: DriveSettings = DriveSettings()
     precondition: Annotated[
         Name,
         Field(

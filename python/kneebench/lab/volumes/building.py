@@ -12,6 +12,7 @@ from kneebench.lab.changes.array import MadeArray
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.changes.mount import MountedFileSystem
 from kneebench.lab.journal import Journal
+from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
 from kneebench.lab.programs import done
 from kneebench.lab.volumes.claiming import claimed
 from kneebench.lab.volumes.emulated import emulated_drive
@@ -30,6 +31,9 @@ from kneebench.records import Watch
 POINTS = Path("/run")
 """Mount points are made here: every account can enter it."""
 
+CALLED = {"path": "drives", "log_path": "log drives"}
+"""The drives of a storage's volumes, in its settings, by the key of the path."""
+
 
 class Volumes:
     """Makes the volumes of storages; `emulated_in` has the files of emulated drives.
@@ -41,7 +45,7 @@ class Volumes:
     def __init__(self, journal: Journal, emulated_in: Path) -> None:
         self._journal, self._emulated_in = journal, emulated_in
         self._preconditioner = Preconditioner(journal)
-        self._emulated: dict[tuple[str, int], list[str]] = {}
+        self._emulated: dict[tuple[str, str], list[str]] = {}
         self._kept = contextlib.ExitStack()
 
     def close(self) -> None:
@@ -56,24 +60,30 @@ class Volumes:
         must not be written to.
         """
         with contextlib.ExitStack() as stack:
-            paths = [
-                self._made((name, number), volume, stack, watch)
-                for number, volume in enumerate(storage.volumes)
-            ]
-            names = dict(zip(("path", "log_path"), paths, strict=False))
-            yield Storage(**names)
+            paths = {
+                key: self._made((name, key), volume, stack, watch)
+                for key, volume in storage.volumes_by_path.items()
+            }
+            yield Storage(**paths)
 
     def _made(
-        self, key: tuple[str, int], volume: Volume, stack: contextlib.ExitStack, watch: Watch
+        self, key: tuple[str, str], volume: Volume, stack: contextlib.ExitStack, watch: Watch
     ) -> Path:
         id = uuid.uuid4()
+        settings = SettingsOfDrives(self._journal, stack, watch, CALLED[key[1]])
         try:
             devices = self._claimed(volume, str(id), stack) + self._emulated_drives(key, volume)
+            settings.put(volume.drive_settings, devices)
             self._preconditioner.prepare(devices, volume, watch)
             if by_md(volume):
-                devices = [self._array(volume, str(id), devices, stack)]
+                array = self._array(volume, str(id), devices, stack)
+                settings.put_read_ahead(volume.drive_settings, queue_file(array, READ_AHEAD))
+                devices = [array]
             done(*mkfs_command(volume, str(id), devices))
-            return self._mounted(volume, f"kneebench-{id.hex[:8]}", devices, stack)
+            point = self._mounted(volume, f"kneebench-{id.hex[:8]}", devices, stack)
+            if volume.file_system.type == "btrfs":
+                settings.put_read_ahead(volume.drive_settings, btrfs_file(str(id), READ_AHEAD))
+            return point
         except OSError as error:
             raise PlanError(
                 f"making a volume of {volume.words}",
@@ -90,7 +100,7 @@ class Volumes:
             stack.enter_context(self._journal.made(FormattedDrive, "a volume", **facts))
         return [drive.path for drive in drives]
 
-    def _emulated_drives(self, key: tuple[str, int], volume: Volume) -> list[str]:
+    def _emulated_drives(self, key: tuple[str, str], volume: Volume) -> list[str]:
         """Devices of the emulated drives of a volume, blank but for old data."""
         if volume.emulated_drives and key not in self._emulated:
             self._emulated_in.mkdir(parents=True, exist_ok=True)
