@@ -198,7 +198,8 @@ class Bench:
         if wanted and not context.store.has_raw_profile(cell):
             restored.server.checkpoint()
             doing = f"profiling {cell.storage!r} without its database"
-            if profile := storage_profile(restored.server.paths, doing, context.watch):
+            paths = restored.server.paths[: 2 if storage.log_apart else 1]
+            if profile := storage_profile(paths, doing, context.watch):
                 context.store.put_raw_profile(cell, profile)
 
     def warn_of_rate(self, climbs: Sequence[Climb]) -> None:

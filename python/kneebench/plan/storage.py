@@ -25,8 +25,15 @@ class Storage(Volume):
     log_path: Annotated[Directory | None, Field(description="Separate directory for the log")] = (
         None
     )
+    temporary_path: Annotated[
+        Directory | None,
+        Field(description="Separate directory for temporary files (sorts and hashes that spill)"),
+    ] = None
     log: Annotated[
         Volume | None, Field(description="Separate volume for the log; only with drives")
+    ] = None
+    temporary: Annotated[
+        Volume | None, Field(description="Separate volume for temporary files; only with drives")
     ] = None
     url: Annotated[
         Text, Field(description="External server on this storage; overrides database.url")
@@ -34,31 +41,33 @@ class Storage(Volume):
 
     @model_validator(mode="after")
     def _place_is_clear(self) -> Self:
-        if self.url and (self.path or self.log_path or self.drives):
+        if self.url and (self.paths or self.drives):
             raise wrong(
                 "url",
                 sentence="either a path for a managed server, or the url of an external server",
             )
         if self.drives and self.path:
             raise wrong("drives", sentence="either drives for a volume, or a path")
-        if self.log_path and not self.path:
-            raise wrong("log_path", sentence="a log_path only together with a path for the data")
+        for key in ("log_path", "temporary_path"):
+            if getattr(self, key) and not self.path:
+                raise wrong(key, sentence=f"a {key} only together with a path for the data")
         return self
 
     @model_validator(mode="after")
     def _volumes_are_clear(self) -> Self:
-        bare = Volume()
-        wants_drives = self.log or any(
-            getattr(self, key) != getattr(bare, key)
-            for key in ("layout", "file_system", "drive_settings")
-        )
-        if wants_drives and not self.drives:
-            sentence = "drives, which layout, file_system, drive_settings and log need"
+        bare, only = Volume(), ("layout", "file_system", "drive_settings")
+        wants_drives = any(getattr(self, key) != getattr(bare, key) for key in only)
+        if (wants_drives or self.log or self.temporary) and not self.drives:
+            sentence = f"drives, which {', '.join(only)}, log and temporary need"
             raise wrong("drives", sentence=sentence)
-        if self.log and not self.log.drives:
-            raise wrong("log", "drives", sentence="at least one drive")
-        if self.log and set(self.log.named_drives) & set(self.named_drives):
-            raise wrong("log", "drives", sentence="other drives than the data's")
+        used = set(self.named_drives)
+        for key in ("log", "temporary"):
+            volume: Volume | None = getattr(self, key)
+            if volume and not volume.drives:
+                raise wrong(key, "drives", sentence="at least one drive")
+            if volume and used & set(volume.named_drives):
+                raise wrong(key, "drives", sentence="other drives than those of the others")
+            used |= set(volume.named_drives if volume else ())
         return self
 
     @property
@@ -69,13 +78,18 @@ class Storage(Volume):
     @property
     def volumes_by_path(self) -> dict[str, Volume]:
         """The volumes by the key of the directory that each stands for."""
-        every = {"path": self, "log_path": self.log}
+        every = {"path": self, "log_path": self.log, "temporary_path": self.temporary}
         return {key: volume for key, volume in every.items() if volume and volume.drives}
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """Its directories, the data's first; none of a server by URL."""
-        return tuple(path for path in (self.path, self.log_path) if path)
+        return tuple(path for path in (self.path, self.log_path, self.temporary_path) if path)
+
+    @property
+    def log_apart(self) -> bool:
+        """Whether the log has a directory or a volume of its own."""
+        return bool(self.log or self.log_path)
 
     def own_table(self, engine: str) -> Part | None:
         """The engine's own table of this storage, by the engine's name; None where there is

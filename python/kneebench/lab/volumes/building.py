@@ -31,7 +31,11 @@ from kneebench.records import Watch
 POINTS = Path("/run")
 """Mount points are made here: every account can enter it."""
 
-CALLED = {"path": "drives", "log_path": "log drives"}
+CALLED = {
+    "path": "drives",
+    "log_path": "log drives",
+    "temporary_path": "drives of temporary files",
+}
 """The drives of a storage's volumes, in its settings, by the key of the path."""
 
 
