@@ -73,17 +73,27 @@ def sysctls(kernel: Kernel, journal: Journal, watch: Watch) -> Iterator[tuple[Se
 class SettingsOfDrives:
     """The kernel settings of one volume's drives, in force until the stack ends.
 
-    `called`: what the results call the drives. Raises OSError for a value that the kernel refuses.
+    `called`: what the results call the drives; `settled`: drives that another volume shares and has
+    set before. Raises OSError for a value that the kernel refuses.
     """
 
     def __init__(
-        self, journal: Journal, stack: contextlib.ExitStack, watch: Watch, called: str
+        self,
+        journal: Journal,
+        stack: contextlib.ExitStack,
+        watch: Watch,
+        called: str,
+        settled: set[str],
     ) -> None:
         self._journal, self._stack, self._watch, self._called = journal, stack, watch, called
+        self._settled = settled
 
     def put(self, settings: DriveSettings, drives: Sequence[str]) -> None:
         """Set all of them, by the devices of whole drives; a new scheduler resets the queue."""
-        found = []
+        drives, found = [one for one in drives if one not in self._settled], []
+        if not drives:
+            return
+        self._settled.update(drives)
         if settings.scheduler:
             files = [queue_file(one, "scheduler") for one in drives]
             was = [self._put(file, settings.scheduler, "nr_requests") for file in files]

@@ -25,16 +25,16 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": PATHS, "LC_ALL": "C"}
 
 
-def done(*command: str, limit_s: float = LIMIT_S) -> str:
-    """What the program prints. Raises OSError with what it says where it is missing, fails or
-    takes too long.
+def done(*command: str, given: str = "", limit_s: float = LIMIT_S) -> str:
+    """What the program prints, when it is given that to read. Raises OSError with what it says
+    where it is missing, fails or takes too long.
     """
     try:
         ended = subprocess.run(
             command,
             capture_output=True,
             env=environment(),
-            stdin=subprocess.DEVNULL,
+            input=given,
             text=True,
             timeout=limit_s,
             check=False,

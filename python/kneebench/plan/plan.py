@@ -177,7 +177,11 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _rounds_have_drives_of_their_own(self) -> Self:
-        names = [name for volume in self.volumes for name in volume.named_drives]
+        names = [
+            name
+            for storage in self.storages.values()
+            for name in {name for volume in storage.volumes for name in volume.named_drives}
+        ]
         if self.ladder.rounds == "short" and len(set(names)) < len(names):
             sentence = '"long": storages that share drives cannot be measured side by side'
             raise wrong("ladder", "rounds", sentence=sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -55,19 +56,30 @@ class Storage(Volume):
 
     @model_validator(mode="after")
     def _volumes_are_clear(self) -> Self:
-        bare, only = Volume(), ("layout", "file_system", "drive_settings")
+        bare, only = Volume(), ("size", "layout", "file_system", "drive_settings")
         wants_drives = any(getattr(self, key) != getattr(bare, key) for key in only)
         if (wants_drives or self.log or self.temporary) and not self.drives:
             sentence = f"drives, which {', '.join(only)}, log and temporary need"
             raise wrong("drives", sentence=sentence)
-        used = set(self.named_drives)
         for key in ("log", "temporary"):
             volume: Volume | None = getattr(self, key)
             if volume and not volume.drives:
                 raise wrong(key, "drives", sentence="at least one drive")
-            if volume and used & set(volume.named_drives):
-                raise wrong(key, "drives", sentence="other drives than those of the others")
-            used |= set(volume.named_drives if volume else ())
+        return self
+
+    @model_validator(mode="after")
+    def _shared_drives_have_partitions(self) -> Self:
+        keys = {"path": "drives", "log_path": "log", "temporary_path": "temporary"}
+        for one, other in combinations(self.volumes_by_path.items(), 2):
+            if not set(one[1].named_drives) & set(other[1].named_drives):
+                continue
+            if not (one[1].size and other[1].size):
+                sentence = "other drives, or a size in each volume that shares drives"
+                raise wrong(keys[other[0]], sentence=sentence)
+            for key in ("drive_settings", "precondition"):
+                if getattr(one[1], key) != getattr(other[1], key):
+                    sentence = f"the same {key} in volumes that share drives"
+                    raise wrong(keys[other[0]], sentence=sentence)
         return self
 
     @property
