@@ -21,8 +21,10 @@ def found(program: str) -> str | None:
 
 
 def environment() -> dict[str, str]:
-    """That of such a program: it finds others, and speaks English."""
-    return {**os.environ, "PATH": PATHS, "LC_ALL": "C"}
+    """That of such a program: it finds others, speaks English, and does not wait for a lock of ours
+    on a drive.
+    """
+    return {**os.environ, "PATH": PATHS, "LC_ALL": "C", "LOCK_BLOCK_DEVICE": "no"}
 
 
 def done(*command: str, given: str = "", limit_s: float = LIMIT_S) -> str:

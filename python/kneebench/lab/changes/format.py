@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kneebench.lab.changes.drive import ChangedDrive, digits, write_mark
+from kneebench.lab.changes.drive import ChangedDrive, digits, locked, stop_arrays, write_mark
 from kneebench.lab.inventory.signatures import wipefs
 from kneebench.lab.processes import boot
 from kneebench.lab.programs import done
@@ -27,9 +27,16 @@ class FormattedDrive(ChangedDrive):
         so what an interrupted mkfs or fio left is ours. Raises OSError while the drive is in use.
         """
         device = self.found()
-        found = wipefs(device) if device else []
+        if not device:
+            return False
+        stop_arrays(self.volume)
+        with locked(device):
+            return self._erased(device)
+
+    def _erased(self, device: str) -> bool:
+        found = wipefs(device)
         ours = [one for one in found if digits(one["uuid"] or "") == digits(self.volume)]
-        if device and len(ours) == len(found) and (ours or self.boot == boot()):
+        if len(ours) == len(found) and (ours or self.boot == boot()):
             write_mark(device, self.wwid)
         for signature in ours:
             if signature in wipefs(device):

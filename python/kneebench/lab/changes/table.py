@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from kneebench.lab.changes.drive import ChangedDrive, digits, write_mark
+from kneebench.lab.changes.drive import ChangedDrive, digits, locked, stop_arrays, write_mark
 from kneebench.lab.inventory.signatures import wipefs
 from kneebench.lab.processes import boot
 from kneebench.lab.programs import done, wait_until
@@ -36,6 +36,12 @@ class WrittenTable(ChangedDrive):
         device = self.found()
         if not device:
             return False
+        for volume in self.volumes:
+            stop_arrays(volume)
+        with locked(device):
+            return self._erased(device)
+
+    def _erased(self, device: str) -> bool:
         if not is_table(device, self.table):
             if self.boot == boot() and not wipefs(device):
                 write_mark(device, self.wwid)

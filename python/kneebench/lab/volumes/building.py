@@ -167,7 +167,7 @@ class Volumes:
         self, volume: Volume, id: str, drives: list[str], stack: contextlib.ExitStack
     ) -> str:
         device = f"/dev/md/kneebench-{id[:8]}"
-        stack.enter_context(self._journal.made(MadeArray, "an array", device=device))
+        stack.enter_context(self._journal.made(MadeArray, "an array", device=device, uuid=id))
         done(*md_command(device, raid_level(volume.layout, len(drives)), id, drives))
         done("wipefs", "--all", device)  # the file system of an earlier array began there, too
         return device
