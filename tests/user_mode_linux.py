@@ -25,7 +25,8 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tmpfs tmpfs /run
 for module in {modules}; do insmod $module; done
-{variables} {python} {script} 2>&1
+if test -w {script}; then echo "the host's files are not read only"
+else {variables} {python} {script} 2>&1; fi
 echo o > /proc/sysrq-trigger
 sleep 60
 """
