@@ -158,6 +158,23 @@ def test_partitions_that_do_not_fit_leave_nothing_and_are_an_error_of_check(
     assert list(journal.folder.iterdir()) == []
 
 
+@pytest.mark.skipif(not found("fio"), reason="needs fio")
+def test_drives_that_volumes_share_are_preconditioned_once_and_before_the_partitions(
+    drives: list[str], journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    once = {"precondition": "sequential 1"}
+    log = {"drives": drives[:1], "size": HALF, **once}
+    one = Storage.model_validate({"drives": drives[:1], "size": HALF, "log": log, **once})
+    said: list[str] = []
+    with closing(Volumes(journal, tmp_path)) as volumes:
+        with volumes.mounted("new", one, lambda event: said.append(event.doing)) as mounted:
+            assert len(mounted.paths) == 2
+        assert states(drives) == {"blank"}
+    done_to = [doing for doing in said if "is preconditioned" in doing]
+    assert done_to == [f"{drives[0]} is preconditioned (sequential 1)"]
+
+
 def test_check_says_which_partitions_are_made_and_what_they_hold(drives: list[str]) -> None:
     plan = Plan.model_validate({"storages": {"new": table(drives)}})
     seen = {one.subject: one.seen for one in volume_findings(plan)}

@@ -127,8 +127,13 @@ class Volumes:
             stack.callback(self._preconditioner.leave, drive.path)
             volumes = [str(ids[key]) for key in sizes]
             tables.append(stack.enter_context(recorded_table(self._journal, drive, volumes)))
-            volume = storage.volumes_by_path[next(iter(sizes))]
-            self._preconditioner.prepare([drive.path], volume, watch)
+        for (
+            key,
+            volume,
+        ) in storage.volumes_by_path.items():  # each drive once, with its first volume
+            first = [drive.path for drive, sizes in drives.items() if next(iter(sizes)) == key]
+            if first:
+                self._preconditioner.prepare(first, volume, watch)
         for table, sizes in zip(tables, drives.values(), strict=True):
             for key, partition in zip(sizes, write_table(table, [*sizes.values()]), strict=True):
                 found.setdefault(key, Devices([], [])).add(table.device, partition)
