@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find src -name "*.rs") Cargo.toml Cargo.lock
 PG15 := /usr/lib/postgresql/15/bin/postgres
 DEBIAN_TOOLS := $(PG15) /usr/bin/chromium /usr/bin/openssl /usr/sbin/mkfs.xfs \
-	/sbin/mkfs.btrfs /usr/bin/fio /usr/bin/qemu-storage-daemon /usr/bin/nbdfuse \
+	/sbin/mkfs.btrfs /sbin/sfdisk /usr/bin/fio /usr/bin/qemu-storage-daemon /usr/bin/nbdfuse \
 	/usr/bin/bpftrace
 apt = test "$$(id -u)" = 0 && apt-get update -qq \
 	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1)
@@ -101,7 +101,7 @@ debian:
 	test -n "$$missing" || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		$(call apt,--no-install-recommends postgresql-15 chromium openssl xfsprogs \
-			btrfs-progs fio qemu-utils libnbd-bin bpftrace) >/dev/null; \
+			btrfs-progs fdisk fio qemu-utils libnbd-bin bpftrace) >/dev/null; \
 	else \
 		echo "make: not root: tests of parts that are not installed are skipped, with a reason"; \
 	fi

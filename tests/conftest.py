@@ -27,6 +27,7 @@ SLOWEST = (
     "rounds",
     "frozen",
     "kills",
+    "md",
     "hung_server",
     "postgres_url",
     "cli",

@@ -29,10 +29,10 @@ def done(*command: object) -> str:
 
 
 @contextlib.contextmanager
-def loop_device(image: Path) -> Iterator[Path]:
+def loop_device(image: Path, size: int = SIZE) -> Iterator[Path]:
     """A blank loop device over a new sparse file; skips the test where there is none."""
     with image.open("wb") as file:
-        file.truncate(SIZE)
+        file.truncate(size)
     made = subprocess.run(["losetup", "-f", "--show", image], capture_output=True, text=True)
     if made.returncode:
         pytest.skip(f"no loop device to be had: {made.stderr.strip()}")

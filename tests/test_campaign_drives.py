@@ -45,12 +45,15 @@ window = "1s"
 final_window = "2s"
 checkpoints = 0
 repeats = 1
+[kernel]
+sysctl = { "vm.dirty_expire_centisecs" = 3001 }
 [storages."two NVMe"]
 drives       = [{ emulated = "nvme", size = "768MiB", count = 2 }]
 layout       = "mirror"
 file_system  = { type = "btrfs", mount = ["noatime", "nodatacow"] }
 log          = { drives = [{ emulated = "nvme", size = "640MiB" }] }
 precondition = "sequential 1"
+drive_settings = { nr_requests = 64, read_ahead = "64KiB" }
 [storages."four SATA"]
 drives       = [{ emulated = "sata", size = "768MiB", count = 4 }]
 layout       = "raid10"
@@ -86,6 +89,8 @@ def left(place: Path) -> list[str]:
     found_here += [line for line in done("losetup", "--list").splitlines() if str(place) in line]
     mounted = Path("/proc/mounts").read_text().splitlines()
     found_here += [line for line in mounted if str(place) in line]
+    if Path("/proc/sys/vm/dirty_expire_centisecs").read_text().strip() == "3001":
+        found_here.append("vm.dirty_expire_centisecs")
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cwd").resolve().is_relative_to(place / "drives"):
@@ -128,6 +133,8 @@ def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(place: Path)
     assert "Emulated drives: " in page
     assert "4 emulated drives (sata, 768 MiB), raid10, btrfs (noatime, nodatacow)" in page
     assert "preconditioned (sequential 1)" in page
+    assert "vm.dirty_expire_centisecs" in page
+    assert "drives: nr_requests" in page
     assert "No figure here says anything about a real drive." in page
     assert left(place) == []
 

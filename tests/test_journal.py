@@ -342,7 +342,8 @@ def test_every_kind_of_change_is_read_back_as_it_was_written(name: str, tmp_path
         changes.kind(name),
         "a change",
         **dict.fromkeys(("path", "point", "file", "device"), str(tmp_path / "data")),
-        **dict.fromkeys(("wwid", "volume"), "a drive"),
+        **dict.fromkeys(("wwid", "volume", "table"), "a drive"),
+        **dict.fromkeys(("before", "written"), "7"),
         pid=os.getpid(),
         by_hand="true",
     )

@@ -184,8 +184,13 @@ def test_an_engine_may_have_a_table_of_each_storage_and_the_plan_keeps_it() -> N
     assert [table.path for table in tables() if table.path[:1] == ("storages",)] == [
         ("storages", "*"),
         ("storages", "*", "file_system"),
+        ("storages", "*", "drive_settings"),
         ("storages", "*", "log"),
         ("storages", "*", "log", "file_system"),
+        ("storages", "*", "log", "drive_settings"),
+        ("storages", "*", "temporary"),
+        ("storages", "*", "temporary", "file_system"),
+        ("storages", "*", "temporary", "drive_settings"),
         ("storages", "*", "simulated"),
     ]
 

@@ -6,6 +6,7 @@ Nothing is written to a drive that is used or has anything on it, unless its own
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import signal
@@ -21,6 +22,7 @@ from loop_devices import HOLDS, SIZE, done, loop_device, needs_emulation
 
 from kneebench.commands.erasing import confirm_erasing
 from kneebench.errors import KneebenchError, PlanError, Refused
+from kneebench.lab.changes.drive import locked
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.drives import whole_devices
 from kneebench.lab.folder import Folder
@@ -295,6 +297,13 @@ def test_a_file_system_that_somebody_made_after_a_kill_is_not_removed(
     HOLDS["ext4"][0](Path(drive))
     assert ours.undo() is False
     assert state(drive) == "contains data"
+
+
+def test_udev_leaves_a_drive_alone_while_its_signatures_are_removed(drive: str) -> None:
+    with Path(drive).open("rb") as device, locked(drive), pytest.raises(BlockingIOError):
+        fcntl.flock(device, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    with Path(drive).open("rb") as device:
+        fcntl.flock(device, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 # --- emulated drives ------------------------------------------------------------------------------

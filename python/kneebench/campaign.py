@@ -21,6 +21,7 @@ from kneebench.errors import Refused
 from kneebench.lab.host import host
 from kneebench.lab.inventory import drives_called, drives_under
 from kneebench.lab.journal import Journal
+from kneebench.lab.kernel_settings import sysctls
 from kneebench.lab.volumes import erase_drives
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
@@ -75,15 +76,16 @@ def run(
     refuse(preflight_checks(plan, engine, journal, erase=erase))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
     paths = tuple(dict.fromkeys(path for server in servers.values() for path in server.paths))
-    root, machine = Path(folder or CAMPAIGNS), host(paths)
-    with closing(engine), _store(plan, root, machine, engine, watch, fresh=fresh) as store:
-        store.put_servers(servers)
-        store.put_noise_floor(known_noise_floor(machine, plan, watch))
-        _put_drives_before(store, plan, paths)
-        erase_drives(erase)
-        Bench(Context(plan, engine, store, _keeping(store, watch))).measure()
-        store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
-        return store.finish(exit_code, awaits_brief=brief)
+    with closing(engine), sysctls(plan.kernel, journal, watch) as in_force:
+        root, machine = Path(folder or CAMPAIGNS), host(paths)
+        with _store(plan, root, machine, engine, watch, fresh=fresh) as store:
+            store.put_servers(servers)
+            store.put_noise_floor(known_noise_floor(machine, plan, watch))
+            _put_drives_before(store, plan, paths)
+            erase_drives(erase)
+            Bench(Context(plan, engine, store, _keeping(store, watch), in_force)).measure()
+            store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
+            return store.finish(exit_code, awaits_brief=brief)
 
 
 def _put_drives_before(store: Store, plan: Plan, paths: Iterable[Path]) -> None:
@@ -197,7 +199,8 @@ class Bench:
         if wanted and not context.store.has_raw_profile(cell):
             restored.server.checkpoint()
             doing = f"profiling {cell.storage!r} without its database"
-            if profile := storage_profile(restored.server.paths, doing, context.watch):
+            paths = restored.server.paths[: 2 if storage.log_apart else 1]
+            if profile := storage_profile(paths, doing, context.watch):
                 context.store.put_raw_profile(cell, profile)
 
     def warn_of_rate(self, climbs: Sequence[Climb]) -> None:

@@ -16,6 +16,7 @@ from kneebench.expected_duration import duration_finding
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
+from kneebench.lab.kernel_findings import kernel_findings
 from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import volume_findings
@@ -45,6 +46,7 @@ def preflight_checks(
     return (
         *engine.findings(),
         *volume_findings(plan, erase=erase),
+        *kernel_findings(plan),
         *_parts(plan),
         *_fio(plan),
         *_cores(plan, machine),

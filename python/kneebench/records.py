@@ -763,7 +763,12 @@ class Campaign(Record):
         """Whether a volume is made of emulated drives."""
         storages = self.plan.get("storages")
         tables = storages.values() if isinstance(storages, dict) else ()
-        volumes = [volume for table in tables for volume in (table, table.get("log") or {})]
+        apart = ("log", "temporary")
+        volumes = [
+            volume
+            for table in tables
+            for volume in (table, *(table.get(key) or {} for key in apart))
+        ]
         return any(isinstance(one, dict) for volume in volumes for one in volume.get("drives", ()))
 
     @property

@@ -22,7 +22,7 @@ from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event, Order, Rung, Watch
+from kneebench.records import Cell, Event, Order, Rung, Setting, Watch
 from kneebench.results.store import Store
 
 RESUMED = (
@@ -42,6 +42,8 @@ class Context(NamedTuple):
     engine: Engine
     store: Store
     watch: Watch
+    in_force: Sequence[Setting] = ()
+    """The kernel's settings of the plan."""
 
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
         """Report a rung to the watcher: measured now, or kept from before."""
@@ -86,13 +88,21 @@ class Restored:
     def server(self) -> Server:
         """The server, restored and started on first use."""
         if self._server is None:
-            restored = self.context.engine.restored(self.cell, self.context.watch, self.restore)
+            kernel = [*self.context.in_force]
+
+            def watched(event: Event) -> None:
+                """The settings of a volume's drives are reported while it is made."""
+                if isinstance(settings := event.data.get("settings"), tuple):
+                    kernel.extend(settings)
+                self.context.watch(event)
+
+            restored = self.context.engine.restored(self.cell, watched, self.restore)
             self._server = self._stack.enter_context(restored)
             plan = self.context.plan
             if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
                 self._log_trace = self._stack.enter_context(log_trace(self._server))
             self._unused = True
-            self.context.store.put_settings(self.cell, self._server.settings)
+            self.context.store.put_settings(self.cell, (*self._server.settings, *kernel))
         return self._server
 
     def rung(self, order: Order) -> Rung:

@@ -58,6 +58,6 @@ STOPS = Shelf(
     "stop", "kneebench.ladder.stops", ("fixed_load", "invalid", "load_generator", "warming")
 )
 SECTIONS = Shelf("section", "kneebench.brief.sections")
-CHANGES = Shelf("change", "kneebench.lab.changes", ("change",))
+CHANGES = Shelf("change", "kneebench.lab.changes", ("change", "drive"))
 SHELVES = {shelf.kind: shelf for shelf in (ENGINES, METERS, STOPS, SECTIONS)}
 """Those with components that users name, by kind."""

@@ -240,7 +240,7 @@ class ViewModel:
     def memory_backed(self, climb: Climb) -> bool:
         """True where the cell's files lay in memory: a path on tmpfs, or a note that says so."""
         storage = self.plan.storages.get(climb.cell.storage)
-        paths = storage.paths if storage else ()
+        paths = [path for path in (storage.path, storage.log_path) if path] if storage else []
         notes = " ".join(note for rung in climb.rungs for note in rung.notes).lower()
         return (
             any(MEMORY in (path, *path.parents) for path in paths)

@@ -206,6 +206,8 @@ class Journal:
 
     def _cleaned(self, change: Change, watch: Watch) -> bool:
         watch(Event(kind="start", doing=f"removing leftovers of an earlier run: {change.what}"))
+        if remark := change.remark():
+            watch(Event(kind="warning", doing=remark))
         try:
             done = change.undo()
             if not done:

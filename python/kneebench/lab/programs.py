@@ -21,20 +21,22 @@ def found(program: str) -> str | None:
 
 
 def environment() -> dict[str, str]:
-    """That of such a program: it finds others, and speaks English."""
-    return {**os.environ, "PATH": PATHS, "LC_ALL": "C"}
+    """That of such a program: it finds others, speaks English, and does not wait for a lock of ours
+    on a drive.
+    """
+    return {**os.environ, "PATH": PATHS, "LC_ALL": "C", "LOCK_BLOCK_DEVICE": "no"}
 
 
-def done(*command: str, limit_s: float = LIMIT_S) -> str:
-    """What the program prints. Raises OSError with what it says where it is missing, fails or
-    takes too long.
+def done(*command: str, given: str = "", limit_s: float = LIMIT_S) -> str:
+    """What the program prints, when it is given that to read. Raises OSError with what it says
+    where it is missing, fails or takes too long.
     """
     try:
         ended = subprocess.run(
             command,
             capture_output=True,
             env=environment(),
-            stdin=subprocess.DEVNULL,
+            input=given,
             text=True,
             timeout=limit_s,
             check=False,

@@ -24,6 +24,8 @@ DEFAULT = "postgres"
 class Database(Part):
     """Database engine and how it is provided."""
 
+    temporary_setting: ClassVar[str] = ""
+    """The server setting by which temporary files have a place of their own; empty: they cannot."""
     engine: Annotated[
         Name, Field(description="Database engine (`kneebench components` lists them)")
     ] = DEFAULT
@@ -49,10 +51,22 @@ class Database(Part):
         """Raise the rule's error where the storages do not fit the engine; `key` counts from the
         plan.
         """
+        self.check_temporary(storages)
         for name, one in storages.items():
             if one.url:
                 sentence = "no value: this engine has no external servers"
                 raise wrong("storages", name, "url", sentence=sentence)
+
+    def check_temporary(self, storages: Mapping[str, Storage]) -> None:
+        """Raise the rule's error for a place of temporary files that the engine cannot use."""
+        for name, one in storages.items():
+            key = "temporary" if one.temporary else "temporary_path" if one.temporary_path else ""
+            if key and not self.temporary_setting:
+                sentence = "no value: this engine keeps temporary files with the data"
+                raise wrong("storages", name, key, sentence=sentence)
+            if key and self.temporary_setting in self.settings:
+                sentence = f"no value: storage {name!r} has a place for temporary files"
+                raise wrong("database", "settings", self.temporary_setting, sentence=sentence)
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """How a climb gets its database, "auto" resolved; `urls` by storage."""
@@ -114,6 +128,7 @@ class ServerDatabase(Database):
 
     def check(self, storages: Mapping[str, Storage]) -> None:
         """Every storage has a path, or every one has a URL; the keys are those of such servers."""
+        self.check_temporary(storages)
         for name, one in storages.items():
             if one.url:
                 self.url_rule.check(one.url, "storages", name, "url")

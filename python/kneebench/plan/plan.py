@@ -15,6 +15,7 @@ from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.database import Database as Database
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
+from kneebench.plan.kernel import Kernel
 from kneebench.plan.ladder import WAREHOUSES_PER_USER, Ladder
 from kneebench.plan.server_url import server_of
 from kneebench.plan.storage import Storage as Storage
@@ -102,6 +103,7 @@ class Plan(Part):
     ] = ""
     database: EngineTable = Field(default_factory=default_database)
     workload: Workload = Workload()
+    kernel: Kernel = Kernel()
     erase: Annotated[
         tuple[Name, ...],
         Field(
@@ -176,7 +178,11 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _rounds_have_drives_of_their_own(self) -> Self:
-        names = [name for volume in self.volumes for name in volume.named_drives]
+        names = [
+            name
+            for storage in self.storages.values()
+            for name in {name for volume in storage.volumes for name in volume.named_drives}
+        ]
         if self.ladder.rounds == "short" and len(set(names)) < len(names):
             sentence = '"long": storages that share drives cannot be measured side by side'
             raise wrong("ladder", "rounds", sentence=sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -10,7 +11,10 @@ from pydantic import Field, model_validator
 from kneebench.plan.values import Directory, Part, Text, wrong
 from kneebench.plan.volume import Volume
 
-FOR_DRIVES = ("layout", "file_system", "log", "precondition", "burn_in", "drain")
+FOR_DRIVES = (
+    *("size", "layout", "file_system", "drive_settings", "log", "temporary"),
+    *("precondition", "burn_in", "drain"),
+)
 """Keys that mean nothing to a directory."""
 
 
@@ -28,8 +32,15 @@ class Storage(Volume):
     log_path: Annotated[Directory | None, Field(description="Separate directory for the log")] = (
         None
     )
+    temporary_path: Annotated[
+        Directory | None,
+        Field(description="Separate directory for temporary files (sorts and hashes that spill)"),
+    ] = None
     log: Annotated[
         Volume | None, Field(description="Separate volume for the log; only with drives")
+    ] = None
+    temporary: Annotated[
+        Volume | None, Field(description="Separate volume for temporary files; only with drives")
     ] = None
     url: Annotated[
         Text, Field(description="External server on this storage; overrides database.url")
@@ -37,15 +48,16 @@ class Storage(Volume):
 
     @model_validator(mode="after")
     def _place_is_clear(self) -> Self:
-        if self.url and (self.path or self.log_path or self.drives):
+        if self.url and (self.paths or self.drives):
             raise wrong(
                 "url",
                 sentence="either a path for a managed server, or the url of an external server",
             )
         if self.drives and self.path:
             raise wrong("drives", sentence="either drives for a volume, or a path")
-        if self.log_path and not self.path:
-            raise wrong("log_path", sentence="a log_path only together with a path for the data")
+        for key in ("log_path", "temporary_path"):
+            if getattr(self, key) and not self.path:
+                raise wrong(key, sentence=f"a {key} only together with a path for the data")
         return self
 
     @model_validator(mode="after")
@@ -54,21 +66,47 @@ class Storage(Volume):
         needing = [one for one in FOR_DRIVES if getattr(self, one) != fields[one].get_default()]
         if needing and not self.drives:
             raise wrong("drives", sentence=f"drives, which {needing[0]} needs")
-        if self.log and not self.log.drives:
-            raise wrong("log", "drives", sentence="at least one drive")
-        if self.log and set(self.log.named_drives) & set(self.named_drives):
-            raise wrong("log", "drives", sentence="other drives than the data's")
+        for key in ("log", "temporary"):
+            volume: Volume | None = getattr(self, key)
+            if volume and not volume.drives:
+                raise wrong(key, "drives", sentence="at least one drive")
+        return self
+
+    @model_validator(mode="after")
+    def _shared_drives_have_partitions(self) -> Self:
+        keys = {"path": "drives", "log_path": "log", "temporary_path": "temporary"}
+        for one, other in combinations(self.volumes_by_path.items(), 2):
+            if not set(one[1].named_drives) & set(other[1].named_drives):
+                continue
+            if not (one[1].size and other[1].size):
+                sentence = "other drives, or a size in each volume that shares drives"
+                raise wrong(keys[other[0]], sentence=sentence)
+            for key in ("drive_settings", "precondition", "burn_in", "drain"):
+                if getattr(one[1], key) != getattr(other[1], key):
+                    sentence = f"the same {key} in volumes that share drives"
+                    raise wrong(keys[other[0]], sentence=sentence)
         return self
 
     @property
     def volumes(self) -> tuple[Volume, ...]:
         """The volumes to be made, the data's first; none where the plan names directories."""
-        return tuple(volume for volume in (self, self.log) if volume and volume.drives)
+        return tuple(self.volumes_by_path.values())
+
+    @property
+    def volumes_by_path(self) -> dict[str, Volume]:
+        """The volumes by the key of the directory that each stands for."""
+        every = {"path": self, "log_path": self.log, "temporary_path": self.temporary}
+        return {key: volume for key, volume in every.items() if volume and volume.drives}
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """Its directories, the data's first; none of a server by URL."""
-        return tuple(path for path in (self.path, self.log_path) if path)
+        return tuple(path for path in (self.path, self.log_path, self.temporary_path) if path)
+
+    @property
+    def log_apart(self) -> bool:
+        """Whether the log has a directory or a volume of its own."""
+        return bool(self.log or self.log_path)
 
     def own_table(self, engine: str) -> Part | None:
         """The engine's own table of this storage, by the engine's name; None where there is

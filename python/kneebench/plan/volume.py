@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from kneebench import units
+from kneebench.plan.kernel import DriveSettings
 from kneebench.plan.values import MONTH_S, Name, Part, Text, Whole, wrong
 from kneebench.units import Bytes, Seconds
 
@@ -116,6 +117,16 @@ class Volume(Part):
             ),
         ),
     ] = ()
+    size: Annotated[
+        Bytes | None,
+        Field(
+            ge=LEAST_BYTES,
+            description=(
+                "Size of a partition on each of its drives, which data, log and temporary files"
+                " can share; empty: whole drives"
+            ),
+        ),
+    ] = None
     layout: Annotated[
         Literal["single", "mirror", "stripe", "raid10"],
         Field(
@@ -126,6 +137,7 @@ class Volume(Part):
         ),
     ] = "single"
     file_system: FileSystem = FileSystem()
+    drive_settings: DriveSettings = DriveSettings()
     precondition: Annotated[
         Name,
         Field(
@@ -209,7 +221,8 @@ class Volume(Part):
                 what = "emulated drive" if drive.count == 1 else f"{drive.count} emulated drives"
                 names.append(f"{what} ({drive.emulated}, {units.size(drive.size)})")
         mounted = f" ({', '.join(file_system.mount)})" if file_system.mount else ""
-        return f"{' + '.join(names)}, {self.layout}, {file_system.type}{mounted}"
+        parts = f"{units.size(self.size)} of each of " if self.size else ""
+        return f"{parts}{' + '.join(names)}, {self.layout}, {file_system.type}{mounted}"
 
     @model_validator(mode="after")
     def _blocks_are_written_first(self) -> Self:
@@ -223,6 +236,8 @@ class Volume(Part):
     def _drives_fit_the_layout(self) -> Self:
         if not self.drives:
             return self
+        if self.size and (self.emulated_drives or self.size % 2**20):
+            raise wrong("size", sentence="whole MiB, of drives that are named")
         count, least = self.drive_count, LEAST_DRIVES[self.layout]
         if len(set(self.named_drives)) < len(self.named_drives):
             raise wrong("drives", sentence="each drive once")

@@ -13,6 +13,8 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Drive
 
 PLACE = 120
+PARTS = {"path": "", "log_path": "log: ", "temporary_path": "temporary files: "}
+"""How the parts of a storage are called, by the key of the path."""
 
 
 def section(view: ViewModel) -> Section:
@@ -49,7 +51,9 @@ def section(view: ViewModel) -> Section:
 def _volumes(view: ViewModel) -> dict[str, str]:
     """What the volumes of each storage were made of; nothing for directories."""
     return {
-        f"Storage: {name}": "; log: ".join(volume.words for volume in storage.volumes)
+        f"Storage: {name}": "; ".join(
+            f"{PARTS[key]}{volume.words}" for key, volume in storage.volumes_by_path.items()
+        )
         for name, storage in view.plan.storages.items()
         if storage.volumes
     }

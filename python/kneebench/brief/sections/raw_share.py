@@ -58,7 +58,7 @@ def section(view: ViewModel) -> Section | None:
 
 
 def _shares(rung: Rung, raw: RawProfile, storage: Storage) -> tuple[RawShare, ...]:
-    return raw_shares(rung, raw, storage.copies, log_apart=bool(storage.log or storage.log_path))
+    return raw_shares(rung, raw, storage.copies, log_apart=storage.log_apart)
 
 
 def _storage(view: ViewModel, climb: Climb) -> Storage:

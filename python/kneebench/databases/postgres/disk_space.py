@@ -15,6 +15,9 @@ from kneebench.plan.machine_share import log_space_bytes as log_share_bytes
 from kneebench.plan.plan import Storage
 from kneebench.plan.volume import Volume
 
+TEMPORARY = ("temporary files", 64 * 2**20)
+"""What they are called, and how much they may take: TPROC-C writes hardly any."""
+
 
 def space_requirements(storage: Storage, warehouses: int, log_bytes: int) -> list[SpaceRequirement]:
     """The directories of a storage's files, with the space that each needs; none of volumes, which
@@ -24,12 +27,15 @@ def space_requirements(storage: Storage, warehouses: int, log_bytes: int) -> lis
         return []
     if storage.path is None:
         raise PlanError("storage", seen="no path", do="set path, or url for an external server")
-    data = climb_bytes(warehouses)
+    data, more = climb_bytes(warehouses), []
+    if storage.temporary_path:
+        more = [SpaceRequirement(storage.temporary_path, *TEMPORARY)]
     if storage.log_path is None:
-        return [SpaceRequirement(storage.path, "data and log", data + log_bytes)]
+        return [SpaceRequirement(storage.path, "data and log", data + log_bytes), *more]
     return [
         SpaceRequirement(storage.path, "data", data),
         SpaceRequirement(storage.log_path, "log", log_bytes),
+        *more,
     ]
 
 
@@ -37,11 +43,13 @@ def volume_requirements(
     storage: Storage, warehouses: int, log_bytes: int
 ) -> list[tuple[Volume, str, int]]:
     """(volume, what it will contain, bytes) of a storage's volumes."""
+    if not storage.volumes:
+        return []
+    data = climb_bytes(warehouses)
+    more = [(storage.temporary, *TEMPORARY)] if storage.temporary else []
     if not storage.log:
-        return [
-            (one, "data and log", climb_bytes(warehouses) + log_bytes) for one in storage.volumes
-        ]
-    return [(storage, "data", climb_bytes(warehouses)), (storage.log, "log", log_bytes)]
+        return [(storage, "data and log", data + log_bytes), *more]
+    return [(storage, "data", data), (storage.log, "log", log_bytes), *more]
 
 
 def log_space_bytes(

@@ -20,6 +20,7 @@ from typing import Literal
 from kneebench.databases.engine import Engine, finding_of
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.disk_space import require
+from kneebench.databases.managed.ownership import home
 from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.builds import Build, find_build
@@ -40,6 +41,7 @@ from kneebench.databases.postgres.server_settings import (
     rules,
 )
 from kneebench.databases.postgres.table import postgres_table
+from kneebench.databases.postgres.temporary import TABLESPACE, make_tablespace
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.memory_limit import MemoryGroup, controller
@@ -231,11 +233,11 @@ class OwnPostgres:
         watch(Event(kind="start", doing=doing))
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
-            data, log = self._put_in_place(prepared, stack, watch, doing)
+            data, *apart = self._put_in_place(prepared, stack, watch, doing)
             launch = stack.enter_context(self._launch(prepared.resources, prepared.group))
-            process = stack.enter_context(
-                running_server(launch, data, self.journal, reach=[log] if log else [])
-            )
+            process = stack.enter_context(running_server(launch, data, self.journal, reach=apart))
+            if prepared.storage.temporary_path:
+                make_tablespace(process.address, apart[-1])
             server = self._server(prepared, process, time.monotonic() - began)
             stack.callback(server.close)
             watch(Event(kind="end", doing=doing, share=1.0, data={"restore_s": server.restore_s}))
@@ -243,12 +245,14 @@ class OwnPostgres:
 
     def _put_in_place(
         self, prepared: Prepared, stack: contextlib.ExitStack, watch: Watch, doing: str
-    ) -> tuple[Path, Path | None]:
-        """(data directory, log directory or None) on the storage, from the image."""
+    ) -> list[Path]:
+        """The data directory on the storage, from the image, then those of its log and of its
+        temporary files, where they have their own.
+        """
         storage, name = prepared.storage, f".kneebench-{uuid.uuid4().hex[:12]}"
 
         def make(parent: Path, what: str) -> Path:
-            place = parent.resolve() / f"{name}-{what}"
+            place = parent.resolve() / f"{name}-{what.split()[0]}"
             made = self.journal.directory(place, f"a restored database's {what}")
             return stack.enter_context(made)
 
@@ -258,6 +262,11 @@ class OwnPostgres:
         try:
             files = make(storage.path or Path(), "data")
             log = make(storage.log_path, "log") if storage.log_path else None
+            apart = [log] if log else []
+            if storage.temporary_path:
+                settings = {**settings, "temp_tablespaces": TABLESPACE}
+                place = make(storage.temporary_path, "temporary files")
+                apart.append(home(place, "files", self.account))
             data = restore(
                 self._image, files, log, how, settings, self.account, watch, doing, warm=warm
             )
@@ -267,7 +276,7 @@ class OwnPostgres:
                 seen=str(error),
                 do="check the permissions, the free space and the health of the storage",
             ) from error
-        return data, log
+        return [data, *apart]
 
     def _server(
         self, prepared: Prepared, process: RunningServer, restore_s: float

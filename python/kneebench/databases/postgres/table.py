@@ -26,6 +26,7 @@ class PostgresDatabase(ServerDatabase):
     """
 
     url_rule: ClassVar[UrlRule] = URL
+    temporary_setting: ClassVar[str] = "temp_tablespaces"
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
     url: Annotated[
         Text,

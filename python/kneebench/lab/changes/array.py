@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.change import Change
+from kneebench.lab.changes.drive import SYS_BLOCK, stop_arrays
 from kneebench.lab.programs import done
 
 
 class MadeArray(Change):
-    """An array by the path of its device, which has a name of ours."""
+    """An array by its UUID: after a restart it may be assembled under another name. `device` is the
+    path of ours, which entries of old have alone.
+    """
 
     kind: Literal["array"] = "array"
     device: str
+    uuid: str = ""
 
     @property
     def where(self) -> str:
@@ -21,14 +25,18 @@ class MadeArray(Change):
         return self.device
 
     def undo(self) -> bool:
-        """Stop it. Raises OSError while it is in use."""
-        if not Path(self.device).exists():
-            return False
-        done("mdadm", "--stop", self.device)
-        return True
+        """Stop it, whatever it is called now. Raises OSError while it is in use."""
+        device = Path(self.device)
+        if self.uuid:
+            found = stop_arrays(self.uuid)
+        elif found := (SYS_BLOCK / device.resolve().name).exists():
+            done("mdadm", "--stop", self.device)
+        if device.is_symlink():  # udev removes it, but not every machine has udev
+            device.unlink()
+        return found
 
     def require_gone(self, forget: str) -> None:
-        """The name is ours: there is no other."""
+        """The name and the UUID are ours: there is no other."""
 
 
 KIND = MadeArray

@@ -53,6 +53,10 @@ class Change(Record):
         `forget` is the command that removes its entry.
         """
 
+    def remark(self) -> str:
+        """What is left as it is and must be said, before it is undone; empty for nothing."""
+        return ""
+
     def is_out_of_reach(self) -> bool:
         """Whether it may remain on a drive that is not mounted now."""
         return False

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from kneebench.errors import PlanError
 from kneebench.lab.changes.array import MadeArray
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.changes.mount import MountedFileSystem
 from kneebench.lab.journal import Journal
+from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
 from kneebench.lab.programs import done
 from kneebench.lab.volumes.claiming import claimed
 from kneebench.lab.volumes.emulated import emulated_drive
@@ -22,6 +24,7 @@ from kneebench.lab.volumes.layouts import (
     mount_command,
     raid_level,
 )
+from kneebench.lab.volumes.partitions import by_drive, recorded_table, write_table
 from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.plan.storage import Storage
 from kneebench.plan.volume import Volume
@@ -29,6 +32,25 @@ from kneebench.records import Watch
 
 POINTS = Path("/run")
 """Mount points are made here: every account can enter it."""
+
+CALLED = {
+    "path": "drives",
+    "log_path": "log drives",
+    "temporary_path": "drives of temporary files",
+}
+"""The drives of a storage's volumes, in its settings, by the key of the path."""
+
+
+class Devices(NamedTuple):
+    """What a volume is made of: whole drives, and the same or a partition of each."""
+
+    drives: list[str]
+    devices: list[str]
+
+    def add(self, drive: str, partition: str) -> None:
+        """One more drive, by its partition."""
+        self.drives.append(drive)
+        self.devices.append(partition)
 
 
 class Volumes:
@@ -41,7 +63,7 @@ class Volumes:
     def __init__(self, journal: Journal, emulated_in: Path) -> None:
         self._journal, self._emulated_in = journal, emulated_in
         self._preconditioner = Preconditioner(journal)
-        self._emulated: dict[tuple[str, int], list[str]] = {}
+        self._emulated: dict[tuple[str, str], list[str]] = {}
         self._kept = contextlib.ExitStack()
 
     def close(self) -> None:
@@ -56,41 +78,82 @@ class Volumes:
         must not be written to.
         """
         with contextlib.ExitStack() as stack:
-            paths = [
-                self._made((name, number), volume, stack, watch)
-                for number, volume in enumerate(storage.volumes)
-            ]
-            names = dict(zip(("path", "log_path"), paths, strict=False))
-            yield Storage(**names)
+            ids = {key: uuid.uuid4() for key in storage.volumes_by_path}
+            with _as_plan_error("making partitions", storage):
+                partitions = self._partitions(storage, ids, stack, watch)
+            paths, settled = {}, set[str]()
+            for key, volume in storage.volumes_by_path.items():
+                settings = SettingsOfDrives(self._journal, stack, watch, CALLED[key], settled)
+                with _as_plan_error("making a volume", volume):
+                    devices = partitions.get(key) or self._whole((name, key), volume, ids, stack)
+                    settings.put(volume.drive_settings, devices.drives)
+                    if not volume.size:
+                        self._preconditioner.prepare(devices.drives, volume, watch)
+                    paths[key] = self._made(ids[key], volume, devices.devices, settings, stack)
+            yield Storage(**paths)
 
     def _made(
-        self, key: tuple[str, int], volume: Volume, stack: contextlib.ExitStack, watch: Watch
+        self,
+        id: uuid.UUID,
+        volume: Volume,
+        devices: list[str],
+        settings: SettingsOfDrives,
+        stack: contextlib.ExitStack,
     ) -> Path:
-        id = uuid.uuid4()
-        try:
-            devices = self._claimed(volume, str(id), stack) + self._emulated_drives(key, volume)
-            self._preconditioner.prepare(devices, volume, watch)
-            if by_md(volume):
-                devices = [self._array(volume, str(id), devices, stack)]
-            done(*mkfs_command(volume, str(id), devices))
-            return self._mounted(volume, f"kneebench-{id.hex[:8]}", devices, stack)
-        except OSError as error:
-            raise PlanError(
-                f"making a volume of {volume.words}",
-                seen=str(error),
-                do="see kneebench check and kneebench drives; correct the storage's table",
-            ) from error
+        if by_md(volume):
+            array = self._array(volume, str(id), devices, stack)
+            settings.put_read_ahead(volume.drive_settings, queue_file(array, READ_AHEAD))
+            devices = [array]
+        done(*mkfs_command(volume, str(id), devices))
+        point = self._mounted(volume, f"kneebench-{id.hex[:8]}", devices, stack)
+        if volume.file_system.type == "btrfs":
+            settings.put_read_ahead(volume.drive_settings, btrfs_file(str(id), READ_AHEAD))
+        return point
 
-    def _claimed(self, volume: Volume, id: str, stack: contextlib.ExitStack) -> list[str]:
-        """Devices of the drives of this machine; all are claimed before any is recorded."""
+    def _partitions(
+        self,
+        storage: Storage,
+        ids: Mapping[str, uuid.UUID],
+        stack: contextlib.ExitStack,
+        watch: Watch,
+    ) -> dict[str, Devices]:
+        """The partitions of volumes that share drives, by the key of the path; all drives are
+        claimed before any is recorded.
+        """
+        drives, found = by_drive(storage), dict[str, Devices]()
+        claimed([drive.path for drive in drives])
+        tables = []
+        for drive, sizes in drives.items():
+            stack.callback(self._preconditioner.leave, drive.path)
+            volumes = [str(ids[key]) for key in sizes]
+            tables.append(stack.enter_context(recorded_table(self._journal, drive, volumes)))
+        # Each drive is prepared once, with its first volume.
+        for key, volume in storage.volumes_by_path.items():
+            first = [drive.path for drive, sizes in drives.items() if next(iter(sizes)) == key]
+            if first:
+                self._preconditioner.prepare(first, volume, watch)
+        for table, sizes in zip(tables, drives.values(), strict=True):
+            for key, partition in zip(sizes, write_table(table, [*sizes.values()]), strict=True):
+                found.setdefault(key, Devices([], [])).add(table.device, partition)
+        return found
+
+    def _whole(
+        self,
+        key: tuple[str, str],
+        volume: Volume,
+        ids: Mapping[str, uuid.UUID],
+        stack: contextlib.ExitStack,
+    ) -> Devices:
+        """A volume's own drives; all are claimed before any is recorded."""
         drives = claimed(volume.named_drives)
         for drive in drives:
-            facts = {"device": drive.path, "wwid": drive.key, "volume": id}
+            facts = {"device": drive.path, "wwid": drive.key, "volume": str(ids[key[1]])}
             stack.callback(self._preconditioner.leave, drive.path)
             stack.enter_context(self._journal.made(FormattedDrive, "a volume", **facts))
-        return [drive.path for drive in drives]
+        paths = [drive.path for drive in drives] + self._emulated_drives(key, volume)
+        return Devices(paths, paths)
 
-    def _emulated_drives(self, key: tuple[str, int], volume: Volume) -> list[str]:
+    def _emulated_drives(self, key: tuple[str, str], volume: Volume) -> list[str]:
         """Devices of the emulated drives of a volume, blank but for old data."""
         if volume.emulated_drives and key not in self._emulated:
             self._emulated_in.mkdir(parents=True, exist_ok=True)
@@ -107,7 +170,7 @@ class Volumes:
         self, volume: Volume, id: str, drives: list[str], stack: contextlib.ExitStack
     ) -> str:
         device = f"/dev/md/kneebench-{id[:8]}"
-        stack.enter_context(self._journal.made(MadeArray, "an array", device=device))
+        stack.enter_context(self._journal.made(MadeArray, "an array", device=device, uuid=id))
         done(*md_command(device, raid_level(volume.layout, len(drives)), id, drives))
         done("wipefs", "--all", device)  # the file system of an earlier array began there, too
         return device
@@ -122,3 +185,15 @@ class Volumes:
         stack.enter_context(self._journal.made(MountedFileSystem, "a volume", point=str(point)))
         done(*mount_command(volume, devices, point))
         return point
+
+
+@contextlib.contextmanager
+def _as_plan_error(doing: str, volume: Volume) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PlanError(
+            f"{doing} of {volume.words}",
+            seen=str(error),
+            do="see kneebench check and kneebench drives; correct the storage's table",
+        ) from error

@@ -12,7 +12,8 @@ root, and has tables of inodes."""
 
 def capacity_bytes(volume: Volume) -> int:
     """What files can take of a volume, about. Raises PlanError for a drive that is not here."""
-    return int(usable_bytes(volume, drive_sizes(volume)) * (1 - FILE_SYSTEM_SHARE))
+    sizes = [min(size, volume.size or size) for size in drive_sizes(volume)]
+    return int(usable_bytes(volume, sizes) * (1 - FILE_SYSTEM_SHARE))
 
 
 def drive_sizes(volume: Volume) -> list[int]:

@@ -17,13 +17,17 @@ from kneebench.lab.programs import found
 from kneebench.lab.volumes.claiming import named_drives
 from kneebench.lab.volumes.emulated import PROGRAMS
 from kneebench.lab.volumes.layouts import by_md, has_md
+from kneebench.lab.volumes.partitions import AROUND_BYTES, by_drive
 from kneebench.lab.volumes.preconditioning_time import preconditioning_finding
 from kneebench.plan import Plan
+from kneebench.plan.storage import Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Finding, WholeDrive
 
 MKFS = {"xfs": "xfsprogs", "ext4": "e2fsprogs", "btrfs": "btrfs-progs"}
 """The Debian package of mkfs by file system."""
+HOLDS = {"path": "data", "log_path": "log", "temporary_path": "temporary files"}
+"""What a volume is for, by the key of the path."""
 
 
 def volume_findings(plan: Plan, *, erase: Sequence[WholeDrive] = ()) -> Iterator[Finding]:
@@ -52,23 +56,40 @@ def _drives(plan: Plan, erase: Sequence[WholeDrive]) -> Iterator[Finding]:
         yield _drive(drive, plan, erase=drive.key in agreed)
     yield from _named_twice(plan, here)
     for name, storage in plan.storages.items():
+        yield from _partitions(name, storage)
         for volume in storage.volumes:
             if volume.precondition:
                 yield preconditioning_finding(name, volume, here)
 
 
 def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
-    """Drives that a storage names by two names, or that storages side by side share."""
-    taken: dict[str, str] = {}
+    """Drives that volumes name by two names, or that storages side by side share."""
+    taken: dict[str, tuple[str, Volume]] = {}
     for name, storage in plan.storages.items():
         taken = taken if plan.ladder.rounds == "short" else {}
         for volume in storage.volumes:
             for drive in (named(here, one) for one in volume.named_drives):
-                if drive.path in taken:
-                    seen = f"{drive.path} is in {taken[drive.path]!r} already"
+                other, there = taken.get(drive.path, ("", volume))
+                apart = there is not volume and there.size and volume.size
+                if other and not (other == name and apart):
+                    seen = f"{drive.path} is in {other!r} already"
                     do = 'name other drives, or measure one storage at a time (rounds = "long")'
                     yield Finding(level="error", subject=name, seen=seen, do=do)
-                taken[drive.path] = name
+                taken[drive.path] = name, volume
+
+
+def _partitions(name: str, storage: Storage) -> Iterator[Finding]:
+    """The partitions of each drive, and whether they fit."""
+    for drive, sizes in by_drive(storage).items():
+        parts = ", ".join(f"{units.size(size)} for {HOLDS[key]}" for key, size in sizes.items())
+        left = drive.size_bytes - sum(sizes.values()) - AROUND_BYTES
+        subject, seen = f"{name}: {drive.path}", f"partitions of {parts}"
+        if left < 0:
+            seen += f"; the drive has {units.size(drive.size_bytes)}"
+            do = "lower the sizes; the table needs 2 MiB itself"
+            yield Finding(level="error", subject=subject, seen=seen, do=do)
+        else:
+            yield Finding(level="ok", subject=subject, seen=f"{seen}; {units.size(left)} unused")
 
 
 def _programs(volumes: Iterable[Volume]) -> Iterator[Finding]:
@@ -78,6 +99,7 @@ def _programs(volumes: Iterable[Volume]) -> Iterator[Finding]:
         needed[f"mkfs.{kind}"] = MKFS[kind]
         needed |= {"mdadm": "mdadm"} if by_md(volume) else {}
         needed |= PROGRAMS if volume.emulated_drives else {}
+        needed |= {"sfdisk": "fdisk", "partx": "util-linux"} if volume.size else {}
         needed |= {"fio": "fio"} if volume.precondition else {}
     missing = {program: package for program, package in needed.items() if not found(program)}
     if missing:

@@ -37,12 +37,14 @@ def has_md() -> bool:
 
 def md_command(device: str, level: str, uuid: str, drives: list[str]) -> list[str]:
     """The command that makes an array. Its mirrors are not compared first, as the file system will
-    read no block that it has not written: a resync would run into the measurement.
+    read no block that it has not written: a resync would run into the measurement. mdadm refuses to
+    hear of a bitmap where there are no mirrors.
     """
+    mirrors = () if level == "raid0" else ("--assume-clean", "--bitmap", "none")
     return [
         *("mdadm", "--create", device, "--run", "--level", level.removeprefix("raid")),
         *("--raid-devices", str(len(drives)), "--metadata", "1.2", "--uuid", uuid),
-        *("--assume-clean", "--bitmap", "none", *drives),
+        *(*mirrors, *drives),
     ]
 
 
