@@ -29,6 +29,7 @@ GROUND = (
     "analysis",
 )
 ABOVE = (
+    "expected_duration",
     "preflight",
     "restored",
     "campaign",
