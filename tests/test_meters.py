@@ -13,6 +13,7 @@ import pytest
 from kneebench.errors import UnknownPart
 from kneebench.lab.drives import drive_of, whole_devices
 from kneebench.measurement import meters
+from kneebench.measurement.derived_metrics import database_others
 from kneebench.measurement.meters.cores import Cores
 from kneebench.measurement.meters.devices import Devices
 from kneebench.measurement.meters.meter import Meter, MeterContext
@@ -20,6 +21,7 @@ from kneebench.measurement.meters.pressure import Pressure
 from kneebench.measurement.meters.process_io import ProcessIo
 from kneebench.measurement.meters.processes import Processes
 from kneebench.measurement.quantities import READ
+from kneebench.measurement.summaries import Window
 from kneebench.plan.plan import Plan
 from kneebench.shelf import METERS
 
@@ -251,10 +253,37 @@ def test_the_client_is_this_process() -> None:
     before = meter.read()
     spin(0.3)
     after = meter.read()
-    assert list(after) == ["processes.cpu|load_generator"]
+    assert "processes.cpu|server" not in after
     assert (
         0.2 < after["processes.cpu|load_generator"] - before["processes.cpu|load_generator"] < 0.45
     )
+
+
+def test_the_programs_of_this_process_are_neither_the_server_nor_others() -> None:
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as program:
+        meter = Processes()
+        before = meter.read()["processes.cpu|programs"]
+        server = Processes([program.pid]).read()
+        time.sleep(0.5)
+        grown_s = meter.read()["processes.cpu|programs"] - before
+        program.kill()
+    assert 0.1 < grown_s < 1.5
+    assert server["processes.cpu|server"] >= 0
+
+
+def test_the_cpu_of_own_programs_is_not_that_of_other_processes() -> None:
+    busy = {"cores.busy": {"0": 0.9, "1": 0.9}}
+    used = {"server": 0.6, "load_generator": 0.3}
+
+    def others(**more: float) -> float:
+        values = {**busy, "processes.cpu": {**used, **more}}
+        window = Window([], 0, 1, values, [values])
+        found = database_others(window, (0, 1), ())
+        assert found
+        return found.value
+
+    assert others() == pytest.approx(0.45)
+    assert others(programs=0.7) == pytest.approx(0.1)
 
 
 def test_all_host_meters_together_take_less_than_two_per_cent_of_a_core_at_one_look_a_second(
@@ -282,7 +311,8 @@ with open(sys.argv[1], "wb") as file:
 def test_what_a_process_writes_is_the_servers_or_that_of_others(tmp_path: Path, whose: str) -> None:
     if drive_of(tmp_path) is None:
         pytest.skip("a memory-backed file counts for nobody")
-    command = [sys.executable, "-c", WRITER, tmp_path / "written"]
+    child_of_a_child = ["sh", "-c", '"$@"; true', "sh"]  # its own children are kneebench's
+    command = [*child_of_a_child, sys.executable, "-c", WRITER, tmp_path / "written"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as writer:
         assert writer.stdin
         meter = ProcessIo(frozenset([writer.pid] if whose == "server" else []))

@@ -100,8 +100,8 @@ def _of_cores(
 def database_others(
     window: Window, cores: Sequence[int], load_generator_cores: Sequence[int]
 ) -> Summary | None:
-    """Share of these cores that other processes used; None if the server's processes are not on
-    this machine.
+    """Share of these cores that other processes used, kneebench's own programs apart; None if the
+    server's processes are not on this machine.
     """
 
     def left(values: Values) -> float | None:
@@ -111,9 +111,9 @@ def database_others(
             return None
         generator = {str(core) for core in load_generator_cores} or busy.keys()
         stolen = values.get("cores.steal", {})
-        own = used["server"] + used.get("load_generator", 0.0) * len(here & generator) / len(
-            generator
-        )
+        on_them = len(here & generator) / len(generator)
+        own = used["server"] + used.get("programs", 0.0)
+        own += used.get("load_generator", 0.0) * on_them
         return max(
             0.0, (sum(busy[core] - stolen.get(core, 0.0) for core in here) - own) / len(here)
         )

@@ -54,8 +54,8 @@ def _elsewhere(view: ViewModel, climb: Climb) -> str:
 def _cautions(view: ViewModel) -> Iterator[str]:
     if view.campaign.emulated:
         yield (
-            "Emulated drives: their programs use the CPU that the database needs, and count as"
-            " other processes. No figure here says anything about a real drive."
+            "Emulated drives: their programs use the CPU that the database needs. No figure here"
+            " says anything about a real drive."
         )
     yield from _drives(view)
     yield from _no_longer_steady(view)

@@ -1,5 +1,5 @@
 """Bytes that processes read from and write to drives, from /proc/PID/io: the server's, and those of
-all others.
+all others, but for this process and its children (the programs of emulated drives).
 
 A write counts when a process makes a page dirty, not when the kernel writes it out, and on whatever
 drive it is; memory-backed files do not count (proc_pid_io(5)). So the figures tell who causes I/O,
@@ -66,6 +66,8 @@ class ProcessIo:
             except OSError:  # ended meanwhile, or another user's
                 continue
             ours = pid in self._server or parent in self._server
+            if parent == os.getpid() and not ours:
+                continue
             self._whose.setdefault(process, "server" if ours else "others")
             yield process, seen
 

@@ -1,12 +1,14 @@
 """CPU time of the load generator and of the server, from /proc/PID/stat.
 
-The load generator is this process, all its threads. The server is its first process and that one's
-children: those that run, and those that have ended, whose time the kernel adds to the parent that
-reaped them (cutime and cstime, proc_pid_stat(5)). Steps of 10 ms.
+The load generator is this process, all its threads. Its programs are its children when the meter is
+opened, the server apart: they emulate drives and trace log writes. The server is its first process
+and that one's children: those that run, and those that have ended, whose time the kernel adds to
+the parent that reaped them (cutime and cstime, proc_pid_stat(5)). Steps of 10 ms.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +22,14 @@ PARENT, OWN, ENDED = 1, slice(11, 13), slice(13, 15)
 cutime, cstime."""
 
 
+def children_of_this_process() -> set[int]:
+    """The PIDs of its children; none where the kernel does not list them."""
+    lists = Path("/proc/self/task").glob("*/children")
+    with contextlib.suppress(OSError):
+        return {int(pid) for one in lists for pid in one.read_text().split()}
+    return set()
+
+
 def stat_fields(stat: bytes) -> list[bytes]:
     """The fields of /proc/PID/stat after the name in brackets, which may hold spaces."""
     return stat.rpartition(b")")[2].split()
@@ -30,7 +40,7 @@ def _cpu_s(fields: list[bytes], which: slice) -> float:
 
 
 class Processes:
-    """CPU seconds by "load_generator" and "server"."""
+    """CPU seconds by "load_generator", its "programs", and "server"."""
 
     name = "processes"
     quantities = QUANTITIES
@@ -45,6 +55,12 @@ class Processes:
             else None
         )
         self._known = tuple(server_processes)
+        self._programs = [
+            file
+            for pid in children_of_this_process() - {*server_processes}
+            if (file := _opened(Path(f"/proc/{pid}/stat")))
+        ]
+        self._programs_s = 0.0
         self._files: dict[int, KernelFile] = {}
         self._server_s = 0.0
 
@@ -52,6 +68,10 @@ class Processes:
         """Cumulative seconds; the server's only where it runs on this machine."""
         own = stat_fields(self._load_generator.read())
         found = {"processes.cpu|load_generator": _cpu_s(own, OWN)}
+        if self._programs:
+            programs = (_cpu_s(fields, OWN) for f in self._programs if (fields := _read_stat(f)))
+            self._programs_s = max(self._programs_s, sum(programs))
+            found["processes.cpu|programs"] = self._programs_s
         if self._first is not None:
             # a process that ended is missing until its parent has reaped it: never count backwards
             self._server_s = max(self._server_s, self._server_cpu_s(self._first))
