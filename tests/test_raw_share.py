@@ -14,7 +14,7 @@ from kneebench.analysis.raw_share import raw_shares
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan.volume import Volume
-from kneebench.records import Event, Order, RawProfile, RawRow
+from kneebench.records import CountedDevice, Event, Order, RawProfile, RawRow
 
 needs_fio = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
 KNEE = Order(cell="a", phase="final_run", users=8)
@@ -96,3 +96,24 @@ def test_a_storage_is_profiled_in_its_directory_and_nothing_is_left(tmp_path: Pa
 
 def test_a_storage_in_memory_has_no_raw_profile() -> None:
     assert storage_profile([Path("/dev/shm")], "profiling", lambda event: None) is None
+
+
+def test_writes_of_the_data_are_told_apart_from_those_of_a_log_on_other_drives() -> None:
+    quantities = {"device__writes": 3_700, "device__busy": 1.5, "device__reads": 4_000}
+    seen = rung(KNEE, 100, **quantities)
+    by_drive = {
+        "device.writes": (1_500, 2_200),
+        "device.reads": (4_000, 0),
+        "device.busy": (1, 0.5),
+    }
+    for name, (data, log) in by_drive.items():
+        sources = {"sda": float(data), "sdb": float(log)}
+        seen.quantities[name] = seen.quantities[name].model_copy(update={"sources": sources})
+    assert [one.what for one in raw_shares(seen, RAW, log_apart=True)] == ["reads"]
+    devices = (
+        CountedDevice(name="sda", directories=(0,)),
+        CountedDevice(name="sdb", directories=(1,)),
+    )
+    known = seen.model_copy(update={"devices": devices})
+    shares = {one.what: one.share for one in raw_shares(known, RAW, log_apart=True)}
+    assert shares == {"reads": 0.2, "writes": 0.5}

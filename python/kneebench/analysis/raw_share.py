@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kneebench.analysis.devices import volume_load, volumes
 from kneebench.records import RawProfile, RawRow, Rung
 
 SLOWED = 2.0
@@ -46,24 +47,43 @@ class RawShare(NamedTuple):
         return self.share >= NEAR
 
 
+class Asked(NamedTuple):
+    """What the database asked of a storage: I/Os per second and the mean time of one."""
+
+    per_s: float | None
+    await_s: float | None
+
+
 def raw_shares(
     rung: Rung, raw: RawProfile, copies: int = 1, *, log_apart: bool = False
 ) -> tuple[RawShare, ...]:
     """The shares at a rung; `copies` of each block on the storage's drives; `log_apart`: the log is
     on a storage of its own. What was not measured is left out.
     """
-    seen = {
-        "reads": ("device.reads", "device.read_await", "read", 1),
-        "writes": ("device.writes", "device.write_await", "write", copies),
-        "log writes": ("log.flushes", "log.write_latency", "log", 1),
-    }
-    if log_apart:
-        del seen["writes"]  # the meters count the log's drives too
+    reads, writes = _of_the_data(rung, log_apart=log_apart)
+    log = Asked(rung.quantity("log.flushes"), rung.quantity("log.write_latency"))
     found = (
-        _share(what, rung.quantity(per_s), rung.quantity(await_s), _best(raw, kind), times, raw)
-        for what, (per_s, await_s, kind, times) in seen.items()
+        _share("reads", reads, _best(raw, "read"), 1, raw),
+        _share("writes", writes, _best(raw, "write"), copies, raw),
+        _share("log writes", log, _best(raw, "log"), 1, raw),
     )
     return tuple(one for one in found if one)
+
+
+def _of_the_data(rung: Rung, *, log_apart: bool) -> tuple[Asked, Asked]:
+    """Reads and writes of the devices that hold the data. Results of old do not say which these
+    are: there all devices count, and the writes are unknown where the log has others.
+    """
+    for volume in volumes(rung):
+        if volume[0].directories[:1] == (0,):
+            load = volume_load(rung, volume)
+            return (
+                Asked(load.reads_per_s, load.read_await_s),
+                Asked(load.writes_per_s, load.write_await_s),
+            )
+    reads = Asked(rung.quantity("device.reads"), rung.quantity("device.read_await"))
+    writes = Asked(rung.quantity("device.writes"), rung.quantity("device.write_await"))
+    return reads, Asked(None, None) if log_apart else writes
 
 
 def _best(raw: RawProfile, kind: str) -> RawRow | None:
@@ -73,13 +93,9 @@ def _best(raw: RawProfile, kind: str) -> RawRow | None:
 
 
 def _share(
-    what: str,
-    per_s: float | None,
-    await_s: float | None,
-    best: RawRow | None,
-    copies: int,
-    raw: RawProfile,
+    what: str, asked: Asked, best: RawRow | None, copies: int, raw: RawProfile
 ) -> RawShare | None:
+    per_s, await_s = asked
     if per_s is None or best is None or not best.iops:
         return None
     alike = _at_depth(raw, best, per_s * (await_s or 0.0))
