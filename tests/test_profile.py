@@ -15,6 +15,7 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
+from kneebench.brief.profile import ProfilePage
 from kneebench.cli import app
 from kneebench.errors import PlanError
 from kneebench.lab.drives import drive_of
@@ -34,6 +35,7 @@ from kneebench.measurement.profile.fio import row_of
 from kneebench.measurement.profile.over_time import over_time
 from kneebench.measurement.profile.rows import Traffic, inconsistent
 from kneebench.screen.profile import printed, row_line
+from tests.profiles import made_up_profile
 
 MIB = 2**20
 FIO = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
@@ -240,3 +242,23 @@ def test_a_row_is_told_on_one_line() -> None:
     write = Traffic(iops=900, bytes_per_s=900 * 8192, n=900, mean_s=20e-6)
     row = ProfileRow(name="8 KiB log write", group="log", block_bytes=8192, write=write, sync=sync)
     assert row_line(row) == "8 KiB log write: 900 IOPS, 7.37 MB/s, mean 1.02 ms"
+
+
+def at_a_limit(iops: float, **changes: object) -> Profile:
+    """A profile whose random reads are all at a limit."""
+    usual = made_up_profile()
+    rows = [
+        row.model_copy(update={"read": row.read.model_copy(update={"iops": iops}), **changes})
+        if row.pattern == "randread" and row.read
+        else row
+        for row in usual.rows
+    ]
+    return usual.model_copy(update={"rows": tuple(rows)})
+
+
+def test_random_reads_that_never_differ_are_pinned_at_an_iops_limit() -> None:
+    assert "pinned at 3,000 per second" in at_a_limit(3000.0).iops_limit
+    assert "pinned at 3,000 per second" in ProfilePage(at_a_limit(3000.0)).html()
+    assert made_up_profile().iops_limit == "", "flash does fewer reads of larger blocks"
+    by_a_core = at_a_limit(3000.0, worker_busy=0.99)
+    assert by_a_core.iops_limit == "", "the CPU may have been the limit"

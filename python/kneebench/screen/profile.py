@@ -46,6 +46,8 @@ def printed(found: Profile) -> Iterator[RenderableType]:
         table.add_row(escape(row.name), *_cells(row))
     yield table
     yield Text(f"\n{NOTES}", style="dim")
+    if found.iops_limit:
+        yield Text(found.iops_limit, style="yellow")
     for row in found.rows:
         if row.invalid:
             yield Text(f"{row.name}: invalid, {row.invalid}", style="red")

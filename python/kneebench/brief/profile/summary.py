@@ -57,8 +57,10 @@ def glance(found: Profile) -> Section | None:
 
 
 def caveats(found: Profile) -> Section:
-    """Where a core was the limit, and what the figures depend on."""
-    return Section(name="caveats", title="Caveats", sentences=(*_limits(found), STATE), tone="note")
+    """An IOPS limit, where a core was the limit, and what the figures depend on."""
+    pinned = [found.iops_limit] if found.iops_limit else []
+    sentences = (*pinned, *_limits(found), STATE)
+    return Section(name="caveats", title="Caveats", sentences=sentences, tone="note")
 
 
 def _number(figure: str, row: ProfileRow) -> Number:

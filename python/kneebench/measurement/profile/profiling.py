@@ -12,6 +12,7 @@ from pydantic import Field
 from kneebench.lab.host import host, kneebench_version
 from kneebench.measurement.profile.datasheet import Claim, DataSheet, claims
 from kneebench.measurement.profile.fio import RAMP_S, found_fio
+from kneebench.measurement.profile.iops_limit import iops_limit
 from kneebench.measurement.profile.jobs import HEADLINE, JOBS, Job
 from kneebench.measurement.profile.measuring import (
     STARTS_S,
@@ -21,7 +22,7 @@ from kneebench.measurement.profile.rows import ProfileRow
 from kneebench.measurement.profile.targets import DirectoryTarget, DriveTarget, Target, unwatched
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES, tree_copy
 from kneebench.records import Host, Record, Watch, WholeDrive
-from kneebench.units import size
+from kneebench.units import count, size
 
 FILL_BYTES_PER_S = 300e6
 """For the time that is expected: a slow SSD."""
@@ -82,6 +83,17 @@ class Profile(Record):
             and not row.invalid
             and (kind := (row.pattern, row.block_bytes)) in HEADLINE
         }
+
+    @property
+    def iops_limit(self) -> str:
+        """A sentence where something limits the I/Os per second; else empty."""
+        limit = iops_limit(self.rows)
+        if limit is None:
+            return ""
+        return (
+            f"Random reads are pinned at {count(limit)} per second, whatever their size and the"
+            " queue depth: an IOPS limit of a cloud volume or a throttle, or a disk that seeks."
+        )
 
     def beside(self, sheet: DataSheet) -> Profile:
         """The profile with the figures of the drive's data sheet."""
