@@ -20,6 +20,7 @@ from kneebench.records import WholeDrive
 ENDS_BYTES = 16 * 2**20
 """Erased at both ends of a drive: partition tables, superblocks of file systems, arrays and
 volumes. Signatures elsewhere are erased one by one."""
+IN_A_PLAN = "name it under erase in the plan ({}) and run with --erase"
 LOOKS_S = 2.0
 _REREAD_PARTITIONS = 0x125F
 """BLKRRPART of linux/fs.h."""
@@ -75,10 +76,12 @@ def _left_alone(names: Sequence[str]) -> list[WholeDrive]:
     return drives
 
 
-def require_blank(drive: WholeDrive, state: DriveState) -> None:
-    """Raises Refused for a drive that is in use, contains data, or cannot be read."""
+def require_blank(drive: WholeDrive, state: DriveState, allow: str = IN_A_PLAN) -> None:
+    """Raises Refused for a drive that is in use, contains data, or cannot be read. `allow`: how to
+    allow that its data are lost.
+    """
     if state.state != "blank":
-        allow = f"name it under erase in the plan ({drive.key}) and run with --erase"
+        allow = allow.format(drive.key)
         erasable = state.state == "contains data"
         raise Refused(
             f"writing to {drive.path}",

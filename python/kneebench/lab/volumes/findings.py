@@ -18,7 +18,7 @@ from kneebench.lab.volumes.claiming import named_drives
 from kneebench.lab.volumes.emulated import PROGRAMS
 from kneebench.lab.volumes.layouts import by_md, has_md
 from kneebench.lab.volumes.partitions import AROUND_BYTES, by_drive
-from kneebench.lab.volumes.preconditioning_time import preconditioning_finding
+from kneebench.lab.volumes.preconditioning_time import drives_of, preconditioning_finding
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.plan.volume import Volume
@@ -57,9 +57,9 @@ def _drives(plan: Plan, erase: Sequence[WholeDrive]) -> Iterator[Finding]:
     yield from _named_twice(plan, here)
     for name, storage in plan.storages.items():
         yield from _partitions(name, storage)
-        for volume in storage.volumes:
-            if volume.precondition:
-                yield preconditioning_finding(name, volume, here)
+        once = {drives_of(one, n): one for n, one in enumerate(storage.volumes) if one.precondition}
+        for volume in once.values():
+            yield preconditioning_finding(name, volume, here, plan.ladder.most_restores)
 
 
 def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
