@@ -15,6 +15,8 @@ TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level
 Phase = Literal[
     "warm_up", "search", "bisection", "drift_check", "fixed_load", "final_run", "fixed_rate"
 ]
+Role = Literal["data", "log", "temporary files"]
+"""What a directory of a server, or the volume under it, holds."""
 
 
 class Record(BaseModel):
