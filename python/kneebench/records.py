@@ -54,13 +54,14 @@ class CountedDevice(Record):
     """A whole device under a server's files: `name` is its source in the device quantities.
 
     `drive`: the name that it keeps, its WWID or the backing file of a loop device; empty without
-    one. `directories`: which of the server's directories are on it: 0 has the data, 1 the log of a
-    managed server. Devices with the same ones are a volume.
+    one. `directories`: which of the server's directories are on it; 0 has the data. `roles`: what
+    these directories hold; empty in older files.
     """
 
     name: str
     drive: str = ""
     directories: tuple[int, ...] = ()
+    roles: tuple[Role, ...] = ()
 
 
 class DriveHealth(Record):
@@ -194,9 +195,9 @@ class Finding(Record):
 
 
 class Whereabouts(Record):
-    """Location of a server. `cores`: cores that it may use; `paths`: its directories (data, log);
-    both empty if unknown. `seen`: the location in words; `notes`: what is unknown; `process`: the
-    PID of its first process on this machine.
+    """Location of a server. `cores`: cores that it may use; `paths`: its directories, the data's
+    first, and `roles` what each holds; all empty if unknown. `seen`: the location in words;
+    `notes`: what is unknown; `process`: the PID of its first process on this machine.
     """
 
     here: bool = False
@@ -204,6 +205,7 @@ class Whereabouts(Record):
     process: int = 0
     cores: tuple[int, ...] = ()
     paths: tuple[Path, ...] = ()
+    roles: tuple[Role, ...] = ()
     notes: tuple[str, ...] = ()
 
 
