@@ -498,11 +498,6 @@ class LogHistogram(Record):
     difference: float | None = None
     counts: dict[int, int] = Field(default_factory=dict, repr=False)
 
-    @property
-    def p999_is_certain(self) -> bool:
-        """True if at least 100 flushes exceed it (docs/method.md, latency)."""
-        return self.n >= 100_000
-
 
 class Counted(Record):
     """The database's own counts over a rung, from idle to idle: the rise of sum D_NEXT_O_ID,
