@@ -753,7 +753,7 @@ class Campaign(Record):
     preconditioned: tuple[Preconditioned, ...] = ()
     """Each drive of a volume, by its last preconditioning."""
     drive_loads: tuple[DriveLoad, ...] = ()
-    """Each drive's burn-in, and its drain before its latest volume."""
+    """Each drive's latest burn-in, and all its drains in their order; in older files the last."""
     command: str = ""
     notes: tuple[str, ...] = ()
 
