@@ -25,7 +25,7 @@ PLACE = 65
 MOST_POINTS, MOST_OF_A_PANEL = 150, 2400
 """Of one line, and of all lines of a panel: more seconds are put together."""
 INKS = (chart_theme.WRITTEN, chart_theme.LOG, *chart_theme.COLOURS[2:])
-"""Of the volumes: data, log, others."""
+"""Of the volumes, in their order."""
 TITLES = {
     **{kind: f"{capital(kind)} await, ms" for kind in KINDS},
     "queue": "Queue depth",

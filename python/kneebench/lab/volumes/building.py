@@ -26,19 +26,12 @@ from kneebench.lab.volumes.layouts import (
 )
 from kneebench.lab.volumes.partitions import by_drive, recorded_table, write_table
 from kneebench.lab.volumes.preconditioner import Preconditioner
-from kneebench.plan.storage import Storage
+from kneebench.plan.storage import ROLES, Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Watch
 
 POINTS = Path("/run")
 """Mount points are made here: every account can enter it."""
-
-CALLED = {
-    "path": "drives",
-    "log_path": "log drives",
-    "temporary_path": "drives of temporary files",
-}
-"""The drives of a storage's volumes, in its settings, by the key of the path."""
 
 
 class Devices(NamedTuple):
@@ -83,7 +76,8 @@ class Volumes:
                 partitions = self._partitions(storage, ids, stack, watch)
             paths, settled = {}, set[str]()
             for key, volume in storage.volumes_by_path.items():
-                settings = SettingsOfDrives(self._journal, stack, watch, CALLED[key], settled)
+                called = ROLES[key].drives
+                settings = SettingsOfDrives(self._journal, stack, watch, called, settled)
                 with _as_plan_error("making a volume", volume):
                     devices = partitions.get(key) or self._whole((name, key), volume, ids, stack)
                     settings.put(volume.drive_settings, devices.drives)

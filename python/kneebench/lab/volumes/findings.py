@@ -20,14 +20,12 @@ from kneebench.lab.volumes.layouts import by_md, has_md
 from kneebench.lab.volumes.partitions import AROUND_BYTES, by_drive
 from kneebench.lab.volumes.preconditioning_time import drives_of, preconditioning_finding
 from kneebench.plan import Plan
-from kneebench.plan.storage import Storage
+from kneebench.plan.storage import ROLES, Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Finding, WholeDrive
 
 MKFS = {"xfs": "xfsprogs", "ext4": "e2fsprogs", "btrfs": "btrfs-progs"}
 """The Debian package of mkfs by file system."""
-HOLDS = {"path": "data", "log_path": "log", "temporary_path": "temporary files"}
-"""What a volume is for, by the key of the path."""
 
 
 def volume_findings(plan: Plan, *, erase: Sequence[WholeDrive] = ()) -> Iterator[Finding]:
@@ -81,7 +79,9 @@ def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
 def _partitions(name: str, storage: Storage) -> Iterator[Finding]:
     """The partitions of each drive, and whether they fit."""
     for drive, sizes in by_drive(storage).items():
-        parts = ", ".join(f"{units.size(size)} for {HOLDS[key]}" for key, size in sizes.items())
+        parts = ", ".join(
+            f"{units.size(size)} for {ROLES[key].holds}" for key, size in sizes.items()
+        )
         left = drive.size_bytes - sum(sizes.values()) - AROUND_BYTES
         subject, seen = f"{name}: {drive.path}", f"partitions of {parts}"
         if left < 0:
