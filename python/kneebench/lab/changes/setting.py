@@ -24,6 +24,7 @@ class WrittenSetting(Change):
     a pair, or what a new scheduler resets.
     """
 
+    VERBS = ("restore", "restored")
     kind: Literal["setting"] = "setting"
     file: str
     before: str
