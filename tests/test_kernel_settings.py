@@ -137,11 +137,15 @@ def test_a_value_that_the_kernel_changes_is_refused_and_put_back(
         assert setting_in(file) == before
 
 
-@pytest.mark.parametrize(
-    "name", ["kernel.panic", "kernel.core_pattern", "vm.panic_on_oom", "vm/swappiness", "vm..x"]
-)
+@pytest.mark.parametrize("name", ["kernel.panic", "kernel.core_pattern", "vm/swappiness", "vm..x"])
 def test_a_sysctl_with_no_bearing_on_storage_is_an_error_of_the_plan(name: str) -> None:
     with pytest.raises(ValueError, match=r"a name among vm\.\*"):
+        Kernel(sysctl={name: 1})
+
+
+@pytest.mark.parametrize("name", ["vm.panic_on_oom", "vm.min_free_kbytes", "vm.overcommit_memory"])
+def test_a_sysctl_that_can_stop_the_machine_is_an_error_of_the_plan(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"a sysctl other than .*{name}"):
         Kernel(sysctl={name: 1})
 
 
