@@ -314,7 +314,7 @@ def test_run_removes_what_a_killed_run_left_before_it_asks_what_is_free(
     monkeypatch.setattr(measuring, "selected_plan", free)
     answer = call("run")
     assert answer.exit_code == 2, answer.output
-    assert "removing leftovers of an earlier run: data in memory" in answer.stderr
+    assert f"cleaning up after an earlier run: data in memory ({left})" in answer.stderr
 
 
 def test_an_answer_does_not_fail_at_a_terminal_that_lacks_its_characters(
@@ -533,7 +533,7 @@ def test_clean_tells_what_it_could_not_remove_and_does_not_say_that_nothing_was_
     subprocess.run([sys.executable, "-c", code], check=False, cwd=place)
     answer = call("clean")
     assert (answer.exit_code, answer.stdout) == (0, "")
-    assert "cannot remove data of an earlier run" in answer.stderr
+    assert "cannot remove data (" in answer.stderr
 
 
 def test_components_lists_every_shelf() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kneebench.commands.measuring import clean
 from kneebench.lab import changes
 from kneebench.lab import journal as journal_room
 from kneebench.lab.changes.directory import MadeDirectory
@@ -350,6 +351,34 @@ def test_every_kind_of_change_is_read_back_as_it_was_written(name: str, tmp_path
     assert made.kind == name
     assert changes.read(made.model_dump_json().encode()) == made
     assert made.where
+
+
+SAID = {
+    "array": "stopped: it (/dev/md/a)",
+    "database": "removed: it",
+    "directory": "removed: it (/run/a)",
+    "format": "released: /dev/md/a, written for it",
+    "group": "removed: it (/run/a)",
+    "loop": "detached: it (/proc/sys/a)",
+    "mount": "unmounted: it (/run/a/volume)",
+    "process": "ended: it (process 1)",
+    "setting": "restored: it (/proc/sys/a)",
+    "table": "removed: it (/dev/md/a)",
+}
+"""What `kneebench clean` prints, by kind."""
+
+
+@pytest.mark.parametrize("name", CHANGES.names())
+def test_clean_says_of_each_kind_what_was_done_to_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = {"path": "/run/a", "point": "/run/a/volume", "file": "/proc/sys/a", "pid": 1}
+    facts |= {"device": "/dev/md/a", **dict.fromkeys(("wwid", "volume", "table"), "a drive")}
+    facts |= dict.fromkeys(("before", "written"), "7")
+    made = Journal(tmp_path).change(changes.kind(name), "it", **facts)
+    monkeypatch.setattr(Journal, "clean", lambda *words: [made])
+    clean()
+    assert capsys.readouterr().out == f"{SAID[name]}\n"
 
 
 def test_a_kind_that_this_version_does_not_know_is_named_with_those_that_it_does(

@@ -137,11 +137,15 @@ def test_a_value_that_the_kernel_changes_is_refused_and_put_back(
         assert setting_in(file) == before
 
 
-@pytest.mark.parametrize(
-    "name", ["kernel.panic", "kernel.core_pattern", "vm.panic_on_oom", "vm/swappiness", "vm..x"]
-)
+@pytest.mark.parametrize("name", ["kernel.panic", "kernel.core_pattern", "vm/swappiness", "vm..x"])
 def test_a_sysctl_with_no_bearing_on_storage_is_an_error_of_the_plan(name: str) -> None:
     with pytest.raises(ValueError, match=r"a name among vm\.\*"):
+        Kernel(sysctl={name: 1})
+
+
+@pytest.mark.parametrize("name", ["vm.panic_on_oom", "vm.min_free_kbytes", "vm.overcommit_memory"])
+def test_a_sysctl_that_can_stop_the_machine_is_an_error_of_the_plan(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"a sysctl other than .*{name}"):
         Kernel(sysctl={name: 1})
 
 
@@ -253,6 +257,74 @@ def test_settings_whose_writer_is_killed_at_any_step_are_put_back_by_the_next_ru
         assert [event.doing for event in said if event.kind == "warning"] == []
         assert (queue(drive), now(BYTES), now(RATIO)) == before
     assert list(journal.folder.iterdir()) == []
+
+
+UNDO_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from kneebench.lab.journal import Journal
+from kneebench.lab.kernel_settings import written
+
+folder, file, value, *beside = sys.argv[1:]
+write = Path.write_text
+
+def killed(self, text):
+    write(self, text)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+with written(Journal(Path(folder)), Path(file), value, [*map(Path, beside)], print):
+    Path.write_text = killed
+"""
+
+
+def kill_while_it_is_put_back(journal: Journal, file: Path, value: str, beside: Path) -> None:
+    """Set a value; its writer is killed after the first of two writes that put it back."""
+    command = [sys.executable, "-c", UNDO_KILLED, journal.folder, file, value, beside]
+    killed = subprocess.run(command, check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert journal.leftovers()
+
+
+def warnings_of_clean(journal: Journal) -> list[str]:
+    said: list[Event] = []
+    journal.clean(said.append)
+    assert list(journal.folder.iterdir()) == []
+    return [event.doing for event in said if event.kind == "warning"]
+
+
+def test_a_pair_whose_writer_is_killed_while_it_is_put_back_is_as_before_after_the_next_run(
+    journal: Journal,
+) -> None:
+    sysctl_file(BYTES).write_text("33554432")
+    kill_while_it_is_put_back(journal, sysctl_file(RATIO), "12", sysctl_file(BYTES))
+    assert (now(BYTES), now(RATIO)) == ("0", "0")
+    assert warnings_of_clean(journal) == []
+    assert (now(BYTES), now(RATIO)) == ("33554432", "0")
+
+
+def test_a_queue_whose_writer_is_killed_while_it_is_put_back_is_as_before_after_the_next_run(
+    journal: Journal, tmp_path: Path
+) -> None:
+    with loop_device(tmp_path / "drive.img") as drive:
+        volume(drive)
+        queue_file(str(drive), "nr_requests").write_text("96")
+        before = queue(drive)
+        files = [queue_file(str(drive), name) for name in ("scheduler", "nr_requests")]
+        kill_while_it_is_put_back(journal, files[0], "mq-deadline", files[1])
+        assert queue(drive)["scheduler"] == before["scheduler"]
+        assert warnings_of_clean(journal) == []
+        assert queue(drive) == before
+
+
+def test_the_other_one_of_a_pair_that_another_program_wrote_stays_and_is_said(
+    journal: Journal,
+) -> None:
+    sysctl_file(BYTES).write_text("33554432")
+    kill_while_it_is_put_back(journal, sysctl_file(RATIO), "12", sysctl_file(BYTES))
+    sysctl_file(BYTES).write_text("67108864")
+    [sentence] = warnings_of_clean(journal)
+    assert f"{sysctl_file(BYTES)} is left at 67108864: another program changed it" in sentence
+    assert (now(BYTES), now(RATIO)) == ("67108864", "0")
 
 
 # --- check, results -------------------------------------------------------------------------------

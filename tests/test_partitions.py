@@ -19,14 +19,17 @@ import pytest
 from loop_devices import HOLDS, MIB, done, loop_device
 
 from kneebench.errors import PlanError, Refused
+from kneebench.lab.changes.setting import setting_in
 from kneebench.lab.changes.table import WrittenTable, is_table, show_partitions
 from kneebench.lab.drives import whole_devices
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
+from kneebench.lab.kernel_settings import queue_file
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import Volumes, volume_findings
 from kneebench.lab.volumes.capacity import capacity_bytes
+from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.records import Event
@@ -195,6 +198,47 @@ def test_check_says_which_partitions_are_made_and_what_they_hold(drives: list[st
 def test_volumes_that_cannot_share_drives_are_an_error(log: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         Storage.model_validate({"drives": ["a"], "size": "300MiB", "log": log})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("precondition", "snia"), ("drive_settings", {"nr_requests": 64}), ("burn_in", "1h")],
+)
+def test_volumes_that_share_a_drive_by_two_names_must_want_it_alike(
+    drives: list[str], key: str, value: object
+) -> None:
+    data = {"drives": drives[:1], "size": HALF, "precondition": "sequential 1"}
+    log = {"drives": [Path(drives[0]).name], "size": HALF, "precondition": "sequential 1"}
+    same = Plan.model_validate({"storages": {"new": {**data, "log": log}}})
+    assert "error" not in {one.level for one in volume_findings(same)}
+    other = Plan.model_validate({"storages": {"new": {**data, "log": {**log, key: value}}}})
+    [error] = [one for one in volume_findings(other) if one.level == "error"]
+    assert error.seen == f"volumes that share {drives[0]} differ in {key}"
+    assert error.do == f"set the same {key} in each of them"
+
+
+def test_shared_drives_are_prepared_under_the_settings_that_they_are_measured_with(
+    drives: list[str], journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = queue_file(drives[0], "read_ahead_kb")
+    before, seen = setting_in(file), []
+
+    def prepare(self: Preconditioner, devices: list[str], *more: object) -> None:
+        seen.append((devices, setting_in(file)))
+        raise OSError("fio: no luck")
+
+    monkeypatch.setattr(Preconditioner, "prepare", prepare)
+    settings = {"drive_settings": {"read_ahead": "64KiB"}}
+    log = {"drives": drives[:1], "size": HALF, **settings}
+    one = Storage.model_validate({"drives": drives[:1], "size": HALF, "log": log, **settings})
+    made = Volumes(journal, tmp_path).mounted("new", one, unwatched)
+    with pytest.raises(PlanError) as wrong, made:
+        pass
+    assert seen == [(drives[:1], "64")]
+    assert wrong.value.doing == f"preparing the drives of {one.words}"
+    assert wrong.value.seen == "fio: no luck"
+    assert setting_in(file) == before
+    assert list(journal.folder.iterdir()) == []
 
 
 KILLED = """

@@ -142,12 +142,12 @@ def check(plan: PlanFile = None, as_json: Json = False) -> None:
 
 
 def clean() -> None:
-    """Remove what a killed run left on this machine.
+    """Clean up what a killed run left on this machine.
 
-    Only the servers, directories and data in kneebench's journal are removed; results are kept. For
-    anything that cannot be removed now, the reason and the fix are printed: a drive to mount, or a
-    database on an external server to drop. Damaged journal entries are named; the others are still
-    processed.
+    Only what kneebench's journal lists is undone: servers are ended, directories and data removed,
+    volumes taken apart, kernel settings restored. Results are kept. For anything that cannot be
+    undone now, the reason and the fix are printed: a drive to mount, or a database on an external
+    server to drop. Damaged journal entries are named; the others are still processed.
     """
     from kneebench.lab.journal import Journal
 
@@ -156,7 +156,7 @@ def clean() -> None:
         lambda event: print_line(event.doing, err=True) if event.kind == "warning" else None
     )
     for change in undone:
-        print_line(f"removed: {change.what} ({change.where})")
+        print_line(f"{change.VERBS[1]}: {change.words}")
     if not undone and not journal.leftovers() and not journal.damaged():
         print_line("nothing to clean up")
 

@@ -99,12 +99,12 @@ class Journal:
             try:
                 self._undo(change)
             except OSError as failure:  # the entry stays: the next run tries again
-                error.add_note(f"{change.what} ({change.where}) remains: {failure}")
+                error.add_note(f"{change.words} remains: {failure}")
             raise
         try:
             self._undo(change)
         except OSError as failure:
-            seen = f"{change.what} ({change.where}): {failure}"
+            seen = f"{change.words}: {failure}"
             do = "run `kneebench clean`"
             raise KneebenchError("undoing a change to this machine", seen=seen, do=do) from failure
 
@@ -205,7 +205,7 @@ class Journal:
         return [change for change in self.leftovers() if self._cleaned(change, watch)]
 
     def _cleaned(self, change: Change, watch: Watch) -> bool:
-        watch(Event(kind="start", doing=f"removing leftovers of an earlier run: {change.what}"))
+        watch(Event(kind="start", doing=f"cleaning up after an earlier run: {change.words}"))
         if remark := change.remark():
             watch(Event(kind="warning", doing=remark))
         try:
@@ -213,11 +213,8 @@ class Journal:
             if not done:
                 change.require_gone(f"rm {shlex.quote(str(self._file(change)))}")
         except OSError as error:
-            watch(
-                Event(
-                    kind="warning", doing=f"cannot remove {change.what} of an earlier run: {error}"
-                )
-            )
+            doing = f"cannot {change.VERBS[0]} {change.words} of an earlier run: {error}"
+            watch(Event(kind="warning", doing=doing))
             return False
         self.forget(change)
         return done

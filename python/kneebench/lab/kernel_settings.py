@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kneebench import units
@@ -129,7 +129,7 @@ class SettingsOfDrives:
 
 @contextlib.contextmanager
 def written(
-    journal: Journal, file: Path, value: str, beside: Iterable[Path], watch: Watch
+    journal: Journal, file: Path, value: str, beside: Sequence[Path], watch: Watch
 ) -> Iterator[list[str]]:
     """A setting with this value until the end of the block; the values before: its own, and those
     of the files that the kernel writes along with it.

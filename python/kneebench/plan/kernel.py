@@ -18,9 +18,17 @@ ALLOWED = (
     "kernel.sched_*",
     "kernel.numa_balancing",
 )
-"""Sysctls that a plan may set; the rest has no bearing on storage, or can bring a machine down."""
-REFUSED = ("vm.panic_on_oom", "vm.drop_caches", "vm.compact_memory", "vm.mmap_min_addr")
-"""Among those: what panics, acts once instead of being set, or protects the kernel."""
+"""Sysctls that a plan may set; the rest has no bearing on storage, or can stop a machine."""
+REFUSED = (
+    *("vm.panic_on_oom", "vm.memory_failure_recovery"),
+    *("vm.min_free_kbytes", "vm.lowmem_reserve_ratio", "vm.nr_hugepages"),
+    *("vm.nr_hugepages_mempolicy", "vm.max_map_count"),
+    *("vm.overcommit_memory", "vm.overcommit_ratio", "vm.overcommit_kbytes"),
+    *("vm.drop_caches", "vm.compact_memory", "vm.stat_refresh"),
+    *("vm.mmap_min_addr", "vm.unprivileged_userfaultfd"),
+)
+"""Among those: what panics, what leaves all programs without memory, what acts once instead of
+being set, or what protects the kernel."""
 PAIRS = (
     ("vm.dirty_bytes", "vm.dirty_ratio"),
     ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
@@ -40,6 +48,8 @@ class Kernel(Part):
     @classmethod
     def _are_allowed(cls, given: dict[str, int | str]) -> dict[str, int | str]:
         for name in given:
+            if name in REFUSED:
+                raise wrong(name, sentence=f"a sysctl other than {', '.join(REFUSED)}")
             if not is_allowed(name):
                 raise wrong(name, sentence=f"a name among {', '.join(ALLOWED)}")
         for one, other in PAIRS:

@@ -17,6 +17,8 @@ FOR_DRIVES = (
     *("precondition", "burn_in", "drain"),
 )
 """Keys that mean nothing to a directory."""
+FOR_WHOLE_DRIVES = ("drive_settings", "precondition", "burn_in", "drain")
+"""Keys of a volume that apply to all of its drives, also where it has only a partition of them."""
 
 
 class RoleNames(NamedTuple):
@@ -100,10 +102,9 @@ class Storage(Volume):
             if not (one[1].size and other[1].size):
                 sentence = "other drives, or a size in each volume that shares drives"
                 raise wrong(shared, sentence=sentence)
-            for key in ("drive_settings", "precondition", "burn_in", "drain"):
-                if getattr(one[1], key) != getattr(other[1], key):
-                    sentence = f"the same {key} in volumes that share drives"
-                    raise wrong(shared, sentence=sentence)
+            if key := differing_key(one[1], other[1]):
+                sentence = f"the same {key} in volumes that share drives"
+                raise wrong(shared, sentence=sentence)
         return self
 
     @property
@@ -139,3 +140,9 @@ class Storage(Volume):
         """
         found: Part | None = getattr(self, engine, None)
         return found
+
+
+def differing_key(one: Volume, other: Volume) -> str:
+    """The first key by which two volumes want their drives different; empty for none."""
+    wanted = (key for key in FOR_WHOLE_DRIVES if getattr(one, key) != getattr(other, key))
+    return next(wanted, "")

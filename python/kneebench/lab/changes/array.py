@@ -15,6 +15,7 @@ class MadeArray(Change):
     path of ours, which entries of old have alone.
     """
 
+    VERBS = ("stop", "stopped")
     kind: Literal["array"] = "array"
     device: str
     uuid: str = ""

@@ -7,6 +7,7 @@ after it was interrupted.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from pydantic import ConfigDict
 
@@ -23,6 +24,8 @@ class Change(Record):
 
     model_config = ConfigDict(extra="ignore")
     """Entries of earlier versions have the fields of every kind."""
+    VERBS: ClassVar[tuple[str, str]] = ("remove", "removed")
+    """What undoing it is called, before and after."""
 
     id: str
     kind: str
@@ -38,6 +41,11 @@ class Change(Record):
     @abstractmethod
     def where(self) -> str:
         """The process, directory or server that it concerns, in words."""
+
+    @property
+    def words(self) -> str:
+        """What it is and where, for a reader."""
+        return f"{self.what} ({self.where})"
 
     @abstractmethod
     def undo(self) -> bool:

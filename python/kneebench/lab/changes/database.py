@@ -22,6 +22,11 @@ class MadeOnServer(Change):
         """On its server."""
         return "on its server"
 
+    @property
+    def words(self) -> str:
+        """What it is; that names the server."""
+        return self.what
+
     def undo(self) -> bool:
         """Nothing: that needs the plan."""
         return False

@@ -17,8 +17,14 @@ from kneebench.lab.programs import done
 class FormattedDrive(ChangedDrive):
     """A drive that was blank when it was claimed; `volume` is the UUID of what was made on it."""
 
+    VERBS = ("release", "released")
     kind: Literal["format"] = "format"
     volume: str
+
+    @property
+    def words(self) -> str:
+        """The drive, and what it was written for."""
+        return f"{self.device}, written for {self.what}"
 
     def undo(self) -> bool:
         """Remove our signatures, and only ours; mark the drive unless something else is on it.

@@ -12,6 +12,7 @@ from kneebench.lab.programs import done, wait_until
 class AttachedLoop(Change):
     """The loop devices over a file that only we have."""
 
+    VERBS = ("detach", "detached")
     kind: Literal["loop"] = "loop"
     file: str
 

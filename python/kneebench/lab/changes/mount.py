@@ -16,6 +16,7 @@ from kneebench.lab.programs import done, wait_until
 class MountedFileSystem(Change):
     """What was mounted on a directory that only we have."""
 
+    VERBS = ("unmount", "unmounted")
     kind: Literal["mount"] = "mount"
     point: str
 

@@ -15,6 +15,7 @@ class StartedProcess(Change):
     ticks since the boot).
     """
 
+    VERBS = ("end", "ended")
     kind: Literal["process"] = "process"
     pid: int
     pid_started: int = 0

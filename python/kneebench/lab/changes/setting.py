@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,10 @@ from pydantic import Field
 
 from kneebench.lab.changes.change import Change
 from kneebench.lab.processes import boot
+
+SYSCTLS = "/proc/sys/"
+ZEROED = "0"
+"""The kernel writes it to the other one of a pair of sysctls."""
 
 
 class WrittenSetting(Change):
@@ -19,6 +24,7 @@ class WrittenSetting(Change):
     a pair, or what a new scheduler resets.
     """
 
+    VERBS = ("restore", "restored")
     kind: Literal["setting"] = "setting"
     file: str
     before: str
@@ -33,9 +39,11 @@ class WrittenSetting(Change):
     def undo(self) -> bool:
         """Put it back, unless its value is no longer ours; a restart has done so already.
 
-        Raises OSError where the kernel refuses that.
+        An undo that was interrupted has put back its own value alone, so those beside it count,
+        too. Raises OSError where the kernel refuses that.
         """
-        if self.boot != boot() or self._now() != self.written or self.written == self.before:
+        now = self._now() if self.boot == boot() else {}
+        if not now or now == self._wanted or self._changed_by_another(now):
             return False
         self.put_back()
         return True
@@ -45,7 +53,7 @@ class WrittenSetting(Change):
 
         Zeros first: the kernel refuses some that it writes itself when the other one is set.
         """
-        wanted = {self.file: self.before, **self.beside}
+        wanted = self._wanted
         for file in sorted(wanted, key=lambda file: wanted[file] != "0"):
             with contextlib.suppress(OSError):
                 Path(file).write_text(wanted[file])
@@ -55,23 +63,40 @@ class WrittenSetting(Change):
 
     def remark(self) -> str:
         """A value that somebody else wrote meanwhile: it stays."""
-        now = self._now() if self.boot == boot() else ""
-        if now in ("", self.written, self.before):
+        now = self._now() if self.boot == boot() else {}
+        file = self._changed_by_another(now)
+        if not file:
             return ""
+        ours = {**dict.fromkeys(self.beside, ZEROED), self.file: self.written}
         return (
-            f"{self.file} is left at {now}: another program changed it (before the campaign:"
-            f" {self.before}, set by kneebench: {self.written})"
+            f"{file} is left at {now[file]}: another program changed it (before the campaign:"
+            f" {self._wanted[file]}, set by kneebench: {ours[file]})"
         )
 
     def require_gone(self, forget: str) -> None:
         """A value that is not ours is left as it is."""
 
-    def _now(self) -> str:
-        """Empty for a drive that is no longer here."""
+    @property
+    def _wanted(self) -> dict[str, str]:
+        return {self.file: self.before, **self.beside}
+
+    def _changed_by_another(self, now: Mapping[str, str]) -> str:
+        """The file that has a value which is neither ours nor the one before; empty for none.
+
+        Of a pair of sysctls the kernel zeroes one. A drive's new queue has any length.
+        """
+        ours = {self.file: (self.written, self.before)}
+        for file, before in self.beside.items():
+            if file.startswith(SYSCTLS):
+                ours[file] = (ZEROED, before)
+        return next((file for file in ours if now and now[file] not in ours[file]), "")
+
+    def _now(self) -> dict[str, str]:
+        """The values by file; empty for a drive that is no longer here."""
         try:
-            return setting_in(Path(self.file))
+            return {file: setting_in(Path(file)) for file in self._wanted}
         except OSError:
-            return ""
+            return {}
 
 
 def setting_in(file: Path) -> str:

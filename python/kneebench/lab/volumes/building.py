@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from kneebench.errors import PlanError
 from kneebench.lab.changes.array import MadeArray
@@ -34,18 +33,6 @@ POINTS = Path("/run")
 """Mount points are made here: every account can enter it."""
 
 
-class Devices(NamedTuple):
-    """What a volume is made of: whole drives, and the same or a partition of each."""
-
-    drives: list[str]
-    devices: list[str]
-
-    def add(self, drive: str, partition: str) -> None:
-        """One more drive, by its partition."""
-        self.drives.append(drive)
-        self.devices.append(partition)
-
-
 class Volumes:
     """Makes the volumes of storages; `emulated_in` has the files of emulated drives.
 
@@ -71,19 +58,28 @@ class Volumes:
         must not be written to.
         """
         with contextlib.ExitStack() as stack:
-            ids = {key: uuid.uuid4() for key in storage.volumes_by_path}
+            volumes, paths, settled = storage.volumes_by_path, {}, set[str]()
+            ids = {key: uuid.uuid4() for key in volumes}
+            settings = {
+                key: SettingsOfDrives(self._journal, stack, watch, ROLES[key].drives, settled)
+                for key in volumes
+            }
+
+            def prepare(key: str, drives: list[str]) -> None:
+                """Settings first: drives are preconditioned under those they are measured with."""
+                with _as_plan_error("preparing the drives", volumes[key]):
+                    settings[key].put(volumes[key].drive_settings, drives)
+                    self._preconditioner.prepare(drives, volumes[key], watch)
+
             with _as_plan_error("making partitions", storage):
-                partitions = self._partitions(storage, ids, stack, watch)
-            paths, settled = {}, set[str]()
-            for key, volume in storage.volumes_by_path.items():
-                called = ROLES[key].drives
-                settings = SettingsOfDrives(self._journal, stack, watch, called, settled)
+                partitions = self._partitions(storage, ids, stack, prepare)
+            for key, volume in volumes.items():
                 with _as_plan_error("making a volume", volume):
-                    devices = partitions.get(key) or self._whole((name, key), volume, ids, stack)
-                    settings.put(volume.drive_settings, devices.drives)
-                    if not volume.size:
-                        self._preconditioner.prepare(devices.drives, volume, watch)
-                    paths[key] = self._made(ids[key], volume, devices.devices, settings, stack)
+                    devices = partitions.get(key)
+                    if not devices:
+                        devices = self._whole((name, key), volume, ids, stack)
+                        prepare(key, devices)
+                    paths[key] = self._made(ids[key], volume, devices, settings[key], stack)
             yield Storage(**paths)
 
     def _made(
@@ -109,26 +105,25 @@ class Volumes:
         storage: Storage,
         ids: Mapping[str, uuid.UUID],
         stack: contextlib.ExitStack,
-        watch: Watch,
-    ) -> dict[str, Devices]:
+        prepare: Callable[[str, list[str]], None],
+    ) -> dict[str, list[str]]:
         """The partitions of volumes that share drives, by the key of the path; all drives are
-        claimed before any is recorded.
+        claimed before any is recorded. Each drive is prepared once, with its first volume.
         """
-        drives, found = by_drive(storage), dict[str, Devices]()
+        drives, found = by_drive(storage), dict[str, list[str]]()
         claimed([drive.path for drive in drives])
         tables = []
         for drive, sizes in drives.items():
             stack.callback(self._preconditioner.leave, drive.path)
             volumes = [str(ids[key]) for key in sizes]
             tables.append(stack.enter_context(recorded_table(self._journal, drive, volumes)))
-        # Each drive is prepared once, with its first volume.
-        for key, volume in storage.volumes_by_path.items():
+        for key in storage.volumes_by_path:
             first = [drive.path for drive, sizes in drives.items() if next(iter(sizes)) == key]
             if first:
-                self._preconditioner.prepare(first, volume, watch)
+                prepare(key, first)
         for table, sizes in zip(tables, drives.values(), strict=True):
             for key, partition in zip(sizes, write_table(table, [*sizes.values()]), strict=True):
-                found.setdefault(key, Devices([], [])).add(table.device, partition)
+                found.setdefault(key, []).append(partition)
         return found
 
     def _whole(
@@ -137,15 +132,14 @@ class Volumes:
         volume: Volume,
         ids: Mapping[str, uuid.UUID],
         stack: contextlib.ExitStack,
-    ) -> Devices:
+    ) -> list[str]:
         """A volume's own drives; all are claimed before any is recorded."""
         drives = claimed(volume.named_drives)
         for drive in drives:
             facts = {"device": drive.path, "wwid": drive.key, "volume": str(ids[key[1]])}
             stack.callback(self._preconditioner.leave, drive.path)
             stack.enter_context(self._journal.made(FormattedDrive, "a volume", **facts))
-        paths = [drive.path for drive in drives] + self._emulated_drives(key, volume)
-        return Devices(paths, paths)
+        return [drive.path for drive in drives] + self._emulated_drives(key, volume)
 
     def _emulated_drives(self, key: tuple[str, str], volume: Volume) -> list[str]:
         """Devices of the emulated drives of a volume, blank but for old data."""

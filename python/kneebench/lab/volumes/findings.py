@@ -20,7 +20,7 @@ from kneebench.lab.volumes.layouts import by_md, has_md
 from kneebench.lab.volumes.partitions import AROUND_BYTES, by_drive
 from kneebench.lab.volumes.preconditioning_time import drives_of, preconditioning_finding
 from kneebench.plan import Plan
-from kneebench.plan.storage import ROLES, Storage
+from kneebench.plan.storage import ROLES, Storage, differing_key
 from kneebench.plan.volume import Volume
 from kneebench.records import Finding, WholeDrive
 
@@ -61,7 +61,9 @@ def _drives(plan: Plan, erase: Sequence[WholeDrive]) -> Iterator[Finding]:
 
 
 def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
-    """Drives that volumes name by two names, or that storages side by side share."""
+    """Drives that volumes name by two names, or want different, or that storages side by side
+    share.
+    """
     taken: dict[str, tuple[str, Volume]] = {}
     for name, storage in plan.storages.items():
         taken = taken if plan.ladder.rounds == "short" else {}
@@ -72,6 +74,10 @@ def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
                 if other and not (other == name and apart):
                     seen = f"{drive.path} is in {other!r} already"
                     do = 'name other drives, or measure one storage at a time (rounds = "long")'
+                    yield Finding(level="error", subject=name, seen=seen, do=do)
+                elif key := differing_key(there, volume):
+                    seen = f"volumes that share {drive.path} differ in {key}"
+                    do = f"set the same {key} in each of them"
                     yield Finding(level="error", subject=name, seen=seen, do=do)
                 taken[drive.path] = name, volume
 
