@@ -246,8 +246,8 @@ def test_a_drive_is_compared_with_those_that_hold_the_same_only() -> None:
 
     assert odd_of(holding(sda=[DATA], sdb=[DATA], sdc=[DATA, LOG], sdd=[DATA])) == []
     assert odd_of(holding(sda=[DATA], sdb=[DATA], sdc=[DATA], sdd=[DATA, LOG])) == [
-        "sdc differs from the other 2 drives of its volume with the same roles: write await 12 ms"
-        " vs. 3 ms (median)."
+        "sdc differs from the other 2 drives of its volume with the same contents: write await"
+        " 12 ms vs. 3 ms (median)."
     ]
 
 
@@ -350,6 +350,16 @@ def test_the_table_and_the_json_count_each_device_once() -> None:
         "queue_depth",
         "busy",
     }
+
+
+def test_the_table_and_the_json_name_the_volume_of_temporary_files() -> None:
+    rung = holding(sda=[DATA], sdb=[(1, "temporary files")])
+    fields = {name: getattr(rung, name) for name in ("quantities", "devices")}
+    brief = Brief(each(recorded(), 0, lambda one: one.model_copy(update=fields), "final_run"))
+    rows = section(brief, "devices").tables[0].rows
+    assert [row.cells[1] for row in rows[:2]] == ["sda (data)", "sdb (temporary files)"]
+    names = [one["name"] for one in brief.document()["devices"]["disk"]["volumes"]]
+    assert names == ["data", "temporary files"]
 
 
 def test_a_recording_without_the_directories_of_its_devices_has_figure_and_table() -> None:

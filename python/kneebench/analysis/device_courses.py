@@ -110,7 +110,7 @@ def odd_devices(
         alike = [one for one in loads if one.directories == load.directories]
         others = [one for one in alike if one is not load]
         if others and (says := tuple(_differences(courses, load, others, seconds))):
-            which = "" if len(alike) == len(loads) else " with the same roles"
+            which = "" if len(alike) == len(loads) else " with the same contents"
             yield OddDevice(load.device, len(others), says, which)
 
 
