@@ -246,8 +246,8 @@ def test_a_drive_is_compared_with_those_that_hold_the_same_only() -> None:
 
     assert odd_of(holding(sda=[DATA], sdb=[DATA], sdc=[DATA, LOG], sdd=[DATA])) == []
     assert odd_of(holding(sda=[DATA], sdb=[DATA], sdc=[DATA], sdd=[DATA, LOG])) == [
-        "sdc differs from the other 2 drives of its volume with the same contents: write await 12 ms"
-        " vs. 3 ms (median)."
+        "sdc differs from the other 2 drives of its volume with the same contents: write await"
+        " 12 ms vs. 3 ms (median)."
     ]
 
 
