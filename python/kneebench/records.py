@@ -109,9 +109,10 @@ class WholeDrive(Record):
     """A drive of this machine as a whole, with what it is, how it is, and what is on it.
 
     Empty or None: unknown. `wwid`: the name that it keeps; the backing file of a loop device.
-    `link`, `link_most`: the PCIe link as it is and as the drive allows. `signatures` is None if the
-    drive cannot be read, for the reason in `unreadable`, or was not; `system`: this machine runs
-    from it. `boot_written_bytes`: written since the boot `boot`, as the kernel counts.
+    `link`, `link_most`: the PCIe link as it is and as the drive allows; of a drive on a network its
+    address. `signatures` is None if the drive cannot be read, for the reason in `unreadable`, or
+    was not; `system`: this machine runs from it. `boot_written_bytes`: written since the boot
+    `boot`, as the kernel counts.
     """
 
     name: str
