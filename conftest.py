@@ -11,7 +11,7 @@ from _pytest.doctest import DoctestItem
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --long."""
     parser.addoption(
-        "--long", action="store_true", help="simulations with all their seeds (make test-long)"
+        "--long", action="store_true", help="all seeds of simulations and all steps of kills"
     )
 
 

@@ -275,7 +275,13 @@ with Volumes(Journal(place / "journal"), place).mounted("new", Storage(**table),
 STEPS = 19
 
 
-@pytest.mark.parametrize("step", range(1, STEPS + 1, 3))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """All steps with --long, else a third of them."""
+    if "step" in metafunc.fixturenames:
+        apart = 1 if metafunc.config.getoption("--long") else 3
+        metafunc.parametrize("step", range(1, STEPS + 1, apart))
+
+
 def test_partitions_whose_maker_is_killed_at_any_step_are_removed_by_the_next_run(
     step: int, drives: list[str], tmp_path: Path, journal: Journal
 ) -> None:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 PATHS = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 """An ordinary user's PATH often lacks the directories of these programs."""
 LIMIT_S = 600.0
 """mkfs of a large array writes for minutes; a drive that fails may not answer at all."""
 WAIT_S = 10.0
+
+_BECOME = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+if os.getppid() == int(sys.argv[1]):  # it may have ended before
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 def found(program: str) -> str | None:
@@ -27,13 +35,27 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": PATHS, "LC_ALL": "C", "LOCK_BLOCK_DEVICE": "no"}
 
 
-def done(*command: str, given: str = "", limit_s: float = LIMIT_S) -> str:
+def ending_with_us(command: Sequence[str]) -> list[str]:
+    """The command, killed by the kernel when the thread that starts it ends, also by `kill -9`: it
+    must not write on to a drive that the next run has claimed.
+
+    prctl(2) is called by a Python that then becomes the program: it is not safe between fork and
+    exec of a process with threads.
+    """
+    if not found(command[0]):  # starting it says so
+        return [*command]
+    return [sys.executable, "-ISc", _BECOME, str(os.getpid()), *command]
+
+
+def done(
+    *command: str, given: str = "", limit_s: float = LIMIT_S, ends_with_us: bool = False
+) -> str:
     """What the program prints, when it is given that to read. Raises OSError with what it says
     where it is missing, fails or takes too long.
     """
     try:
         ended = subprocess.run(
-            command,
+            ending_with_us(command) if ends_with_us else command,
             capture_output=True,
             env=environment(),
             input=given,

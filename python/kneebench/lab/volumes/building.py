@@ -94,7 +94,7 @@ class Volumes:
             array = self._array(volume, str(id), devices, stack)
             settings.put_read_ahead(volume.drive_settings, queue_file(array, READ_AHEAD))
             devices = [array]
-        done(*mkfs_command(volume, str(id), devices))
+        done(*mkfs_command(volume, str(id), devices), ends_with_us=True)
         point = self._mounted(volume, f"kneebench-{id.hex[:8]}", devices, stack)
         if volume.file_system.type == "btrfs":
             settings.put_read_ahead(volume.drive_settings, btrfs_file(str(id), READ_AHEAD))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from kneebench.lab.journal import Journal
-from kneebench.lab.programs import environment
+from kneebench.lab.programs import ending_with_us, environment
 from kneebench.records import Event, Watch
 
 LOOK_S = 1.0
@@ -70,9 +70,9 @@ class DriveFio:
 
     @contextlib.contextmanager
     def _started(self, command: Sequence[str], out: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
-        """Killed at the end of the block, and by the next run where this one is killed."""
+        """Killed at the end of the block, and by the kernel where this run is killed."""
         process = subprocess.Popen(
-            command,
+            ending_with_us(command),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,

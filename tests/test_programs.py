@@ -1,0 +1,67 @@
+"""Programs of the system that kneebench starts: those that write to drives end with it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kneebench.lab.processes import runs, started
+from kneebench.lab.programs import done, ending_with_us
+
+SLOW = """#!/bin/sh
+echo $$ > "$1.pid"
+sleep 1
+echo written > "$1"
+"""
+STARTING = """
+import sys
+from kneebench.lab.programs import done
+done(*sys.argv[1:], ends_with_us=True)
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> str:
+    """A stand-in for mkfs that takes a second to write to its drive."""
+    program = tmp_path / "mkfs.slow"
+    program.write_text(SLOW)
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_a_program_that_writes_to_drives_ends_when_kneebench_is_killed(
+    slow: str, tmp_path: Path
+) -> None:
+    drive, begun = tmp_path / "drive", tmp_path / "drive.pid"
+    with subprocess.Popen([sys.executable, "-c", STARTING, slow, drive]) as starting:
+        until_s = time.monotonic() + 20
+        while not (begun.exists() and begun.read_text()) and time.monotonic() < until_s:
+            time.sleep(0.01)
+        pid = int(begun.read_text())
+        started_at = started(pid)
+        starting.send_signal(signal.SIGKILL)
+    time.sleep(1.5)
+    assert not drive.exists()
+    assert not runs(pid, started_at)
+
+
+def test_a_program_whose_kneebench_has_ended_already_is_not_started(
+    slow: str, tmp_path: Path
+) -> None:
+    """Its parent is another one than the process that made the command."""
+    command = ["sh", "-c", '"$@"; exit 0', "sh", *ending_with_us([slow, str(tmp_path / "drive")])]
+    assert subprocess.run(command, check=False).returncode == 0
+    assert not (tmp_path / "drive.pid").exists()
+
+
+def test_a_program_that_ends_with_us_prints_and_fails_as_others_do() -> None:
+    assert done("cat", given="as given", ends_with_us=True) == "as given"
+    with pytest.raises(OSError, match="sleep: invalid time interval"):
+        done("sleep", "long", ends_with_us=True)
+    with pytest.raises(FileNotFoundError):
+        done("mkfs.nosuch", ends_with_us=True)
