@@ -21,7 +21,7 @@ ENDS_BYTES = 16 * 2**20
 """Erased at both ends of a drive: partition tables, superblocks of file systems, arrays and
 volumes. Signatures elsewhere are erased one by one."""
 IN_A_PLAN = "name it under erase in the plan ({}) and run with --erase"
-LOOKS_S = 2.0
+MOMENTARY, LOOKS_S = {"process", "kernel"}, 2.0
 _REREAD_PARTITIONS = 0x125F
 """BLKRRPART of linux/fs.h."""
 
@@ -61,8 +61,8 @@ def claimed(names: Sequence[str]) -> list[WholeDrive]:
 
 
 def _left_alone(names: Sequence[str]) -> list[WholeDrive]:
-    """The drives of these names. What only programs use is looked at again for a moment: udev and
-    losetup(8) open drives for an instant.
+    """The drives of these names. What is only opened is looked at again for a moment: udev, losetup
+    and another kneebench's inventory open drives for an instant.
     """
     drives: list[WholeDrive] = []
 
@@ -70,7 +70,7 @@ def _left_alone(names: Sequence[str]) -> list[WholeDrive]:
         here = inventory()
         drives[:] = (named(here, name) for name in names)
         uses = {holder.kind for drive in drives for holder in drive.holders}
-        return uses != {"process"}
+        return not uses or not uses <= MOMENTARY
 
     wait_until(settled, LOOKS_S)
     return drives
