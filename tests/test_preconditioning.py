@@ -80,7 +80,7 @@ class TestOnRealDrives:
         for drive, one in zip(drives, written, strict=True):
             assert one.written_bytes == pytest.approx(2 * SIZE, rel=0.01)
             assert (one.rounds_iops, one.steady) == ((), None)
-            assert sum(speed > 0 for _, speed in one.speed) == len(one.speed)
+            assert max(speed for _, speed in one.speed) > 0
             with Path(drive).open("rb") as raw:
                 assert all(raw.read(4096).strip(b"\0") for _ in range(SIZE // 4096))
         shares = [event.share for event in seen.events if event.kind == "progress"]
