@@ -171,11 +171,24 @@ class Host(Record):
 class Cell(Record):
     """One storage under one constraint, called configuration in user-facing text: the subject of a
     climb. `id` is a valid file name.
+
+    What the constraint allows the database: `cores` (a number of them), `memory_bytes` with the
+    page cache, `engine_memory_bytes` by the database's own setting; None: not limited by it.
+    `reference`: a cell without a constraint, shown apart from a sweep.
     """
 
     id: str
     storage: str
     constraint: str = ""
+    cores: int | None = None
+    memory_bytes: int | None = None
+    engine_memory_bytes: int | None = None
+    reference: bool = False
+
+    @property
+    def name(self) -> str:
+        """What people read: the storage, and the constraint if there is one."""
+        return f"{self.storage} ({self.constraint})" if self.constraint else self.storage
 
 
 class Finding(Record):
