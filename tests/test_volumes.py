@@ -33,7 +33,9 @@ from kneebench.lab.volumes import Volumes, erase_drives, named_drives, to_be_era
 from kneebench.lab.volumes.claiming import claimed
 from kneebench.lab.volumes.layouts import has_md, md_command
 from kneebench.plan import Plan
+from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import Storage
+from kneebench.plan.volume import Volume
 from kneebench.records import Event, Signature, WholeDrive
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
@@ -311,6 +313,25 @@ def test_udev_leaves_a_drive_alone_while_its_signatures_are_removed(drive: str) 
 SATA = {"emulated": "sata", "size": SIZE}
 
 
+def test_a_drive_in_memory_is_a_loop_device_over_a_file_there(
+    volumes: Volumes, journal: Journal, tmp_path: Path
+) -> None:
+    before, size = set(MEMORY.iterdir()), 320 * 2**20
+    there = {"path": tmp_path}
+    apart = {"drives": [{"emulated": "memory", "size": size}], "file_system": {"type": "xfs"}}
+    mixed = Storage(**there).model_copy(update={"log": Volume.model_validate(apart)})
+    with volumes.mounted("mixed", mixed, unwatched) as mounted:
+        data, log = mounted.paths
+        assert (data, mounted.log_path) == (tmp_path, log)
+        [device] = whole_devices([log])
+        image = Path(Path(f"/sys/block/{device}/loop/backing_file").read_text().strip())
+        assert image.is_relative_to(MEMORY)
+        assert image.stat().st_blocks * 512 >= size, "no server's limit pays for it later"
+    volumes.close()
+    assert set(MEMORY.iterdir()) == before
+    assert list(journal.folder.iterdir()) == []
+
+
 @needs_emulation
 def test_emulated_drives_keep_what_is_written_to_them_and_leave_nothing(
     volumes: Volumes, journal: Journal, tmp_path: Path
@@ -349,7 +370,9 @@ import os, signal, subprocess, sys
 from pathlib import Path
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import Volumes
+from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import Storage
+from kneebench.plan.volume import Volume
 
 steps, place = int(sys.argv[1]), Path(sys.argv[2])
 start = subprocess.Popen.__init__

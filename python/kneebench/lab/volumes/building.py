@@ -53,9 +53,9 @@ class Volumes:
 
     @contextlib.contextmanager
     def mounted(self, name: str, storage: Storage, watch: Watch) -> Iterator[Storage]:
-        """The storage of that name with the paths of its volumes, which are mounted until the end
-        of the block. Raises PlanError for a volume that cannot be made, Refused for a drive that
-        must not be written to.
+        """The storage of that name as directories: those of its volumes, which are mounted until
+        the end of the block, and its own. Raises PlanError for a volume that cannot be made,
+        Refused for a drive that must not be written to.
         """
         with contextlib.ExitStack() as stack:
             volumes, paths, settled = storage.volumes_by_path, {}, set[str]()
@@ -80,7 +80,8 @@ class Volumes:
                         devices = self._whole((name, key), volume, ids, stack)
                         prepare(key, devices)
                     paths[key] = self._made(ids[key], volume, devices, settings[key], stack)
-            yield Storage(**paths)
+            own = {key: path for key in ROLES if (path := getattr(storage, key))}
+            yield Storage(**own, **paths)
 
     def _made(
         self,

@@ -2,7 +2,8 @@
 
 qemu-storage-daemon limits the IOPS of a file and exports it as an NBD server on a Unix socket;
 nbdfuse presents that as a file, and a loop device makes a block device of it. qemu's own FUSE
-export is not used: before QEMU 10.2 concurrent writes could overwrite one another's buffers.
+export is not used: before QEMU 10.2 concurrent writes could overwrite one another's buffers. A
+drive in memory has no limits, so its file is on a loop device at once.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kneebench.lab.changes.loop import AttachedLoop
 from kneebench.lab.changes.mount import MountedFileSystem, is_mounted
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import done, wait_until
+from kneebench.plan.default import MEMORY
 from kneebench.plan.volume import EmulatedDrive
 
 PROGRAMS = {
@@ -33,12 +35,12 @@ PROGRAMS = {
 }
 """The programs that emulated drives need, with their packages in Debian."""
 BLOCK_BYTES = 4096
-SOCKET = "socket"
+SOCKET, IMAGE = "socket", "image"
 
 
 class DriveClass(NamedTuple):
     """The limits of a class of emulated drives; 0 for none. `total_iops`: reads and writes
-    together, with bursts of `burst_iops` for at most `burst_s`.
+    together, with bursts of `burst_iops` for at most `burst_s`. `in_memory`: where its file is.
     """
 
     read_iops: int = 0
@@ -46,6 +48,7 @@ class DriveClass(NamedTuple):
     total_iops: int = 0
     burst_iops: int = 0
     burst_s: int = 0
+    in_memory: bool = False
 
     @property
     def limits(self) -> str:
@@ -64,24 +67,33 @@ class DriveClass(NamedTuple):
 def drive_classes() -> dict[str, DriveClass]:
     """The classes by name.
 
-    >>> drive_classes()["sata"]
-    DriveClass(read_iops=3000, write_iops=800, total_iops=0, burst_iops=0, burst_s=0)
+    >>> drive_classes()["sata"].limits
+    'x-iops-read=3000,x-iops-write=800'
     """
     text = files(__package__).joinpath("emulated_drives.toml").read_text()
     return {name: DriveClass(**limits) for name, limits in tomllib.loads(text).items()}
 
 
+def is_in_memory(drive: EmulatedDrive) -> bool:
+    """Whether its file is in memory, which needs no program to limit it."""
+    return drive_classes()[drive.emulated].in_memory
+
+
 @contextlib.contextmanager
 def emulated_drive(journal: Journal, folder: Path, drive: EmulatedDrive) -> Iterator[str]:
     """The path of a new block device with the limits of the drive's class; its file is in the
-    folder.
+    folder, or in memory.
 
-    All blocks of the file are allocated, none is written. Raises KneebenchError where a program is
-    missing or fails.
+    All blocks of the file are allocated, none is written: memory is taken here, from no server's
+    limit. Raises KneebenchError where a program is missing or fails.
     """
+    in_memory = is_in_memory(drive)
+    folder = MEMORY if in_memory else folder.resolve()
     with contextlib.ExitStack() as stack:
         try:
-            device = _device(journal, folder.resolve(), drive, stack)
+            place = _place(journal, folder, drive, stack)
+            file = place / IMAGE if in_memory else _limited(journal, place, drive, stack)
+            device = stack.enter_context(loop_device(journal, file))
         except OSError as error:
             raise KneebenchError(
                 f"emulating a drive of class {drive.emulated!r} in {folder}",
@@ -92,21 +104,28 @@ def emulated_drive(journal: Journal, folder: Path, drive: EmulatedDrive) -> Iter
         yield device
 
 
-def _device(
+def _place(
     journal: Journal, folder: Path, drive: EmulatedDrive, stack: contextlib.ExitStack
-) -> str:
-    """The device; the stack takes it apart again."""
+) -> Path:
+    """The directory of a drive, with its image; the stack removes it."""
     place = folder / f".kneebench-{uuid.uuid4().hex[:12]}-drive"
     stack.enter_context(journal.directory(place, "an emulated drive"))
-    with (place / "image").open("xb") as image:
+    with (place / IMAGE).open("xb") as image:
         os.posix_fallocate(image.fileno(), 0, drive.size)
+    return place
+
+
+def _limited(
+    journal: Journal, place: Path, drive: EmulatedDrive, stack: contextlib.ExitStack
+) -> Path:
+    """A file that is the drive's image with its limits; the stack takes it apart again."""
     _start(journal, stack, place, _export(drive), lambda: (place / SOCKET).exists())
     point = place / "drive"
     point.mkdir()
     stack.enter_context(journal.made(MountedFileSystem, "an emulated drive", point=str(point)))
     present = ["nbdfuse", "drive/disk", f"nbd+unix:///drive?socket={SOCKET}"]
     _start(journal, stack, place, present, lambda: is_mounted(str(point)))
-    return stack.enter_context(loop_device(journal, point / "disk"))
+    return point / "disk"
 
 
 def _start(

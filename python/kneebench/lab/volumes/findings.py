@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from kneebench import units
 from kneebench.errors import KneebenchError
@@ -15,11 +16,12 @@ from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.programs import found
 from kneebench.lab.volumes.claiming import named_drives
-from kneebench.lab.volumes.emulated import PROGRAMS
+from kneebench.lab.volumes.emulated import PROGRAMS, is_in_memory
 from kneebench.lab.volumes.layouts import by_md, has_md
 from kneebench.lab.volumes.partitions import AROUND_BYTES, by_drive
 from kneebench.lab.volumes.preconditioning_time import drives_of, preconditioning_finding
 from kneebench.plan import Plan
+from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import ROLES, Storage, differing_key
 from kneebench.plan.volume import Volume
 from kneebench.records import Finding, WholeDrive
@@ -104,7 +106,8 @@ def _programs(volumes: Iterable[Volume]) -> Iterator[Finding]:
         kind = volume.file_system.type
         needed[f"mkfs.{kind}"] = MKFS[kind]
         needed |= {"mdadm": "mdadm"} if by_md(volume) else {}
-        needed |= PROGRAMS if volume.emulated_drives else {}
+        limited = [one for one in volume.emulated_drives if not is_in_memory(one)]
+        needed |= PROGRAMS if limited else {}
         needed |= {"sfdisk": "fdisk", "partx": "util-linux"} if volume.size else {}
         needed |= {"fio": "fio"} if volume.precondition else {}
     missing = {program: package for program, package in needed.items() if not found(program)}
@@ -148,15 +151,18 @@ def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
 
 def _emulated(plan: Plan) -> Iterator[Finding]:
     """Space for the files of emulated drives, which are kept until the campaign ends."""
-    needed = sum(drive.size for volume in plan.volumes for drive in volume.emulated_drives)
-    if not needed:
-        return
-    free = shutil.disk_usage(existing(plan.emulated_path)).free
+    drives = [drive for volume in plan.volumes for drive in volume.emulated_drives]
+    for folder in (plan.emulated_path, MEMORY):
+        here = [one for one in drives if is_in_memory(one) == (folder == MEMORY)]
+        if needed := sum(drive.size for drive in here):
+            yield _space(folder, needed)
+
+
+def _space(folder: Path, needed: int) -> Finding:
+    free = shutil.disk_usage(existing(folder)).free
     text = f"files of emulated drives: {units.size(needed)} needed, {units.size(free)} free"
-    subject = str(plan.emulated_path)
     if free < needed:
         do = "free some space, or set emulated_path or smaller drives"
-        yield Finding(level="error", subject=subject, seen=text, do=do)
-    else:
-        label = "; no real drive behaves like them: use them to try a plan"
-        yield Finding(level="note", subject=subject, seen=text + label, writes_bytes=needed)
+        return Finding(level="error", subject=str(folder), seen=text, do=do)
+    label = "; no real drive behaves like them: use them to try a plan"
+    return Finding(level="note", subject=str(folder), seen=text + label, writes_bytes=needed)
