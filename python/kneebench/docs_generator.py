@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.plan.explanation import dotted
-from kneebench.plan.json_schema import TIME_ALLOWED, PlanKey, PlanTable, tables
+from kneebench.plan.json_schema import SIZE_ALLOWED, TIME_ALLOWED, PlanKey, PlanTable, tables
 
 _GENERATED = "<!-- Written by `make docs`; change the source, not this file. -->"
 _COLUMNS = 100
@@ -100,7 +100,7 @@ def _section(table: PlanTable) -> Iterator[str]:
 
 def _row(key: PlanKey) -> str:
     default = "required" if key.default is None else f"`{key.default}`" if key.default else "none"
-    allowed = key.allowed.replace(TIME_ALLOWED, "a time")
+    allowed = key.allowed.replace(TIME_ALLOWED, "a time").replace(SIZE_ALLOWED, "a size")
     return (
         "| "
         + " | ".join(

@@ -101,6 +101,19 @@ def size(value_bytes: float | None) -> str:
     )
 
 
+def exact_size(value_bytes: int) -> str:
+    """A size as a plan would write it: the largest unit in which at most two decimals are exact,
+    else three digits.
+
+    >>> exact_size(3 * 2**29), exact_size(40 * 10**9), exact_size(384 * 2**20)
+    ('1.5 GiB', '40 GB', '384 MiB')
+    """
+    for unit in sorted(SIZE, key=lambda unit: -SIZE[unit]):
+        if value_bytes >= SIZE[unit] > 1 and 100 * value_bytes % SIZE[unit] == 0:
+            return f"{value_bytes / SIZE[unit]:g} {unit}"
+    return size(value_bytes)
+
+
 def time(value_s: float | None) -> str:
     """A time for people, three digits.
 
@@ -156,10 +169,11 @@ def rate(value_bytes: float) -> str:
     return f"{significant(value_bytes / 1e6)} MB/s"
 
 
+SIZE_PATTERN = r"[0-9.]+\s*(B|[KMGT]iB|[kMGT]B)"
 Bytes = Annotated[
     int,
     BeforeValidator(parse_size),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+\s*(B|[KMGT]iB|[kMGT]B)$"}),
+    WithJsonSchema({"type": "string", "pattern": f"^{SIZE_PATTERN}$"}),
 ]
 Seconds = Annotated[
     float,

@@ -1,26 +1,69 @@
-"""The cells of a plan: every storage under every constraint, in running order."""
+"""The cells of a plan: every storage under every constraint, and the order they are measured in."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from kneebench.plan.constraints import Constraint
 from kneebench.plan.plan import Plan
 from kneebench.records import Cell
 
 
 def cells(plan: Plan) -> tuple[Cell, ...]:
-    """One cell per storage, the baseline first and the others as the plan lists them; ids are fit
-    for file names.
+    """One cell per storage and constraint: the baseline first and the other storages as the plan
+    lists them, each with the constraints in the plan's order; ids are fit for file names.
 
     >>> storages = {"2x NVMe": {"path": "a"}, "2X nvme!": {"path": "b"}}
     >>> [cell.id for cell in cells(Plan.model_validate({"storages": storages}))]
     ['2x-nvme', '2x-nvme-2']
+    >>> sweep = {"constraints": {"cores": [1, 2]}, "storages": {"disk": {"path": "."}}}
+    >>> [(cell.id, cell.name) for cell in cells(Plan.model_validate(sweep))]
+    [('disk-1-core', 'disk (1 core)'), ('disk-2-cores', 'disk (2 cores)')]
     """
     names = sorted(plan.storages, key=lambda name: name != plan.base)
-    ids: list[str] = []
-    for name in names:
-        ids.append(_free(_slug(name), ids))
-    return tuple(Cell(id=id, storage=name) for id, name in zip(ids, names, strict=True))
+    constraints = plan.constraints_by_name or {"": Constraint()}
+    found: list[Cell] = []
+    for storage in names:
+        for name, constraint in constraints.items():
+            words = f"{_slug(storage)}-{_slug(name)}" if name else _slug(storage)
+            id = _free(words, [cell.id for cell in found])
+            found.append(_cell(id, storage, name, constraint))
+    return tuple(found)
+
+
+def _cell(id: str, storage: str, name: str, constraint: Constraint) -> Cell:
+    return Cell(
+        id=id,
+        storage=storage,
+        constraint=name,
+        cores=constraint.cores,
+        memory_bytes=constraint.memory_bytes,
+        engine_memory_bytes=constraint.engine_memory_bytes,
+        reference=constraint.reference,
+    )
+
+
+def running_order(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """The cells as they are measured, so that what drifts with time falls on neither end of a
+    sweep: a block for each constraint, with all storages in it (A B, then B A); every other
+    constraint on the way there, the rest on the way back.
+
+    >>> def sweep(a):
+    ...     return [Cell(id=f"{a}{n}", storage=a, constraint=str(n)) for n in range(5)]
+    >>> " ".join(cell.id for cell in running_order(sweep("a")))
+    'a0 a2 a4 a3 a1'
+    >>> " ".join(cell.id for cell in running_order([*sweep("a"), *sweep("b")]))
+    'a0 b0 b2 a2 a4 b4 b3 a3 a1 b1'
+    """
+    by_constraint: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_constraint.setdefault(cell.constraint, []).append(cell)
+    every = list(by_constraint.values())
+    blocks = [*every[::2], *reversed(every[1::2])]
+    return tuple(
+        cell for n, block in enumerate(blocks) for cell in (reversed(block) if n % 2 else block)
+    )
 
 
 def _slug(name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,9 @@ from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import Cores, Name, Number, Part, Switch, Text, Whole, wrong
 from kneebench.units import Bytes
+
+if TYPE_CHECKING:
+    from kneebench.plan.constraints import Constraint
 
 LEAST_MEMORY_BYTES = 64 * 2**20
 DEFAULT = "postgres"
@@ -26,6 +29,10 @@ class Database(Part):
 
     temporary_setting: ClassVar[str] = ""
     """The server setting by which temporary files have a place of their own; empty: they cannot."""
+    cache_setting: ClassVar[str] = ""
+    """The server setting for the size of the database's own cache; empty: it has none."""
+    cannot_limit: ClassVar[tuple[str, ...]] = ("siblings", "numa_node", "io")
+    """Keys of a constraint that the engine has no use for."""
     engine: Annotated[
         Name, Field(description="Database engine (`kneebench components` lists them)")
     ] = DEFAULT
@@ -68,6 +75,19 @@ class Database(Part):
                 sentence = f"no value: storage {name!r} has a place for temporary files"
                 raise wrong("database", "settings", self.temporary_setting, sentence=sentence)
 
+    def check_constraints(
+        self, constraints: Mapping[str, Constraint], urls: Mapping[str, str]
+    ) -> None:
+        """Raise the rule's error where constraints do not fit the engine; `urls` by storage."""
+        for name, one in constraints.items():
+            default = type(one)()
+            given = (k for k in self.cannot_limit if getattr(one, k) != getattr(default, k))
+            if key := next(given, ""):
+                raise wrong("constraints", name, key, sentence="no value: a model has none")
+        if not self.cache_setting and any(one.engine_memory_bytes for one in constraints.values()):
+            sentence = "no engine_memory: this engine has no setting for its cache"
+            raise wrong("constraints", sentence=sentence)
+
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """How a climb gets its database, "auto" resolved; `urls` by storage."""
         return "copy" if self.restore == "auto" else self.restore
@@ -93,6 +113,7 @@ class ServerDatabase(Database):
 
     url_rule: ClassVar[UrlRule]
     """How the URL of an external server is written; a table says it."""
+    cannot_limit: ClassVar[tuple[str, ...]] = ()
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "memory")
     """Keys that only a managed server uses."""
     memory: Annotated[
@@ -148,6 +169,18 @@ class ServerDatabase(Database):
         if given := next((name for name in self.managed_only if getattr(self, name)), ""):
             sentence = "no value together with a url: only a managed server uses it"
             raise wrong("database", given, sentence=sentence)
+
+    def check_constraints(
+        self, constraints: Mapping[str, Constraint], urls: Mapping[str, str]
+    ) -> None:
+        """Only a managed server can be limited, and only its own page cache."""
+        super().check_constraints(constraints, urls)
+        if any(urls.values()):
+            sentence = "no value together with a url: only a managed server is limited"
+            raise wrong("constraints", sentence=sentence)
+        if self.page_cache == "warm" and any(one.memory_bytes for one in constraints.values()):
+            sentence = '"cold": what a copy leaves in the page cache is outside a memory limit'
+            raise wrong("database", "page_cache", sentence=sentence)
 
     def check_managed(self) -> None:
         """Raise the rule's error where the table does not fit a managed server."""

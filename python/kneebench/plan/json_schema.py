@@ -8,8 +8,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kneebench.plan.plan import Plan
-from kneebench.units import RATE_ALLOWED, TIME
+from kneebench.units import RATE_ALLOWED, SIZE_PATTERN, TIME
 
+SIZE_ALLOWED = 'a size with its unit in quotes, as in "32GiB"'
+AMOUNT_ALLOWED = f'{SIZE_ALLOWED}, or a share of the data, as in "12.5%"'
 TIME_ALLOWED = 'a time with its unit in quotes (ns, us, ms, s, min, h), as in "10min"'
 
 
@@ -168,6 +170,9 @@ def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[PlanTable
             inner[name] = _resolved(value)
         else:
             keys.append(_key(name, value, name in required))
+    own = schema.get("additionalProperties")
+    if isinstance(own, dict):
+        inner["*"] = _resolved(own)
     yield PlanTable(path, schema.get("description", ""), tuple(keys))
     for name, value in inner.items():
         yield from _tables((*path, *name.split(".")), value)
@@ -203,13 +208,16 @@ def allowed_text(schema: dict[str, Any]) -> str:
         return f'"{schema["const"]}"'
     if is_time(schema):
         return TIME_ALLOWED
-    if "/" in schema.get("pattern", ""):
+    if "/" in (pattern := schema.get("pattern", "")):
         return RATE_ALLOWED
+    if SIZE_PATTERN in pattern:
+        return AMOUNT_ALLOWED if "%" in pattern else SIZE_ALLOWED
     if schema["type"] == "array" and "prefixItems" in schema:
         return "two whole numbers in brackets"
     if schema["type"] == "array":
         entries = schema["items"]
         kind = "whole numbers" if entries.get("type") == "integer" else "names"
+        kind = "sizes or shares of the data" if "pattern" in entries else kind
         tables = " or tables" if "oneOf" in entries else ""
         return f"list of {kind}{tables}{_bounds(entries)}"
     kinds = {
@@ -218,6 +226,8 @@ def allowed_text(schema: dict[str, Any]) -> str:
         "boolean": "true or false",
         "object": "table of values",
     }
+    if "step" in schema.get("properties", {}):
+        return "{ from, to, step }"
     if "properties" in schema or "$ref" in str(schema):
         return "a table"
     kind = "path" if schema.get("format") == "path" else kinds.get(schema["type"], "text")

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.acceptance import Accept
+from kneebench.plan.constraints import Constraint, Constraints, too_small
 from kneebench.plan.database import Database as Database
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.kernel import Kernel
@@ -23,6 +24,7 @@ from kneebench.plan.values import Cores, Directory, Name, Sentence, Switch, Whol
 from kneebench.plan.values import Part as Part
 from kneebench.plan.volume import Volume
 from kneebench.secrets import is_kept_command
+from kneebench.shelf import ENGINES
 
 
 class Workload(Part):
@@ -103,6 +105,7 @@ class Plan(Part):
     ] = ""
     database: EngineTable = Field(default_factory=default_database)
     workload: Workload = Workload()
+    constraints: Constraints = Constraints()
     kernel: Kernel = Kernel()
     erase: Annotated[
         tuple[Name, ...],
@@ -186,7 +189,35 @@ class Plan(Part):
         if self.ladder.rounds == "short" and len(set(names)) < len(names):
             sentence = '"long": storages that share drives cannot be measured side by side'
             raise wrong("ladder", "rounds", sentence=sentence)
+        if self.ladder.rounds == "short" and self.volumes and len(self.constraints_by_name) > 1:
+            sentence = '"long": two cells on the same drives cannot be measured side by side'
+            raise wrong("ladder", "rounds", sentence=sentence)
         return self
+
+    @model_validator(mode="after")
+    def _constraints_fit_the_engine(self) -> Self:
+        if self.constraints_by_name:
+            self.database.check_constraints(self.constraints_by_name, self.urls)
+            if error := too_small(self.constraints, self._data_bytes):
+                raise error
+            if self.constraints.cores == "saturating" and not self.ladder.fixed:
+                sentence = 'numbers, or "saturating" with ladder.users as one number'
+                raise wrong("constraints", "cores", sentence=sentence)
+        return self
+
+    @property
+    def constraints_by_name(self) -> dict[str, Constraint]:
+        """The flat list of constraints (`Constraints.by_name`); empty for a plan without any."""
+        there = self.constraints.named or self.constraints.sweeps
+        return self.constraints.by_name(self._data_bytes) if there else {}
+
+    @property
+    def _data_bytes(self) -> int:
+        """Expected size of the data; 0 for an engine that does not exist, which the reader
+        reports.
+        """
+        known = self.database.engine in ENGINES.names()
+        return self.engine.footprint.data_bytes(self.workload.warehouses) if known else 0
 
     @property
     def base(self) -> str:

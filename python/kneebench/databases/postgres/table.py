@@ -27,6 +27,7 @@ class PostgresDatabase(ServerDatabase):
 
     url_rule: ClassVar[UrlRule] = URL
     temporary_setting: ClassVar[str] = "temp_tablespaces"
+    cache_setting: ClassVar[str] = "shared_buffers"
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
     url: Annotated[
         Text,

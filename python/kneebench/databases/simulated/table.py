@@ -4,7 +4,7 @@ this machine and no files.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 
@@ -15,6 +15,8 @@ from kneebench.plan.values import wrong
 
 class SimulatedDatabase(Database):
     """The simulated engine: its drives are the `simulated` table of each storage."""
+
+    cache_setting: ClassVar[str] = "simulated.cache"
 
     @model_validator(mode="after")
     def _has_no_server(self) -> Self:

@@ -1,0 +1,238 @@
+"""The plan's table of constraints: what of this machine a database may use, cell by cell.
+
+Named tables and sweeps together become one flat list of constraints (`Constraints.by_name`); a cell
+is a storage under one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Annotated, NamedTuple, Self
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from kneebench.plan.amounts import Amount, Numbers, Sizes, amount_bytes, amount_text
+from kneebench.plan.database import LEAST_MEMORY_BYTES
+from kneebench.plan.values import Name, Part, Switch, Whole, wrong
+from kneebench.units import Bytes, exact_size
+
+MOST = 100
+"""Constraints of a plan."""
+LEAST_CACHE_BYTES = 2**20
+REFERENCE = "reference"
+SATURATING = "saturating cores"
+
+
+class IoLimits(Part):
+    """Limits of the database's reads and writes on each drive of the cell (cgroup v2, io.max)."""
+
+    read_iops: Annotated[Whole | None, Field(ge=1, description="Reads per second")] = None
+    write_iops: Annotated[Whole | None, Field(ge=1, description="Writes per second")] = None
+    read_bytes: Annotated[Bytes | None, Field(ge=1, description="Bytes read per second")] = None
+    write_bytes: Annotated[Bytes | None, Field(ge=1, description="Bytes written per second")] = None
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Self:
+        if not any(value for _, value in self):
+            raise wrong(sentence=f"at least one of: {', '.join(type(self).model_fields)}")
+        return self
+
+
+SIBLINGS = "SMT siblings count as cores; false: one of each physical core is used, others stay idle"
+NODE = "NUMA node that the cores (without a number: all of them) and the memory are on"
+
+
+class NamedConstraint(Part):
+    """One constraint by a name of your choice: all of its keys apply together."""
+
+    cores: Annotated[
+        Whole | None,
+        Field(ge=1, description="Number of cores of the database, the first of `database.cores`"),
+    ] = None
+    siblings: Annotated[Switch, Field(description=SIBLINGS)] = True
+    numa_node: Annotated[Whole | None, Field(ge=0, description=NODE)] = None
+    memory: Annotated[
+        Amount | None,
+        Field(description="Memory of the database with its page cache, or its share of the data"),
+    ] = None
+    engine_memory: Annotated[
+        Amount | None,
+        Field(description="Size of the database's own cache (a setting), or its share of the data"),
+    ] = None
+    io: Annotated[
+        IoLimits | None, Field(description="Limits of reads and writes (needs cgroup v2)")
+    ] = None
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Self:
+        limits = ("cores", "numa_node", "memory", "engine_memory", "io")
+        if all(getattr(self, key) is None for key in limits):
+            raise wrong(sentence=f"at least one of: {', '.join(limits)}")
+        if not self.siblings and self.cores is None and self.numa_node is None:
+            raise wrong("siblings", sentence="a value together with cores or numa_node")
+        return self
+
+
+class Constraint(NamedTuple):
+    """One constraint, with shares of the data as bytes. None: not limited.
+
+    `saturating`: the number of cores is found when the campaign begins.
+    """
+
+    cores: int | None = None
+    memory_bytes: int | None = None
+    engine_memory_bytes: int | None = None
+    reference: bool = False
+    siblings: bool = True
+    numa_node: int | None = None
+    io: IoLimits | None = None
+    saturating: bool = False
+
+
+class Constraints(Part):
+    """What each database may use of this machine. Each storage is measured under each of them.
+
+    Sweeps (`memory`, `cores`, `engine_memory`) are crossed with each other. Any other key is a
+    table with a name of your choice: one constraint.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, NamedConstraint]
+
+    memory: Annotated[
+        Sizes,
+        Field(
+            description=(
+                "Memory of the database with its page cache (cgroup), one cell per size:"
+                ' `{ from = "32GiB", to = "256GiB", step = "32GiB" }`, a list of sizes, or of'
+                ' shares of the data (`"12.5%"`)'
+            )
+        ),
+    ] = ()
+    cores: Annotated[
+        Numbers,
+        Field(
+            description=(
+                "Numbers of cores, one cell each: a list, or `{ from, to, step }`. saturating: the"
+                " most cores that the fixed load keeps busy (`ladder.stops.saturation.busy`), found"
+                " before the first cell and used for all"
+            )
+        ),
+    ] = ()
+    engine_memory: Annotated[
+        Sizes,
+        Field(
+            description=(
+                "Sizes of the database's own cache, by its own setting alone, one cell each; as"
+                " `memory`"
+            )
+        ),
+    ] = ()
+    siblings: Annotated[Switch, Field(description=SIBLINGS)] = True
+    numa_node: Annotated[Whole | None, Field(ge=0, description=NODE)] = None
+    reference: Annotated[
+        Switch, Field(description="Also measure each storage without a constraint, shown apart")
+    ] = False
+
+    @property
+    def named(self) -> Mapping[str, NamedConstraint]:
+        """The tables with a name of the plan's choice."""
+        return self.__pydantic_extra__
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether there is any sweep."""
+        return bool(self.memory or self.cores or self.engine_memory)
+
+    def by_name(self, data_bytes: int) -> dict[str, Constraint]:
+        """All constraints by name: the named ones, those of the sweeps as the plan lists them, then
+        the reference. Empty for a plan without constraints.
+
+        `data_bytes`: expected size of the data, of which shares are taken.
+        """
+        return dict(self._all(data_bytes))
+
+    def _all(self, data_bytes: int) -> Iterator[tuple[str, Constraint]]:
+        for name, one in self.named.items():
+            memory, cache = (
+                amount_bytes(one.memory, data_bytes),
+                amount_bytes(one.engine_memory, data_bytes),
+            )
+            yield (
+                name,
+                Constraint(one.cores, memory, cache, False, one.siblings, one.numa_node, one.io),
+            )
+        yield from self._swept(data_bytes) if self.sweeps else ()
+        if self.reference and (self.named or self.sweeps):
+            yield REFERENCE, Constraint(reference=True)
+
+    def _swept(self, data_bytes: int) -> Iterator[tuple[str, Constraint]]:
+        saturating = self.cores == "saturating"
+        numbers: tuple[int, ...] = () if isinstance(self.cores, str) else self.cores
+        every = product(numbers or (None,), self.memory or (None,), self.engine_memory or (None,))
+        for cores, memory, cache in every:
+            words = [
+                SATURATING if saturating else f"{cores} core{'s' * (cores != 1)}" if cores else "",
+                amount_text(memory),
+                f"{amount_text(cache)} cache" if cache else "",
+            ]
+            yield (
+                ", ".join(filter(None, words)),
+                Constraint(
+                    cores,
+                    amount_bytes(memory, data_bytes),
+                    amount_bytes(cache, data_bytes),
+                    siblings=self.siblings,
+                    numa_node=self.numa_node,
+                    saturating=saturating,
+                ),
+            )
+
+    @model_validator(mode="after")
+    def _names_are_names(self) -> Self:
+        for name in self.named:
+            try:
+                _NAME.validate_python(name)
+            except ValidationError:
+                raise wrong(name, sentence="a name of at most 100 characters on one line") from None
+            if name in (*(name for name, _ in self._swept(1)), REFERENCE):
+                raise wrong(name, sentence="a name that no sweep gives to a cell")
+        return self
+
+    @model_validator(mode="after")
+    def _sweeps_are_clear(self) -> Self:
+        for key in ("memory", "cores", "engine_memory"):
+            values = getattr(self, key)
+            if len(set(values)) < len(values) and values != "saturating":
+                raise wrong(key, sentence="each value once")
+        if self.reference and not (self.named or self.sweeps):
+            raise wrong("reference", sentence="true together with a sweep or a named constraint")
+        if not self.cores and (not self.siblings or self.numa_node is not None):
+            key = "siblings" if not self.siblings else "numa_node"
+            raise wrong(key, sentence="a value together with a sweep of cores")
+        if len(self.by_name(1)) > MOST:
+            raise wrong(sentence=f"at most {MOST} constraints")
+        return self
+
+
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+def too_small(table: Constraints, data_bytes: int) -> PydanticCustomError | None:
+    """The rule's error of the first amount of memory that no database fits in; shares are known
+    only together with the data. None where all fit.
+    """
+    least = {"memory": LEAST_MEMORY_BYTES, "engine_memory": LEAST_CACHE_BYTES}
+    tables: list[tuple[tuple[str, ...], Part]] = [((), table)]
+    tables += [((name,), one) for name, one in table.named.items()]
+    for path, one in tables:
+        for key, fewest in least.items():
+            given = getattr(one, key)
+            for amount in given if isinstance(given, tuple) else (given,):
+                if amount is not None and (amount_bytes(amount, data_bytes) or 0) < fewest:
+                    of_data = f" ({exact_size(data_bytes)} of data)" if "%" in str(amount) else ""
+                    sentence = f"at least {exact_size(fewest)}{of_data}"
+                    return wrong("constraints", *path, key, sentence=sentence)
+    return None
