@@ -30,6 +30,7 @@ from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.preflight import preflight_checks, refuse
+from kneebench.proof import prove
 from kneebench.records import (
     Cell,
     Climb,
@@ -55,6 +56,7 @@ def run(
     brief: bool = False,
     *,
     erase: Sequence[WholeDrive] = (),
+    reliefs: Sequence[str] | None = None,
 ) -> Results:
     """Measure a whole campaign and give its results.
 
@@ -62,7 +64,8 @@ def run(
     kneebench is continued unless `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is
     put back, what was measured stays. `brief` says that one is to be written next: until it is
     there, `kneebench run` writes it and does not measure again. `erase`: drives as they were
-    shown to the user, who agreed to erase them. Raises PlanError or Refused before anything is
+    shown to the user, who agreed to erase them. `reliefs`: prove what limits each knee by relieving
+    these, or (if empty) what looks short. Raises PlanError or Refused before anything is
     changed; InvalidMeasurement when the database is lost.
 
     >>> from kneebench import preset, run
@@ -84,6 +87,9 @@ def run(
             _put_drives_before(store, plan, paths)
             erase_drives(erase)
             Bench(Context(plan, engine, store, _keeping(store, watch), in_force)).measure()
+            if reliefs is not None:
+                engine.close()  # emulated drives take space
+                prove(plan, store, journal, watch, reliefs)
             store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
             return store.finish(exit_code, awaits_brief=brief)
 
@@ -93,7 +99,7 @@ def _put_drives_before(store: Store, plan: Plan, paths: Iterable[Path]) -> None:
     volumes.
     """
     drives = drives_called(plan.drives)
-    before = {one.wwid for one in store.drives_before if one.wwid}
+    before = {one.wwid for one in store.campaign.drives_before if one.wwid}
     now = {one.wwid for one in drives if one.wwid}
     if others := sorted(now - before) if before else []:
         seen = f"the campaign was begun without drive {', '.join(others)}"
@@ -196,7 +202,7 @@ class Bench:
         """
         context, storage = self.context, self.context.plan.storages[cell.storage]
         wanted = context.plan.raw_profile and (storage.path or storage.volumes)
-        if wanted and not context.store.has_raw_profile(cell):
+        if wanted and cell.id not in context.store.campaign.raw_profiles:
             restored.server.checkpoint()
             doing = f"profiling {cell.storage!r} without its database"
             paths = restored.server.paths[: 2 if storage.log_apart else 1]

@@ -17,6 +17,8 @@ Phase = Literal[
 ]
 Role = Literal["data", "log", "temporary files"]
 """What a directory of a server, or the volume under it, holds."""
+Verdict = Literal["suspected", "proved", "refuted"]
+"""Of a resource that was short: seen only, or also relieved."""
 
 
 class Record(BaseModel):
@@ -739,6 +741,30 @@ class Bottleneck(Record):
     sentence: str
 
 
+class Relieved(Record):
+    """A knee measured again with one resource relieved, in turn with the knee as it was.
+
+    `gain`: NOPM against the knee as it was; None without valid runs. `next_resource`: what was
+    short then.
+    """
+
+    relief: str
+    cell: Cell
+    gain: Estimate | None
+    verdict: Verdict
+    next_resource: str
+    sentence: str
+
+
+class Proof(Record):
+    """The reliefs that were tried on one cell at its knee, and why others were impossible."""
+
+    cell: str
+    users: int
+    relieved: tuple[Relieved, ...]
+    impossible: dict[str, str] = Field(default_factory=dict)
+
+
 class Campaign(Record):
     """Head of a results folder: everything except the rungs.
 
@@ -768,6 +794,8 @@ class Campaign(Record):
     """Each drive of a volume, by its last preconditioning."""
     drive_loads: tuple[DriveLoad, ...] = ()
     """Each drive's latest burn-in, and all its drains in their order; in older files the last."""
+    proofs: dict[str, Proof] = Field(default_factory=dict)
+    """By cell: what relieving a resource gained; empty unless the run was to prove its verdicts."""
     command: str = ""
     notes: tuple[str, ...] = ()
 

@@ -45,6 +45,23 @@ Erase = Annotated[
         help="Erase the drives that the plan lists under `erase`, after showing what is on them.",
     ),
 ]
+Prove = Annotated[
+    bool,
+    typer.Option(
+        "--prove",
+        help="Then relieve what limits each knee (log in memory, more cores, ...) and measure what"
+        " that gains, in turn with the knee as it was.",
+    ),
+]
+Relieve = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--relieve",
+        metavar="RELIEF",
+        help="With --prove: relieve this, in place of what looks short. Can be repeated.",
+        show_default=False,
+    ),
+]
 Users = Annotated[
     int | None,
     typer.Option(
@@ -73,6 +90,8 @@ def run(
     users: Users = None,
     window: Window = None,
     erase: Erase = False,
+    prove: Prove = False,
+    relieve: Relieve = None,
 ) -> None:
     """Measure the plan and write the brief.
 
@@ -87,12 +106,14 @@ def run(
       kneebench run plan.toml --json | jq .  for programs: one event per line
       kneebench run --users 8 --for 5min     8 users for 5 min, once on each storage
       kneebench run drives.toml --erase      the plan's drives contain data that may be lost
+      kneebench run --prove                  also prove what limits each storage
     """
     from kneebench import campaign
     from kneebench.expected_duration import expected_duration
     from kneebench.lab.host import host
     from kneebench.screen.watching import watching
 
+    reliefs = _reliefs(relieve or [], wanted=prove)
     clean_up()
     selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
     _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
@@ -101,7 +122,7 @@ def run(
     with Resumable() as resumable:
         with watching(selected, expecting, as_json=as_json) as watch:
             told = resumable.watcher(watch)
-            results = campaign.run(selected, out, told, fresh, brief, erase=erased)
+            results = campaign.run(selected, out, told, fresh, brief, erase=erased, reliefs=reliefs)
         _print_results(results, brief, as_json)
 
 
@@ -184,6 +205,21 @@ def clean_up() -> None:
     from kneebench.lab.journal import Journal
 
     Journal().clean(lambda event: print_line(event.doing, err=True))
+
+
+def _reliefs(names: list[str], *, wanted: bool) -> tuple[str, ...] | None:
+    """The reliefs to prove with: none for what looks short, None without a proof. Raises PlanError
+    for a name that is none.
+    """
+    from kneebench.errors import PlanError
+    from kneebench.plan.relief import RELIEFS
+
+    if names and not wanted:
+        raise PlanError("--relieve", seen="no --prove", do="add --prove")
+    if odd := [name for name in names if name not in RELIEFS]:
+        do = f"use one of: {', '.join(RELIEFS)}"
+        raise PlanError("--relieve", seen=f"no relief {odd[0]!r}", do=do)
+    return tuple(names) if wanted else None
 
 
 def _write_missing_brief(selected: Plan, out: Path, *, wanted: bool, as_json: bool) -> None:

@@ -217,6 +217,21 @@ class Constraints(Part):
         return self
 
 
+def named(name: str, one: Constraint) -> Constraints:
+    """A table with this constraint alone; an empty one for what limits nothing."""
+    limits = {
+        "cores": one.cores,
+        "siblings": one.siblings,
+        "numa_node": one.numa_node,
+        "memory": one.memory_bytes,
+        "engine_memory": one.engine_memory_bytes,
+        "io": one.io,
+    }
+    if one.reference or one == Constraint():
+        return Constraints()
+    return Constraints.model_validate({name: NamedConstraint(**limits)})
+
+
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 

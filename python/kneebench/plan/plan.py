@@ -198,7 +198,7 @@ class Plan(Part):
     def _constraints_fit_the_engine(self) -> Self:
         if self.constraints_by_name:
             self.database.check_constraints(self.constraints_by_name, self.urls)
-            if error := too_small(self.constraints, self._data_bytes):
+            if error := too_small(self.constraints, self.data_bytes):
                 raise error
             if self.constraints.cores == "saturating" and not self.ladder.fixed:
                 sentence = 'numbers, or "saturating" with ladder.users as one number'
@@ -209,10 +209,10 @@ class Plan(Part):
     def constraints_by_name(self) -> dict[str, Constraint]:
         """The flat list of constraints (`Constraints.by_name`); empty for a plan without any."""
         there = self.constraints.named or self.constraints.sweeps
-        return self.constraints.by_name(self._data_bytes) if there else {}
+        return self.constraints.by_name(self.data_bytes) if there else {}
 
     @property
-    def _data_bytes(self) -> int:
+    def data_bytes(self) -> int:
         """Expected size of the data; 0 for an engine that does not exist, which the reader
         reports.
         """

@@ -22,6 +22,7 @@ from kneebench.records import (
     NoiseFloor,
     Order,
     Preconditioned,
+    Proof,
     RawProfile,
     Results,
     Rung,
@@ -141,6 +142,11 @@ class Store:
         """How many rungs are kept."""
         return self._number
 
+    @property
+    def campaign(self) -> Campaign:
+        """The head as it is kept by now."""
+        return self._campaign
+
     # --- what is kept -----------------------------------------------------------------------------
 
     def rung(self, order: Order) -> Rung | None:
@@ -227,11 +233,6 @@ class Store:
         """Keep the machine's noise floor; None if none is known."""
         self._change(noise_floor=floor)
 
-    @property
-    def drives_before(self) -> Sequence[WholeDrive]:
-        """The drives as they were when the campaign began; empty before that."""
-        return self._campaign.drives_before
-
     def put_drives_before(self, drives: Sequence[WholeDrive]) -> None:
         """Keep the drives as they were when the campaign began; a resumed one began before."""
         if not self._campaign.drives_before:
@@ -251,14 +252,13 @@ class Store:
             drives = {one.drive: one for one in (*self._campaign.preconditioned, done)}
             self._change(preconditioned=tuple(drives.values()))
 
-    def has_raw_profile(self, cell: Cell) -> bool:
-        """Whether the cell's storage was measured without its database."""
-        return cell.id in self._campaign.raw_profiles
-
     def put_raw_profile(self, cell: Cell, profile: RawProfile) -> None:
         """Keep what the cell's storage did without its database."""
-        profiles = {**self._campaign.raw_profiles, cell.id: profile}
-        self._change(raw_profiles=profiles)
+        self._change(raw_profiles={**self._campaign.raw_profiles, cell.id: profile})
+
+    def put_proof(self, proof: Proof) -> None:
+        """Keep what relieving a resource gained on a cell."""
+        self._change(proofs={**self._campaign.proofs, proof.cell: proof})
 
     def put_note(self, note: str) -> None:
         """Keep something that the reader must know about the whole campaign."""

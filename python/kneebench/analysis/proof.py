@@ -1,0 +1,97 @@
+"""Proofs: what a knee gains when a resource is relieved, and what that says about the verdict.
+
+A relief that gains at least 5% proves that the resource was short; one that is shown to gain less
+refutes it. Between the two it stays a suspicion, with its interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kneebench.analysis.bottleneck import CALLED, bottleneck
+from kneebench.analysis.comparison import NOPM, ratio_of
+from kneebench.analysis.wording import capital, times_with_interval
+from kneebench.records import Climb, Estimate, Proof, Relieved, Results, Verdict
+
+GAIN = 1.05
+"""Least gain that counts (methods: a cheap intervention that gains 5% proves the limit)."""
+Reliefs = tuple[str, ...]
+RELIEF: dict[str, Reliefs] = {
+    "log": ("log in memory",),
+    "data reads": ("more memory", "data in memory"),
+    "cpu": ("more cores",),
+    "one core": ("data in memory",),
+    "locks": ("more warehouses",),
+    "load generator": ("another load generator core",),
+}
+"""By resource: reliefs of plan/relief.py, the best first."""
+NEXT, MOST_RELIEFS = (RELIEF["log"], RELIEF["data reads"], RELIEF["cpu"]), 3
+LEAST_RUNS, MOST_RUNS = 3, 6
+"""Final runs of each side: more than the least only while a gain is not settled."""
+
+
+def judged(gain: Estimate | None) -> Verdict:
+    """What a gain says about the resource that was relieved.
+
+    >>> [judged(Estimate(value=v, low=low, high=high, n=3)) for v, low, high in (
+    ...     (1.30, 1.20, 1.41), (1.01, 0.98, 1.04), (1.08, 0.97, 1.20))]
+    ['proved', 'refuted', 'suspected']
+    """
+    if gain is None:
+        return "suspected"
+    if gain.value >= GAIN and gain.low > 1:
+        return "proved"
+    return "refuted" if gain.high < GAIN else "suspected"
+
+
+def reliefs_to_try(climb: Climb) -> tuple[Reliefs, ...]:
+    """For what limits the knee, then for the next candidates: reliefs of which the first that is
+    possible is tried.
+    """
+    suspect = RELIEF.get(bottleneck(climb).resource)
+    others = [one for one in NEXT if one != suspect]
+    return tuple(([suspect] if suspect else []) + others)[:MOST_RELIEFS]
+
+
+def with_gains(proof: Proof, measured: Results, reliefs: Mapping[str, str]) -> Proof:
+    """The proof with what its sides gave so far. `reliefs`: the name of the relief by the id of its
+    cell; empty for the knee as it was.
+    """
+    [before] = [climb for climb in measured.climbs if not reliefs[climb.cell.id]]
+    found = [
+        _relieved(climb, before, relief)
+        for climb in measured.climbs
+        if (relief := reliefs[climb.cell.id])
+    ]
+    return proof.model_copy(update={"relieved": tuple(found)})
+
+
+def is_settled(found: Proof) -> bool:
+    """Whether more runs would change no verdict."""
+    return all(one.verdict != "suspected" for one in found.relieved)
+
+
+def _relieved(climb: Climb, before: Climb, relief: str) -> Relieved:
+    compared = ratio_of(climb, before, NOPM)
+    gain = compared.ratio if compared else None
+    verdict, then = judged(gain), bottleneck(climb)
+    return Relieved(
+        relief=relief,
+        cell=climb.cell,
+        gain=gain,
+        verdict=verdict,
+        next_resource=then.resource,
+        sentence=_sentence(climb, gain, verdict, then.resource),
+    )
+
+
+def _sentence(climb: Climb, gain: Estimate | None, verdict: Verdict, then: str) -> str:
+    if gain is None:
+        return f"{capital(climb.cell.name)} has no valid runs."
+    words = {
+        "proved": "at least 5% more",
+        "refuted": "less than 5% more",
+        "suspected": "not settled by so many runs",
+    }
+    limit = f"; then {CALLED[then]} limits it" if verdict == "proved" and then in CALLED else ""
+    return f"{capital(climb.cell.name)}: {times_with_interval(gain)} NOPM, {words[verdict]}{limit}."

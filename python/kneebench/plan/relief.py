@@ -1,0 +1,180 @@
+"""Reliefs: what is changed in the plan of one cell so that one resource is no longer short there.
+
+Each is cheap to try, and takes away one limit only: a log in memory, more cores, more memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from kneebench import units
+from kneebench.plan.amounts import amount_text
+from kneebench.plan.cells import cells
+from kneebench.plan.constraints import Constraint, Constraints, named
+from kneebench.plan.default import MEMORY
+from kneebench.plan.plan import Plan
+from kneebench.plan.storage import Storage
+from kneebench.plan.volume import LEAST_BYTES, EmulatedDrive, Volume
+from kneebench.records import Cell
+
+MIB = 2**20
+LOG_BYTES = 2 * 2**30
+"""A log volume in memory: PostgreSQL's default max_wal_size is 1 GB, and it keeps some more."""
+TIMES_MEMORY, TIMES_WAREHOUSES, TIMES_DATA = 4, 4, 1.5
+WITH_URL = "kneebench did not start this server"
+
+
+class Spare(NamedTuple):
+    """What this machine has: its cores, memory that is free, and whether volumes can be made."""
+
+    cores: tuple[int, ...]
+    free_bytes: int
+    root: bool
+
+
+class Side(NamedTuple):
+    """One configuration of a proof: its plan, which has only this cell. `relief`: empty for the
+    cell as it was.
+    """
+
+    relief: str
+    plan: Plan
+    cell: Cell
+
+
+class ReliefError(Exception):
+    """A relief that cannot be had here, and why."""
+
+
+Change = Callable[[Plan, Cell, Spare], Plan]
+
+
+def as_it_was(plan: Plan, cell: Cell, users: int) -> Side:
+    """The cell alone, at a fixed number of users, run by run: in no short rounds."""
+    constraint = plan.constraints_by_name.get(cell.constraint)
+    window_s = max(plan.ladder.window, plan.ladder.final_window)
+    ladder = plan.ladder.model_copy(
+        update={"users": users, "rounds": "long", "final_window": window_s, "checkpoints": 0}
+    )
+    fields = {
+        "storages": {cell.storage: plan.storages[cell.storage]},
+        "constraints": named(cell.constraint, constraint) if constraint else Constraints(),
+        "ladder": ladder,
+        "baseline": "",
+        "raw_profile": False,
+    }
+    return _side("", plan.model_copy(update=fields))
+
+
+def relieved(side: Side, relief: str, spare: Spare) -> Side:
+    """The side with one resource relieved. Raises ReliefError where that is impossible here."""
+    return _side(relief, RELIEFS[relief](side.plan, side.cell, spare))
+
+
+def _side(relief: str, plan: Plan) -> Side:
+    [cell] = cells(plan)
+    return Side(relief, plan, cell)
+
+
+def _log_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+    storage = plan.storages[cell.storage]
+    if _may_be_files(storage, cell):
+        change: dict[str, object] = {"log_path": MEMORY, "log": None}
+    else:
+        change = {"log_path": None, "log": _in_memory(LOG_BYTES, spare)}
+    return _other_storage(plan, cell, "log in memory", change)
+
+
+def _data_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+    """The log stays where it was."""
+    storage = plan.storages[cell.storage]
+    volume = _in_memory(round(TIMES_DATA * plan.data_bytes), spare)
+    if _may_be_files(storage, cell):
+        change: dict[str, object] = {"path": MEMORY}
+    else:
+        change = {"path": None, **{key: getattr(volume, key) for key in Volume.model_fields}}
+    if not storage.log_apart:
+        own = Volume(**{key: getattr(storage, key) for key in Volume.model_fields})
+        change |= {"log": own} if storage.drives else {"log_path": storage.path}
+    return _other_storage(plan, cell, "data in memory", change)
+
+
+def _may_be_files(storage: Storage, cell: Cell) -> bool:
+    """Whether a directory in memory will do: below a limit, its files would count as the server's
+    memory, and a volume is compared with a volume.
+    """
+    if not (storage.path or storage.drives):
+        raise ReliefError(WITH_URL)
+    return not storage.drives and cell.memory_bytes is None
+
+
+def _in_memory(size_bytes: int, spare: Spare) -> Volume:
+    size = max(LEAST_BYTES, -(-size_bytes // MIB) * MIB)
+    if size > spare.free_bytes / 2:
+        needed, free = units.size(size), units.size(spare.free_bytes)
+        raise ReliefError(f"it needs {needed} of memory, and {free} is free")
+    return Volume(drives=(EmulatedDrive(emulated="memory", size=size),))
+
+
+def _other_storage(plan: Plan, cell: Cell, words: str, change: Mapping[str, object]) -> Plan:
+    storage = plan.storages[cell.storage].model_copy(update=change)
+    return plan.model_copy(update={"storages": {f"{cell.storage}, {words}": storage}})
+
+
+def _more_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+    """Enough for all data, if it is there."""
+    if cell.memory_bytes is None:
+        raise ReliefError("the database's memory is not limited")
+    wanted = max(TIMES_MEMORY * cell.memory_bytes, round(TIMES_DATA * plan.data_bytes))
+    memory = min(wanted, spare.free_bytes // 2)
+    if memory < 2 * cell.memory_bytes:
+        free = units.size(spare.free_bytes)
+        raise ReliefError(f"twice its memory is not free ({free} is)")
+    return _other_limits(plan, cell, memory_bytes=memory // MIB * MIB)
+
+
+def _more_cores(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+    """All of this machine that the load generator leaves."""
+    own = cell.cores or len(plan.database.cores)
+    there = [core for core in spare.cores if core not in plan.workload.load_generator_cores]
+    if not own or own >= len(there):
+        raise ReliefError(f"the database may already use all {len(there)} cores of this machine")
+    without = plan.database.model_copy(update={"cores": ()})
+    return _other_limits(plan.model_copy(update={"database": without}), cell, cores=len(there))
+
+
+def _other_limits(plan: Plan, cell: Cell, **limits: int) -> Plan:
+    """Under a constraint that is named by what it allows."""
+    before = plan.constraints_by_name.get(cell.constraint, Constraint())
+    after = before._replace(**limits, saturating=False)  # type: ignore[arg-type]
+    words = [f"{after.cores} cores"] if after.cores else []
+    words += [amount_text(after.memory_bytes)] if after.memory_bytes else []
+    return plan.model_copy(update={"constraints": named(", ".join(words), after)})
+
+
+def _more_warehouses(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+    warehouses = TIMES_WAREHOUSES * plan.workload.warehouses
+    workload = plan.workload.model_copy(update={"warehouses": warehouses})
+    storage = {f"{cell.storage}, {warehouses} warehouses": plan.storages[cell.storage]}
+    return plan.model_copy(update={"workload": workload, "storages": storage})
+
+
+def _more_load_generator(plan: Plan, cell: Cell, spare: Spare) -> Plan:
+    """Twice the threads, on all cores."""
+    threads = plan.workload.load_generator_threads or 1
+    change = {"load_generator_threads": 2 * threads, "load_generator_cores": ()}
+    workload = plan.workload.model_copy(update=change)
+    storage = {f"{cell.storage}, {2 * threads} load generator threads": plan.storages[cell.storage]}
+    return plan.model_copy(update={"workload": workload, "storages": storage})
+
+
+RELIEFS: dict[str, Change] = {
+    "log in memory": _log_in_memory,
+    "data in memory": _data_in_memory,
+    "more memory": _more_memory,
+    "more cores": _more_cores,
+    "more warehouses": _more_warehouses,
+    "another load generator core": _more_load_generator,
+}
+"""By name, as the bottleneck's rules call them."""
