@@ -103,7 +103,7 @@ def _engine(side: Side, journal: Journal, watch: Watch, stack: contextlib.ExitSt
 
 def _spare() -> Spare:
     free = psutil.virtual_memory().available
-    return Spare(tuple(sorted(os.sched_getaffinity(0))), free, os.geteuid() == 0)
+    return Spare(tuple(sorted(os.sched_getaffinity(0))), free)
 
 
 def _measured(tried: Tried, climb: Climb, store: Store, watch: Watch) -> Proof:

@@ -22,15 +22,14 @@ MIB = 2**20
 LOG_BYTES = 2 * 2**30
 """A log volume in memory: PostgreSQL's default max_wal_size is 1 GB, and it keeps some more."""
 TIMES_MEMORY, TIMES_WAREHOUSES, TIMES_DATA = 4, 4, 1.5
-WITH_URL = "kneebench did not start this server"
+NOT_OURS = "the storage names no directory or drives"
 
 
 class Spare(NamedTuple):
-    """What this machine has: its cores, memory that is free, and whether volumes can be made."""
+    """What this machine has: its cores, and memory that is free."""
 
     cores: tuple[int, ...]
     free_bytes: int
-    root: bool
 
 
 class Side(NamedTuple):
@@ -105,7 +104,7 @@ def _may_be_files(storage: Storage, cell: Cell) -> bool:
     memory, and a volume is compared with a volume.
     """
     if not (storage.path or storage.drives):
-        raise ReliefError(WITH_URL)
+        raise ReliefError(NOT_OURS)
     return not storage.drives and cell.memory_bytes is None
 
 

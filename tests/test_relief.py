@@ -1,0 +1,109 @@
+"""Reliefs: what is changed in a cell's plan so that one resource is no longer short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kneebench.analysis.proof import judged
+from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.plan.default import MEMORY
+from kneebench.plan.relief import RELIEFS, ReliefError, Side, Spare, as_it_was, relieved
+from kneebench.plan.storage import Storage
+from kneebench.records import Estimate
+
+GIB = 2**30
+SPARE = Spare(cores=(0, 1, 2, 3), free_bytes=20 * GIB)
+DISK = {"path": "disk"}
+DRIVES = {"drives": [{"emulated": "sata", "size": "3GiB"}]}
+
+
+def side(storage: dict[str, Any] = DISK, **keys: Any) -> Side:
+    """The only cell of a plan, at 8 users."""
+    plan = Plan.model_validate({"storages": {"disk": storage}, **keys})
+    return as_it_was(plan, cells(plan)[0], 8)
+
+
+def storage_of(found: Side) -> Storage:
+    return found.plan.storages[found.cell.storage]
+
+
+@pytest.mark.parametrize("relief", RELIEFS)
+def test_a_relieved_cell_has_its_own_name_and_nothing_else_has_changed(relief: str) -> None:
+    before = side(constraints={"small": {"cores": 1, "memory": "1GiB"}})
+    after = relieved(before, relief, SPARE)
+    assert after.cell.name != before.cell.name
+    assert after.cell.id != before.cell.id
+    assert (after.plan.ladder, after.plan.seed) == (before.plan.ladder, before.plan.seed)
+    same = ("database", "workload", "storages", "constraints", "kernel")
+    changed = [key for key in same if getattr(after.plan, key) != getattr(before.plan, key)]
+    assert changed in (["storages"], ["constraints"], ["workload", "storages"])
+
+
+def test_a_log_in_memory_is_a_directory_there_if_the_memory_is_not_limited() -> None:
+    found = storage_of(relieved(side(), "log in memory", SPARE))
+    assert (found.log_path, found.log) == (MEMORY, None)
+
+
+@pytest.mark.parametrize(
+    ("storage", "keys"), [(DISK, {"constraints": {"memory": ["1GiB"]}}), (DRIVES, {})]
+)
+def test_a_log_in_memory_is_a_volume_if_memory_is_limited_or_it_was_one(storage, keys) -> None:
+    found = storage_of(relieved(side(storage, **keys), "log in memory", SPARE))
+    assert found.log and found.log.emulated_drives[0].emulated == "memory"
+    assert (found.path, found.drives) == (side(storage).plan.storages["disk"].path, found.drives)
+
+
+def test_data_in_memory_leave_the_log_where_it_was() -> None:
+    directory = storage_of(relieved(side(), "data in memory", SPARE))
+    assert (directory.path, str(directory.log_path)) == (MEMORY, "disk")
+    volume = storage_of(relieved(side(DRIVES), "data in memory", SPARE))
+    assert [one.emulated for one in volume.emulated_drives] == ["memory"]
+    assert volume.log and [one.emulated for one in volume.log.emulated_drives] == ["sata"]
+
+
+def test_more_memory_is_enough_for_all_data_or_what_is_free() -> None:
+    before = side(constraints={"memory": ["512MiB"]})
+    data = before.plan.data_bytes
+    most = relieved(before, "more memory", SPARE).cell.memory_bytes or 0
+    assert most >= data
+    some = relieved(before, "more memory", SPARE._replace(free_bytes=3 * GIB)).cell.memory_bytes
+    assert some == 3 * GIB // 2
+
+
+def test_more_cores_are_those_that_the_load_generator_leaves() -> None:
+    plan = {"constraints": {"cores": [1]}, "workload": {"load_generator_cores": [3]}}
+    assert relieved(side(**plan), "more cores", SPARE).cell.cores == 3
+
+
+@pytest.mark.parametrize(
+    ("relief", "keys", "why"),
+    [
+        ("more cores", {}, "may already use all 4 cores"),
+        ("more memory", {}, "not limited"),
+        ("more memory", {"constraints": {"memory": ["15GiB"]}}, "twice its memory is not free"),
+    ],
+)
+def test_a_relief_that_cannot_be_had_says_why(relief: str, keys: dict[str, Any], why: str) -> None:
+    with pytest.raises(ReliefError, match=why):
+        relieved(side(**keys), relief, SPARE)
+
+
+def test_a_server_by_url_keeps_its_storage() -> None:
+    plan = Plan.model_validate({"database": {"url": "postgres://there/db"}})
+    before = as_it_was(plan, cells(plan)[0], 8)
+    with pytest.raises(ReliefError, match="no directory"):
+        relieved(before, "log in memory", SPARE)
+
+
+def test_a_proof_runs_the_knee_s_users_only_with_windows_of_a_climb_at_least() -> None:
+    found = side(ladder={"users": [1, 64], "window": "9s", "final_window": "4s", "checkpoints": 0})
+    ladder = found.plan.ladder
+    assert (ladder.fixed, ladder.first, ladder.rounds, ladder.final_window) == (True, 8, "long", 9)
+
+
+def test_an_interval_that_includes_both_five_percent_and_nothing_settles_nothing() -> None:
+    estimate = Estimate(value=1.04, low=0.97, high=1.12, n=3)
+    assert judged(estimate) == judged(None) == "suspected"
