@@ -15,6 +15,7 @@ from kneebench.records import (
     Check,
     Counts,
     Latency,
+    Role,
     Second,
     SeenError,
     Setting,
@@ -56,6 +57,7 @@ class Formula:
     checkpoint_every_s: float = float("inf")
     cores: Sequence[int] = (0,)
     paths: Sequence[Path] = ()
+    roles: Sequence[Role] = ()
     settings: Sequence[Setting] = (Setting(name="checkpoint_timeout", value="30s"),)
     measures: frozenset[str] = frozenset({"log_writes", "tables", "cores", "checkpoints"})
     restore_s: float = 0.0

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from kneebench import load, preset
 from kneebench.brief import Brief
 from kneebench.brief.section import Section
 from kneebench.records import DriveLoad, LoadInterval, Preconditioned, Results
-from tests.recordings import recorded, section, with_campaign
+from kneebench.results.store import Store
+from tests.recordings import recorded, recorded_host, section, with_campaign
 
 STEADY = (5200.0, 3300.0, 3100.0, 3050.0, 3000.0, 3020.0, 2990.0)
 
@@ -61,6 +67,65 @@ def test_a_fall_in_speed_is_told_with_its_time_and_a_drain_without_one_says_so()
     assert "no fall to a lower level was seen, 3,000 IOPS at the end" in level.sentences[0]
 
 
+FALLING, LEVEL = [3000.0] * 4 + [1000.0] * 5, [3000.0] * 9
+
+
+def test_each_drive_says_in_how_many_of_its_drains_it_fell_and_the_first_is_drawn() -> None:
+    first = [load_of("drain", LEVEL), load_of("drain", FALLING, drive="b", device="/dev/nvme1n1")]
+    found = shown(*first, load_of("drain", FALLING), load_of("drain", FALLING))
+    assert found.sentences == (
+        "/dev/nvme0n1: IOPS fell in 2 of 3 drains; first drain of 9 min: no fall to a lower level"
+        " was seen, 3,000 IOPS at the end.",
+        "/dev/nvme1n1: drain of 9 min: IOPS fell by 66.7% after 4 min, 1,000 IOPS at the end.",
+    )
+    [figure] = found.figures
+    rows = figure.spec["data"]["values"]
+    assert [row["y"] for row in rows if row["drive"] == "nvme0n1"] == LEVEL
+    assert [row["y"] for row in rows if row["drive"] == "nvme1n1"] == FALLING
+    assert figure.caption.endswith("The first drain of each drive.")
+
+
+@pytest.mark.parametrize(
+    ("courses", "caveat"),
+    [
+        ([FALLING, FALLING], ""),
+        ([LEVEL, FALLING], "1 of 2 drains of /dev/nvme0n1: burst credits may have been left."),
+        (
+            [LEVEL, LEVEL],
+            "2 of 2 drains of /dev/nvme0n1: burst credits may have been left, or there are none.",
+        ),
+        (
+            [LEVEL],
+            "the drain of /dev/nvme0n1: burst credits may have been left, or there are none.",
+        ),
+    ],
+)
+def test_a_drain_without_a_fall_is_a_caveat_of_the_climb(
+    courses: list[list[float]], caveat: str
+) -> None:
+    brief = Brief(with_drives(*(load_of("drain", iops) for iops in courses)))
+    said = [one for one in section(brief, "cautions").sentences if "IOPS did not fall" in one]
+    assert said == ([f"IOPS did not fall during {caveat}"] if caveat else [])
+
+
+def test_the_results_keep_every_drain_and_the_latest_burn_in(tmp_path: Path) -> None:
+    plan = preset("simulated")
+    with Store.create(tmp_path, plan, recorded_host()) as store:
+        for n in (1.0, 2.0):
+            store.put_drive_written(load_of("burn-in", [n] * 3))
+            store.put_drive_written(load_of("drain", [n] * 3))
+            store.put_drive_written(load_of("drain", [n] * 3, drive="b"))
+        kept = load(store.folder).campaign.drive_loads
+    seen = [(one.drive, one.kind, one.intervals[0].iops) for one in kept]
+    assert sorted(seen) == [
+        ("a", "burn-in", 2.0),
+        ("a", "drain", 1.0),
+        ("a", "drain", 2.0),
+        ("b", "drain", 1.0),
+        ("b", "drain", 2.0),
+    ]
+
+
 def test_throttling_and_media_errors_of_a_burn_in_are_caveats() -> None:
     burn_in = load_of("burn-in", [3000.0] * 20, throttled=2, media_errors=1)
     assert shown(burn_in).sentences == (
@@ -69,6 +134,14 @@ def test_throttling_and_media_errors_of_a_burn_in_are_caveats() -> None:
     )
     cautions = section(Brief(with_drives(burn_in)), "cautions").sentences
     assert "/dev/nvme0n1 during its burn-in: media errors: 1 and throttled: 2." in cautions
+
+
+def test_what_several_drains_counted_is_one_caveat_with_their_sum() -> None:
+    drained = [load_of("drain", FALLING, throttled=n) for n in (0, 2, 3)]
+    cautions = section(Brief(with_drives(*drained)), "cautions").sentences
+    assert [one for one in cautions if "throttled" in one] == [
+        "/dev/nvme0n1 during its drain: throttled: 5."
+    ]
 
 
 def test_what_an_earlier_run_did_is_named_without_figures() -> None:

@@ -12,14 +12,21 @@ import pytest
 from loop_devices import done, loop_device
 
 from kneebench.analysis.device_courses import Courses, odd_devices
-from kneebench.analysis.devices import OPS, TIMES, device_loads, volume_load, volumes
+from kneebench.analysis.devices import (
+    OPS,
+    TIMES,
+    device_loads,
+    name_of,
+    volume_load,
+    volumes,
+)
 from kneebench.brief import Brief
 from kneebench.brief.chart_theme import ALARM
 from kneebench.lab.drives import counted_devices, drive_of
 from kneebench.measurement.meters.devices import Devices
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import by_second, series, summaries, window
-from kneebench.records import CountedDevice, Results, Rung, Series
+from kneebench.records import CountedDevice, Results, Role, Rung, Series
 from tests.recordings import each, recorded, section, with_tally
 
 SECONDS = 10
@@ -124,6 +131,63 @@ def test_devices_of_one_directory_are_a_volume_and_in_old_files_each_is_one() ->
     assert [[device.name for device in volume] for volume in volumes(old)] == [[n] for n in FOUR]
 
 
+Held = tuple[int, Role]
+DATA: Held = (0, "data")
+LOG: Held = (1, "log")
+
+
+def holding(**held: Sequence[Held]) -> Rung:
+    """A rung whose devices have these directories of the server, each with its role."""
+    rung, _ = measured([*held])
+    devices = tuple(
+        CountedDevice(name=name, directories=tuple(dict(on)), roles=tuple(dict(on).values()))
+        for name, on in held.items()
+    )
+    return rung.model_copy(update={"devices": devices})
+
+
+def named(rung: Rung) -> dict[str, list[str]]:
+    """The devices of a rung's volumes by their names."""
+    found = volumes(rung)
+    return {name_of(one, found): [device.name for device in one] for one in found}
+
+
+def test_a_volume_is_named_by_what_it_holds_wherever_the_log_is() -> None:
+    assert named(holding(sda=[DATA], sdb=[(1, "temporary files")])) == {
+        "data": ["sda"],
+        "temporary files": ["sdb"],
+    }
+    every = holding(sda=[DATA], sdb=[LOG], sdc=[(2, "temporary files")])
+    assert [*named(every)] == ["data", "log", "temporary files"]
+    assert [*named(holding(sda=[DATA, LOG], sdb=[(2, "temporary files")]))] == [
+        "data and log",
+        "temporary files",
+    ]
+
+
+def test_a_name_that_two_volumes_would_have_is_that_of_the_device() -> None:
+    assert [*named(holding(sda=[DATA], sdb=[(1, "data")]))] == ["sda", "sdb"]
+
+
+def test_an_old_file_has_directories_only_and_names_no_more_than_the_data() -> None:
+    rung, _ = measured(("sda", "sdb"))
+    log = rung.devices[1].model_copy(update={"directories": (1,)})
+    old = rung.model_copy(update={"devices": (rung.devices[0], log)})
+    assert named(old) == {"data": ["sda"], "sdb": ["sdb"]}
+
+
+def test_a_mirror_with_the_log_on_one_of_its_drives_is_one_volume_of_two() -> None:
+    assert named(holding(sda=[DATA], sdb=[DATA, LOG])) == {"data and log": ["sda", "sdb"]}
+    assert named(holding(sda=[DATA], sdb=[LOG], sdc=[DATA, LOG])) == {
+        "data and log": ["sda", "sdb", "sdc"]
+    }
+    rung = holding(sda=[DATA], sdb=[DATA, LOG], sdc=[(2, "temporary files")])
+    [both, _] = volumes(rung)
+    whole = volume_load(rung, both)
+    assert (whole.directories, whole.roles) == ((0, 1), ("data", "log"))
+    assert whole.writes_per_s == pytest.approx(200)
+
+
 # --- second by second -----------------------------------------------------------------------------
 
 
@@ -170,6 +234,21 @@ def test_no_drive_is_named_without_a_clear_difference_for_most_of_the_window(
     names: Sequence[str], raised: Raised, first: int, seconds: int
 ) -> None:
     assert odd(names, raised, first, seconds) == {}
+
+
+def test_a_drive_is_compared_with_those_that_hold_the_same_only() -> None:
+    slow, kept = measured(FOUR, SLOW)
+
+    def odd_of(rung: Rung) -> list[str]:
+        [volume] = volumes(rung)
+        loads = device_loads(rung.model_copy(update={"quantities": slow.quantities}), volume)
+        return [one.sentence for one in odd_devices(Courses(kept), loads, (0.0, SECONDS))]
+
+    assert odd_of(holding(sda=[DATA], sdb=[DATA], sdc=[DATA, LOG], sdd=[DATA])) == []
+    assert odd_of(holding(sda=[DATA], sdb=[DATA], sdc=[DATA], sdd=[DATA, LOG])) == [
+        "sdc differs from the other 2 drives of its volume with the same contents: write await"
+        " 12 ms vs. 3 ms (median)."
+    ]
 
 
 def test_a_difference_within_a_step_of_the_kernels_counter_names_no_drive() -> None:
@@ -273,6 +352,16 @@ def test_the_table_and_the_json_count_each_device_once() -> None:
     }
 
 
+def test_the_table_and_the_json_name_the_volume_of_temporary_files() -> None:
+    rung = holding(sda=[DATA], sdb=[(1, "temporary files")])
+    fields = {name: getattr(rung, name) for name in ("quantities", "devices")}
+    brief = Brief(each(recorded(), 0, lambda one: one.model_copy(update=fields), "final_run"))
+    rows = section(brief, "devices").tables[0].rows
+    assert [row.cells[1] for row in rows[:2]] == ["sda (data)", "sdb (temporary files)"]
+    names = [one["name"] for one in brief.document()["devices"]["disk"]["volumes"]]
+    assert names == ["data", "temporary files"]
+
+
 def test_a_recording_without_the_directories_of_its_devices_has_figure_and_table() -> None:
     brief = Brief(recorded())
     figure = section(brief, "device-times").figures[0]
@@ -314,7 +403,13 @@ def test_each_drive_of_a_real_mirror_is_counted_apart_and_the_log_is_another_vol
     tmp_path: Path,
 ) -> None:
     with mirror_and_log(tmp_path) as (data, log, names):
-        counted = [device.directories for device in counted_devices((data, log))]
+        found_here = counted_devices((data, log), ("data", "temporary files"))
+        counted = [device.directories for device in found_here]
+        assert {role for device in found_here for role in device.roles} <= {
+            "data",
+            "temporary files",
+        }
+        assert all(len(device.roles) == len(device.directories) for device in found_here)
         below = drive_of(tmp_path)  # a loop counts as the disk under its file, if there is one
         assert counted == ([(0, 1)] * len(below.real) if below else [(0,), (0,), (1,)])
         meter = Devices(names)

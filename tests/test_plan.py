@@ -26,6 +26,7 @@ from kneebench.plan.lines import Lines
 from kneebench.plan.preset import preset_text, presets
 from kneebench.plan.reader import parse_plan, read_plan
 from kneebench.plan.server_url import UrlRule
+from kneebench.plan.storage import ROLES, Storage
 from kneebench.plan.writer import to_toml
 from kneebench.records import Host
 from kneebench.units import TIME, parse_time
@@ -374,3 +375,12 @@ def test_a_byte_order_mark_is_passed_over_and_endless_nesting_is_told(tmp_path: 
     assert read_plan(tmp_path / "bom.toml").storages["disk"].path == Path()
     with pytest.raises(PlanError, match="nested too deeply"):
         parse_plan("a = " + 5_000 * "[")
+
+
+def test_every_directory_of_a_storage_has_its_role_in_the_servers_order() -> None:
+    storage = Storage.model_validate({"path": "a", "temporary_path": "t"})
+    assert list(storage.paths_by_role) == ["data", "temporary files"]
+    assert storage.paths == tuple(storage.paths_by_role.values())
+    drive = {"drives": ["/dev/sdx"]}
+    made = Storage.model_validate({**drive, "temporary": {"drives": ["/dev/sdy"]}})
+    assert [ROLES[key].holds for key in made.volumes_by_path] == ["data", "temporary files"]

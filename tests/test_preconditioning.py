@@ -80,7 +80,7 @@ class TestOnRealDrives:
         for drive, one in zip(drives, written, strict=True):
             assert one.written_bytes == pytest.approx(2 * SIZE, rel=0.01)
             assert (one.rounds_iops, one.steady) == ((), None)
-            assert sum(speed > 0 for _, speed in one.speed) == len(one.speed)
+            assert max(speed for _, speed in one.speed) > 0
             with Path(drive).open("rb") as raw:
                 assert all(raw.read(4096).strip(b"\0") for _ in range(SIZE // 4096))
         shares = [event.share for event in seen.events if event.kind == "progress"]
@@ -180,19 +180,19 @@ class TestOnRealDrives:
         self, drives: list[str], tmp_path: Path
     ) -> None:
         table = {"drives": drives[:1], "precondition": "sequential 1"}
-        storage = Storage.model_validate({**table, "burn_in": "3s", "drain": "2s"})
+        storage = Storage.model_validate({**table, "burn_in": "1s", "drain": "1s"})
 
-        def campaign() -> list[tuple[str, bool, float]]:
+        def campaign(restores: int) -> list[tuple[str, bool, float]]:
             seen = Seen()
             with closing(Volumes(Journal(tmp_path / "journal"), tmp_path)) as volumes:
-                for _ in range(2):
+                for _ in range(restores):
                     with volumes.mounted("new", storage, seen):
                         pass
             return [(one.kind, one.remembered, one.took_s) for one in seen.loads]
 
-        drained = ("drain", False, 2.0)
-        assert campaign() == [("burn-in", False, 3.0), drained, drained]
-        assert campaign() == [("burn-in", True, 0.0), drained, drained]
+        drained = ("drain", False, 1.0)
+        assert campaign(2) == [("burn-in", False, 1.0), drained, drained]
+        assert campaign(1) == [("burn-in", True, 0.0), drained]
 
     def test_an_io_error_during_a_burn_in_ends_it_and_names_the_drive(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -213,10 +213,14 @@ class TestOnRealDrives:
         [finding] = [
             one for one in volume_findings(plan, erase=()) if one.subject == "two: precondition"
         ]
-        assert "640 MiB to each of 2 drives, then rounds" in finding.seen
-        assert "burn-in 24 h; share of the rated endurance unknown" in finding.seen
-        assert finding.writes_bytes == 4 * SIZE
+        assert (
+            "640 MiB to each of 2 drives, then 5 to 25 rounds of 1 min; burn-in 24 h"
+            in finding.seen
+        )
+        assert finding.seen.endswith("share of the rated endurance unknown")
         day_s = 24 * 3600
+        loads = 2 * 500e6 * (300 + 0.3 * day_s)
+        assert finding.writes_bytes == pytest.approx(4 * SIZE + loads)
         assert day_s + 300 < expected_duration(plan, host()).drives_s < day_s + 600
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -63,13 +65,17 @@ def test_a_whole_drive_is_only_read_and_its_data_stay(drive: Path) -> None:
     assert "only reads" in said
     assert first_bytes(drive) == before
     page = Path("p/profile.html").read_text()
+    assert "Preconditioned" not in page
     assert f"kneebench profile {drive} --seconds 1" in page
     assert "read only" in page
 
 
 def test_a_blank_drive_is_preconditioned_written_and_may_be_used_again(drive: Path) -> None:
-    code, said = ran(drive, "--write", "--precondition", "sequential 1")
+    code, said = ran(drive, "--write", "--precondition", "sequential 1", "--out", "p")
     assert code == 0, said
+    page = " ".join(Path("p/profile.html").read_text().split())
+    assert "sequential 1, 320 MiB in " in page
+    assert f"profile {drive} --write --precondition &#39;sequential 1&#39; --seconds 1" in page
     assert f"preconditioning {drive.name}: sequential pass 1 of 1" in said
     assert FEW[1].name in said
     assert drive_state(named(inventory(), str(drive))).state == "blank"
@@ -86,8 +92,9 @@ def test_a_drive_with_data_is_written_only_if_it_is_named_under_erase(drive: Pat
     code, said = ran(drive, "--write")
     assert (code, first_bytes(drive) == before) == (Refused.exit_code, True), said
     assert "contains data: ext4" in said
+    assert f"add --erase {named(inventory(), str(drive)).wwid}" in said
     code, said = ran(drive, "--write", "--erase", "another")
-    assert (code, first_bytes(drive) == before) == (Refused.exit_code, True), said
+    assert (code, first_bytes(drive) == before) == (PlanError.exit_code, True), said
     code, said = ran(drive, "--write", "--erase", named(inventory(), str(drive)).wwid)
     assert code == 0, said
     assert "These drives will be erased:" in said
@@ -115,6 +122,41 @@ def test_two_drives_are_measured_alone_and_together(drive: Path, place: Path) ->
     assert [row.name for row in found.rows] == [FEW[0].name]
     assert (found.raw, found.span) == (True, "all of each drive")
     assert [one.name for one in found.members] == [drive.name, other.name]
+
+
+def test_nothing_is_erased_where_anything_prevents_the_profile(
+    drive: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done("mkfs.ext4", "-q", drive)
+    before, erase = first_bytes(drive), ["--write", "--erase", named(inventory(), str(drive)).wwid]
+    with loop_device(place / "b.img") as full:
+        done("mkfs.ext4", "-q", full)
+        for words, why in (
+            ([drive, full], f"writing to {full}"),
+            ([drive, f"/dev/../{drive}"], f"both are on {drive.name}"),
+            ([drive, place, "--datasheet", "micron-9100-800gb"], "a data sheet is of one drive"),
+        ):
+            code, said = ran(*words, *erase)
+            assert code in (PlanError.exit_code, Refused.exit_code)
+            assert why in said.replace("cannot write to", "writing to")
+            assert first_bytes(drive) == before
+    monkeypatch.setattr("kneebench.measurement.profile.fio.shutil.which", lambda name: None)
+    code, said = ran(drive, *erase)
+    assert "it is not installed" in said
+    assert first_bytes(drive) == before
+
+
+def test_what_a_killed_campaign_left_on_a_drive_is_removed_first(drive: Path, place: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from kneebench.lab.journal import Journal\n"
+        "from kneebench.lab.volumes import Volumes; from kneebench.plan.storage import Storage\n"
+        "volumes = Volumes(Journal(), Path())\n"
+        "with volumes.mounted('a', Storage(drives=(sys.argv[1],)), lambda event: None):\n"
+        "    os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, drive], check=False)
+    code_now, said = ran(drive)
+    assert code_now == 0, said
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from kneebench.cli import app
 from kneebench.errors import PlanError
 from kneebench.lab.drives import drive_of
 from kneebench.lab.journal import Journal
+from kneebench.measurement import profile as measuring
 from kneebench.measurement.profile import DirectoryTarget, Job, profile_together, targets, together
 from kneebench.measurement.profile.together import require_different_drives
 from kneebench.screen.profile import printed_together, together_line
@@ -98,7 +99,7 @@ def test_a_directory_on_no_drive_of_this_machine_is_refused(
 
 
 def test_a_data_sheet_of_one_drive_is_refused_for_several() -> None:
-    answer = CliRunner().invoke(app, ["profile", "a", "b", "--datasheet", "micron-9100-800gb"])
+    answer = CliRunner().invoke(app, ["profile", "./a", "./b", "--datasheet", "micron-9100-800gb"])
     assert answer.exit_code == PlanError.exit_code
     assert "a data sheet is of one drive" in answer.output
 
@@ -107,7 +108,8 @@ def test_a_data_sheet_of_one_drive_is_refused_for_several() -> None:
 def test_the_command_writes_the_page_and_the_document_of_several_drives(
     two: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(together, "require_different_drives", lambda directories: None)
+    for module in (together, measuring):
+        monkeypatch.setattr(module, "require_different_drives", lambda targets: None)
     monkeypatch.setattr(
         "kneebench.measurement.profile.profile_together",
         lambda *given, **more: profile_together(*given, **more, jobs=[RANDOM_READ]),

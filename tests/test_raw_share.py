@@ -117,3 +117,28 @@ def test_writes_of_the_data_are_told_apart_from_those_of_a_log_on_other_drives()
     known = seen.model_copy(update={"devices": devices})
     shares = {one.what: one.share for one in raw_shares(known, RAW, log_apart=True)}
     assert shares == {"reads": 0.2, "writes": 0.5}
+
+
+def on_a_mirror(*directories: tuple[int, ...]) -> dict[str, float]:
+    """The shares of a storage whose drives, from sda on, have these directories; each reads 1,000
+    and writes 1,500 times per second.
+    """
+    names = [f"sd{letter}" for letter, _ in zip("abc", directories, strict=False)]
+    seen = rung(KNEE, 100, device__writes=4_500, device__busy=1.5, device__reads=3_000)
+    for name, each in (("writes", 1_500.0), ("reads", 1_000.0), ("busy", 0.5)):
+        sources = {"sources": dict.fromkeys(names, each)}
+        quantity = f"device.{name}"
+        seen.quantities[quantity] = seen.quantities[quantity].model_copy(update=sources)
+    devices = tuple(
+        CountedDevice(name=name, directories=held)
+        for name, held in zip(names, directories, strict=True)
+    )
+    known = seen.model_copy(update={"devices": devices})
+    return {one.what: one.share for one in raw_shares(known, RAW, 2, log_apart=True)}
+
+
+def test_all_drives_of_the_data_count_and_writes_only_if_the_log_is_on_all_or_none() -> None:
+    assert on_a_mirror((0,), (0,), (1,)) == {"reads": 0.1, "writes": 0.5}
+    assert on_a_mirror((0, 1), (0, 1)) == {"reads": 0.1, "writes": 0.5}
+    assert on_a_mirror((0,), (0, 1)) == {"reads": 0.1}
+    assert on_a_mirror((0,), (0, 1), (1,)) == {"reads": 0.1}

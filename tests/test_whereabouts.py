@@ -61,6 +61,7 @@ def test_a_server_on_this_machine_is_known_by_its_process_and_its_directory(
     assert found.here
     assert found.cores == tuple(sorted(os.sched_getaffinity(0)))
     assert found.paths == (data_of(made.address),)
+    assert found.roles == ("data",)
 
 
 def test_such_a_server_is_metered_as_our_own(made: Databases, engine: Engine) -> None:

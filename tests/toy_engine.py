@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -228,7 +227,7 @@ class Toy:
 
     measures = frozenset({"log_writes"})
     cores: Sequence[int] = (0,)
-    paths: Sequence[Path] = ()
+    paths = roles = ()
     notes: Sequence[str] = ("a toy",)
     restore_s = 0.0
 

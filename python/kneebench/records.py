@@ -15,6 +15,8 @@ TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level
 Phase = Literal[
     "warm_up", "search", "bisection", "drift_check", "fixed_load", "final_run", "fixed_rate"
 ]
+Role = Literal["data", "log", "temporary files"]
+"""What a directory of a server, or the volume under it, holds."""
 
 
 class Record(BaseModel):
@@ -52,13 +54,14 @@ class CountedDevice(Record):
     """A whole device under a server's files: `name` is its source in the device quantities.
 
     `drive`: the name that it keeps, its WWID or the backing file of a loop device; empty without
-    one. `directories`: which of the server's directories are on it: 0 has the data, 1 the log of a
-    managed server. Devices with the same ones are a volume.
+    one. `directories`: which of the server's directories are on it; 0 has the data. `roles`: what
+    these directories hold; empty in older files.
     """
 
     name: str
     drive: str = ""
     directories: tuple[int, ...] = ()
+    roles: tuple[Role, ...] = ()
 
 
 class DriveHealth(Record):
@@ -106,9 +109,10 @@ class WholeDrive(Record):
     """A drive of this machine as a whole, with what it is, how it is, and what is on it.
 
     Empty or None: unknown. `wwid`: the name that it keeps; the backing file of a loop device.
-    `link`, `link_most`: the PCIe link as it is and as the drive allows. `signatures` is None if the
-    drive cannot be read, for the reason in `unreadable`, or was not; `system`: this machine runs
-    from it. `boot_written_bytes`: written since the boot `boot`, as the kernel counts.
+    `link`, `link_most`: the PCIe link as it is and as the drive allows; of a drive on a network its
+    address. `signatures` is None if the drive cannot be read, for the reason in `unreadable`, or
+    was not; `system`: this machine runs from it. `boot_written_bytes`: written since the boot
+    `boot`, as the kernel counts.
     """
 
     name: str
@@ -167,11 +171,24 @@ class Host(Record):
 class Cell(Record):
     """One storage under one constraint, called configuration in user-facing text: the subject of a
     climb. `id` is a valid file name.
+
+    What the constraint allows the database: `cores` (a number of them), `memory_bytes` with the
+    page cache, `engine_memory_bytes` by the database's own setting; None: not limited by it.
+    `reference`: a cell without a constraint, shown apart from a sweep.
     """
 
     id: str
     storage: str
     constraint: str = ""
+    cores: int | None = None
+    memory_bytes: int | None = None
+    engine_memory_bytes: int | None = None
+    reference: bool = False
+
+    @property
+    def name(self) -> str:
+        """What people read: the storage, and the constraint if there is one."""
+        return f"{self.storage} ({self.constraint})" if self.constraint else self.storage
 
 
 class Finding(Record):
@@ -192,9 +209,9 @@ class Finding(Record):
 
 
 class Whereabouts(Record):
-    """Location of a server. `cores`: cores that it may use; `paths`: its directories (data, log);
-    both empty if unknown. `seen`: the location in words; `notes`: what is unknown; `process`: the
-    PID of its first process on this machine.
+    """Location of a server. `cores`: cores that it may use; `paths`: its directories, the data's
+    first, and `roles` what each holds; all empty if unknown. `seen`: the location in words;
+    `notes`: what is unknown; `process`: the PID of its first process on this machine.
     """
 
     here: bool = False
@@ -202,6 +219,7 @@ class Whereabouts(Record):
     process: int = 0
     cores: tuple[int, ...] = ()
     paths: tuple[Path, ...] = ()
+    roles: tuple[Role, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -494,11 +512,6 @@ class LogHistogram(Record):
     difference: float | None = None
     counts: dict[int, int] = Field(default_factory=dict, repr=False)
 
-    @property
-    def p999_is_certain(self) -> bool:
-        """True if at least 100 flushes exceed it (docs/method.md, latency)."""
-        return self.n >= 100_000
-
 
 class Counted(Record):
     """The database's own counts over a rung, from idle to idle: the rise of sum D_NEXT_O_ID,
@@ -754,7 +767,7 @@ class Campaign(Record):
     preconditioned: tuple[Preconditioned, ...] = ()
     """Each drive of a volume, by its last preconditioning."""
     drive_loads: tuple[DriveLoad, ...] = ()
-    """Each drive's burn-in, and its drain before its latest volume."""
+    """Each drive's latest burn-in, and all its drains in their order; in older files the last."""
     command: str = ""
     notes: tuple[str, ...] = ()
 

@@ -171,11 +171,7 @@ def _within(own: float, machine: float) -> str:
 
 def called(climb: Climb) -> str:
     """A cell as people call it."""
-    return (
-        f"{climb.cell.storage} ({climb.cell.constraint})"
-        if climb.cell.constraint
-        else climb.cell.storage
-    )
+    return climb.cell.name
 
 
 def _of_cell(climb: Climb, against: Climb) -> Iterator[Comparison]:

@@ -71,11 +71,14 @@ class Courses:
 
 
 class OddDevice(NamedTuple):
-    """A device that differs from the others of its volume; `says` are its differences."""
+    """A device that differs from the others of its volume; `says` are its differences. `which`
+    of them, where it is not compared with all.
+    """
 
     device: str
     others: int
     says: tuple[str, ...]
+    which: str = ""
 
     @property
     def sentence(self) -> str:
@@ -85,14 +88,17 @@ class OddDevice(NamedTuple):
         'sdc differs from the other 3 drives of its volume: write await 9.1 ms vs. 2.2 ms.'
         """
         others = f"the other {plural(self.others, 'drive') if self.others > 1 else 'drive'}"
-        return f"{self.device} differs from {others} of its volume: {'; '.join(self.says)}."
+        return (
+            f"{self.device} differs from {others} of its volume{self.which}:"
+            f" {'; '.join(self.says)}."
+        )
 
 
 def odd_devices(
     courses: Courses, loads: Sequence[DeviceLoad], window: tuple[float, float]
 ) -> Iterator[OddDevice]:
     """The devices of a volume whose await or utilization is more than twice the median of the
-    others, over the window and in most of its seconds.
+    others with the same directories, over the window and in most of its seconds.
 
     An await needs 20 I/Os in a second, on the device and on another. `window` is from and to in
     seconds of the rung; nothing is said of one below 5 s, and of a volume of one device.
@@ -101,9 +107,11 @@ def odd_devices(
     if len(seconds) < LEAST_S:
         return
     for load in loads:
-        others = [one for one in loads if one is not load]
+        alike = [one for one in loads if one.directories == load.directories]
+        others = [one for one in alike if one is not load]
         if others and (says := tuple(_differences(courses, load, others, seconds))):
-            yield OddDevice(load.device, len(others), says)
+            which = "" if len(alike) == len(loads) else " with the same contents"
+            yield OddDevice(load.device, len(others), says, which)
 
 
 def _differences(

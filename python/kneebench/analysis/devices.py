@@ -1,25 +1,26 @@
 """The devices under a storage: their volumes, and what each of them did in a rung's window.
 
-A volume is the devices that hold the same directories of the server. Its own figures count every
-I/O once: rates, bytes and queues are sums, an await is the mean over all its I/Os, utilization is
-the mean of its devices.
+Devices are one volume if they share a directory of the server, also through others: data mirrored
+on two drives, with the log on a partition of one of them, is one volume of two. Its own figures
+count every I/O once: rates, bytes and queues are sums, an await is the mean over all its I/Os,
+utilization is the mean of its devices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from statistics import fmean
+from typing import get_args
 
-from kneebench.records import CountedDevice, Record, Rung
+from kneebench.analysis.wording import listed
+from kneebench.records import CountedDevice, Record, Role, Rung
 
 KINDS = ("read", "write", "flush")
 OPS = {"read": "device.reads", "write": "device.writes", "flush": "device.flushes"}
 TIMES = {"read": "device.read_time", "write": "device.write_time", "flush": "device.flush_time"}
 """Quantities by kind: I/Os that ended, and the time that they took in all."""
 QUEUE, BUSY = "device.queue_depth", "device.busy"
-
-HOLDS: dict[tuple[int, ...], str] = {(0,): "data", (1,): "log"}
-"""A managed server has its data in the first directory, its log in the second."""
 
 Volume = tuple[CountedDevice, ...]
 
@@ -29,12 +30,13 @@ class DeviceLoad(Record):
 
     Await: from the block layer's queue to the end of the I/O; None where none ended, or the kernel
     does not count them. `queue_depth`: I/Os in flight; `busy`: the share of the time with any.
-    `devices`: how many these are.
+    `devices`: how many these are; `roles`: what they hold.
     """
 
     device: str = ""
     drive: str = ""
     directories: tuple[int, ...] = ()
+    roles: tuple[Role, ...] = ()
     devices: int = 1
     reads_per_s: float = 0.0
     writes_per_s: float = 0.0
@@ -60,22 +62,38 @@ def volumes(rung: Rung) -> tuple[Volume, ...]:
     """
     read = rung.quantities[BUSY].sources if BUSY in rung.quantities else {}
     known = {device.name: device for device in rung.devices}
-    found: dict[tuple[int, ...] | str, list[CountedDevice]] = {}
+    found: list[Volume] = []
     for name in read:
         device = known.get(name) or CountedDevice(name=name)
-        found.setdefault(device.directories or name, []).append(device)
-    return tuple(
-        tuple(one) for one in sorted(found.values(), key=lambda one: one[0].directories or (0,))
-    )
+        sharing = [one for one in found if {*directories_of(one)} & {*device.directories}]
+        others = [one for one in found if one not in sharing]
+        found = [*others, (*chain.from_iterable(sharing), device)]
+    return tuple(sorted(found, key=lambda one: directories_of(one) or (0,)))
+
+
+def directories_of(volume: Sequence[CountedDevice]) -> tuple[int, ...]:
+    """The server's directories on any of these devices; empty in older files."""
+    return tuple(sorted({number for device in volume for number in device.directories}))
+
+
+def roles_of(volume: Sequence[CountedDevice]) -> tuple[Role, ...]:
+    """What these devices hold; of older files only that a device holds nothing but data."""
+    held = {role for device in volume for role in device.roles}
+    if not held and directories_of(volume) == (0,):
+        return ("data",)
+    return tuple(role for role in get_args(Role) if role in held)
 
 
 def name_of(volume: Volume, among: Sequence[Volume]) -> str:
-    """A volume's name within its storage: what it holds, or its only device."""
-    first = volume[0]
-    if len(among) == 1 and len(volume) > 1:
-        return "all drives"
-    known = HOLDS.get(first.directories, "") if len(among) > 1 else ""
-    return known or first.name
+    """A volume's name within its storage: what it holds, unless that goes without saying or holds
+    for another one too; else its first device.
+    """
+    roles = roles_of(volume)
+    if len(among) == 1 and len(roles) < 2:
+        return "all drives" if len(volume) > 1 else volume[0].name
+    alone = len(among) == len(volume) == 1
+    alike = [one for one in among if roles_of(one) == roles]
+    return listed([*roles]) if roles and not alone and len(alike) == 1 else volume[0].name
 
 
 def device_loads(rung: Rung, volume: Volume) -> tuple[DeviceLoad, ...]:
@@ -105,7 +123,8 @@ def _load(
     return DeviceLoad(
         device=name,
         drive=drive,
-        directories=devices[0].directories,
+        directories=directories_of(devices),
+        roles=roles_of(devices),
         devices=len(devices),
         reads_per_s=total("device.reads"),
         writes_per_s=total("device.writes"),

@@ -17,6 +17,8 @@ from kneebench.records import LogHistogram
 PER_DOUBLING = 32
 AGREEMENT = 0.05
 """Largest difference of the two means, as a share of the database's."""
+CERTAIN, SHOWN = 100, 10
+"""Flushes beyond a percentile from which it is certain, and from which it is shown at all."""
 
 
 def bounds_ns(bucket: int) -> tuple[int, int]:
@@ -64,12 +66,26 @@ def log_histogram(
 
 
 def merged(found: Sequence[LogHistogram]) -> LogHistogram | None:
-    """One distribution of several; None without any."""
+    """One distribution of several, with the largest of their differences; None without any."""
     counts = sum((Counter(one.counts) for one in found), Counter[int]())
     n = sum(counts.values())
-    known = [one.n * one.difference for one in found if one.difference is not None]
-    difference = sum(known) / n if n and len(known) == len(found) else None
+    known = [one.difference for one in found if one.difference is not None]
+    difference = max(known, key=abs) if known and len(known) == len(found) else None
     return log_histogram(counts, sum(one.n * one.mean_s for one in found) / max(n, 1), difference)
+
+
+def is_certain(one: LogHistogram, share: float) -> bool:
+    """Whether at least 100 flushes exceed this percentile, as for latency (docs/method.md)."""
+    return _beyond(one, share) >= CERTAIN
+
+
+def is_shown(one: LogHistogram, share: float) -> bool:
+    """Whether at least 10 flushes exceed this percentile; below, it says nothing."""
+    return _beyond(one, share) >= SHOWN
+
+
+def _beyond(one: LogHistogram, share: float) -> int:
+    return round(one.n * (1 - share))
 
 
 def agrees(one: LogHistogram) -> bool:

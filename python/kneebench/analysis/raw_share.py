@@ -71,16 +71,18 @@ def raw_shares(
 
 
 def _of_the_data(rung: Rung, *, log_apart: bool) -> tuple[Asked, Asked]:
-    """Reads and writes of the devices that hold the data. Results of old do not say which these
-    are: there all devices count, and the writes are unknown where the log has others.
+    """Reads and writes of all devices that hold data. Where these hold the log as well, its writes
+    are among them; where only some do, the writes are unknown. Results of old do not say which
+    devices hold what: there all count, and the writes are unknown where the log has others.
     """
-    for volume in volumes(rung):
-        if volume[0].directories[:1] == (0,):
-            load = volume_load(rung, volume)
-            return (
-                Asked(load.reads_per_s, load.read_await_s),
-                Asked(load.writes_per_s, load.write_await_s),
-            )
+    data = tuple(one for volume in volumes(rung) for one in volume if 0 in one.directories)
+    if data:
+        load = volume_load(rung, data)
+        alike = all(one.directories == data[0].directories for one in data)
+        return (
+            Asked(load.reads_per_s, load.read_await_s),
+            Asked(load.writes_per_s, load.write_await_s) if alike else Asked(None, None),
+        )
     reads = Asked(rung.quantity("device.reads"), rung.quantity("device.read_await"))
     writes = Asked(rung.quantity("device.writes"), rung.quantity("device.write_await"))
     return reads, Asked(None, None) if log_apart else writes

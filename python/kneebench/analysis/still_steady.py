@@ -24,7 +24,14 @@ from typing import Literal, NamedTuple
 
 from kneebench import units
 from kneebench.analysis.comparison import called
-from kneebench.analysis.devices import DeviceLoad, device_loads, name_of, volume_load, volumes
+from kneebench.analysis.devices import (
+    DeviceLoad,
+    device_loads,
+    directories_of,
+    name_of,
+    volume_load,
+    volumes,
+)
 from kneebench.analysis.disturbance import notes
 from kneebench.analysis.drift_line import LIMIT, SURE, Line, line
 from kneebench.analysis.steady_state import ROUNDS, SLOPE
@@ -95,9 +102,10 @@ def _preconditioned(campaign: Campaign, climb: Climb) -> dict[tuple[int, ...], s
     for rung in climb.rungs if drives else ():
         every = volumes(rung)
         for volume in every:
-            if volume[0].directories and any(_kept(device) in drives for device in volume):
+            directories = directories_of(volume)
+            if directories and any(_kept(device) in drives for device in volume):
                 name = f", {name_of(volume, every)}" if len(every) > 1 else ""
-                found.setdefault(volume[0].directories, f"{called(climb)}{name}")
+                found.setdefault(directories, f"{called(climb)}{name}")
     return found
 
 
@@ -123,7 +131,7 @@ def _runs(climb: Climb, directories: tuple[int, ...]) -> list[Run]:
         for volume in volumes(rung):
             loads = device_loads(rung, volume)
             fewest = min(load.writes_per_s for load in loads) * rung.tally.window_s
-            if volume[0].directories == directories and fewest >= LEAST_WRITES:
+            if {*directories} <= {*directories_of(volume)} and fewest >= LEAST_WRITES:
                 order, whole = rung.order, volume_load(rung, volume)
                 drives = dict(zip(map(_kept, volume), loads, strict=True))
                 restore = order.restore or order.repeat

@@ -6,10 +6,12 @@ the fall they are at the level that a database meets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean, median
+from typing import NamedTuple
 
 from kneebench.analysis.steady_state import ROUNDS, steadiness
+from kneebench.records import DriveLoad
 
 FIRST = 3
 """Intervals that give the level at the start: one may be disturbed."""
@@ -52,3 +54,24 @@ def fell_at(iops: Sequence[float]) -> int | None:
         return None
     between = (median(iops[:FIRST]) + fmean(iops[-ROUNDS:])) / 2
     return 1 + max(n for n, one in enumerate(iops) if one > between)
+
+
+class Drains(NamedTuple):
+    """All drains of one drive, in their order."""
+
+    device: str
+    loads: tuple[DriveLoad, ...]
+
+    @property
+    def fell(self) -> int:
+        """In how many of them the IOPS fell to a lower level."""
+        return sum(fell_at([one.iops for one in load.intervals]) is not None for load in self.loads)
+
+
+def drains(loads: Iterable[DriveLoad]) -> list[Drains]:
+    """The drains among these loads, by drive."""
+    found: dict[str, list[DriveLoad]] = {}
+    for load in loads:
+        if load.kind == "drain":
+            found.setdefault(load.drive or load.device, []).append(load)
+    return [Drains(some[0].device, tuple(some)) for some in found.values()]

@@ -160,8 +160,7 @@ class ViewModel:
 
     def name(self, cell: str) -> str:
         """Name of a cell: its storage, and its constraint if there is one."""
-        found = next(climb.cell for climb in self.climbs if climb.cell.id == cell)
-        return f"{found.storage}, {found.constraint}" if found.constraint else found.storage
+        return next(climb.cell.name for climb in self.climbs if climb.cell.id == cell)
 
     def place(self, cell: str) -> int:
         """The cell's place, which gives it its colour."""

@@ -74,49 +74,57 @@ class DriveOptions(NamedTuple):
 
 
 def targets_of(places: list[str], size_bytes: int, options: DriveOptions) -> list[Target]:
-    """Directories; what is none is a drive, if there is one of that name. Drives that contain data
-    are erased here, if their user agrees. Raises PlanError or Refused.
+    """Directories; what is none is a drive. Nothing is written. Raises PlanError for a name of
+    neither, and for a drive to be erased that is not among them.
     """
+    from kneebench.errors import PlanError
     from kneebench.measurement.profile import DirectoryTarget, DriveTarget
 
     options.require_sense()
-    drives = {place: drive for place in places if (drive := _drive(place))}
-    if options.write and _erase(tuple(drives.values()), options.erase):
-        drives = {place: drive for place in drives if (drive := _drive(place))}
+    found: list[Target] = []
+    for place in places:
+        if drive := _drive(place):
+            erase = drive.wwid in options.erase
+            found.append(DriveTarget(drive, options.write, options.precondition, erase))
+        else:
+            found.append(DirectoryTarget(Path(place), size_bytes))
+    named = {one.drive.wwid for one in found if isinstance(one, DriveTarget)}
+    if others := sorted({*options.erase} - named):
+        do = f"use the WWID of a drive that is profiled: {', '.join(sorted(named)) or 'none here'}"
+        raise PlanError(f"--erase {others[0]}", seen="no such drive in this command", do=do)
+    return found
+
+
+def erased(targets: list[Target]) -> list[Target]:
+    """The targets, once drives that contain data were erased, which their user confirms.
+
+    Raises Refused.
+    """
+    from kneebench.lab.inventory import inventory, named
+    from kneebench.lab.inventory.erasable import drive_state
+    from kneebench.lab.volumes import erase_drives
+    from kneebench.measurement.profile import DriveTarget
+
+    drives = [one for one in targets if isinstance(one, DriveTarget) and one.erase]
+    full = (one.drive for one in drives if drive_state(one.drive).state == "contains data")
+    if not (agreed := confirmed_drives(tuple(full))):
+        return targets
+    erase_drives(agreed)
+    here = inventory()
     return [
-        DriveTarget(drives[place], options.write, options.precondition)
-        if place in drives
-        else DirectoryTarget(Path(place), size_bytes)
-        for place in places
+        one._replace(drive=named(here, one.drive.path)) if isinstance(one, DriveTarget) else one
+        for one in targets
     ]
 
 
 def _drive(place: str) -> WholeDrive | None:
-    """The drive of that name; None for a directory, and for a name that no drive has."""
-    from kneebench.errors import PlanError
+    """The drive of that name; None for a directory, and for the path of what is no device.
+
+    Raises PlanError with the drives that there are.
+    """
     from kneebench.lab.inventory import inventory, named
 
-    if Path(place).is_dir():
+    path = Path(place)
+    if path.is_dir() or ("/" in place and not path.is_block_device()):
         return None
-    try:
-        return named(inventory(), place)
-    except PlanError:
-        return None
-
-
-def _erase(drives: tuple[WholeDrive, ...], allowed: tuple[str, ...]) -> bool:
-    """Whether any was erased: those that contain data, that the options name, and whose erasing
-    the user confirms.
-    """
-    from kneebench.lab.inventory.erasable import drive_state
-    from kneebench.lab.volumes import erase_drives
-
-    erased = confirmed_drives(
-        tuple(
-            drive
-            for drive in drives
-            if drive.wwid in allowed and drive_state(drive).state == "contains data"
-        )
-    )
-    erase_drives(erased)
-    return bool(erased)
+    return named(inventory(), place)

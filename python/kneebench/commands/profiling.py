@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -16,6 +17,7 @@ from kneebench.commands.profile_targets import (
     Places,
     Precondition,
     Write,
+    erased,
     targets_of,
 )
 
@@ -85,6 +87,7 @@ def profile(
     For quotable figures use a file larger than the drive's own cache, and a drive in its steady
     state: new or freshly trimmed flash is faster.
     """
+    clean_up()
     asked = _Asked(seconds, datasheet, _outputs(out), as_json, yes)
     options = DriveOptions(write, tuple(erase or ()), precondition)
     targets = targets_of(places or ["."], _size_bytes(size), options)
@@ -92,6 +95,9 @@ def profile(
         _several(targets, asked)
     else:
         _one(targets[0], asked)
+
+
+EVERY_S = 30.0
 
 
 class _Asked(NamedTuple):
@@ -110,14 +116,13 @@ def _one(target: Target, asked: _Asked) -> None:
     from kneebench.screen import profile as screen
 
     sheet = measuring.read_datasheet(asked.datasheet) if asked.datasheet else None
-    jobs = target.jobs(measuring.JOBS)
-    takes_s = measuring.expected_s(measuring.filled_bytes(target), asked.seconds, jobs)
-    _begin(takes_s, measuring.writing_s(asked.seconds, jobs), asked)
+    takes_s = measuring.expected_s(target, asked.seconds)
+    [target] = _begin([target], takes_s, measuring.writing_s(target, asked.seconds), asked)
 
     def watch(row: ProfileRow) -> None:
         print_line(screen.row_line(row), err=True)
 
-    found = measuring.profile(target, asked.seconds, watch, progress=_progress)
+    found = measuring.profile(target, asked.seconds, watch, progress=Progress())
     found = found.beside(sheet) if sheet else found
     if asked.as_json:
         show_json(screen.document(found))
@@ -135,12 +140,14 @@ def _several(targets: list[Target], asked: _Asked) -> None:
     if asked.datasheet:
         raise PlanError("--datasheet", seen="a data sheet is of one drive", do="name one drive")
     takes_s = measuring.expected_together_s(targets, asked.seconds)
-    _begin(takes_s, measuring.writing_together_s(targets, asked.seconds), asked)
+    measuring.require_different_drives(targets)
+    writes_s = measuring.writing_together_s(targets, asked.seconds)
+    targets = _begin(targets, takes_s, writes_s, asked)
 
     def watch(row: TogetherRow) -> None:
         print_line(screen.together_line(row), err=True)
 
-    found = measuring.profile_together(targets, asked.seconds, watch, progress=_progress)
+    found = measuring.profile_together(targets, asked.seconds, watch, progress=Progress())
     if asked.as_json:
         show_json(screen.document(found))
     else:
@@ -148,22 +155,42 @@ def _several(targets: list[Target], asked: _Asked) -> None:
     _write(found, TogetherPage(found), asked.files)
 
 
-def _begin(takes_s: float, writes_s: float, asked: _Asked) -> None:
-    """Confirm a long one, be alone on this machine, and print how long it takes."""
+def _begin(targets: list[Target], takes_s: float, writes_s: float, asked: _Asked) -> list[Target]:
+    """The targets, ready: nothing else prevents the profile, a long one is confirmed, and drives
+    that may lose their data are erased. Prints how long it takes.
+    """
+    from kneebench.measurement.profile import found_fio
     from kneebench.preflight import require_alone
     from kneebench.units import rough_time
 
-    confirm(takes_s, asked.yes or asked.as_json)
-    clean_up()
+    for target in targets:
+        target.require()
+    found_fio()
     require_alone()
+    confirm(takes_s, asked.yes or asked.as_json)
+    ready = erased(targets)
     writes = f"writes to the drive for {rough_time(writes_s)} of them" if writes_s else "only reads"
     print_line(f"about {rough_time(takes_s)}; {writes}. Ctrl-C ends it cleanly", err=True)
+    return ready
 
 
-def _progress(event: Event) -> None:
-    """A line per step of preconditioning."""
-    if event.kind in ("start", "end"):
-        print_line(event.doing, err=True)
+class Progress:
+    """Prints a line per step of preconditioning, and every half minute how long it still takes."""
+
+    def __init__(self) -> None:
+        self._printed_s = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        """Take in what happened."""
+        from kneebench.units import rough_time
+
+        now_s, left = time.monotonic(), ""
+        if event.kind == "progress":
+            if now_s - self._printed_s < EVERY_S or event.left_s is None:
+                return
+            left = f", about {rough_time(event.left_s)} remaining"
+        self._printed_s = now_s
+        print_line(f"{event.doing}{left}", err=True)
 
 
 def _size_bytes(size: str) -> int:

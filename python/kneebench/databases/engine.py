@@ -14,7 +14,7 @@ from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
-from kneebench.records import Cell, Check, Finding, Setting, Watch, Whereabouts
+from kneebench.records import Cell, Check, Finding, Role, Setting, Watch, Whereabouts
 from kneebench.shelf import ENGINES
 
 UNLOCK = (
@@ -46,6 +46,8 @@ class Server(Protocol):
     """Cores that the server may run on; empty when it is not on this machine."""
     paths: Sequence[Path]
     """Directories of its files on this machine; empty when they are not known."""
+    roles: Sequence[Role]
+    """What each of these directories holds."""
     restore_s: float
     notes: Sequence[str]
 

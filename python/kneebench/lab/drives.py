@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench.records import CountedDevice, Drive
+from kneebench.records import CountedDevice, Drive, Role
 
 DEVICE_NUMBERS, SYS_BLOCK = Path("/sys/dev/block"), Path("/sys/block")
 IN_MEMORY = frozenset(["tmpfs", "ramfs"])
@@ -154,9 +154,9 @@ def whole_devices(paths: Iterable[Path]) -> tuple[str, ...]:
     return tuple(device.name for device in counted_devices(paths))
 
 
-def counted_devices(paths: Iterable[Path]) -> tuple[CountedDevice, ...]:
+def counted_devices(paths: Iterable[Path], roles: Sequence[Role] = ()) -> tuple[CountedDevice, ...]:
     """The whole devices under a server's directories, each once, with the numbers of those that are
-    on it.
+    on it. `roles`: what each directory holds, if known.
     """
     held: dict[str, list[int]] = {}
     for number, path in enumerate(paths):
@@ -164,7 +164,12 @@ def counted_devices(paths: Iterable[Path]) -> tuple[CountedDevice, ...]:
         for name in (drive.real or (drive.name,)) if drive else ():
             held.setdefault(name, []).append(number)
     return tuple(
-        CountedDevice(name=name, drive=_kept_name(SYS_BLOCK / name), directories=tuple(numbers))
+        CountedDevice(
+            name=name,
+            drive=_kept_name(SYS_BLOCK / name),
+            directories=tuple(numbers),
+            roles=tuple(dict.fromkeys(roles[number] for number in numbers if roles)),
+        )
         for name, numbers in held.items()
     )
 

@@ -88,7 +88,7 @@ def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
             *server.notes,
         ),
         invalid=invalid(order, tally, plan.ladder.stops.errors.share),
-        devices=counted_devices(server.paths),
+        devices=counted_devices(server.paths, server.roles),
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from kneebench.plan.values import Directory, Part, Text, wrong
 from kneebench.plan.volume import Volume
+from kneebench.records import Role
 
 FOR_DRIVES = (
     *("size", "layout", "file_system", "drive_settings", "log", "temporary"),
@@ -18,6 +19,24 @@ FOR_DRIVES = (
 """Keys that mean nothing to a directory."""
 FOR_WHOLE_DRIVES = ("drive_settings", "precondition", "burn_in", "drain")
 """Keys of a volume that apply to all of its drives, also where it has only a partition of them."""
+
+
+class RoleNames(NamedTuple):
+    """The names of one role of a storage's volumes. `holds`: the role in words; `key`: the plan's
+    key of its volume; `drives`: how the results call the drives under it.
+    """
+
+    holds: Role
+    key: str
+    drives: str
+
+
+ROLES = {
+    "path": RoleNames("data", "drives", "drives"),
+    "log_path": RoleNames("log", "log", "log drives"),
+    "temporary_path": RoleNames("temporary files", "temporary", "drives of temporary files"),
+}
+"""The roles by the plan's key of the directory, in the order of a server's directories."""
 
 
 class Storage(Volume):
@@ -76,16 +95,16 @@ class Storage(Volume):
 
     @model_validator(mode="after")
     def _shared_drives_have_partitions(self) -> Self:
-        keys = {"path": "drives", "log_path": "log", "temporary_path": "temporary"}
         for one, other in combinations(self.volumes_by_path.items(), 2):
             if not set(one[1].named_drives) & set(other[1].named_drives):
                 continue
+            shared = ROLES[other[0]].key
             if not (one[1].size and other[1].size):
                 sentence = "other drives, or a size in each volume that shares drives"
-                raise wrong(keys[other[0]], sentence=sentence)
+                raise wrong(shared, sentence=sentence)
             if key := differing_key(one[1], other[1]):
                 sentence = f"the same {key} in volumes that share drives"
-                raise wrong(keys[other[0]], sentence=sentence)
+                raise wrong(shared, sentence=sentence)
         return self
 
     @property
@@ -95,14 +114,20 @@ class Storage(Volume):
 
     @property
     def volumes_by_path(self) -> dict[str, Volume]:
-        """The volumes by the key of the directory that each stands for."""
-        every = {"path": self, "log_path": self.log, "temporary_path": self.temporary}
-        return {key: volume for key, volume in every.items() if volume and volume.drives}
+        """The volumes by the key of the directory that each stands for (`ROLES`)."""
+        every = zip(ROLES, (self, self.log, self.temporary), strict=True)
+        return {key: volume for key, volume in every if volume and volume.drives}
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """Its directories, the data's first; none of a server by URL."""
-        return tuple(path for path in (self.path, self.log_path, self.temporary_path) if path)
+        return tuple(self.paths_by_role.values())
+
+    @property
+    def paths_by_role(self) -> dict[Role, Path]:
+        """The same by what each holds."""
+        every = {role.holds: getattr(self, key) for key, role in ROLES.items()}
+        return {role: path for role, path in every.items() if path}
 
     @property
     def log_apart(self) -> bool:

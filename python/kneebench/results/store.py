@@ -242,9 +242,10 @@ class Store:
         self._change(drives_after=tuple(drives))
 
     def put_drive_written(self, done: Preconditioned | DriveLoad) -> None:
-        """Keep what was done to a drive before its volume was made; the latest of a kind counts."""
+        """Keep what was done to a drive before its volume was made: all drains, else the latest."""
         if isinstance(done, DriveLoad):
-            loads = {(one.drive, one.kind): one for one in (*self._campaign.drive_loads, done)}
+            every = enumerate((*self._campaign.drive_loads, done))
+            loads = {(one.drive, n if one.kind == "drain" else -1): one for n, one in every}
             self._change(drive_loads=tuple(loads.values()))
         else:
             drives = {one.drive: one for one in (*self._campaign.preconditioned, done)}

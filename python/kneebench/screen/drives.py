@@ -92,7 +92,7 @@ def _facts(drive: WholeDrive) -> Table:
 
 def _identity(drive: WholeDrive) -> dict[str, str]:
     found = drive_state(drive)
-    link = f"{drive.link} (drive: {drive.link_most})" if drive.link else ""
+    most = f" (drive: {drive.link_most})" if drive.link_most else ""
     blocks = (
         f"{drive.logical_block_bytes} bytes logical, {drive.physical_block_bytes} physical"
         if drive.logical_block_bytes and drive.physical_block_bytes
@@ -109,7 +109,7 @@ def _identity(drive: WholeDrive) -> dict[str, str]:
         "capacity": f"{drive.size_bytes:,} bytes ({units.size(drive.size_bytes)})",
         "blocks": blocks,
         "transport": drive.transport,
-        "PCIe link": link,
+        "Link": f"{drive.link}{most}",
         "NUMA node": _shown(drive.numa_node, "{}"),
         "scheduler": drive.scheduler,
         "read-ahead": "" if drive.read_ahead_bytes is None else units.size(drive.read_ahead_bytes),

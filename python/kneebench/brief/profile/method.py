@@ -11,7 +11,7 @@ from kneebench import units
 from kneebench.analysis.wording import plural
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.measurement.profile import Profile, Together
-from kneebench.records import WholeDrive
+from kneebench.records import Preconditioned, WholeDrive
 
 ON_A_FILE = (
     "fio reads and writes one file that was written in full before. I/O bypasses the page cache,"
@@ -62,6 +62,7 @@ def command(directories: Sequence[Path], found: Profile | Together) -> Section:
     how = f"--size {size}"
     if found.raw:
         how = "--write" if found.written_bytes else ""
+        how += "".join(f" --precondition {shlex.quote(one)}" for one in _preconditioned(found))
     line = " ".join(filter(None, ("kneebench profile", names, how, f"--seconds {found.seconds}")))
     return Section(name="repeat", title="Reproduce this result", code=(line,))
 
@@ -75,6 +76,8 @@ def facts_of(
     for drive in drives:
         yield f"Drive {drive.name}", ", ".join(filter(None, _of_drive(drive)))
     yield "File", "" if found.raw else units.size(found.file_bytes)
+    for done in found.preconditioned:
+        yield f"Preconditioned {done.device}", _of_preconditioning(done)
     yield "Written", f"about {units.size(found.written_bytes)}"
     yield "fio", ", ".join([*versions, found.engine])
     yield "Processor", f"{host.cpu}, {plural(host.cores, 'core')}"
@@ -90,6 +93,20 @@ def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
     """The facts that are known."""
     rows = tuple(Row(cells=fact) for fact in facts if fact[1])
     return Table(narrow=True, columns=COLUMNS, rows=rows)
+
+
+def _preconditioned(found: Profile | Together) -> list[str]:
+    """How, each way once."""
+    return list(dict.fromkeys(one.how for one in found.preconditioned))
+
+
+def _of_preconditioning(done: Preconditioned) -> str:
+    if done.remembered:
+        return f"{done.how}, by an earlier run"
+    facts = f"{done.how}, {units.size(done.written_bytes)} in {units.rough_time(done.took_s)}"
+    if done.steady is None:
+        return facts
+    return f"{facts}, {'steady' if done.steady else 'NOT steady'}"
 
 
 def _of_drive(drive: WholeDrive) -> Iterator[str]:

@@ -4,13 +4,15 @@ quoted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from kneebench import units
 from kneebench.analysis.background import APART, background_kinds, unequal_work
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.still_steady import still_steady
+from kneebench.analysis.sustained_load import Drains, drains
 from kneebench.analysis.wording import capital, listed, number_of_users, percent
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
@@ -104,11 +106,29 @@ def _drives(view: ViewModel) -> Iterator[str]:
     campaign = view.campaign
     if unsteady := [one.device for one in campaign.preconditioned if one.steady is False]:
         yield f"NOT in the steady state after preconditioning: {listed(unsteady)}."
+    seen: dict[tuple[str, str], Counter[str]] = {}
     for load in campaign.drive_loads:
-        if load.media_errors or load.throttled:
-            counts = {"media errors": load.media_errors, "throttled": load.throttled}
-            seen = listed([f"{name}: {count}" for name, count in counts.items() if count])
-            yield f"{load.device} during its {load.kind}: {seen}."
+        counts = {"media errors": load.media_errors or 0, "throttled": load.throttled or 0}
+        seen.setdefault((load.device, load.kind), Counter()).update(counts)
+    for (device, kind), total in seen.items():
+        if told := [f"{name}: {count}" for name, count in total.items() if count]:
+            yield f"{device} during its {kind}: {listed(told)}."
+    yield from _not_drained(drains(campaign.drive_loads))
+
+
+def _not_drained(every: Sequence[Drains]) -> Iterator[str]:
+    """The drives that did not fall to a lower level in each of their drains."""
+    alike: dict[tuple[int, int], list[str]] = {}
+    for one in every:
+        if one.fell < len(one.loads):
+            alike.setdefault((one.fell, len(one.loads)), []).append(one.device)
+    for (fell, count), devices in alike.items():
+        during = f"{count - fell} of {count} drains" if count > 1 else "the drain"
+        none = "" if fell else ", or there are none"
+        yield (
+            f"IOPS did not fall during {during} of {listed(devices)}: burst credits may have been"
+            f" left{none}."
+        )
 
 
 def _no_longer_steady(view: ViewModel) -> Iterator[str]:

@@ -25,7 +25,7 @@ PLACE = 65
 MOST_POINTS, MOST_OF_A_PANEL = 150, 2400
 """Of one line, and of all lines of a panel: more seconds are put together."""
 INKS = (chart_theme.WRITTEN, chart_theme.LOG, *chart_theme.COLOURS[2:])
-"""Of the volumes: data, log, others."""
+"""Of the volumes, in their order."""
 TITLES = {
     **{kind: f"{capital(kind)} await, ms" for kind in KINDS},
     "queue": "Queue depth",
@@ -178,7 +178,8 @@ def _panel(drawn: Drawn, panel: str, scales: dict[str, Domain], *, last: bool) -
 
     rung, points, across = drawn.rung, drawn.points[panel], scales["at"]
     title = "Seconds since the rung started" if last else None
-    seconds = {"scale": across.scale, "title": title, "axis": alt.Axis(labels=last)}
+    axis = alt.Axis(labels=last, tickCount=7, format=",.3~r")
+    seconds = {"scale": across.scale, "title": title, "axis": axis}
     x = alt.X("at:Q", **seconds)
     y = alt.Y("value:Q", title=TITLES[panel], scale=scales[panel].scale, axis=_axis(panel, scales))
     legend = chart_theme.legend([*drawn.inks])

@@ -68,11 +68,12 @@ def _figure(view: ViewModel, points: list[dict[str, Any]]) -> Figure:
         else ""
     )
     judged = _judged(view, above)
-    found = ranges(view, [(climb, rung) for climb in view.climbs for rung in _rungs(climb)])
+    rungs = [(climb, rung) for climb in view.climbs for rung in _rungs(climb)]
+    found = ranges(view, rungs)
     caption = (
         "Each point is the mean of write plus sync, as the database issues them, over the window"
         " of one search rung. It is not the commit wait: a commit may join another's"
-        f" flush.{judged}{about_ranges(view, found, points)}{at}"
+        f" flush.{judged}{about_ranges(view, found, rungs)}{at}"
     )
     return Figure(
         name="log-writes",
@@ -119,7 +120,7 @@ def _spec(view: ViewModel, points: list[Row], found: list[Row], limit_ms: float)
     left = least / max(1.05, (right / least) ** room(view)) if found else least / 1.05
     across = Domain(left, right, logarithmic=True)
     found = beside_each_other(view, found, across)
-    ends = [[{"users": row["at"], "ms": row[end]} for end in ("p50", "p999")] for row in found]
+    ends = [[{"users": row["at"], "ms": row[end]} for end in ("p50", "top")] for row in found]
     up = latencies([row["ms"] for line in (points, *ends) for row in line] + [limit_ms])
     ticks = round_numbers(least, most) if most > 5 * least else sorted({p["users"] for p in points})
     x = alt.X("users:Q", title="Users", scale=across.scale, axis=alt.Axis(values=ticks, format="d"))

@@ -10,11 +10,10 @@ from kneebench.analysis.wording import listed, plural
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
+from kneebench.plan.storage import ROLES
 from kneebench.records import Drive
 
 PLACE = 120
-PARTS = {"path": "", "log_path": "log: ", "temporary_path": "temporary files: "}
-"""How the parts of a storage are called, by the key of the path."""
 
 
 def section(view: ViewModel) -> Section:
@@ -52,7 +51,8 @@ def _volumes(view: ViewModel) -> dict[str, str]:
     """What the volumes of each storage were made of; nothing for directories."""
     return {
         f"Storage: {name}": "; ".join(
-            f"{PARTS[key]}{volume.words}" for key, volume in storage.volumes_by_path.items()
+            volume.words if volume is storage else f"{ROLES[key].holds}: {volume.words}"
+            for key, volume in storage.volumes_by_path.items()
         )
         for name, storage in view.plan.storages.items()
         if storage.volumes

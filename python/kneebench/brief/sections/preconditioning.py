@@ -11,7 +11,7 @@ from string import ascii_lowercase
 from kneebench import units
 from kneebench.analysis.steady_state import RANGE, ROUNDS
 from kneebench.analysis.still_steady import still_steady
-from kneebench.analysis.sustained_load import change, fell_at
+from kneebench.analysis.sustained_load import change, drains, fell_at
 from kneebench.analysis.wording import capital, listed, percent, plural
 from kneebench.brief.drive_curves import Curves, Point
 from kneebench.brief.section import Section
@@ -60,14 +60,21 @@ def _preconditioned(drives: Sequence[Preconditioned]) -> Iterator[str]:
 
 
 def _loaded(loads: Sequence[DriveLoad]) -> Iterator[str]:
-    """A sentence per drive and long load."""
+    """A sentence per drive and kind of load; of several drains it describes the first."""
     for load in loads:
-        what = f"{load.device}: {load.kind}"
-        if load.remembered:
-            yield f"{what} by an earlier run."
-            continue
-        facts = [_level(load), *_heat(load), *_counted(load)]
-        yield f"{what} of {units.time(load.took_s)}: {', '.join(facts)}."
+        if load.kind == "burn-in" and load.remembered:
+            yield f"{load.device}: burn-in by an earlier run."
+        elif load.kind == "burn-in":
+            yield f"{load.device}: {_facts(load)}."
+    for one in drains(loads):
+        first, *later = one.loads
+        fell = f"IOPS fell in {one.fell} of {plural(len(one.loads), 'drain')}; first "
+        yield f"{one.device}: {fell if later else ''}{_facts(first)}."
+
+
+def _facts(load: DriveLoad) -> str:
+    facts = ", ".join([_level(load), *_heat(load), *_counted(load)])
+    return f"{load.kind} of {units.time(load.took_s)}: {facts}"
 
 
 def _level(load: DriveLoad) -> str:
@@ -146,8 +153,12 @@ def _rounds(drives: Sequence[Preconditioned]) -> Curves | None:
 
 
 def _loads(loads: Sequence[DriveLoad]) -> Iterator[Curves]:
-    for kind in ("burn-in", "drain"):
-        alike = [one for one in loads if one.kind == kind and len(one.intervals) >= FEWEST]
+    """The burn-ins, and the first drain of each drive."""
+    burn_ins = [one for one in loads if one.kind == "burn-in"]
+    first = [one.loads[0] for one in drains(loads)]
+    several = any(one.loads[1:] for one in drains(loads))
+    for kind, drawn in (("burn-in", burn_ins), ("drain", first)):
+        alike = [one for one in drawn if len(one.intervals) >= FEWEST]
         points: list[Point] = [
             {
                 "drive": Path(one.device).name,
@@ -162,7 +173,8 @@ def _loads(loads: Sequence[DriveLoad]) -> Iterator[Curves]:
             yield Curves(
                 kind,
                 f"{capital(kind)}: {units.count(least)} to {units.count(most)} IOPS",
-                "Random I/O of 4 KiB, 70% reads, depth 32: reads and writes together.",
+                "Random I/O of 4 KiB, 70% reads, depth 32: reads and writes together."
+                + (" The first drain of each drive." if several and kind == "drain" else ""),
                 "Minutes since it began",
                 "IOPS",
                 points,

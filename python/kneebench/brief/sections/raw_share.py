@@ -47,7 +47,8 @@ def section(view: ViewModel) -> Section | None:
         f"Raw: fio on a file of {units.size(raw.file_bytes)} on each storage, 8 KiB at a time,"
         f" {raw.seconds} s per row, beside the idle database after its climb. The raw mean is that"
         " at the depth nearest to what the database had outstanding. Writes count every copy of a"
-        " mirror; merged requests count once, so a share may exceed 100%."
+        " mirror; merged requests count once, so a share may exceed 100%. They include the log's"
+        " where it is on all drives of the data, and are not shown where it is on some of them."
     )
     return Section(
         name="raw-share",

@@ -188,11 +188,13 @@ class OwnPostgres:
 
     def where(self, cell: Cell) -> Whereabouts:
         """On this machine, as the plan says."""
+        paths = self.plan.storages[cell.storage].paths_by_role
         return Whereabouts(
             here=True,
             seen="on this machine",
             cores=self.lab.resources_of(cell).cores,
-            paths=self.plan.storages[cell.storage].paths,
+            paths=tuple(paths.values()),
+            roles=tuple(paths),
         )
 
     def prepare(self, watch: Watch) -> dict[str, str]:
@@ -287,8 +289,8 @@ class OwnPostgres:
             notes.append(
                 "restored by reflink: the first write to each block includes its copy-on-write"
             )
-        cores, paths = prepared.resources.cores, prepared.storage.paths
-        here = Process(process.family, process.crash_report, cores, paths)
+        cores, paths = prepared.resources.cores, prepared.storage.paths_by_role
+        here = Process(process.family, process.crash_report, cores, [*paths.values()], [*paths])
         if prepared.group:
             here = here._replace(without_limit=prepared.group.lifted)
         return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)

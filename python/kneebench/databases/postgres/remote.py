@@ -185,7 +185,12 @@ class RemotePostgres:
         with connect(address) as connection:
             found = whereabouts(connection)
         return (
-            Process(lambda: family(found.process), cores=found.cores, paths=found.paths)
+            Process(
+                lambda: family(found.process),
+                cores=found.cores,
+                paths=found.paths,
+                roles=found.roles,
+            )
             if found.here
             else Process()
         )

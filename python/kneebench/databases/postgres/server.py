@@ -23,7 +23,7 @@ from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.settings_in_force import in_force, with_users_session
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
-from kneebench.records import Check, Setting, Watch
+from kneebench.records import Check, Role, Setting, Watch
 
 TIMEOUTS = Timeouts()
 FLUSH_LIMIT_S = 10.0
@@ -41,6 +41,7 @@ class Process(NamedTuple):
     crash_report: Callable[[], str] = str
     cores: Sequence[int] = ()
     paths: Sequence[Path] = ()
+    roles: Sequence[Role] = ()
     without_limit: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
 
 
@@ -71,7 +72,8 @@ class PostgresServer:
         self.restore_s = restore_s
         self._before = before
         self._process = process or Process()
-        self.cores, self.paths = self._process.cores, self._process.paths
+        self.cores = self._process.cores
+        self.paths, self.roles = self._process.paths, self._process.roles
         self._lock = threading.Lock()
         self._timeouts = timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)

@@ -18,9 +18,10 @@ import psutil
 import psycopg
 
 from kneebench.lab.drives import mount_of
-from kneebench.records import Whereabouts
+from kneebench.records import Role, Whereabouts
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Held = tuple[Role, Path]
 SETTING = "SELECT setting FROM pg_settings WHERE name = 'data_directory'"
 TABLESPACE = (
     "SELECT pg_tablespace_location(dattablespace) FROM pg_database WHERE datname ="
@@ -39,10 +40,16 @@ def whereabouts(connection: Connection) -> Whereabouts:
     data = _data_directory(connection, postmaster)
     if data is not None and not _is_there(data):
         return Whereabouts(seen=f"its data directory {data} is not on this machine (container)")
-    paths, notes = _paths(connection, data) if data else ((), (UNKNOWN,))
+    found, notes = _paths(connection, data) if data else ((), (UNKNOWN,))
     cores = tuple(sorted(os.sched_getaffinity(postmaster)))
     return Whereabouts(
-        here=True, seen="on this machine", process=postmaster, cores=cores, paths=paths, notes=notes
+        here=True,
+        seen="on this machine",
+        process=postmaster,
+        cores=cores,
+        paths=tuple(path for _, path in found),
+        roles=tuple(role for role, _ in found),
+        notes=notes,
     )
 
 
@@ -81,18 +88,21 @@ def _is_there(path: Path) -> bool:
         return True
 
 
-def _paths(connection: Connection, data: Path) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+def _paths(connection: Connection, data: Path) -> tuple[tuple[Held, ...], tuple[str, ...]]:
     """The data directory, the log's where that is apart, the database's tablespace; what of them is
     not known.
     """
     (space,) = connection.execute(TABLESPACE).fetchone() or ("",)
-    spaces = (Path(space),) if space and os.access(space, os.F_OK) else ()
+    spaces: tuple[Held, ...] = (
+        (("data", Path(space)),) if space and os.access(space, os.F_OK) else ()
+    )
     if not os.access(data.parent, os.X_OK):
         return spaces, (f"the drive under {data} is unknown: no read permission for this account",)
     if not os.access(data, os.X_OK):
-        return (data, *spaces), (
+        return (("data", data), *spaces), (
             f"the log's location is unknown: this account cannot enter {data}",
         )
     log = (data / "pg_wal").resolve()
     apart = log != data / "pg_wal" or mount_of(log) != mount_of(data)
-    return (data, *((log,) if apart else ()), *spaces), ()
+    logs: tuple[Held, ...] = (("log", log),) if apart else ()
+    return (("data", data), *logs, *spaces), ()

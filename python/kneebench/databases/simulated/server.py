@@ -10,7 +10,7 @@ from kneebench.databases.engine import LogCalls
 from kneebench.databases.simulated.conditions import judged
 from kneebench.databases.simulated.properties import wait_class
 from kneebench.databases.simulated.storage import SimulatedStorage
-from kneebench.records import Check, Setting, Watch
+from kneebench.records import Check, Role, Setting, Watch
 
 METERS: dict[str, tuple[str, ...]] = {
     "cores": ("cores.",),
@@ -38,6 +38,7 @@ class Simulated:
         self.measures = frozenset(METERS)
         self.cores = tuple(range(storage.cores))
         self.paths: Sequence[Path] = ()
+        self.roles: Sequence[Role] = ()
         self.restore_s = 0.0
         self.notes = ("simulated: a model, not a database; its restore takes no time",)
 

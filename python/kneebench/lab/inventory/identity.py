@@ -31,7 +31,7 @@ def identified(sources: Sources, device: BlockDevice) -> WholeDrive:
         logical_block_bytes=device.facts.get("log-sec"),
         physical_block_bytes=device.facts.get("phy-sec"),
         transport=transport,
-        **_pcie(sources, folder, transport),
+        **_link(sources, folder, transport),
         numa_node=_numa_node(sources, folder),
         scheduler=device.text("sched"),
         read_ahead_bytes=_times(sources.number(folder, "queue/read_ahead_kb"), 1024),
@@ -87,6 +87,30 @@ def _by_id(sources: Sources, device: BlockDevice) -> Iterator[str]:
         for link in sorted(folder.iterdir()):
             if link.resolve().name == device.name:
                 yield str(link)
+
+
+def _link(sources: Sources, folder: Path, transport: str) -> dict[str, str]:
+    """How a drive is reached: over a network by which address, else by which PCIe link."""
+    over_a_network = _fabrics(sources, folder) or _iscsi(sources, folder)
+    return {"link": over_a_network} if over_a_network else _pcie(sources, folder, transport)
+
+
+def _fabrics(sources: Sources, folder: Path) -> str:
+    """NVMe over fabrics: the controller names its transport and its target's address."""
+    controller = next(_upwards(folder))
+    transport = sources.line(controller, "transport")
+    if transport in ("", "pcie"):
+        return ""
+    return f"NVMe over {transport}, {sources.line(controller, 'address')}"
+
+
+def _iscsi(sources: Sources, folder: Path) -> str:
+    """iSCSI: the session above the drive has a connection with the target's address."""
+    session = next((one for one in _upwards(folder) if re.fullmatch(r"session\d+", one.name)), None)
+    for found in sorted(session.glob("connection*/iscsi_connection/*")) if session else ():
+        address, port = (sources.line(found, f"persistent_{what}") for what in ("address", "port"))
+        return f"iSCSI, {address}:{port}"
+    return ""
 
 
 def _pcie(sources: Sources, folder: Path, transport: str) -> dict[str, str]:

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from kneebench.lab.volumes.building import Volumes
 from kneebench.lab.volumes.capacity import capacity_bytes
-from kneebench.lab.volumes.claiming import claimed, erase_drives, named_drives, to_be_erased
+from kneebench.lab.volumes.claiming import (
+    claimed,
+    erase_drives,
+    named_drives,
+    require_blank,
+    to_be_erased,
+)
 from kneebench.lab.volumes.findings import volume_findings
 from kneebench.lab.volumes.preconditioner import Preconditioner
-from kneebench.lab.volumes.preconditioning_time import preconditioning_s
+from kneebench.lab.volumes.preconditioning_time import preconditioning_cost, preconditioning_s
 
 __all__ = [
     "Preconditioner",
@@ -20,7 +26,9 @@ __all__ = [
     "claimed",
     "erase_drives",
     "named_drives",
+    "preconditioning_cost",
     "preconditioning_s",
+    "require_blank",
     "to_be_erased",
     "volume_findings",
 ]

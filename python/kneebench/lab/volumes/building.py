@@ -25,19 +25,12 @@ from kneebench.lab.volumes.layouts import (
 )
 from kneebench.lab.volumes.partitions import by_drive, recorded_table, write_table
 from kneebench.lab.volumes.preconditioner import Preconditioner
-from kneebench.plan.storage import Storage
+from kneebench.plan.storage import ROLES, Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Watch
 
 POINTS = Path("/run")
 """Mount points are made here: every account can enter it."""
-
-CALLED = {
-    "path": "drives",
-    "log_path": "log drives",
-    "temporary_path": "drives of temporary files",
-}
-"""The drives of a storage's volumes, in its settings, by the key of the path."""
 
 
 class Volumes:
@@ -68,7 +61,7 @@ class Volumes:
             volumes, paths, settled = storage.volumes_by_path, {}, set[str]()
             ids = {key: uuid.uuid4() for key in volumes}
             settings = {
-                key: SettingsOfDrives(self._journal, stack, watch, CALLED[key], settled)
+                key: SettingsOfDrives(self._journal, stack, watch, ROLES[key].drives, settled)
                 for key in volumes
             }
 

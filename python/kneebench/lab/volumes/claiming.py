@@ -20,7 +20,8 @@ from kneebench.records import WholeDrive
 ENDS_BYTES = 16 * 2**20
 """Erased at both ends of a drive: partition tables, superblocks of file systems, arrays and
 volumes. Signatures elsewhere are erased one by one."""
-LOOKS_S = 2.0
+IN_A_PLAN = "name it under erase in the plan ({}) and run with --erase"
+MOMENTARY, LOOKS_S = {"process", "kernel"}, 2.0
 _REREAD_PARTITIONS = 0x125F
 """BLKRRPART of linux/fs.h."""
 
@@ -60,8 +61,8 @@ def claimed(names: Sequence[str]) -> list[WholeDrive]:
 
 
 def _left_alone(names: Sequence[str]) -> list[WholeDrive]:
-    """The drives of these names. What only programs use is looked at again for a moment: udev and
-    losetup(8) open drives for an instant.
+    """The drives of these names. What is only opened is looked at again for a moment: udev, losetup
+    and another kneebench's inventory open drives for an instant.
     """
     drives: list[WholeDrive] = []
 
@@ -69,16 +70,18 @@ def _left_alone(names: Sequence[str]) -> list[WholeDrive]:
         here = inventory()
         drives[:] = (named(here, name) for name in names)
         uses = {holder.kind for drive in drives for holder in drive.holders}
-        return uses != {"process"}
+        return not uses or not uses <= MOMENTARY
 
     wait_until(settled, LOOKS_S)
     return drives
 
 
-def require_blank(drive: WholeDrive, state: DriveState) -> None:
-    """Raises Refused for a drive that is in use, contains data, or cannot be read."""
+def require_blank(drive: WholeDrive, state: DriveState, allow: str = IN_A_PLAN) -> None:
+    """Raises Refused for a drive that is in use, contains data, or cannot be read. `allow`: how to
+    allow that its data are lost.
+    """
     if state.state != "blank":
-        allow = f"name it under erase in the plan ({drive.key}) and run with --erase"
+        allow = allow.format(drive.key)
         erasable = state.state == "contains data"
         raise Refused(
             f"writing to {drive.path}",

@@ -18,16 +18,14 @@ from kneebench.lab.volumes.claiming import named_drives
 from kneebench.lab.volumes.emulated import PROGRAMS
 from kneebench.lab.volumes.layouts import by_md, has_md
 from kneebench.lab.volumes.partitions import AROUND_BYTES, by_drive
-from kneebench.lab.volumes.preconditioning_time import preconditioning_finding
+from kneebench.lab.volumes.preconditioning_time import drives_of, preconditioning_finding
 from kneebench.plan import Plan
-from kneebench.plan.storage import Storage, differing_key
+from kneebench.plan.storage import ROLES, Storage, differing_key
 from kneebench.plan.volume import Volume
 from kneebench.records import Finding, WholeDrive
 
 MKFS = {"xfs": "xfsprogs", "ext4": "e2fsprogs", "btrfs": "btrfs-progs"}
 """The Debian package of mkfs by file system."""
-HOLDS = {"path": "data", "log_path": "log", "temporary_path": "temporary files"}
-"""What a volume is for, by the key of the path."""
 
 
 def volume_findings(plan: Plan, *, erase: Sequence[WholeDrive] = ()) -> Iterator[Finding]:
@@ -57,9 +55,9 @@ def _drives(plan: Plan, erase: Sequence[WholeDrive]) -> Iterator[Finding]:
     yield from _named_twice(plan, here)
     for name, storage in plan.storages.items():
         yield from _partitions(name, storage)
-        for volume in storage.volumes:
-            if volume.precondition:
-                yield preconditioning_finding(name, volume, here)
+        once = {drives_of(one, n): one for n, one in enumerate(storage.volumes) if one.precondition}
+        for volume in once.values():
+            yield preconditioning_finding(name, volume, here, plan.ladder.most_restores)
 
 
 def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
@@ -87,7 +85,9 @@ def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:
 def _partitions(name: str, storage: Storage) -> Iterator[Finding]:
     """The partitions of each drive, and whether they fit."""
     for drive, sizes in by_drive(storage).items():
-        parts = ", ".join(f"{units.size(size)} for {HOLDS[key]}" for key, size in sizes.items())
+        parts = ", ".join(
+            f"{units.size(size)} for {ROLES[key].holds}" for key, size in sizes.items()
+        )
         left = drive.size_bytes - sum(sizes.values()) - AROUND_BYTES
         subject, seen = f"{name}: {drive.path}", f"partitions of {parts}"
         if left < 0:

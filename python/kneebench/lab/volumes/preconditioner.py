@@ -32,6 +32,8 @@ class Preconditioner:
         self._journal = journal
         self._how: dict[str, str] = {}
         self._burnt_in: set[str] = set()
+        self._unsteady: set[str] = set()
+        """Written without becoming steady: the next campaign writes them again."""
 
     def prepare(self, devices: list[str], volume: Volume, watch: Watch) -> None:
         """Write the drives as the plan says, where this was not done before. Each drive is
@@ -52,7 +54,7 @@ class Preconditioner:
     def leave(self, device: str) -> None:
         """Remember a drive of this machine when its volume has been taken apart."""
         with contextlib.suppress(KneebenchError, OSError):  # unremembered, it is only written again
-            if device in self._how:
+            if device in self._how and device not in self._unsteady:
                 [drive] = drives_called([device])
                 remember(drive, self._how[device])
 
@@ -65,6 +67,8 @@ class Preconditioner:
         took_s = round(time.monotonic() - began_s, 1)
         for drive, one in zip(drives, written, strict=True):
             names = {"drive": drive.key, "device": drive.path, "how": volume.precondition}
+            if one.steady is False:
+                self._unsteady.add(drive.path)
             facts = {**names, **one._asdict(), "took_s": took_s}
             watch(_preconditioned(Preconditioned.model_validate(facts)))
 
@@ -76,16 +80,17 @@ class Preconditioner:
             names = {"drive": drive.key, "device": drive.path, "kind": how.kind}
             watch(_loaded(DriveLoad.model_validate({**names, "remembered": True})))
         self._load([one for one in drives if one not in known], how, watch)
-        for drive in drives:
-            remember_burn_in(drive, how.limit_s)
         self._burnt_in |= {drive.path for drive in drives}
 
     def _load(self, drives: Sequence[WholeDrive], how: Sustained, watch: Watch) -> None:
-        if drives:
-            with _all_held(drives):
-                done = load_drives(self._journal, [one.path for one in drives], how, watch)
-            for one in done:
-                watch(_loaded(one))
+        if not drives:
+            return
+        with _all_held(drives):
+            done = load_drives(self._journal, [one.path for one in drives], how, watch)
+        for drive, one in zip(drives, done, strict=True):
+            watch(_loaded(one))
+            if how.kind == "burn-in" and not (one.media_errors or one.throttled):
+                remember_burn_in(drive, how.limit_s)
 
 
 @contextlib.contextmanager

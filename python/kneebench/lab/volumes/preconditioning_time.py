@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kneebench import units
 from kneebench.analysis.endurance import endurance_share
-from kneebench.analysis.steady_state import ROUNDS
+from kneebench.analysis.steady_state import MOST_ROUNDS, ROUNDS
 from kneebench.errors import KneebenchError
 from kneebench.lab.inventory import named
 from kneebench.lab.volumes.capacity import drive_sizes
@@ -17,6 +18,7 @@ from kneebench.lab.volumes.preconditioning import (
     SEQUENTIAL_BYTES,
     expected_bytes,
 )
+from kneebench.lab.volumes.sustained_load import WRITTEN_SHARE
 from kneebench.plan import Plan
 from kneebench.plan.volume import Volume
 from kneebench.records import Finding, WholeDrive
@@ -25,63 +27,80 @@ EXPECTED_BYTES_PER_S = 500e6
 """A round figure for flash that is written all the time."""
 
 
+class Cost(NamedTuple):
+    """What is written to each drive of a volume, and for how long: about, and without waiting for
+    more than the fewest rounds.
+    """
+
+    seconds: float
+    size_bytes: float
+
+
 def preconditioning_s(plan: Plan) -> float:
     """About how long the drives of a plan are written before their volumes are made, and loaded
     before each; 0 where a drive is not here.
 
-    Rounds of random writes are taken for the fewest that can be steady. Drives that several
-    storages share are written once.
+    Volumes and storages that share drives share what is written to them.
     """
-    once: dict[tuple[object, ...], float] = {}
-    drained_s = 0.0
-    restores = 1 + plan.ladder.most_restores
+    found: dict[tuple[object, ...], float] = {}
     for number, volume in enumerate(plan.volumes):
-        which = volume.named_drives or (number,)
-        once[(*which, volume.precondition)] = _volume_s(volume)
-        drained_s += volume.drain * restores
-    return sum(once.values()) + drained_s
+        which = (*drives_of(volume, number), volume.precondition)
+        found[which] = preconditioning_cost(volume, plan.ladder.most_restores).seconds
+    return sum(found.values())
 
 
-def preconditioning_finding(name: str, volume: Volume, here: Sequence[WholeDrive]) -> Finding:
+def preconditioning_cost(volume: Volume, restores: int) -> Cost:
+    """Passes, rounds, burn-in, and a drain before each restore; nothing where a drive is not
+    here.
+    """
+    try:
+        size = max(drive_sizes(volume))
+    except KneebenchError:
+        return Cost(0.0, 0.0)
+    how, random_per_s = volume.preconditioning, _bytes_per_s(volume, RANDOM_BYTES)
+    passes_s = size * how.sequential / _bytes_per_s(volume, SEQUENTIAL_BYTES)
+    passes_s += size * how.random / random_per_s
+    rounds_s = how.until_steady * ROUNDS * ROUND_S
+    loaded_s = volume.burn_in + restores * volume.drain
+    written = expected_bytes(how, size) + random_per_s * (rounds_s + WRITTEN_SHARE * loaded_s)
+    return Cost(passes_s + rounds_s + loaded_s, written)
+
+
+def preconditioning_finding(
+    name: str, volume: Volume, here: Sequence[WholeDrive], restores: int
+) -> Finding:
     """What it writes, how long that may take, and what it costs the drives."""
     how, sizes = volume.preconditioning, drive_sizes(volume)
-    most = expected_bytes(how, max(sizes))
-    rounds = ", then rounds of 1 min, at most 25" if how.until_steady else ""
+    cost, passes = preconditioning_cost(volume, restores), expected_bytes(how, max(sizes))
+    rounds = f", then {ROUNDS} to {MOST_ROUNDS} rounds of 1 min" if how.until_steady else ""
     parts = [
-        f"{volume.precondition}: {units.size(most)} to each of {len(sizes)} drives{rounds}",
-        f"{units.rough_time(_passes_s(volume))} {_speed(volume)}",
+        f"{volume.precondition}: {units.size(passes)} to each of {len(sizes)} drives{rounds}",
         *(f"burn-in {units.time(one)}" for one in (volume.burn_in,) if one),
-        *(f"drain at most {units.time(one)} per restore" for one in (volume.drain,) if one),
-        *_endurance(volume, here),
+        *(f"{restores} drains of at most {units.time(one)}" for one in (volume.drain,) if one),
+        f"about {units.size(cost.size_bytes)} to each and {units.rough_time(cost.seconds)} in all"
+        f" {_speed(volume)}",
+        *_endurance(volume, here, cost),
     ]
-    total = sum(expected_bytes(how, one) for one in sizes)
-    subject = f"{name}: precondition"
-    return Finding(level="note", subject=subject, seen="; ".join(parts), writes_bytes=total)
+    return Finding(
+        level="note",
+        subject=f"{name}: precondition",
+        seen="; ".join(parts),
+        writes_bytes=round(cost.size_bytes * len(sizes)),
+    )
 
 
-def _volume_s(volume: Volume) -> float:
-    try:
-        passes_s = _passes_s(volume)
-    except KneebenchError:
-        return 0.0
-    return passes_s + volume.preconditioning.until_steady * ROUNDS * ROUND_S + volume.burn_in
+def drives_of(volume: Volume, number: int) -> tuple[object, ...]:
+    """What tells a volume's drives from others: their names, or its number where all are
+    emulated.
+    """
+    return tuple(sorted(volume.named_drives)) or (number,)
 
 
-def _passes_s(volume: Volume) -> float:
-    """Of all full passes: at the limit of the class of emulated drives."""
-    how, size = volume.preconditioning, max(drive_sizes(volume))
-    iops = _iops_limit(volume)
-    per_s = {
-        block: min(EXPECTED_BYTES_PER_S, iops * block if iops else EXPECTED_BYTES_PER_S)
-        for block in (SEQUENTIAL_BYTES, RANDOM_BYTES)
-    }
-    return size * (how.sequential / per_s[SEQUENTIAL_BYTES] + how.random / per_s[RANDOM_BYTES])
-
-
-def _iops_limit(volume: Volume) -> int:
-    """The fewest writes per second of the emulated drives; 0 where nothing limits them."""
+def _bytes_per_s(volume: Volume, block_bytes: int) -> float:
+    """Of writes to one drive: at most what the class of its emulated drives allows."""
     classes = [drive_classes()[one.emulated] for one in volume.emulated_drives]
-    return min((limit for one in classes if (limit := one.write_iops or one.total_iops)), default=0)
+    limits = [limit for one in classes if (limit := one.write_iops or one.total_iops)]
+    return min([EXPECTED_BYTES_PER_S, *(limit * block_bytes for limit in limits)])
 
 
 def _speed(volume: Volume) -> str:
@@ -90,19 +109,12 @@ def _speed(volume: Volume) -> str:
     return "at the limits of the emulated drives"
 
 
-def _endurance(volume: Volume, here: Sequence[WholeDrive]) -> list[str]:
+def _endurance(volume: Volume, here: Sequence[WholeDrive], cost: Cost) -> list[str]:
     """The largest share of the drives' rated endurance, where one reports its wear."""
     drives = [named(here, one) for one in volume.named_drives]
-    found = [
-        (share, drive.name)
-        for drive in drives
-        if (
-            share := endurance_share(
-                drive, expected_bytes(volume.preconditioning, drive.size_bytes)
-            )
-        )
-    ]
-    if not found:
+    shares = {one.name: endurance_share(one, round(cost.size_bytes)) for one in drives}
+    known = [(share, name) for name, share in shares.items() if share is not None]
+    if not known:
         return ["share of the rated endurance unknown"] if drives else []
-    share, name = max(found)
+    share, name = max(known)
     return [f"about {100 * share:.2g}% of the rated endurance of {name}"]

@@ -27,10 +27,11 @@ class Memory(Record):
 
 
 class BurnIn(Record):
-    """The longest burn-in of a drive."""
+    """The longest burn-in of a drive, which has a WWID, or was seen in that boot."""
 
     drive: str
     seconds: float
+    boot: str
 
 
 def remember(drive: WholeDrive, how: str) -> None:
@@ -60,7 +61,7 @@ def remember_burn_in(drive: WholeDrive, seconds: float) -> None:
     file = _burn_in_file(drive)
     file.parent.mkdir(parents=True, exist_ok=True)
     longest = max(seconds, _burnt_in_s(drive))
-    file.write_text(BurnIn(drive=drive.key, seconds=longest).model_dump_json())
+    file.write_text(BurnIn(drive=drive.key, seconds=longest, boot=boot()).model_dump_json())
 
 
 def was_burnt_in(drive: WholeDrive, seconds: float) -> bool:
@@ -70,9 +71,10 @@ def was_burnt_in(drive: WholeDrive, seconds: float) -> bool:
 
 def _burnt_in_s(drive: WholeDrive) -> float:
     try:
-        return BurnIn.model_validate_json(_burn_in_file(drive).read_text()).seconds
+        found = BurnIn.model_validate_json(_burn_in_file(drive).read_text())
     except (OSError, ValidationError):
         return 0.0
+    return found.seconds if drive.wwid or found.boot == boot() else 0.0
 
 
 def _memory(drive: WholeDrive, how: str) -> Memory:

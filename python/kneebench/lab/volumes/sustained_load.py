@@ -16,7 +16,14 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.volumes.fio_on_drives import DriveFio, Measured
 from kneebench.records import DriveHealth, DriveLoad, LoadInterval, Watch, WholeDrive
 
-MIX = ("--rw=randrw", "--rwmixread=70", "--bs=4k", "--iodepth=32", "--lat_percentiles=0")
+WRITTEN_SHARE = 0.3
+MIX = (
+    "--rw=randrw",
+    f"--rwmixwrite={WRITTEN_SHARE * 100:.0f}",
+    "--bs=4k",
+    "--iodepth=32",
+    "--lat_percentiles=0",
+)
 LONGEST_S, INTERVALS = 300.0, 60
 
 

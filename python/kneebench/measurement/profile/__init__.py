@@ -8,6 +8,7 @@ log writes and copies, which databases and people do through it.
 from __future__ import annotations
 
 from kneebench.measurement.profile.datasheet import Claim, DataSheet, read_datasheet
+from kneebench.measurement.profile.fio import found_fio
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.profiling import Profile, expected_s, profile, writing_s
 from kneebench.measurement.profile.rows import ProfileRow, Traffic
@@ -15,7 +16,6 @@ from kneebench.measurement.profile.targets import (
     DirectoryTarget,
     DriveTarget,
     Target,
-    filled_bytes,
 )
 from kneebench.measurement.profile.together import (
     Member,
@@ -23,6 +23,7 @@ from kneebench.measurement.profile.together import (
     TogetherRow,
     expected_together_s,
     profile_together,
+    require_different_drives,
     writing_together_s,
 )
 
@@ -42,10 +43,11 @@ __all__ = [
     "Traffic",
     "expected_s",
     "expected_together_s",
-    "filled_bytes",
+    "found_fio",
     "profile",
     "profile_together",
     "read_datasheet",
+    "require_different_drives",
     "writing_s",
     "writing_together_s",
 ]

@@ -19,19 +19,23 @@ from kneebench.measurement.profile.measuring import (
     measured,
 )
 from kneebench.measurement.profile.rows import ProfileRow
-from kneebench.measurement.profile.targets import DirectoryTarget, DriveTarget, Target, unwatched
+from kneebench.measurement.profile.targets import (
+    DirectoryTarget,
+    DriveTarget,
+    Target,
+    Written,
+    unwatched,
+)
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES, tree_copy
-from kneebench.records import Host, Record, Watch, WholeDrive
+from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive
 from kneebench.units import count, size
-
-FILL_BYTES_PER_S = 300e6
-"""For the time that is expected: a slow SSD."""
 
 
 class Profile(Record):
     """What a directory's drive did, at `seconds` per row. `fio`: fio's own document of each row, by
     name; `engine`: how fio submitted I/O; `claims`: the figures of the data sheet, if there is one.
-    `raw`: `directory` is the device of a whole drive, which has neither file nor file system.
+    `raw`: `directory` is the device of a whole drive, which has neither file nor file system;
+    `preconditioned`: how it was written first.
     """
 
     kneebench: str
@@ -45,6 +49,7 @@ class Profile(Record):
     seconds: int
     rows: tuple[ProfileRow, ...]
     raw: bool = False
+    preconditioned: tuple[Preconditioned, ...] = ()
     datasheet: DataSheet | None = None
     claims: tuple[Claim, ...] = ()
     fio: dict[str, Any] = Field(default_factory=dict)
@@ -104,8 +109,10 @@ class Profile(Record):
     def written_bytes(self) -> float:
         """About how much was written, with the ramps, the file and the copy."""
         each = (row.write.bytes_per_s for row in self.rows if row.write and not row.files_per_s)
-        files = 0 if self.raw else self.file_bytes + 2 * FILES * FILE_BYTES
-        return files + (self.seconds + RAMP_S) * sum(each)
+        before = sum(one.written_bytes for one in self.preconditioned)
+        if not self.raw:
+            before += self.file_bytes + 2 * FILES * FILE_BYTES
+        return before + (self.seconds + RAMP_S) * sum(each)
 
 
 def profile(
@@ -124,7 +131,8 @@ def profile(
     program, started = found_fio(), datetime.now(UTC)
     target.require()
     rows, documents = list[ProfileRow](), dict[str, Any]()
-    with target.opened(program, progress) as fio:
+    written = Written(progress)
+    with target.opened(program, written) as fio:
         for job in target.jobs(jobs):
             ((row, documents[job.name]),) = measured([fio], job, seconds)
             rows.append(row)
@@ -140,6 +148,7 @@ def profile(
         file_system=target.what,
         drives=target.drives,
         raw=isinstance(target, DriveTarget),
+        preconditioned=written.drives,
         engine=fio.engine,
         file_bytes=target.size_bytes,
         seconds=seconds,
@@ -148,11 +157,17 @@ def profile(
     )
 
 
-def expected_s(size_bytes: int, seconds: int, jobs: Sequence[Job] = JOBS) -> float:
-    """About how long a profile takes, with a file of that size."""
-    return len(jobs) * (seconds + RAMP_S + STARTS_S) + size_bytes / FILL_BYTES_PER_S + 5.0
+def expected_s(target: Target, seconds: int, jobs: Sequence[Job] = JOBS) -> float:
+    """About how long a profile takes."""
+    return target.filled_s + rows_s(seconds, target.jobs(jobs)) + 5.0
 
 
-def writing_s(seconds: int, jobs: Sequence[Job] = JOBS) -> float:
-    """For how long a profile writes, beside its file."""
-    return sum(job.writes for job in jobs) * (seconds + RAMP_S)
+def writing_s(target: Target, seconds: int, jobs: Sequence[Job] = JOBS) -> float:
+    """For how long a profile writes."""
+    writes = sum(job.writes for job in target.jobs(jobs))
+    return target.filled_s + writes * (seconds + RAMP_S)
+
+
+def rows_s(seconds: int, jobs: Sequence[Job]) -> float:
+    """About how long it takes to measure these jobs."""
+    return len(jobs) * (seconds + RAMP_S + STARTS_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,16 +16,19 @@ from kneebench.lab.drives import IN_MEMORY, file_system_of, whole_devices
 from kneebench.lab.inventory import drives_under
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.volumes import Preconditioner, claimed
+from kneebench.lab.volumes import Preconditioner, claimed, preconditioning_cost, require_blank
 from kneebench.measurement.profile.fio import Fio, chosen
 from kneebench.measurement.profile.jobs import Job
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES
 from kneebench.plan.volume import Volume
-from kneebench.records import Event, Watch, WholeDrive
+from kneebench.records import Event, Preconditioned, Watch, WholeDrive
 from kneebench.units import size
 
+ALLOW = "add --erase {}"
 SPARE = 0.1
 """Share of the file system that stays free."""
+FILL_BYTES_PER_S = 300e6
+"""For the time that is expected: a slow SSD."""
 
 
 class DirectoryTarget(NamedTuple):
@@ -49,6 +53,11 @@ class DirectoryTarget(NamedTuple):
     def devices(self) -> tuple[str, ...]:
         """Their names."""
         return whole_devices([self.path])
+
+    @property
+    def filled_s(self) -> float:
+        """About how long it takes to write the file."""
+        return self.size_bytes / FILL_BYTES_PER_S
 
     def jobs(self, jobs: Sequence[Job]) -> Sequence[Job]:
         """All of them."""
@@ -83,11 +92,13 @@ class DirectoryTarget(NamedTuple):
 class DriveTarget(NamedTuple):
     """A whole drive that nothing uses. It is read only, unless `writes`; then it must be blank, is
     preconditioned as `precondition` says, and is marked as one that may be overwritten at the end.
+    `erase`: its user allows that its data are lost; they are erased before it is opened.
     """
 
     drive: WholeDrive
     writes: bool = False
     precondition: str = ""
+    erase: bool = False
 
     @property
     def path(self) -> Path:
@@ -114,19 +125,28 @@ class DriveTarget(NamedTuple):
         """Its name."""
         return (self.drive.name,)
 
+    @property
+    def filled_s(self) -> float:
+        """About how long preconditioning takes, if it was not done before."""
+        return preconditioning_cost(self._volume, restores=0).seconds
+
     def jobs(self, jobs: Sequence[Job]) -> Sequence[Job]:
         """Those that it allows."""
         return [job for job in jobs if self.writes or not job.writes]
 
     def require(self) -> None:
-        """Raises Refused while something uses the drive."""
-        found = drive_state(self.drive)
+        """Raises Refused while something uses the drive, and for writes if it is not blank and
+        must not be erased; PlanError for who is not root.
+        """
+        doing, found = f"profiling {self.path}", drive_state(self.drive)
+        if os.geteuid() != 0:
+            do = "run it as root, or profile a directory on it"
+            raise PlanError(doing, seen="only root may open a whole drive", do=do)
         if found.state == "in use":
-            raise Refused(
-                f"profiling {self.path}",
-                seen=found.why,
-                do="profile a directory on it, or use another drive (kneebench drives)",
-            )
+            do = "profile a directory on it, or use another drive (kneebench drives)"
+            raise Refused(doing, seen=found.why, do=do)
+        if self.writes and not (self.erase and found.state == "contains data"):
+            require_blank(self.drive, found, ALLOW)
 
     @contextlib.contextmanager
     def opened(self, program: str, watch: Watch) -> Iterator[Fio]:
@@ -144,16 +164,28 @@ class DriveTarget(NamedTuple):
         preconditioner = Preconditioner(journal)
         stack.callback(preconditioner.leave, self.drive.path)
         stack.enter_context(journal.made(FormattedDrive, "a profile", **facts))
-        volume = Volume(drives=(self.drive.path,), precondition=self.precondition)
-        preconditioner.prepare([self.drive.path], volume, watch)
+        preconditioner.prepare([self.drive.path], self._volume, watch)
+
+    @property
+    def _volume(self) -> Volume:
+        return Volume(drives=(self.drive.path,), precondition=self.precondition)
 
 
 Target = DirectoryTarget | DriveTarget
 
 
-def filled_bytes(target: Target) -> int:
-    """What is written before the first row, preconditioning apart."""
-    return target.size_bytes if isinstance(target, DirectoryTarget) else 0
+class Written:
+    """A watcher that keeps how drives were preconditioned, and passes events on."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self.drives: tuple[Preconditioned, ...] = ()
+
+    def __call__(self, event: Event) -> None:
+        """Take in what happened."""
+        if isinstance(done := event.data.get("written"), Preconditioned):
+            self.drives = (*self.drives, done)
+        self._watch(event)
 
 
 def unwatched(event: Event) -> None:

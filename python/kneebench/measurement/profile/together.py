@@ -18,10 +18,10 @@ from kneebench.lab.host import host, kneebench_version
 from kneebench.measurement.profile.fio import RAMP_S, Fio, found_fio
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.measuring import measured
-from kneebench.measurement.profile.profiling import expected_s, writing_s
+from kneebench.measurement.profile.profiling import expected_s, rows_s, writing_s
 from kneebench.measurement.profile.rows import ProfileRow
-from kneebench.measurement.profile.targets import DriveTarget, Target, filled_bytes, unwatched
-from kneebench.records import Host, Record, Watch, WholeDrive
+from kneebench.measurement.profile.targets import DriveTarget, Target, Written, unwatched
+from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive
 from kneebench.units import size
 
 HEADLINE_JOBS = tuple(job for job in JOBS if job.group in ("headline", "log"))
@@ -87,6 +87,7 @@ class Together(Record):
     seconds: int
     rows: tuple[TogetherRow, ...]
     raw: bool = False
+    preconditioned: tuple[Preconditioned, ...] = ()
     fio: dict[str, list[Any]] = Field(default_factory=dict)
 
     @property
@@ -99,8 +100,9 @@ class Together(Record):
         """About how much was written to all drives, with the ramps and the files."""
         sides = (side.write for row in self.rows for side in (*row.alone, *row.together))
         per_s = sum(side.bytes_per_s for side in sides if side)
-        files = 0 if self.raw else len(self.members) * self.file_bytes
-        return files + (self.seconds + RAMP_S) * per_s
+        before = sum(one.written_bytes for one in self.preconditioned)
+        before += 0 if self.raw else len(self.members) * self.file_bytes
+        return before + (self.seconds + RAMP_S) * per_s
 
 
 def profile_together(
@@ -121,8 +123,9 @@ def profile_together(
         target.require()
     require_different_drives(targets)
     rows, documents = list[TogetherRow](), dict[str, list[Any]]()
+    written = Written(progress)
     with ExitStack() as stack:
-        fios = [stack.enter_context(one.opened(program, progress)) for one in targets]
+        fios = [stack.enter_context(one.opened(program, written)) for one in targets]
         for job in allowed(targets, jobs):
             row, documents[job.name] = _row(fios, job, seconds)
             rows.append(row)
@@ -137,6 +140,7 @@ def profile_together(
         seconds=seconds,
         rows=tuple(rows),
         raw=all(isinstance(one, DriveTarget) for one in targets),
+        preconditioned=written.drives,
         fio=documents,
     )
 
@@ -148,18 +152,17 @@ def allowed(targets: Sequence[Target], jobs: Sequence[Job] = HEADLINE_JOBS) -> l
 
 def require_different_drives(targets: Sequence[Target]) -> None:
     """Raises PlanError for a target on no drive of this machine, and for two on one drive."""
-    drives = {target.path: set(target.devices) for target in targets}
-    for path, found in drives.items():
-        if not found:
+    for target in targets:
+        if not target.devices:
             raise PlanError(
-                f"profiling {path}",
+                f"profiling {target.path}",
                 seen="it is on no drive of this machine, so it may share one with another",
                 do="profile it alone",
             )
-    for one, other in combinations(drives, 2):
-        if shared := sorted(drives[one] & drives[other]):
+    for one, other in combinations(targets, 2):
+        if shared := sorted({*one.devices} & {*other.devices}):
             raise PlanError(
-                f"profiling {one} and {other} together",
+                f"profiling {one.path} and {other.path} together",
                 seen=f"both are on {', '.join(shared)}",
                 do="name directories on different drives (kneebench drives lists them)",
             )
@@ -168,13 +171,15 @@ def require_different_drives(targets: Sequence[Target]) -> None:
 def expected_together_s(targets: Sequence[Target], seconds: int) -> float:
     """About how long it takes."""
     jobs = allowed(targets)
-    each = (expected_s(filled_bytes(target), seconds, jobs) for target in targets)
-    return sum(each) + expected_s(0, seconds, jobs)
+    alone = sum(expected_s(target, seconds, jobs) for target in targets)
+    return alone + rows_s(seconds, jobs)
 
 
 def writing_together_s(targets: Sequence[Target], seconds: int) -> float:
-    """For how long each drive is written to, beside its file."""
-    return 2 * writing_s(seconds, allowed(targets))
+    """For how long drives are written to, alone and together."""
+    jobs = allowed(targets)
+    alone = sum(writing_s(target, seconds, jobs) for target in targets)
+    return alone + max(writing_s(target, seconds, jobs) - target.filled_s for target in targets)
 
 
 def _row(fios: Sequence[Fio], job: Job, seconds: int) -> tuple[TogetherRow, list[Any]]:
