@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from loaded import shared_images
 from loop_devices import done
 
 from kneebench import load
@@ -36,6 +37,7 @@ question      = "A small campaign on emulated drives"
 emulated_path = "drives"
 [database]
 memory = "512MiB"
+base_image_path = "%s"
 [workload]
 warehouses = 1
 [ladder]
@@ -63,9 +65,9 @@ file_system  = { type = "btrfs", mount = ["noatime", "nodatacow"] }
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with a plan; its base image serves all campaigns."""
+    """A directory with a plan."""
     place = tmp_path_factory.mktemp("drives")
-    (place / "plan.toml").write_text(PLAN)
+    (place / "plan.toml").write_text(PLAN % shared_images())
     yield place
     kneebench(place, "clean")
 
