@@ -11,9 +11,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from loaded import shared_images
 from loop_devices import MIB, done, loop_device
 
 from kneebench import load
@@ -41,6 +42,7 @@ question      = "A small campaign on emulated drives"
 emulated_path = "drives"
 [database]
 memory = "512MiB"
+base_image_path = "%s"
 [workload]
 warehouses = 1
 [ladder]
@@ -68,9 +70,9 @@ file_system  = { type = "btrfs", mount = ["noatime", "nodatacow"] }
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with a plan; its base image serves all campaigns."""
+    """A directory with a plan."""
     place = tmp_path_factory.mktemp("drives")
-    (place / "plan.toml").write_text(PLAN)
+    (place / "plan.toml").write_text(PLAN % shared_images())
     yield place
     kneebench(place, "clean")
 
@@ -133,17 +135,24 @@ def drives_are_counted_once(rung: Rung, names: set[str], preconditioned: set[str
     assert both == sum(one.write_bytes_per_s for one in device_loads(rung, data))
 
 
+class Whole(NamedTuple):
+    """A campaign that was not killed, and how many lines it printed."""
+
+    results: Results
+    lines: int
+
+
 @pytest.fixture(scope="module")
-def whole(place: Path) -> Results:
-    """A campaign that was not killed; it has loaded the base image of the others."""
+def campaign(place: Path) -> Whole:
     ended = kneebench(place, "run", "plan.toml", "--json", "--out", "whole")
     assert ended.returncode in (0, 3, 4), ended.stderr
-    return load(next((place / "whole").iterdir()))
+    return Whole(load(next((place / "whole").iterdir())), len(ended.stdout.splitlines()))
 
 
 def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(
-    place: Path, whole: Results
+    place: Path, campaign: Whole
 ) -> None:
+    whole = campaign.results
     assert whole.finished
     assert whole.campaign.label == "Emulated drives"
     conditions = [check for climb in whole.climbs for check in climb.checks]
@@ -194,8 +203,8 @@ def state_of(drive: str) -> tuple[str, list[str], dict[str, str]]:
     return drive_state(named(inventory(), drive)).state, partitions, queue
 
 
-def kill_at(point: float, lines: int, place: Path, out: str) -> list[dict[str, Any]]:
-    """A campaign that is killed after this share of so many lines; what it had made."""
+def kill_after(lines: int, place: Path, out: str) -> list[dict[str, Any]]:
+    """A campaign that is killed after so many lines; what it had made."""
     words = ("run", "killed.toml", "--json", "--fresh", "--out", out)
     with subprocess.Popen(
         [sys.executable, "-m", "kneebench", *words],
@@ -203,27 +212,27 @@ def kill_at(point: float, lines: int, place: Path, out: str) -> list[dict[str, A
         env=environment(place),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-    ) as campaign:
-        assert campaign.stdout
-        for _ in range(max(1, round(point * lines))):
-            assert campaign.stdout.readline(), "it ended before it was killed"
-        campaign.send_signal(signal.SIGKILL)
-        assert campaign.wait() == -signal.SIGKILL
+    ) as running:
+        assert running.stdout
+        for _ in range(lines):
+            assert running.stdout.readline(), "it ended before it was killed"
+        running.send_signal(signal.SIGKILL)
+        assert running.wait() == -signal.SIGKILL
     return recorded(place)
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(900)
 def test_a_campaign_on_drives_that_is_killed_at_eight_points_leaves_nothing(
-    place: Path, whole: Results, drive: str, request: pytest.FixtureRequest
+    place: Path, campaign: Whole, drive: str, request: pytest.FixtureRequest
 ) -> None:
-    """All eight with --long, else one of them."""
-    (place / "killed.toml").write_text(PLAN + PARTITIONS.format(drive=drive, settings=SETTINGS))
-    ended = kneebench(place, "run", "killed.toml", "--json", "--fresh", "--out", "to-the-end")
-    assert ended.returncode in (0, 3, 4), ended.stderr
-    lines, before = len(ended.stdout.splitlines()), state_of(drive)
+    """All eight with --long, else one of them. A third storage prints half as many lines again."""
+    shared = PLAN % shared_images()
+    (place / "killed.toml").write_text(shared + PARTITIONS.format(drive=drive, settings=SETTINGS))
+    before = state_of(drive)
     assert before[:2] == ("blank", [])
     for point in range(8) if request.config.getoption("--long") else [4]:
-        made = kill_at((point + 0.5) / 8, lines, place, f"killed-{point}")
+        lines = round(1.5 * campaign.lines * (point + 0.5) / 9)
+        made = kill_after(lines, place, f"killed-{point}")
         cleaned = kneebench(place, "clean")
         seen = f"point {point}: {[entry['what'] for entry in made]}\n{cleaned.stdout}"
         print(seen)
