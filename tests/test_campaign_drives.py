@@ -4,26 +4,32 @@ leaves nothing.
 
 from __future__ import annotations
 
+import json
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
-from loop_devices import done
+from loaded import shared_images
+from loop_devices import MIB, done, loop_device
 
 from kneebench import load
 from kneebench.analysis.devices import device_loads, volume_load, volumes
+from kneebench.lab.changes.setting import setting_in
+from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory.erasable import drive_state
+from kneebench.lab.kernel_settings import READ_AHEAD, queue_file, sysctl_file
 from kneebench.lab.memory_limit import controller
+from kneebench.lab.processes import runs
 from kneebench.lab.programs import found
-from kneebench.records import Rung
+from kneebench.records import Results, Rung
 from kneebench.results.campaign_reader import series
 
-PROGRAMS = ("nbdfuse", "qemu-storage-daemon", "mkfs.btrfs", "mkfs.xfs", "fio")
+PROGRAMS = ("nbdfuse", "qemu-storage-daemon", "mkfs.btrfs", "mkfs.xfs", "fio", "sfdisk")
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(
@@ -36,6 +42,7 @@ question      = "A small campaign on emulated drives"
 emulated_path = "drives"
 [database]
 memory = "512MiB"
+base_image_path = "%s"
 [workload]
 warehouses = 1
 [ladder]
@@ -63,9 +70,9 @@ file_system  = { type = "btrfs", mount = ["noatime", "nodatacow"] }
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with a plan; its base image serves all campaigns."""
+    """A directory with a plan."""
     place = tmp_path_factory.mktemp("drives")
-    (place / "plan.toml").write_text(PLAN)
+    (place / "plan.toml").write_text(PLAN % shared_images())
     yield place
     kneebench(place, "clean")
 
@@ -89,7 +96,7 @@ def left(place: Path) -> list[str]:
     found_here += [line for line in done("losetup", "--list").splitlines() if str(place) in line]
     mounted = Path("/proc/mounts").read_text().splitlines()
     found_here += [line for line in mounted if str(place) in line]
-    if Path("/proc/sys/vm/dirty_expire_centisecs").read_text().strip() == "3001":
+    if setting_in(sysctl_file("vm.dirty_expire_centisecs")) == "3001":
         found_here.append("vm.dirty_expire_centisecs")
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -98,6 +105,24 @@ def left(place: Path) -> list[str]:
         except OSError:
             continue
     return found_here
+
+
+def recorded(place: Path) -> list[dict[str, Any]]:
+    """The entries of its journal: what a killed campaign had made."""
+    files = (place / "state" / "kneebench" / "journal").glob("*/*.json")
+    return [json.loads(file.read_text()) for file in files]
+
+
+def still_there(made: list[dict[str, Any]]) -> list[str]:
+    """Of what was recorded when a campaign was killed, what remains: directories, cgroups, mount
+    points, arrays, processes.
+    """
+    paths = [entry[key] for entry in made for key in ("path", "point") if key in entry]
+    paths += [entry["device"] for entry in made if entry["kind"] == "array"]
+    processes = [entry for entry in made if entry["kind"] == "process"]
+    return [path for path in paths if Path(path).exists()] + [
+        entry["what"] for entry in processes if runs(entry["pid"], entry["pid_started"])
+    ]
 
 
 def drives_are_counted_once(rung: Rung, names: set[str], preconditioned: set[str]) -> None:
@@ -110,26 +135,40 @@ def drives_are_counted_once(rung: Rung, names: set[str], preconditioned: set[str
     assert both == sum(one.write_bytes_per_s for one in device_loads(rung, data))
 
 
-def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(place: Path) -> None:
+class Whole(NamedTuple):
+    """A campaign that was not killed, and how many lines it printed."""
+
+    results: Results
+    lines: int
+
+
+@pytest.fixture(scope="module")
+def campaign(place: Path) -> Whole:
     ended = kneebench(place, "run", "plan.toml", "--json", "--out", "whole")
     assert ended.returncode in (0, 3, 4), ended.stderr
-    results = load(next((place / "whole").iterdir()))
-    assert results.finished
-    assert results.campaign.label == "Emulated drives"
-    conditions = [check for climb in results.climbs for check in climb.checks]
+    return Whole(load(next((place / "whole").iterdir())), len(ended.stdout.splitlines()))
+
+
+def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(
+    place: Path, campaign: Whole
+) -> None:
+    whole = campaign.results
+    assert whole.finished
+    assert whole.campaign.label == "Emulated drives"
+    conditions = [check for climb in whole.climbs for check in climb.checks]
     assert len(conditions) == 2 * 12
     assert [check.sentence for check in conditions if not check.passed] == []
-    done_to = results.campaign.preconditioned
+    done_to = whole.campaign.preconditioned
     assert [(one.how, one.remembered) for one in done_to] == [("sequential 1", False)] * 2
-    for climb in results.climbs:
+    for climb in whole.climbs:
         [rung] = climb.of("fixed_load")
-        written = {one.source: one.value for one in series(results, rung, "device.write_bytes")}
+        written = {one.source: one.value for one in series(whole, rung, "device.write_bytes")}
         assert all(source.startswith("loop") for source in written)
         assert len(written) == (3 if climb.cell.storage == "two NVMe" else 4)
         assert sum(map(sum, written.values())) > 0
         made = {one.drive for one in done_to} if climb.cell.storage == "two NVMe" else set()
         drives_are_counted_once(rung, set(written), made)
-    page = (results.folder / "brief.html").read_text() if results.folder else ""
+    page = (whole.folder / "brief.html").read_text() if whole.folder else ""
     assert "Emulated drives: " in page
     assert "4 emulated drives (sata, 768 MiB), raid10, btrfs (noatime, nodatacow)" in page
     assert "preconditioned (sequential 1)" in page
@@ -139,20 +178,65 @@ def test_a_campaign_on_volumes_of_emulated_drives_ends_with_a_brief(place: Path)
     assert left(place) == []
 
 
-def test_a_campaign_on_drives_that_is_killed_at_any_moment_leaves_nothing(
-    place: Path, seeds: Callable[[int], range]
+PARTITIONS = """
+[storages."one drive"]
+drives         = ["{drive}"]
+size           = "768MiB"
+file_system    = {{ type = "btrfs", mount = ["noatime", "nodatacow"] }}
+log            = {{ drives = ["{drive}"], size = "640MiB", drive_settings = {settings} }}
+drive_settings = {settings}
+"""
+SETTINGS = '{ nr_requests = 48, read_ahead = "64KiB" }'
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Iterator[str]:
+    """A blank drive of this machine."""
+    with loop_device(tmp_path / "drive.img", 1536 * MIB) as device:
+        yield str(device)
+
+
+def state_of(drive: str) -> tuple[str, list[str], dict[str, str]]:
+    """Whether it may be used again, its partitions, and the settings of its queue."""
+    queue = {name: setting_in(queue_file(drive, name)) for name in ("nr_requests", READ_AHEAD)}
+    partitions = [one.name for one in Path("/sys/class/block").glob(f"{Path(drive).name}p*")]
+    return drive_state(named(inventory(), drive)).state, partitions, queue
+
+
+def kill_after(lines: int, place: Path, out: str) -> list[dict[str, Any]]:
+    """A campaign that is killed after so many lines; what it had made."""
+    words = ("run", "killed.toml", "--json", "--fresh", "--out", out)
+    with subprocess.Popen(
+        [sys.executable, "-m", "kneebench", *words],
+        cwd=place,
+        env=environment(place),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as running:
+        assert running.stdout
+        for _ in range(lines):
+            assert running.stdout.readline(), "it ended before it was killed"
+        running.send_signal(signal.SIGKILL)
+        assert running.wait() == -signal.SIGKILL
+    return recorded(place)
+
+
+@pytest.mark.timeout(900)
+def test_a_campaign_on_drives_that_is_killed_at_eight_points_leaves_nothing(
+    place: Path, campaign: Whole, drive: str, request: pytest.FixtureRequest
 ) -> None:
-    for seed in seeds(8)[::2]:
-        command = [sys.executable, "-m", "kneebench", "run", "plan.toml", "--json", "--fresh"]
-        with subprocess.Popen(
-            [*command, "--out", f"killed-{seed}"],
-            cwd=place,
-            env=environment(place),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as campaign:
-            time.sleep(random.Random(seed).uniform(2.0, 25.0))
-            campaign.send_signal(signal.SIGKILL)
+    """All eight with --long, else one of them. A third storage prints half as many lines again."""
+    shared = PLAN % shared_images()
+    (place / "killed.toml").write_text(shared + PARTITIONS.format(drive=drive, settings=SETTINGS))
+    before = state_of(drive)
+    assert before[:2] == ("blank", [])
+    for point in range(8) if request.config.getoption("--long") else [4]:
+        lines = round(1.5 * campaign.lines * (point + 0.5) / 9)
+        made = kill_after(lines, place, f"killed-{point}")
         cleaned = kneebench(place, "clean")
+        seen = f"point {point}: {[entry['what'] for entry in made]}\n{cleaned.stdout}"
+        print(seen)
         assert cleaned.returncode == 0, cleaned.stderr
-        assert left(place) == [], f"seed {seed}: {cleaned.stdout}{cleaned.stderr}"
+        assert cleaned.stderr == "", seen
+        assert left(place) + still_there(made) == [], seen
+        assert state_of(drive) == before, seen

@@ -7,8 +7,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
+import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -43,6 +47,14 @@ FEW = (
     Job("log", "write", 8192, 1, synced=True, over_time=True),
     Job("mixes", "randrw", 4096, 16, 2, 70),
 )
+
+RUNNING = """
+import time
+from pathlib import Path
+from kneebench.measurement.profile.fio import Running
+idle = ["fio", "--name=a", "--ioengine=null", "--size=1m", "--time_based", "--runtime=60"]
+with Running([*idle, "--thinktime=100000"], Path(), 60): time.sleep(60)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -129,15 +141,29 @@ def test_ctrl_c_in_mid_row_ends_fio_and_leaves_nothing(
 
     def interrupted(seconds: float) -> None:
         children = psutil.Process().children()  # servers that other tests share are among them
-        running.extend(child for child in children if child.name() == "fio")
+        running.extend(child for child in children if "--name=kneebench" in child.cmdline())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(measuring.time, "sleep", interrupted)
+    # not time.sleep itself, by which subprocess waits for the fio that tries an engine
+    monkeypatch.setattr(measuring, "time", SimpleNamespace(sleep=interrupted))
     with pytest.raises(KeyboardInterrupt):
         profile(DirectoryTarget(place, 64 * MIB), 30, lambda row: None, FEW[:1])
     assert running
     assert not any(process.is_running() for process in running)
     assert {path.name for path in place.iterdir()} <= {"state"}
+
+
+@FIO
+def test_fio_ends_with_a_kneebench_that_is_killed(place: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", RUNNING]) as kneebench:
+        until_s, running = time.monotonic() + 30, list[psutil.Process]()
+        while not running and time.monotonic() < until_s:
+            time.sleep(0.05)
+            children = psutil.Process(kneebench.pid).children()
+            running = [child for child in children if child.name() == "fio"]
+        kneebench.kill()
+    assert running
+    assert psutil.wait_procs(running, timeout=10)[1] == []
 
 
 @FIO

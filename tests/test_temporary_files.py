@@ -19,6 +19,7 @@ from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.lab.journal import Journal
+from kneebench.lab.volumes.fio_on_drives import written_bytes
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
 from tests.loaded import shared_images, value
@@ -86,17 +87,13 @@ def test_a_query_that_spills_writes_to_the_directory_of_temporary_files(
     assert list(data.iterdir()) == list(other.iterdir()) == list(journal.folder.iterdir()) == []
 
 
-def written_bytes(drive: Path) -> int:
-    return 512 * int(Path(f"/sys/block/{drive.name}/stat").read_text().split()[6])
-
-
 @pytest.mark.root
 @root
 def test_data_log_and_temporary_files_have_a_volume_each(tmp_path: Path) -> None:
     journal, images = Journal(tmp_path / "journal"), [tmp_path / name for name in "abc"]
     with contextlib.ExitStack() as stack:
-        drives = [stack.enter_context(loop_device(image, 1536 * MIB)) for image in images]
-        data, log, temporary = ({"drives": [str(drive)]} for drive in drives)
+        drives = [str(stack.enter_context(loop_device(image, 1536 * MIB))) for image in images]
+        data, log, temporary = ({"drives": [drive]} for drive in drives)
         temporary["file_system"] = {"type": "ext4"}  # type: ignore[assignment]
         with restored({**data, "log": log, "temporary": temporary}, journal) as server:
             assert len({path.stat().st_dev for path in server.paths}) == 3

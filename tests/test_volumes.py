@@ -189,13 +189,18 @@ def test_a_drive_with_data_is_refused_and_not_a_byte_of_it_changes(
     assert finding.level == "refused"
 
 
+def erasable(allowed: Plan) -> tuple[WholeDrive, ...]:
+    """The drives that a run of the plan would show, to be erased."""
+    return to_be_erased(named_drives(allowed, inventory()), allowed.erase)
+
+
 @pytest.mark.parametrize("what", HOLDS)
 def test_a_drive_that_plan_and_run_allow_to_erase_is_blank_afterwards(
     drive: str, what: str
 ) -> None:
     HOLDS[what][0](Path(drive))
     allowed = plan(drive, erase=(wwid(drive),))
-    shown = to_be_erased(allowed, named_drives(allowed, inventory()))
+    shown = erasable(allowed)
     levels = [
         next(one.level for one in volume_findings(allowed, erase=agreed) if one.subject == drive)
         for agreed in ((), shown)
@@ -207,10 +212,9 @@ def test_a_drive_that_plan_and_run_allow_to_erase_is_blank_afterwards(
 
 
 def test_a_drive_without_a_wwid_is_never_erased() -> None:
-    allowed = plan("sdz", erase=("sdz", ""))
     facts = {"device": "sdz", "type": "ext4", "offset": 1080}
     nameless = WholeDrive(name="sdz", path="/dev/sdz", signatures=(Signature(**facts),))
-    assert to_be_erased(allowed, [nameless]) == ()
+    assert to_be_erased([nameless], ("sdz", "")) == ()
 
 
 def test_one_drive_by_two_names_is_an_error_of_check(drive: str) -> None:
@@ -251,13 +255,13 @@ def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> N
     point = tmp_path / "point"
     point.mkdir()
     allowed = plan(drive, erase=(wwid(drive),))
-    shown = to_be_erased(allowed, named_drives(allowed, inventory()))
+    shown = erasable(allowed)
     done("mount", "-o", "ro", drive, point)
     try:
         before = checksum(drive)
         with pytest.raises(Refused, match="busy"):
             erase_drives(shown)
-        assert to_be_erased(allowed, named_drives(allowed, inventory())) == ()
+        assert erasable(allowed) == ()
         [found] = [one for one in volume_findings(allowed, erase=shown) if one.subject == drive]
         assert found.level == "refused"
         assert checksum(drive) == before
@@ -268,7 +272,7 @@ def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> N
 def test_a_drive_that_changed_after_it_was_shown_is_not_erased(drive: str) -> None:
     HOLDS["ext4"][0](Path(drive))
     allowed = plan(drive, erase=(wwid(drive),))
-    shown = to_be_erased(allowed, named_drives(allowed, inventory()))
+    shown = erasable(allowed)
     done("wipefs", "--all", drive)
     done("mkswap", drive)
     with pytest.raises(Refused, match="changed"):

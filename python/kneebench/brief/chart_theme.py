@@ -15,7 +15,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#E69F00", "#4
 white: told apart by colour-blind readers."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge")
 READ, WRITTEN, LOG = "#E69F00", "#0072B2", "#4D4D4D"
-INK, FAINT, LINE, ALARM = "#1f2933", "#52606d", "#e4e7eb", "#b42318"
+INK, FAINT, LINE, SHADE, ALARM = "#1f2933", "#52606d", "#e4e7eb", "#f1f5f9", "#b42318"
 ARROW: dict[str, Any] = {"filled": True, "color": INK, "size": 60, "opacity": 1}
 """Mark for a whisker that is cut off."""
 DIRECT = 4
@@ -117,6 +117,11 @@ def specification(drawn: Any) -> dict[str, Any]:
     """An Altair chart as a Vega-Lite specification."""
     made: dict[str, Any] = drawn.to_dict(validate=False)
     return made
+
+
+def shaded(low: float, high: float) -> Any:
+    """A light band from one value to another, to be encoded as `from` and `to`."""
+    return chart([{"from": low, "to": high}]).mark_rect(color=SHADE)
 
 
 class _Rows:

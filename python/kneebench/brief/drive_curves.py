@@ -13,7 +13,9 @@ Point = dict[str, Any]
 
 
 class Curves(NamedTuple):
-    """One figure: a line per drive. `band`: the range of y that counts as steady, if any."""
+    """One figure: a line per drive. `band`: the range of y that counts as steady, if any; `dots`:
+    each point is marked.
+    """
 
     name: str
     title: str
@@ -22,6 +24,7 @@ class Curves(NamedTuple):
     up: str
     points: list[Point]
     band: tuple[float, float] | None = None
+    dots: bool = False
 
     def figure(self, number: str) -> Figure:
         """The figure under that number."""
@@ -50,11 +53,10 @@ def _spec(curves: Curves) -> dict[str, Any]:
         x=x, y=y, color=alt.Color("drive:N", scale=colours, legend=named)
     )
     layers = [drawn.mark_line(strokeWidth=1.8)]
-    if curves.across == "Round":
+    if curves.dots:
         layers.append(drawn.mark_point(filled=True, size=42, opacity=1))
     if curves.band:
-        low, high = curves.band
-        band = chart_theme.chart([{"from": low, "to": high}]).mark_rect(color="#f1f5f9")
+        band = chart_theme.shaded(*curves.band)
         layers.insert(0, band.encode(y=alt.Y("from:Q"), y2="to:Q"))
     return chart_theme.specification(
         alt.layer(*layers).properties(width=chart_theme.WIDTH, height=HEIGHT)

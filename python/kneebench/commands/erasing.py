@@ -24,7 +24,8 @@ def confirm_erasing(plan: Plan, *, wanted: bool) -> tuple[WholeDrive, ...]:
     from kneebench.lab.volumes import named_drives, to_be_erased
 
     here = inventory() if wanted and plan.drives else []
-    return confirmed_drives(to_be_erased(plan, named_drives(plan, here)) if here else ())
+    drives = named_drives(plan, here) if here else ()
+    return confirmed_drives(to_be_erased(drives, plan.erase))
 
 
 def confirmed_drives(drives: tuple[WholeDrive, ...]) -> tuple[WholeDrive, ...]:

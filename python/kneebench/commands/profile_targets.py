@@ -101,13 +101,11 @@ def erased(targets: list[Target]) -> list[Target]:
     Raises Refused.
     """
     from kneebench.lab.inventory import inventory, named
-    from kneebench.lab.inventory.erasable import drive_state
-    from kneebench.lab.volumes import erase_drives
+    from kneebench.lab.volumes import erase_drives, to_be_erased
     from kneebench.measurement.profile import DriveTarget
 
-    drives = [one for one in targets if isinstance(one, DriveTarget) and one.erase]
-    full = (one.drive for one in drives if drive_state(one.drive).state == "contains data")
-    if not (agreed := confirmed_drives(tuple(full))):
+    drives = [one.drive for one in targets if isinstance(one, DriveTarget) and one.erase]
+    if not (agreed := confirmed_drives(to_be_erased(drives, {one.wwid for one in drives}))):
         return targets
     erase_drives(agreed)
     here = inventory()

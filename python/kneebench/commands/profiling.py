@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from kneebench.measurement.profile import Profile, ProfileRow, Target, Together, TogetherRow
     from kneebench.records import Event
 
+EVERY_S = 30.0
+"""Between two lines of how long preconditioning still takes."""
+
 Size = Annotated[
     str, typer.Option("--size", help="Size of the file that is read and written in a directory.")
 ]
@@ -95,9 +98,6 @@ def profile(
         _several(targets, asked)
     else:
         _one(targets[0], asked)
-
-
-EVERY_S = 30.0
 
 
 class _Asked(NamedTuple):

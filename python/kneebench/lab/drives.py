@@ -14,7 +14,10 @@ from typing import NamedTuple
 
 from kneebench.records import CountedDevice, Drive, Role
 
-DEVICE_NUMBERS, SYS_BLOCK = Path("/sys/dev/block"), Path("/sys/block")
+DEVICE_NUMBERS, BLOCK_DEVICES = Path("/sys/dev/block"), Path("/sys/class/block")
+WHOLE_DEVICES = Path("/sys/block")
+SECTOR_BYTES = 512
+"""The kernel's unit of sizes and counters, whatever the blocks of a drive."""
 IN_MEMORY = frozenset(["tmpfs", "ramfs"])
 """File systems without a drive: their files are in memory."""
 
@@ -123,9 +126,22 @@ def _stack(folder: Path) -> list[Path]:
     return below + [deeper for device in below for deeper in _stack(device)]
 
 
-def _line(folder: Path, name: str) -> str:
-    file = folder / name
-    return file.read_text().strip() if file.exists() else ""
+def text_in(folder: Path, name: str) -> str:
+    """The text of a small file; empty if it is missing or cannot be read."""
+    try:
+        return (folder / name).read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def block_folder(device: str | Path) -> Path:
+    """The sysfs folder of a block device: of a whole drive, a partition or an array."""
+    return BLOCK_DEVICES / Path(device).resolve().name
+
+
+def size_bytes(device: str) -> int:
+    """The size of a block device. Raises OSError if it is not here."""
+    return SECTOR_BYTES * int((block_folder(device) / "size").read_text())
 
 
 def drive_of(path: Path) -> Drive | None:
@@ -137,15 +153,15 @@ def drive_of(path: Path) -> Drive | None:
     stack = [below for one in leaves for below in _stack(one)]
     real = [d for d in (*leaves, *stack) if not _below(d)]
     bottom = real[0]
-    scheduler = _line(bottom, "queue/scheduler")
+    scheduler = text_in(bottom, "queue/scheduler")
     return Drive(
         name=leaf.name,
         stack=tuple(dict.fromkeys(d.name for d in stack)),
         real=tuple(dict.fromkeys(d.name for d in real)),
-        model=_line(bottom, "device/model") or _line(bottom, "device/vendor"),
-        size_bytes=sum(int(_line(one, "size") or 0) for one in leaves) * 512,
+        model=text_in(bottom, "device/model") or text_in(bottom, "device/vendor"),
+        size_bytes=sum(int(text_in(one, "size") or 0) for one in leaves) * SECTOR_BYTES,
         scheduler=scheduler.partition("[")[2].partition("]")[0] or scheduler,
-        rotational={"0": False, "1": True}.get(_line(bottom, "queue/rotational")),
+        rotational={"0": False, "1": True}.get(text_in(bottom, "queue/rotational")),
     )
 
 
@@ -166,7 +182,7 @@ def counted_devices(paths: Iterable[Path], roles: Sequence[Role] = ()) -> tuple[
     return tuple(
         CountedDevice(
             name=name,
-            drive=_kept_name(SYS_BLOCK / name),
+            drive=kept_name(BLOCK_DEVICES / name),
             directories=tuple(numbers),
             roles=tuple(dict.fromkeys(roles[number] for number in numbers if roles)),
         )
@@ -174,7 +190,9 @@ def counted_devices(paths: Iterable[Path], roles: Sequence[Role] = ()) -> tuple[
     )
 
 
-def _kept_name(folder: Path) -> str:
-    """The name that a device keeps, as the inventory has it."""
+def kept_name(folder: Path) -> str:
+    """The name that a device keeps wherever it is plugged in, from its sysfs folder; empty if the
+    kernel has none.
+    """
     files = ("loop/backing_file", "wwid", "device/wwid")
-    return next(filter(None, (_line(folder, file) for file in files)), "")
+    return next(filter(None, (text_in(folder, file) for file in files)), "")

@@ -17,6 +17,7 @@ import shlex
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -35,7 +36,6 @@ from kneebench.lab.removal import ground_of, mark
 from kneebench.records import Event, Watch
 
 Kind = TypeVar("Kind", bound=Change)
-Made = contextlib.AbstractContextManager[None]
 
 
 class Damaged(NamedTuple):
@@ -90,11 +90,14 @@ class Journal:
         self._file(change).unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def recorded(self, change: Change) -> Iterator[None]:
-        """Write the change down before the block, which makes it; undo it at the end."""
+    def made(self, kind: type[Kind], what: str, **facts: object) -> Iterator[Kind]:
+        """A change that the block makes: written down before it, and undone at its end. `facts` are
+        the fields of its kind. Raises KneebenchError if it cannot be undone.
+        """
+        change = self.change(kind, what, **facts)
         self._write(change)
         try:
-            yield
+            yield change
         except BaseException as error:
             try:
                 self._undo(change)
@@ -125,11 +128,7 @@ class Journal:
         }
         return kind.model_validate({"what": what, **known, **facts})
 
-    def made(self, kind: type[Change], what: str, **facts: object) -> Made:
-        """A change that the block makes; undone at its end."""
-        return self.recorded(self.change(kind, what, **facts))
-
-    def process(self, pid: int, what: str) -> Made:
+    def process(self, pid: int, what: str) -> AbstractContextManager[StartedProcess]:
         """A process that we started; killed at the end where it still runs (end it better
         before).
         """

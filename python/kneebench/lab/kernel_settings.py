@@ -9,12 +9,12 @@ from pathlib import Path
 from kneebench import units
 from kneebench.errors import PlanError
 from kneebench.lab.changes.setting import WrittenSetting, setting_in
+from kneebench.lab.drives import block_folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.kernel import PAIRS, DriveSettings, Kernel
 from kneebench.records import Event, Setting, Watch
 
 PROC_SYS = Path("/proc/sys")
-BLOCK = Path("/sys/class/block")
 READ_AHEAD = "read_ahead_kb"
 UNCHANGED = "all settings are as before"
 
@@ -39,7 +39,7 @@ def paired(name: str) -> str:
 
 def queue_file(device: str, name: str) -> Path:
     """A file of a whole drive's queue."""
-    return BLOCK / Path(device).resolve().name / "queue" / name
+    return block_folder(device) / "queue" / name
 
 
 def btrfs_file(uuid: str, name: str) -> Path:
@@ -141,8 +141,8 @@ def written(
     before = {str(one): setting_in(one) for one in (file, *beside)}
     facts = {"file": str(file), "before": before[str(file)], "written": value}
     facts_beside = {str(one): before[str(one)] for one in beside}
-    change = journal.change(WrittenSetting, "a kernel setting", **facts, beside=facts_beside)
-    with journal.recorded(change):
+    made = journal.made(WrittenSetting, "a kernel setting", **facts, beside=facts_beside)
+    with made as change:
         _write(change)
         try:
             yield list(before.values())

@@ -1,13 +1,15 @@
-"""Programs of the system that change it: mkfs, mount, losetup."""
+"""Programs of the system that change it, or write to its drives: mkfs, mount, losetup, fio."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 PATHS = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 """An ordinary user's PATH often lacks the directories of these programs."""
@@ -69,6 +71,17 @@ def done(
         words = " ".join(ended.stderr.split()) or f"exit code {ended.returncode}"
         raise OSError(f"{command[0]}: {words.removeprefix(f'{command[0]}: ')}")
     return ended.stdout
+
+
+def json_in(printed: str) -> dict[str, Any]:
+    """The JSON object in what a program prints, which may begin with its warnings. Raises
+    ValueError if there is none.
+
+    >>> json_in('a warning\\n{"jobs": []}\\n')
+    {'jobs': []}
+    """
+    found, _ = json.JSONDecoder().raw_decode(printed, printed.index("{"))
+    return dict(found)
 
 
 def wait_until(condition: Callable[[], bool], limit_s: float = WAIT_S) -> bool:

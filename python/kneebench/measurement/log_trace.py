@@ -30,7 +30,7 @@ TYPES = Path("/sys/kernel/btf/vmlinux")
 """The kernel's own types, by which a program finds the file of a call."""
 TRACEFS = Path("/sys/kernel/tracing")
 MACHINES_PIDS = 0xEFFFFFFC
-"""The inode of the first PID namespace (PROC_PID_INIT_INO), whose process ids the kernel tells."""
+"""The inode of the first PID namespace (PROC_PID_INIT_INO): the kernel reports its process ids."""
 TOO_FAST = "the log is in memory, where timing a flush takes as long as the flush"
 NO_TRACE = "none was started beside the server"
 BEGIN = """
@@ -122,7 +122,7 @@ class LogTrace:
 
     @property
     def why_not(self) -> str:
-        """Its last words if it ended too early; empty while it runs."""
+        """The last line that it printed if it ended too early; empty while it runs."""
         if self._process.poll() is None:
             return ""
         self._errors.seek(0)

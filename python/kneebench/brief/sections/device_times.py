@@ -186,9 +186,8 @@ def _panel(drawn: Drawn, panel: str, scales: dict[str, Domain], *, last: bool) -
     names = alt.Scale(domain=[*drawn.inks], range=[*drawn.inks.values()])
     ink = alt.Color("ink:N", scale=names, legend=legend)
     end = min(across.high, rung.warm_up_s + rung.tally.window_s)
-    window = chart_theme.chart([{"from": rung.warm_up_s, "to": end}])
-    shaded = window.mark_rect(color="#f1f5f9")
-    layers = [shaded.encode(x=alt.X("from:Q", **seconds), x2="to:Q")]
+    window = chart_theme.shaded(rung.warm_up_s, end)
+    layers = [window.encode(x=alt.X("from:Q", **seconds), x2="to:Q")]
     thin = min(0.45, FAINTNESS / max(len(one.loads) for one in drawn.seen))
     for width, pixels in WIDTHS.items():
         some = chart_theme.chart([point for point in points if point["width"] == width])

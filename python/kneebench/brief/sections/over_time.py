@@ -165,16 +165,12 @@ def _spec(read: _Read, scales: Scales) -> dict[str, Any]:
     import altair as alt
 
     rung, (top, end) = read.rung, scales
-    window = chart_theme.chart(
-        [{"from": rung.warm_up_s, "to": min(end, rung.warm_up_s + rung.tally.window_s)}]
-    )
+    window = chart_theme.shaded(rung.warm_up_s, min(end, rung.warm_up_s + rung.tally.window_s))
     marks = chart_theme.chart(read.checkpoints)
     scale = alt.Scale(domain=[0, end], nice=False)
 
     def panel(lines: Any, title: str | None, height: int) -> Any:
-        shaded = window.mark_rect(color="#f1f5f9").encode(
-            x=alt.X("from:Q", scale=scale, title=title), x2="to:Q"
-        )
+        shaded = window.encode(x=alt.X("from:Q", scale=scale, title=title), x2="to:Q")
         dashed = marks.mark_rule(color=chart_theme.FAINT, strokeDash=[3, 3], strokeWidth=1).encode(
             x=alt.X("at:Q", scale=scale, title=title)
         )

@@ -149,33 +149,34 @@ def _rounds(drives: Sequence[Preconditioned]) -> Curves | None:
         "IOPS",
         points,
         band,
+        dots=True,
     )
 
 
 def _loads(loads: Sequence[DriveLoad]) -> Iterator[Curves]:
     """The burn-ins, and the first drain of each drive."""
-    burn_ins = [one for one in loads if one.kind == "burn-in"]
-    first = [one.loads[0] for one in drains(loads)]
-    several = any(one.loads[1:] for one in drains(loads))
-    for kind, drawn in (("burn-in", burn_ins), ("drain", first)):
-        alike = [one for one in drawn if len(one.intervals) >= FEWEST]
-        points: list[Point] = [
-            {
-                "drive": Path(one.device).name,
-                "x": number * one.interval_s / 60,
-                "y": interval.iops,
-            }
-            for one in alike
-            for number, interval in enumerate(one.intervals, start=1)
-        ]
-        if points:
-            least, most = min(one["y"] for one in points), max(one["y"] for one in points)
-            yield Curves(
-                kind,
-                f"{capital(kind)}: {units.count(least)} to {units.count(most)} IOPS",
-                "Random I/O of 4 KiB, 70% reads, depth 32: reads and writes together."
-                + (" The first drain of each drive." if several and kind == "drain" else ""),
-                "Minutes since it began",
-                "IOPS",
-                points,
-            )
+    drained = drains(loads)
+    several = any(one.loads[1:] for one in drained)
+    yield from _load("burn-in", [one for one in loads if one.kind == "burn-in"])
+    about = " The first drain of each drive." if several else ""
+    yield from _load("drain", [one.loads[0] for one in drained], about)
+
+
+def _load(kind: str, loads: Sequence[DriveLoad], about: str = "") -> Iterator[Curves]:
+    """The figure of loads of one kind; none where all are short."""
+    points: list[Point] = [
+        {"drive": Path(one.device).name, "x": number * one.interval_s / 60, "y": interval.iops}
+        for one in loads
+        if len(one.intervals) >= FEWEST
+        for number, interval in enumerate(one.intervals, start=1)
+    ]
+    if points:
+        least, most = min(one["y"] for one in points), max(one["y"] for one in points)
+        yield Curves(
+            kind,
+            f"{capital(kind)}: {units.count(least)} to {units.count(most)} IOPS",
+            f"Random I/O of 4 KiB, 70% reads, depth 32: reads and writes together.{about}",
+            "Minutes since it began",
+            "IOPS",
+            points,
+        )

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.change import Change
-from kneebench.lab.changes.drive import SYS_BLOCK, stop_arrays
+from kneebench.lab.changes.drive import stop_arrays
+from kneebench.lab.drives import block_folder
 from kneebench.lab.programs import done
 
 
@@ -30,7 +31,7 @@ class MadeArray(Change):
         device = Path(self.device)
         if self.uuid:
             found = stop_arrays(self.uuid)
-        elif found := (SYS_BLOCK / device.resolve().name).exists():
+        elif found := block_folder(device).exists():
             done("mdadm", "--stop", self.device)
         if device.is_symlink():  # udev removes it, but not every machine has udev
             device.unlink()

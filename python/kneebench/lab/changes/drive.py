@@ -6,16 +6,14 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from kneebench.errors import KneebenchError
 from kneebench.lab.changes.change import Change
+from kneebench.lab.drives import WHOLE_DEVICES
 from kneebench.lab.inventory import identities
 from kneebench.lab.inventory.signatures import mark_of
 from kneebench.lab.processes import boot
 from kneebench.lab.programs import done, wait_until
-
-SYS_BLOCK = Path("/sys/block")
 
 
 class ChangedDrive(Change):
@@ -103,7 +101,7 @@ def _arrays(uuid: str) -> Iterator[str]:
     """The kernel's names of the arrays with that UUID, also of one that is not started. It is read
     from their members.
     """
-    for folder in sorted(SYS_BLOCK.glob("md*")):
+    for folder in sorted(WHOLE_DEVICES.glob("md*")):
         members = [f"/dev/{member.name}" for member in (folder / "slaves").glob("*")]
         if any(digits(_array_of(member)) == digits(uuid) for member in members):
             yield folder.name

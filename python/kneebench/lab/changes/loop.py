@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.change import Change
+from kneebench.lab.drives import WHOLE_DEVICES
 from kneebench.lab.programs import done, wait_until
 
 
@@ -38,7 +39,7 @@ def loops_of(file: str) -> list[str]:
     """The loop devices over a file; the kernel adds a word to the name of one that was removed."""
     return [
         f"/dev/{backing.parents[1].name}"
-        for backing in sorted(Path("/sys/block").glob("loop*/loop/backing_file"))
+        for backing in sorted(WHOLE_DEVICES.glob("loop*/loop/backing_file"))
         if _text(backing).removesuffix(" (deleted)") == file
     ]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.drive import ChangedDrive, digits, locked, stop_arrays, write_mark
+from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory.signatures import wipefs
 from kneebench.lab.processes import boot
 from kneebench.lab.programs import done, wait_until
@@ -80,7 +81,7 @@ def show_partitions(device: str) -> list[str]:
 
     Raises OSError where it refuses them.
     """
-    folder = Path("/sys/class/block") / Path(device).resolve().name
+    folder = block_folder(device)
     with contextlib.suppress(OSError):
         done("partx", "--update", device)
     if not _numbered(folder):
@@ -96,7 +97,7 @@ def _hidden(device: str) -> bool:
     """One attempt to take its partitions from the kernel: another program may be looking at them,
     as lsblk does.
     """
-    folder = Path("/sys/class/block") / Path(device).resolve().name
+    folder = block_folder(device)
     with contextlib.suppress(OSError):
         if _numbered(folder):
             done("partx", "--delete", device)

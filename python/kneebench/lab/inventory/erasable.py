@@ -33,6 +33,11 @@ class DriveState(NamedTuple):
     state: State
     why: str
 
+    @property
+    def contains_data(self) -> bool:
+        """Whether it may be written to once it is erased."""
+        return self.state == "contains data"
+
 
 def drive_state(drive: WholeDrive) -> DriveState:
     """What prevents writing to a drive; "blank" if nothing was found.

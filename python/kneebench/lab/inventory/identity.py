@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from kneebench.lab.drives import SECTOR_BYTES, kept_name
 from kneebench.lab.inventory.block_devices import BlockDevice
 from kneebench.lab.inventory.sources import Sources
 from kneebench.records import WholeDrive
@@ -22,7 +23,7 @@ def identified(sources: Sources, device: BlockDevice) -> WholeDrive:
         name=device.name,
         path=device.path,
         kind=device.type,
-        wwid=_wwid(sources, device, folder),
+        wwid=kept_name(folder) or device.text("wwn"),
         by_id=tuple(_by_id(sources, device)),
         model=device.text("model") or sources.line(folder, "device/model"),
         serial=device.text("serial") or sources.line(folder, "serial"),
@@ -58,7 +59,7 @@ def _written_bytes(counters: str) -> int | None:
     documentation, block/stat).
     """
     fields = counters.split()
-    return 512 * int(fields[6]) if len(fields) > 6 else None
+    return SECTOR_BYTES * int(fields[6]) if len(fields) > 6 else None
 
 
 def _times(number: int | None, factor: int) -> int | None:
@@ -69,16 +70,6 @@ def _bus(folder: Path) -> str:
     """The bus of a device that lsblk names no transport of; loop devices have none."""
     subsystem = folder / "device" / "subsystem"
     return subsystem.resolve().name if subsystem.exists() else ""
-
-
-def _wwid(sources: Sources, device: BlockDevice, folder: Path) -> str:
-    """The name that a drive keeps wherever it is plugged in."""
-    return (
-        sources.line(folder, "loop/backing_file")
-        or sources.line(folder, "wwid")
-        or sources.line(folder, "device/wwid")
-        or device.text("wwn")
-    )
 
 
 def _by_id(sources: Sources, device: BlockDevice) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kneebench.lab.drives import text_in
 from kneebench.lab.programs import environment
 
 LIMIT_S = 30.0
@@ -23,10 +24,7 @@ class Sources(NamedTuple):
 
     def line(self, folder: Path, name: str) -> str:
         """The text of a small file; empty if it is missing or cannot be read."""
-        try:
-            return (folder / name).read_text().strip()
-        except (OSError, UnicodeDecodeError):
-            return ""
+        return text_in(folder, name)
 
     def number(self, folder: Path, name: str) -> int | None:
         """The same as a whole number; None for any other text."""

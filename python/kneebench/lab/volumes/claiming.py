@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from kneebench.errors import Refused
 from kneebench.lab.inventory import content_of, inventory, named
@@ -34,12 +34,10 @@ def named_drives(plan: Plan, here: Sequence[WholeDrive]) -> tuple[WholeDrive, ..
     return tuple(dict.fromkeys(named(here, name) for name in plan.drives))
 
 
-def to_be_erased(plan: Plan, drives: Iterable[WholeDrive]) -> tuple[WholeDrive, ...]:
-    """Those that contain data, and that the plan allows to erase."""
+def to_be_erased(drives: Iterable[WholeDrive], allowed: Collection[str]) -> tuple[WholeDrive, ...]:
+    """Those that contain data, and that have one of the allowed WWIDs."""
     return tuple(
-        drive
-        for drive in drives
-        if drive_state(drive).state == "contains data" and drive.wwid and drive.wwid in plan.erase
+        one for one in drives if one.wwid and one.wwid in allowed and drive_state(one).contains_data
     )
 
 
@@ -82,11 +80,11 @@ def require_blank(drive: WholeDrive, state: DriveState, allow: str = IN_A_PLAN) 
     """
     if state.state != "blank":
         allow = allow.format(drive.key)
-        erasable = state.state == "contains data"
+        instead = f", or {allow}" if state.contains_data else " (kneebench drives)"
         raise Refused(
             f"writing to {drive.path}",
             seen=f"{state.state}: {state.why}",
-            do=f"use another drive{f', or {allow}' if erasable else ' (kneebench drives)'}",
+            do=f"use another drive{instead}",
         )
 
 

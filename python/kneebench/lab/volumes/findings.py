@@ -131,12 +131,12 @@ def _md(volumes: Iterable[Volume]) -> Iterator[Finding]:
 
 
 def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
-    state, why = drive_state(drive)
+    found = drive_state(drive)
     what = f"{drive.model or drive.kind} {drive.serial}".strip()
-    seen = f"{what}, {units.size(drive.size_bytes)}: {state}, {why}"
-    if state == "blank":
+    seen = f"{what}, {units.size(drive.size_bytes)}: {found.state}, {found.why}"
+    if found.state == "blank":
         return Finding(level="ok", subject=drive.path, seen=seen)
-    if state != "contains data":
+    if not found.contains_data:
         do = "use another drive (kneebench drives)"
         return Finding(level="refused", subject=drive.path, seen=seen, do=do)
     if not drive.wwid or drive.wwid not in plan.erase:

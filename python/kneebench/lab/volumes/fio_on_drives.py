@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
 import tempfile
 import time
@@ -11,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from kneebench.lab.drives import SECTOR_BYTES, block_folder, size_bytes
 from kneebench.lab.journal import Journal
-from kneebench.lab.programs import ending_with_us, environment
+from kneebench.lab.programs import ending_with_us, environment, json_in
 from kneebench.records import Event, Watch
 
 LOOK_S = 1.0
@@ -49,15 +49,14 @@ class DriveFio:
         each = [word for one in self._devices for word in (f"--name={one}", f"--filename={one}")]
         command = ["fio", "--output-format=json", "--ioengine=libaio", "--direct=1", "--thread"]
         command += ["--randrepeat=0", "--refill_buffers", "--group_reporting=0", *job, *each]
-        total = sum(map(_size_bytes, self._devices)) if whole else 0
+        total = sum(map(size_bytes, self._devices)) if whole else 0
         with tempfile.TemporaryFile("w+") as out, self._started(command, out) as process:
             self._report(process, f"{self._doing}: {part}", total, limit_s)
             out.seek(0)
             printed = out.read()
         if process.returncode:
             raise OSError(f"fio: {' '.join(printed.split())[-300:]}")
-        jobs: list[dict[str, Any]] = json.loads(printed[printed.index("{") :])["jobs"]
-        return [_measured(one) for one in jobs]
+        return [_measured(one) for one in json_in(printed)["jobs"]]
 
     def written(self) -> list[tuple[int, Points]]:
         """What was written to each drive since the start, and its speed: (seconds, bytes per
@@ -112,15 +111,7 @@ class DriveFio:
 
 def written_bytes(device: str) -> int:
     """Since the device is there: the seventh counter is sectors of 512 bytes."""
-    return 512 * int(_block(device, "stat").split()[6])
-
-
-def _size_bytes(device: str) -> int:
-    return 512 * int(_block(device, "size"))
-
-
-def _block(device: str, file: str) -> str:
-    return (Path("/sys/block") / Path(device).resolve().name / file).read_text()
+    return SECTOR_BYTES * int((block_folder(device) / "stat").read_text().split()[6])
 
 
 def _measured(job: Mapping[str, Any]) -> Measured:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from kneebench.lab.changes.table import WrittenTable, show_partitions
+from kneebench.lab.drives import size_bytes
 from kneebench.lab.inventory import identities, named
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import done
@@ -32,17 +32,14 @@ def by_drive(storage: Storage) -> dict[WholeDrive, dict[str, int]]:
     return found
 
 
-@contextlib.contextmanager
 def recorded_table(
     journal: Journal, drive: WholeDrive, volumes: Sequence[str]
-) -> Iterator[WrittenTable]:
+) -> AbstractContextManager[WrittenTable]:
     """A table that is about to be written to a drive that was claimed; it is removed at the end.
     `volumes`: UUIDs of what is made in its partitions.
     """
     facts = {"device": drive.path, "wwid": drive.key, "table": str(uuid.uuid4())}
-    change = journal.change(WrittenTable, "a partition table", **facts, volumes=tuple(volumes))
-    with journal.recorded(change):
-        yield change
+    return journal.made(WrittenTable, "a partition table", **facts, volumes=tuple(volumes))
 
 
 def write_table(table: WrittenTable, sizes: Sequence[int]) -> list[str]:
@@ -53,12 +50,8 @@ def write_table(table: WrittenTable, sizes: Sequence[int]) -> list[str]:
     always = ("--wipe", "always", "--wipe-partitions", "always")
     done("sfdisk", "--quiet", *always, table.device, given="\n".join(lines) + "\n")
     made = show_partitions(table.device)
-    if list(map(_size_bytes, made)) != list(sizes):  # sfdisk makes the last one fit
+    if list(map(size_bytes, made)) != list(sizes):  # sfdisk makes the last one fit
         raise OSError(f"sfdisk made no partitions of these sizes on {table.device}")
     for partition in made:
         done("wipefs", "--all", partition)  # what an earlier volume left at the same place
     return made
-
-
-def _size_bytes(device: str) -> int:
-    return 512 * int((Path("/sys/class/block") / Path(device).name / "size").read_text())

@@ -103,7 +103,7 @@ def _all_held(drives: Sequence[WholeDrive]) -> Iterator[None]:
 
 
 def _has_our_remains(drive: WholeDrive) -> bool:
-    """A drive that was trimmed has nothing; its counters do not tell."""
+    """A trimmed drive has none, and its counters do not show the trim."""
     return any(one.type == REMAINS for one in content_of(drive))
 
 

@@ -1,5 +1,5 @@
-"""What kneebench remembers of preconditioned drives: by what it knows each again, how it was
-preconditioned, and how much had been written when kneebench left it; how long it was burnt in.
+"""What kneebench remembers of drives: how each was preconditioned, how much had been written to it
+when kneebench left it, and how long it was burnt in.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Memory(Record):
 
 
 class BurnIn(Record):
-    """The longest burn-in of a drive, which has a WWID, or was seen in that boot."""
+    """The longest burn-in of a drive. One without a WWID is known in that boot only."""
 
     drive: str
     seconds: float
@@ -36,14 +36,12 @@ class BurnIn(Record):
 
 def remember(drive: WholeDrive, how: str) -> None:
     """The drive is preconditioned, and kneebench is about to leave it."""
-    file = _file(drive)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(_memory(drive, how).model_dump_json())
+    _keep(_file(drive), _memory(drive, how))
 
 
 def is_preconditioned(drive: WholeDrive, how: str) -> bool:
     """Whether an earlier run preconditioned the drive in the same way, and nothing was written to
-    it since, as far as is known. After a restart only the drive's own count tells.
+    it since, as far as is known. After a restart only the drive's own count shows that.
     """
     try:
         then = Memory.model_validate_json(_file(drive).read_text())
@@ -51,17 +49,15 @@ def is_preconditioned(drive: WholeDrive, how: str) -> bool:
         return False
     now = _memory(drive, how)
     if then.boot != now.boot:
-        then = then.model_copy(update={"boot": now.boot, "boot_written_bytes": None})
-        now = now.model_copy(update={"boot_written_bytes": None})
+        without = {"boot": "", "boot_written_bytes": None}
+        then, now = (one.model_copy(update=without) for one in (then, now))
     return then == now and (now.boot_written_bytes, now.written_bytes) != (None, None)
 
 
 def remember_burn_in(drive: WholeDrive, seconds: float) -> None:
     """The drive was burnt in for so long. Later writes do not undo that."""
-    file = _burn_in_file(drive)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    longest = max(seconds, _burnt_in_s(drive))
-    file.write_text(BurnIn(drive=drive.key, seconds=longest, boot=boot()).model_dump_json())
+    longest_s = max(seconds, _burnt_in_s(drive))
+    _keep(_burn_in_file(drive), BurnIn(drive=drive.key, seconds=longest_s, boot=boot()))
 
 
 def was_burnt_in(drive: WholeDrive, seconds: float) -> bool:
@@ -85,6 +81,11 @@ def _memory(drive: WholeDrive, how: str) -> Memory:
         boot_written_bytes=drive.boot_written_bytes,
         written_bytes=drive.health.written_bytes,
     )
+
+
+def _keep(file: Path, record: Record) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(record.model_dump_json())
 
 
 def _burn_in_file(drive: WholeDrive) -> Path:

@@ -47,17 +47,16 @@ def load_drives(
     Raises OSError where fio fails, as it does on an I/O error.
     """
     fio, seen = DriveFio(journal, devices, watch, how.kind), list[list[LoadInterval]]()
-    before = drives_called(devices)
+    before = after = drives_called(devices)
     for number in range(max(1, round(how.limit_s / how.interval_s))):
         so_far = units.time(number * how.interval_s)
         part = f"{so_far} of {'at most ' * (how.kind == 'drain')}{units.time(how.limit_s)}"
         words = (*MIX, "--time_based", f"--runtime={how.interval_s}", f"--randseed={number}")
         done = fio.run(part, words, limit_s=how.interval_s)
-        now = drives_called(devices)
-        seen.append([_interval(*one) for one in zip(done, now, strict=True)])
+        after = drives_called(devices)
+        seen.append([_interval(*one) for one in zip(done, after, strict=True)])
         if how.kind == "drain" and all(map(_has_fallen, zip(*seen, strict=True))):
             break
-    after = drives_called(devices)
     return tuple(
         _load(how, drive, last, intervals)
         for drive, last, intervals in zip(before, after, zip(*seen, strict=True), strict=True)
@@ -88,6 +87,6 @@ def _load(
 
 
 def _more(before: DriveHealth, after: DriveHealth, name: str) -> int | None:
-    """By how much a counter of the drive's health has grown; None where it has none."""
+    """By how much a counter of the drive's health has grown; None if there is none."""
     first, last = getattr(before, name), getattr(after, name)
     return None if first is None or last is None else last - first

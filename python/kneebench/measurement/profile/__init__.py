@@ -12,11 +12,7 @@ from kneebench.measurement.profile.fio import found_fio
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.profiling import Profile, expected_s, profile, writing_s
 from kneebench.measurement.profile.rows import ProfileRow, Traffic
-from kneebench.measurement.profile.targets import (
-    DirectoryTarget,
-    DriveTarget,
-    Target,
-)
+from kneebench.measurement.profile.targets import DirectoryTarget, DriveTarget, Target
 from kneebench.measurement.profile.together import (
     Member,
     Together,

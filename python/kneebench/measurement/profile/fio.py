@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shlex
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
+from kneebench.lab.programs import ending_with_us, json_in
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.over_time import interval_ms, over_time
 from kneebench.measurement.profile.rows import CERTAIN, ProfileRow, Traffic
@@ -136,14 +136,14 @@ def chosen(fio: Fio) -> Fio:
 
 
 class Running:
-    """A fio that runs, and is ended with the block, or by the next run where this one is killed.
-    Its workers are threads, so that they end with it.
+    """A fio that runs, and is killed at the end of the block, and by the kernel where this run is
+    killed. Its workers are threads, so that they end with it.
     """
 
     def __init__(self, command: list[str], folder: Path, limit_s: float) -> None:
         self._command, self._folder, self._limit_s = command, folder, limit_s
         self._process = subprocess.Popen(
-            command,
+            ending_with_us(command),
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -171,11 +171,9 @@ class Running:
                 seen=f"no answer within {self._limit_s:.0f} s",
                 do="check the drive's health (kneebench drives)",
             ) from None
-        start = stdout.find("{")
         with contextlib.suppress(ValueError):
-            if not self._process.returncode and start >= 0:
-                found, _ = json.JSONDecoder().raw_decode(stdout[start:])
-                return dict(found)
+            if not self._process.returncode:
+                return json_in(stdout)
         lines = (stderr or stdout).strip().splitlines() or ["it printed nothing"]
         again = f"cd {shlex.quote(str(self._folder))} && {shlex.join(self._command)}"
         raise KneebenchError("running fio", seen=lines[0], do=again)

@@ -14,10 +14,7 @@ from kneebench.measurement.profile.datasheet import Claim, DataSheet, claims
 from kneebench.measurement.profile.fio import RAMP_S, found_fio
 from kneebench.measurement.profile.iops_limit import iops_limit
 from kneebench.measurement.profile.jobs import HEADLINE, JOBS, Job
-from kneebench.measurement.profile.measuring import (
-    STARTS_S,
-    measured,
-)
+from kneebench.measurement.profile.measuring import STARTS_S, measured
 from kneebench.measurement.profile.rows import ProfileRow
 from kneebench.measurement.profile.targets import (
     DirectoryTarget,

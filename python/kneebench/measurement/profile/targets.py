@@ -145,7 +145,7 @@ class DriveTarget(NamedTuple):
         if found.state == "in use":
             do = "profile a directory on it, or use another drive (kneebench drives)"
             raise Refused(doing, seen=found.why, do=do)
-        if self.writes and not (self.erase and found.state == "contains data"):
+        if self.writes and not (self.erase and found.contains_data):
             require_blank(self.drive, found, ALLOW)
 
     @contextlib.contextmanager
