@@ -7,7 +7,7 @@ saved before the next thing begins, so that a killed campaign resumes at the nex
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -37,10 +37,12 @@ from kneebench.records import (
     DriveLoad,
     Event,
     Host,
+    NoiseFloor,
     Preconditioned,
     Results,
     Rung,
     Watch,
+    Whereabouts,
     WholeDrive,
 )
 from kneebench.restored import Context, Restored, SideBySide
@@ -62,11 +64,9 @@ def run(
 
     `folder` holds campaigns, one folder each. An unfinished one of the same plan, image and
     kneebench is continued unless `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is
-    put back, what was measured stays. `brief` says that one is to be written next: until it is
-    there, `kneebench run` writes it and does not measure again. `erase`: drives as they were
-    shown to the user, who agreed to erase them. `reliefs`: prove what limits each knee by relieving
-    these, or (if empty) what looks short. Raises PlanError or Refused before anything is
-    changed; InvalidMeasurement when the database is lost.
+    put back, what was measured stays. `brief`: one is written next. `erase`: drives that the user
+    agreed to erase. `reliefs`: see `prove`. Raises PlanError or Refused before anything is changed;
+    InvalidMeasurement when the database is lost.
 
     >>> from kneebench import preset, run
     >>> results = run(preset("simulated"), folder="kneebench-results")
@@ -78,33 +78,39 @@ def run(
     engine = engine_of(plan, journal)
     refuse(preflight_checks(plan, engine, journal, erase=erase))
     servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
-    paths = tuple(dict.fromkeys(path for server in servers.values() for path in server.paths))
-    with closing(engine), sysctls(plan.kernel, journal, watch) as in_force:
-        root, machine = Path(folder or CAMPAIGNS), host(paths)
-        with _store(plan, root, machine, engine, watch, fresh=fresh) as store:
-            store.put_servers(servers)
-            store.put_noise_floor(known_noise_floor(machine, plan, watch))
-            _put_drives_before(store, plan, paths)
-            erase_drives(erase)
-            Bench(Context(plan, engine, store, _keeping(store, watch), in_force)).measure()
-            if reliefs is not None:
-                engine.close()  # emulated drives take space
-                prove(plan, store, journal, watch, reliefs)
-            store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
-            return store.finish(exit_code, awaits_brief=brief)
+    machine = host(paths := _paths(servers.values()))
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(closing(engine))
+        in_force = stack.enter_context(sysctls(plan.kernel, journal, watch))
+        store = stack.enter_context(_store(plan, folder, machine, engine, watch, fresh=fresh))
+        _put_before(store, plan, servers, known_noise_floor(machine, plan, watch))
+        erase_drives(erase)
+        bench = Bench(Context(plan, engine, store, _keeping(store, watch), in_force))
+        bench.measure()
+        prove(bench.context, journal, reliefs)
+        store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
+        return store.finish(exit_code, awaits_brief=brief)
 
 
-def _put_drives_before(store: Store, plan: Plan, paths: Iterable[Path]) -> None:
-    """Keep the drives as they are. Raises Refused if a resumed campaign had other ones for its
-    volumes.
+def _paths(servers: Iterable[Whereabouts]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(path for server in servers for path in server.paths))
+
+
+def _put_before(
+    store: Store, plan: Plan, servers: Mapping[str, Whereabouts], floor: NoiseFloor | None
+) -> None:
+    """Keep where the servers run, the machine's noise floor, and the drives as they are. Raises
+    Refused if a resumed campaign had other ones for its volumes.
     """
+    store.put_servers(servers)
+    store.put_noise_floor(floor)
     drives = drives_called(plan.drives)
     before = {one.wwid for one in store.campaign.drives_before if one.wwid}
     now = {one.wwid for one in drives if one.wwid}
     if others := sorted(now - before) if before else []:
         seen = f"the campaign was begun without drive {', '.join(others)}"
         raise Refused(f"resuming {store.folder}", seen=seen, do="use its drives, or run --fresh")
-    store.put_drives_before((*drives_under(paths), *drives))
+    store.put_drives_before((*drives_under(_paths(servers.values())), *drives))
 
 
 def _keeping(store: Store, watch: Watch) -> Watch:
@@ -120,9 +126,16 @@ def _keeping(store: Store, watch: Watch) -> Watch:
 
 @contextlib.contextmanager
 def _store(
-    plan: Plan, root: Path, machine: Host, engine: Engine, watch: Watch, *, fresh: bool
+    plan: Plan,
+    folder: str | Path | None,
+    machine: Host,
+    engine: Engine,
+    watch: Watch,
+    *,
+    fresh: bool,
 ) -> Iterator[Store]:
     """The campaign's folder, once its base image is there; a new one if the image has changed."""
+    root = Path(folder or CAMPAIGNS)
     with contextlib.ExitStack() as stack:
         store = _opened(Store.for_plan(root, plan, machine, fresh=fresh), stack, watch)
         image = engine.prepare(watch)

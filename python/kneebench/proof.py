@@ -48,14 +48,16 @@ class Tried(NamedTuple):
         return {side.cell.id: side.relief for side, _ in self.sides}
 
 
-def prove(
-    plan: Plan, store: Store, journal: Journal, watch: Watch, reliefs: Sequence[str] = ()
-) -> None:
-    """Relieve what was short at every knee that the store has, and keep what that gained.
+def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) -> None:
+    """Relieve what was short at every knee that was measured, and keep what that gained.
 
-    `reliefs`: names of reliefs to try in place of what looks short. What was kept by a killed run
-    is not measured again. Raises what a campaign raises.
+    `reliefs`: those to try; if empty, what looks short; None: nothing is proved. What was kept by a
+    killed run is not measured again. Raises what a campaign raises.
     """
+    plan, engine, store, watch, _ = campaign
+    if reliefs is None:
+        return
+    engine.close()  # the space of emulated drives
     for climb in load(store.folder).climbs:
         if climb.knee_users and climb.cell.id not in store.campaign.proofs:
             watch(Event(kind="start", doing=f"proving what limits {climb.cell.name}"))

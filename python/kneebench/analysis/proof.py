@@ -91,7 +91,7 @@ def _sentence(climb: Climb, gain: Estimate | None, verdict: Verdict, then: str) 
     words = {
         "proved": "at least 5% more",
         "refuted": "less than 5% more",
-        "suspected": "not settled by so many runs",
+        "suspected": "not settled by these runs",
     }
     limit = f"; then {CALLED[then]} limits it" if verdict == "proved" and then in CALLED else ""
     return f"{capital(climb.cell.name)}: {times_with_interval(gain)} NOPM, {words[verdict]}{limit}."

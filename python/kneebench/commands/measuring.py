@@ -17,6 +17,7 @@ from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
     from kneebench.plan import Plan
+    from kneebench.plan.duration import Expected
     from kneebench.records import Results
 
 
@@ -95,34 +96,29 @@ def run(
 ) -> None:
     """Measure the plan and write the brief.
 
-    Every rung is saved at once. After Ctrl-C, an error or a crash, the same command without --fresh
-    resumes at the next rung, or writes the brief if only that is missing. All changes to the
-    machine are undone.
+    After Ctrl-C, an error or a crash, the same command without --fresh resumes, or writes the brief
+    if only that is missing. All changes to the machine are undone.
 
     \b
     Examples:
       kneebench run                          the disk under this directory against memory
-      kneebench run plan.toml --out /srv/results
       kneebench run plan.toml --json | jq .  for programs: one event per line
       kneebench run --users 8 --for 5min     8 users for 5 min, once on each storage
       kneebench run drives.toml --erase      the plan's drives contain data that may be lost
-      kneebench run --prove                  also prove what limits each storage
     """
-    from kneebench import campaign
-    from kneebench.expected_duration import expected_duration
-    from kneebench.lab.host import host
+    from kneebench.campaign import run as measure
     from kneebench.screen.watching import watching
 
     reliefs = _reliefs(relieve or [], wanted=prove)
     clean_up()
     selected = selected_plan(plan, None if fresh else out, single_load(users, window), brief=brief)
     _write_missing_brief(selected, out, wanted=brief and not fresh, as_json=as_json)
-    confirm((expecting := expected_duration(selected, host())).total_s, yes or as_json)
-    erased = confirm_erasing(selected, wanted=erase)
+    expecting = _confirmed_duration(selected, sure=yes or as_json)
+    drives = confirm_erasing(selected, wanted=erase)
     with Resumable() as resumable:
-        with watching(selected, expecting, as_json=as_json) as watch:
-            told = resumable.watcher(watch)
-            results = campaign.run(selected, out, told, fresh, brief, erase=erased, reliefs=reliefs)
+        with watching(selected, expecting, as_json=as_json) as seen:
+            watch = resumable.watcher(seen)
+            results = measure(selected, out, watch, fresh, brief, erase=drives, reliefs=reliefs)
         _print_results(results, brief, as_json)
 
 
@@ -205,6 +201,15 @@ def clean_up() -> None:
     from kneebench.lab.journal import Journal
 
     Journal().clean(lambda event: print_line(event.doing, err=True))
+
+
+def _confirmed_duration(selected: Plan, *, sure: bool) -> Expected:
+    from kneebench.expected_duration import expected_duration
+    from kneebench.lab.host import host
+
+    expecting = expected_duration(selected, host())
+    confirm(expecting.total_s, sure)
+    return expecting
 
 
 def _reliefs(names: list[str], *, wanted: bool) -> tuple[str, ...] | None:
