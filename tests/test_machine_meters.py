@@ -109,8 +109,8 @@ class Processes:
         write(self.folder / path / "stat", f"{number} ({name}) {' '.join(fields)}\n")
 
     def read(self) -> dict[str, float]:
-        """A reading one second after the last."""
-        self.now_s += 1
+        """A reading two seconds after the last."""
+        self.now_s += 2
         found = self.meter.read()
         return {key.removeprefix("threads.cpu|"): round(share, 6) for key, share in found.items()}
 
@@ -128,10 +128,19 @@ def test_single_threads_of_one_name_on_one_core_are_added_up(processes: Processe
         processes.put(f"{pid}", "postgres", ticks, core)
     processes.put("4", "new (and odd)", 5, 1)
     assert processes.read() == {
-        "postgres@0": pytest.approx(50 * TICK_S),
-        "postgres@1": pytest.approx(10 * TICK_S),
-        "new (and odd)@1": pytest.approx(5 * TICK_S),
+        "postgres@0": pytest.approx(50 * TICK_S / 2),
+        "postgres@1": pytest.approx(10 * TICK_S / 2),
+        "new (and odd)@1": pytest.approx(5 * TICK_S / 2),
     }
+
+
+def test_a_second_after_the_last_look_its_figures_stand(processes: Processes) -> None:
+    for ticks in (0, 80):
+        processes.put("1", "postgres", ticks, 0)
+        before = processes.read()
+    processes.put("1", "postgres", 999, 0)
+    processes.now_s -= 1
+    assert processes.read() == before != {}
 
 
 def test_a_busy_process_is_read_by_thread_from_then_on(processes: Processes) -> None:
@@ -143,11 +152,11 @@ def test_a_busy_process_is_read_by_thread_from_then_on(processes: Processes) -> 
     put(0, 0)
     processes.read()
     put(10, 40)
-    assert processes.read() == {"server@0": pytest.approx(50 * TICK_S)}
+    assert processes.read() == {"server@0": pytest.approx(50 * TICK_S / 2)}
     put(20, 110)
     assert processes.read() == {
-        "server@0": pytest.approx(10 * TICK_S),
-        "log writer@1": pytest.approx(70 * TICK_S),
+        "server@0": pytest.approx(10 * TICK_S / 2),
+        "log writer@1": pytest.approx(70 * TICK_S / 2),
     }
 
 

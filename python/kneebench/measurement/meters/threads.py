@@ -2,13 +2,14 @@
 
 They name what ran on a core that is flat out: a software RAID, a daemon pinned to it, the database.
 Threads of one name on one core are added up, because many may fill a core together. A thread's time
-between two readings counts for the core that it ran on last (`processor`, proc_pid_stat(5)): rough
-for a thread that moves, exact for one that stays. Time in interrupts is in `cores.irq`.
+between two looks counts for the core that it ran on last (`processor`, proc_pid_stat(5)): rough for
+a thread that moves, exact for one that stays. Time in interrupts is in `cores.irq`.
 
-Read every 2 s, because one reading opens a file per process. Single threads are read only of the
-load generator, the server, and processes that have used a tenth of a core. Kept are the busiest of
-the machine and of its busiest core; what was once among them is kept through the rung, so that its
-mean is one. Names are those of the kernel (`comm`, 15 bytes); all kernel workers are "kworker".
+A look opens a file per process. The first is after a second, so that short windows have figures
+too, then one every 2 s. Single threads are read only of the load generator, the server, and
+processes that have used a tenth of a core. Kept are the busiest of the machine and of its busiest
+core; what was once among them is kept through the rung, so that its mean is one. Names are those of
+the kernel (`comm`, 15 bytes); all kernel workers are "kworker".
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ from kneebench.measurement.meters.processes import OWN, stat_fields
 
 QUANTITIES = ("threads.cpu",)
 MOST_OF_MACHINE, MOST_OF_CORE = 4, 4
-"""Names that one reading adds: of all cores, and of the busiest core."""
+"""Names that one look adds: of all cores, and of the busiest core."""
 MOST_KEPT = 32
+BETWEEN_LOOKS_S = 2.0
+JITTER_S = 0.5
+"""A look may be so much early: the clock of the readings is not exact."""
 LEAST_SHARE = 0.02
 """Of a core: what uses less is never among the busiest."""
 LOOK_INSIDE = 0.1
-"""Cores that a process has used between two readings when its threads begin to be read."""
+"""Cores that a process has used between two looks when its threads begin to be read."""
 THREADS, BEGAN, PROCESSOR = 17, 19, 36
 """Fields of a stat file after the name: num_threads, starttime, processor."""
 WORKER = "kworker"
@@ -59,12 +63,12 @@ class Task(NamedTuple):
 
 
 class Threads:
-    """Shares of a core by "NAME@CORE" since the reading before."""
+    """Shares of a core by "NAME@CORE" between the last two looks."""
 
     name = "threads"
     quantities = QUANTITIES
     notes: tuple[str, ...] = ()
-    every_s = 2.0
+    every_s = 1.0
 
     def __init__(
         self,
@@ -78,25 +82,31 @@ class Threads:
         self._at_s: float | None = None
         self._busy_s: dict[str, float] = {}
         self._processes: dict[Id, int] = {}
-        """Ticks of each at the last reading; the same for the threads of those looked inside."""
+        """Ticks of each at the last look; the same for the threads of those looked inside."""
         self._threads: dict[Id, dict[Id, int]] = {}
         self._kept: list[Key] = []
+        self._latest: dict[str, float] = {}
 
     def read(self) -> dict[str, float]:
         """Shares of the kept names; nothing the first time."""
-        now_s, busy_s = self._now_s(), self._cores.read()
-        elapsed_s = now_s - self._at_s if self._at_s is not None else 0.0
+        elapsed_s = self._now_s() - self._at_s if self._at_s is not None else 0.0
+        if not self._latest or elapsed_s >= BETWEEN_LOOKS_S - JITTER_S:
+            self._at_s = self._now_s()
+            self._latest = self._look(elapsed_s)
+        return self._latest
+
+    def _look(self, elapsed_s: float) -> dict[str, float]:
+        busy_s = self._cores.read()
+        busiest_core, self._busy_s = _busiest_core(self._busy_s, busy_s), busy_s
         ticks: Counter[Key] = Counter()
         for key, used in self._used(elapsed_s):
             ticks[key] += used
-        busiest = _busiest_core(self._busy_s, busy_s)
-        self._at_s, self._busy_s = now_s, busy_s
         if not elapsed_s:
             return {}
-        shares = {key: used * TICK_S / elapsed_s for key, used in ticks.items()}
+        shares = {key: min(1.0, used * TICK_S / elapsed_s) for key, used in ticks.items()}
         return {
             f"threads.cpu|{name}@{core}": shares.get((name, core), 0.0)
-            for name, core in self._kept_with(_busiest(shares, busiest))
+            for name, core in self._kept_with(_busiest(shares, busiest_core))
         }
 
     def _kept_with(self, busiest: Iterable[Key]) -> list[Key]:
@@ -106,7 +116,7 @@ class Threads:
         return shown
 
     def _used(self, elapsed_s: float) -> Iterator[tuple[Key, int]]:
-        """What each process, or each thread of it, has used since the last reading."""
+        """What each process, or each thread of it, has used since the last look."""
         before, inside = self._processes, self._threads
         self._processes, self._threads = {}, {}
         for task in self._tasks(self._proc):
@@ -171,7 +181,7 @@ def _busiest_core(before: Mapping[str, float], after: Mapping[str, float]) -> st
 
 
 def _busiest(shares: Mapping[Key, float], core: str) -> list[Key]:
-    """The keys that a reading adds to the kept ones."""
+    """The keys that a look adds to the kept ones."""
     ranked = sorted(shares, key=lambda key: -shares[key])
     enough = [key for key in ranked if shares[key] >= LEAST_SHARE]
     on_core = [key for key in enough if key[1] == core]
