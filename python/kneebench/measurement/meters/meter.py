@@ -115,7 +115,7 @@ class UnavailableMeter:
     """
 
     def __init__(
-        self, name: str, quantities: tuple[str, ...], note: str = "", *absent: Absent
+        self, name: str, quantities: tuple[str, ...], *absent: Absent, note: str = ""
     ) -> None:
         self.name, self.quantities, self.absent = name, quantities, absent
         self.notes: tuple[str, ...] = (note,) if note else ()
@@ -127,13 +127,13 @@ class UnavailableMeter:
 
 def only_by_server(name: str, quantities: tuple[str, ...]) -> Meter:
     """Replacement for a meter that needs readings from the server, if this server has none."""
-    return UnavailableMeter(name, quantities, "", Absent(name, "not reported by this server"))
+    return UnavailableMeter(name, quantities, Absent(name, "not reported by this server"))
 
 
 def elsewhere(name: str, quantities: tuple[str, ...], *whats: str) -> Meter:
     """Replacement for a meter of the server's machine, if that is not this one."""
     why = "the server runs on another machine"
-    return UnavailableMeter(name, quantities, "", *(Absent(what, why) for what in whats))
+    return UnavailableMeter(name, quantities, *(Absent(what, why) for what in whats))
 
 
 class KernelFile:

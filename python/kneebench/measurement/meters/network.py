@@ -93,5 +93,5 @@ def open_meter(context: MeterContext) -> Meter:
     found = interfaces()
     if not found:
         absent = Absent("network", "no interface but the loopback")
-        return UnavailableMeter("network", QUANTITIES, "", absent)
+        return UnavailableMeter("network", QUANTITIES, absent)
     return Network(found)

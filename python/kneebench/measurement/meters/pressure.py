@@ -60,5 +60,5 @@ def open_meter(context: MeterContext) -> Meter:
         meter = Pressure()
         meter.read()
     except OSError as error:
-        return UnavailableMeter("pressure", QUANTITIES, "", Absent("pressure", str(error)))
+        return UnavailableMeter("pressure", QUANTITIES, Absent("pressure", str(error)))
     return meter
