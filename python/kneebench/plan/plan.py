@@ -140,6 +140,11 @@ class Plan(Part):
         "pressure",
         "processes",
         "process_io",
+        "threads",
+        "scheduler",
+        "network",
+        "group",
+        "thermal",
     )
     ladder: Ladder = Ladder()
     accept: Accept = Accept()
