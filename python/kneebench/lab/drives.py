@@ -23,12 +23,16 @@ IN_MEMORY = frozenset(["tmpfs", "ramfs"])
 
 
 class Mount(NamedTuple):
-    """One line of mountinfo that matters here."""
+    """One line of mountinfo that matters here; `root` is the directory of the file system that is
+    mounted, `options` are those of the file system.
+    """
 
     device: str
     point: Path
     type: str
     source: str
+    root: Path = Path("/")
+    options: tuple[str, ...] = ()
 
 
 def mounts(table: str) -> list[Mount]:
@@ -36,10 +40,12 @@ def mounts(table: str) -> list[Mount]:
     later.
     """
     lines = [line.split(" ") for line in table.split("\n") if line]
-    return [
-        Mount(f[2], Path(_unescaped(f[4])), f[f.index("-") + 1], _unescaped(f[f.index("-") + 2]))
-        for f in lines
-    ]
+    return [_mount(line, line[line.index("-") + 1 :]) for line in lines]
+
+
+def _mount(line: list[str], after: list[str]) -> Mount:
+    root, point = (Path(_unescaped(field)) for field in line[3:5])
+    return Mount(line[2], point, after[0], _unescaped(after[1]), root, tuple(after[2].split(",")))
 
 
 def _unescaped(text: str) -> str:

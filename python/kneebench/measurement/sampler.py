@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kneebench.measurement.meters.meter import Meter
+from kneebench.measurement.meters.meter import Absent, Meter, PartialMeter
 from kneebench.measurement.reading import reader
 
 
@@ -86,4 +86,18 @@ class Sampler:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes of the meters: quantities that could not be read, and why."""
-        return tuple(note for meter in self._meters for note in meter.notes)
+        absent = [one for m in self._meters if isinstance(m, PartialMeter) for one in m.absent]
+        return (*(note for meter in self._meters for note in meter.notes), *not_measured(absent))
+
+
+def not_measured(absent: Sequence[Absent]) -> tuple[str, ...]:
+    """One note for all that is absent; none where nothing is.
+
+    >>> not_measured([Absent("CPU frequency", "no cpufreq"), Absent("network", "no device")])
+    ('not measured: CPU frequency (no cpufreq), network (no device)',)
+    """
+    reasons = dict.fromkeys(one.why for one in absent)
+    listed = (
+        f"{', '.join(one.what for one in absent if one.why == why)} ({why})" for why in reasons
+    )
+    return (f"not measured: {', '.join(listed)}",) if absent else ()

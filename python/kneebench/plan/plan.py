@@ -143,6 +143,11 @@ class Plan(Part):
         "pressure",
         "processes",
         "process_io",
+        "threads",
+        "scheduler",
+        "network",
+        "group",
+        "thermal",
     )
     ladder: Ladder = Ladder()
     accept: Accept = Accept()

@@ -1,8 +1,9 @@
 """Every core of this machine, from /proc/stat.
 
-Busy is all that is not idle and not waiting for I/O; stolen time is in it (the core had work and
-the hypervisor ran somebody else), and is also told apart. Guest time is in user time already
-(proc_stat(5)). The kernel counts in steps of 10 ms, so one second is known to about one per cent.
+Busy is all that is not idle and not waiting for I/O: user (with nice), system, interrupts (hard and
+soft) and stolen time (the core had work and the hypervisor ran somebody else), each also told
+apart. Guest time is in user time already (proc_stat(5)). The kernel counts in steps of 10 ms, so
+one second is known to about one per cent.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from pathlib import Path
 
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
 
-QUANTITIES = ("cores.busy", "cores.iowait", "cores.steal")
+QUANTITIES = (
+    "cores.busy",
+    "cores.user",
+    "cores.system",
+    "cores.irq",
+    "cores.iowait",
+    "cores.steal",
+)
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Cores:
-    """Seconds busy, waiting for I/O and stolen, by core number."""
+    """Seconds by core number: busy and its parts, and waiting for I/O."""
 
     name = "cores"
     quantities = QUANTITIES
@@ -40,6 +48,9 @@ class Cores:
                 int(f) * TICK_S for f in fields[:8]
             )
             found[f"cores.busy|{core}"] = user + nice + system + irq + soft + steal
+            found[f"cores.user|{core}"] = user + nice
+            found[f"cores.system|{core}"] = system
+            found[f"cores.irq|{core}"] = irq + soft
             found[f"cores.iowait|{core}"] = iowait
             found[f"cores.steal|{core}"] = steal
         return found

@@ -86,7 +86,7 @@ def open_meter(context: MeterContext) -> Meter:
             if context.server.cores
             else "the server's storage is not on this machine"
         )
-        return UnavailableMeter("devices", QUANTITIES, f"devices not measured: {why}")
+        return UnavailableMeter("devices", QUANTITIES, note=f"devices not measured: {why}")
     notes = tuple(
         dict.fromkeys(
             _without_device(path) for path in context.storage_paths if drive_of(path) is None
@@ -96,7 +96,7 @@ def open_meter(context: MeterContext) -> Meter:
     return (
         Devices(names, notes=notes)
         if names
-        else UnavailableMeter("devices", QUANTITIES, "; ".join(notes))
+        else UnavailableMeter("devices", QUANTITIES, note="; ".join(notes))
     )
 
 

@@ -50,4 +50,4 @@ def open_meter(context: MeterContext) -> Meter:
     trace = context.log_trace
     if isinstance(trace, LogTrace):
         return LogHistogram(trace)
-    return UnavailableMeter(NAME, QUANTITIES, NOT_MEASURED.format(trace))
+    return UnavailableMeter(NAME, QUANTITIES, note=NOT_MEASURED.format(trace))

@@ -67,6 +67,23 @@ class SlowMeter(Meter, Protocol):
         ...
 
 
+class Absent(NamedTuple):
+    """A thing that a meter cannot read here, and why; both are parts of a sentence."""
+
+    what: str
+    why: str
+
+
+@runtime_checkable
+class PartialMeter(Meter, Protocol):
+    """A meter that cannot read everything here: one note lists what all meters lack."""
+
+    @property
+    def absent(self) -> tuple[Absent, ...]:
+        """The same throughout a rung."""
+        ...
+
+
 class MeterContext(NamedTuple):
     """Context of a meter: the server, the paths of its files on this machine, and the trace of its
     log writes or why there is none.
@@ -93,13 +110,15 @@ class ServerMeter:
 
 
 class UnavailableMeter:
-    """A meter that cannot read anything here: its note states why, and its quantities stay
-    absent.
+    """A meter that cannot read anything here: its note or `absent` states why, and its quantities
+    stay absent.
     """
 
-    def __init__(self, name: str, quantities: tuple[str, ...], note: str) -> None:
-        self.name, self.quantities = name, quantities
-        self.notes: tuple[str, ...] = (note,)
+    def __init__(
+        self, name: str, quantities: tuple[str, ...], *absent: Absent, note: str = ""
+    ) -> None:
+        self.name, self.quantities, self.absent = name, quantities, absent
+        self.notes: tuple[str, ...] = (note,) if note else ()
 
     def read(self) -> dict[str, float]:
         """Nothing."""
@@ -108,9 +127,13 @@ class UnavailableMeter:
 
 def only_by_server(name: str, quantities: tuple[str, ...]) -> Meter:
     """Replacement for a meter that needs readings from the server, if this server has none."""
-    return UnavailableMeter(
-        name, quantities, f"{name} not measured: this server does not report it"
-    )
+    return UnavailableMeter(name, quantities, Absent(name, "not reported by this server"))
+
+
+def elsewhere(name: str, quantities: tuple[str, ...], *whats: str) -> Meter:
+    """Replacement for a meter of the server's machine, if that is not this one."""
+    why = "the server runs on another machine"
+    return UnavailableMeter(name, quantities, *(Absent(what, why) for what in whats))
 
 
 class KernelFile:

@@ -11,7 +11,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext, UnavailableMeter
+from kneebench.measurement.meters.meter import (
+    Absent,
+    KernelFile,
+    Meter,
+    MeterContext,
+    UnavailableMeter,
+)
 
 QUANTITIES = ("pressure.cpu", "pressure.io", "pressure.memory")
 
@@ -32,10 +38,20 @@ class Pressure:
         """Cumulative seconds by "some" and "full"."""
         found: dict[str, float] = {}
         for quantity, file in self._files.items():
-            for line in file.read().splitlines():
-                scope, total = line.split(b" ", 1)[0].decode(), line.rpartition(b"=")[2]
-                found[f"{quantity}|{scope}"] = int(total) * 1e-6
+            found |= stalled_s(quantity, file.read())
         return found
+
+
+def stalled_s(quantity: str, text: bytes) -> dict[str, float]:
+    """The totals of a pressure file, in seconds by "quantity|some" and "quantity|full".
+
+    >>> stalled_s("pressure.io", b"some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000")
+    {'pressure.io|some': 1.5}
+    """
+    return {
+        f"{quantity}|{line.split(b' ', 1)[0].decode()}": int(line.rpartition(b"=")[2]) / 1e6
+        for line in text.splitlines()
+    }
 
 
 def open_meter(context: MeterContext) -> Meter:
@@ -44,5 +60,5 @@ def open_meter(context: MeterContext) -> Meter:
         meter = Pressure()
         meter.read()
     except OSError as error:
-        return UnavailableMeter("pressure", QUANTITIES, f"pressure not measured: {error}")
+        return UnavailableMeter("pressure", QUANTITIES, Absent("pressure", str(error)))
     return meter
