@@ -55,8 +55,8 @@ class ClosableMeter(Meter, Protocol):
 
 @runtime_checkable
 class SlowMeter(Meter, Protocol):
-    """A meter whose readings take more than a few milliseconds: they are taken in a thread of its
-    own, not in the tick.
+    """A meter whose readings take more than a few milliseconds, or are taken several times per
+    second: they are taken in a thread of its own, not in the tick.
     """
 
     @property
@@ -64,6 +64,16 @@ class SlowMeter(Meter, Protocol):
         """Seconds from the start of one reading to the start of the next; longer where a reading
         takes longer.
         """
+        ...
+
+
+@runtime_checkable
+class SampledMeter(SlowMeter, Protocol):
+    """A meter of gauges that is read several times per second: the tick gets the mean."""
+
+    @property
+    def rate(self) -> str:
+        """Name ("quantity|source") under which the tick gets the samples per second."""
         ...
 
 
@@ -90,6 +100,16 @@ class ServerMeter:
     def read(self) -> dict[str, float]:
         """The server's readings of this meter."""
         return self._server.readings(self.name)
+
+
+class SampledServerMeter(ServerMeter):
+    """A meter of gauges that the server answers several times per second."""
+
+    def __init__(
+        self, name: str, quantities: tuple[str, ...], server: Server, every_s: float
+    ) -> None:
+        super().__init__(name, quantities, server)
+        self.every_s, self.rate = every_s, f"{name}.samples|server"
 
 
 class UnavailableMeter:
