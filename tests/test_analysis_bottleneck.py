@@ -83,7 +83,7 @@ def test_where_the_time_went_is_said_when_no_share_alone_is_beyond_its_limit() -
     found = judged(waits={"data_read": 9.4, "log": 7.8, "lock": 0.1})
     assert found.resource == "unknown"
     assert (
-        "users spent most of their time waiting for data reads (47%) and log (39%)"
+        "users spent most of their time waiting for data reads (47%) and log writes (39%)"
         in found.sentence
     )
 

@@ -44,7 +44,7 @@ memory = "{memory}"
 [ladder]
 users = {users}
 warm_up = "6s"
-window = "8s"
+final_window = "8s"
 checkpoints = 0
 repeats = 0
 [storages.one]
@@ -71,7 +71,7 @@ class Situation(NamedTuple):
     drives: dict[str, DriveClass] = {}  # noqa: RUF012
     """Limits of the classes of emulated drives, in place of their own."""
     daemon: bool = False
-    """Whether the drives are encrypted by their programs, which are pinned to core 1."""
+    """Whether the programs of drives are pinned to core 1, and encrypt a drive of class nvme."""
     hogs: int = 0
     """Processes that compute all the time on the load generator's core."""
 
@@ -81,15 +81,16 @@ class Situation(NamedTuple):
         return parse_plan(PLAN.format(**self._asdict()))
 
 
-def drives(data: str, log: str = 'log_path = "memory-log"') -> str:
-    """A storage on an emulated drive; its log in memory, or elsewhere."""
-    return f'drives = [{{ emulated = "{data}", size = "3GiB" }}]\n{log}'
+def drives(data: str, log: str = "nvme-fast") -> str:
+    """A storage on two emulated drives of these classes."""
+    data, log = (f'[{{ emulated = "{one}", size = "2GiB" }}]' for one in (data, log))
+    return f"drives = {data}\nlog = {{ drives = {log} }}"
 
 
 SITUATIONS = {
     "log": Situation(
         "log",
-        drives("nvme-fast", 'log = { drives = [{ emulated = "sata", size = "2GiB" }] }'),
+        drives("nvme-fast", "sata"),
         drives={"sata": LOG_HEAVY},
     ),
     "data_reads": Situation(
@@ -101,9 +102,10 @@ SITUATIONS = {
     "cpu": Situation("cpu", MEMORY),
     "one_core": Situation(
         "one core",
-        drives("nvme-fast"),
+        drives("nvme"),
         memory="256MiB",
         users=16,
+        drives={"nvme": DriveClass()},
         load_generator_core=0,
         daemon=True,
     ),
@@ -178,8 +180,8 @@ def _directories(stack: contextlib.ExitStack) -> Path:
 
 @contextlib.contextmanager
 def _drives(situation: Situation) -> Iterator[None]:
-    """Emulated drives with the situation's limits; encrypted ones on core 1, which this process and
-    so the drives' programs are pinned to.
+    """Emulated drives with the situation's limits; with a daemon this process is pinned to core 1,
+    and so are the programs that it starts.
     """
     before, plain = os.sched_getaffinity(0), emulated._export
 
@@ -188,6 +190,8 @@ def _drives(situation: Situation) -> Iterator[None]:
         size = drive.size - 2**24
         create = f"qemu-img create -q -f luks --object {secret} -o {key},iter-time=10 image {size}"
         command = plain(drive)
+        if drive.emulated != "nvme":
+            return command
         at = command.index("--blockdev") + 2
         command[at:at] = [
             *("--object", secret),

@@ -94,6 +94,8 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     busy_with = _device_is_busy(readings) and behind is not None and behind > 0.5
     short = (waits or 0.0) > DATA_WRITES.limit or (busy_with and both > BESIDE_A_BUSY_DEVICE)
     says = [waited(waits, "writes of data", DATA_WRITES.limit)]
+    if waits is None and behind is not None and not busy_with:
+        says.append(f"writes were {share(behind)} of the device's queue, which is not its limit")
     if busy_with:
         says.append(
             f"writes were {share(behind)} of the queue of a device that was"

@@ -2,8 +2,8 @@
 its session was found.
 
 By Little's law the sessions in a class, divided by the throughput, are the seconds that a
-transaction spends in it. What is left of the latency is outside the database's sessions: the
-network, the load generator, and the time between two calls.
+transaction spends in it. What is left of the latency is the rest: the network, the load generator,
+and waits for a core before a session begins to work.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from kneebench.records import TimeShare
 
 CLASSES = {
     "cpu": "CPU",
-    "log": "log",
+    "log": "log writes",
     "data_read": "data reads",
     "data_write": "data writes",
     "lock": "row locks",
     "lightweight_lock": "lightweight locks",
     "queue": "queue for a connection",
     "other": "other waits",
-    "rest": "outside the database",
+    "rest": "rest",
 }
 """In the order in which they are drawn, and what people read. "cpu": a session runs, or waits for a
 core. Older results have lightweight locks and data writes among the other waits."""
