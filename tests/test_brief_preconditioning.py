@@ -48,7 +48,7 @@ def test_rounds_are_drawn_with_the_band_of_the_steady_state_of_one_drive() -> No
     assert speed.title == "Drives were written at 320 to 480 MB/s"
     assert rounds.title == "Random writes steady after 7 rounds, at 3,032 IOPS"
     assert "Shaded: 10% around their average." in rounds.caption
-    assert [speed.number, rounds.number] == ["Fig. 7a", "Fig. 7b"]
+    assert [speed.number, rounds.number] == ["Fig. 8a", "Fig. 8b"]
 
 
 def test_a_drive_that_is_not_steady_is_a_caveat_of_the_whole_campaign() -> None:

@@ -98,3 +98,38 @@ def test_meters_are_closed_even_where_the_first_sample_fails() -> None:
         Sampler([first, failing], time.monotonic)
     assert first.closed
     assert failing.closed
+
+
+class Sampled:
+    """A gauge that is 0 and 4 in turn, read ten times per second."""
+
+    name, quantities, notes, every_s = "waits", ("waits.log",), (), 0.1
+    rate = "waits.samples|server"
+
+    def __init__(self) -> None:
+        self.readings = 0
+
+    def read(self) -> dict[str, float]:
+        self.readings += 1
+        return {"waits.log|sync": 4.0} if self.readings % 2 else {}
+
+
+def test_a_gauge_that_is_sampled_ten_times_per_second_has_the_mean_of_its_samples() -> None:
+    meter = Sampled()
+    sampler = Sampler([meter], time.monotonic)
+    for _ in range(2):
+        time.sleep(1.0)
+        sampler.sample()
+    sampler.close()
+    found = between(sampler.raw_series, 0, 2)
+    assert found["waits.log"]["sync"] == pytest.approx(2.0, abs=0.4)
+    assert found["waits.samples"]["server"] == pytest.approx(10, abs=2)
+    assert meter.readings == pytest.approx(20, abs=4)
+
+
+def test_a_sampled_gauge_without_a_new_sample_keeps_its_last_mean() -> None:
+    sampler = Sampler([Sampled()], time.monotonic)
+    sampler.sample()
+    sampler.sample()
+    sampler.close()
+    assert [value["waits.log|sync"] for value in sampler.raw_series[1].values] == [4.0] * 3

@@ -24,8 +24,16 @@ ErrorClass = Literal["retry", "full", "refused", "stopped", "broken", "other"]
 - broken: a drive or a file of the server failed
 - other: an error of one transaction
 """
-WaitClass = Literal["log", "data_read", "lock", "cpu", "other"]
-"""What a session waits for: a flush of the log, a read of data, another session, a core."""
+WaitClass = Literal["log", "data_read", "data_write", "lock", "lightweight_lock", "cpu", "other"]
+"""What a session waits for.
+
+- log: a write or flush of the log, its own or one that it shares
+- data_read, data_write: a read or write of a data file
+- lock: a row or table that another transaction has locked
+- lightweight_lock: a structure in the database's memory that another session has
+- cpu: nothing; it runs, or waits for a core
+- other: all else
+"""
 
 
 class Quantity(NamedTuple):

@@ -630,6 +630,16 @@ class StopResult(Record):
     flag: bool = False
 
 
+class RawStorage(Record):
+    """What the analysis compares a cell's I/O with: `profile` of its storage without a database;
+    `copies` of each block on its drives; `log_apart`: the log is on a storage of its own.
+    """
+
+    profile: RawProfile
+    copies: int = 1
+    log_apart: bool = False
+
+
 class Limits(Record):
     """Limits of the plan's stop conditions, which the analysis uses too; the defaults are those of
     the plan.
@@ -661,8 +671,8 @@ class Climb(Record):
     `bracket`: the numbers of users between which the knee is.
 
     `checks`: the consistency conditions after the climb; `final_checks`: those after each final
-    run, by the key of its last rung. `limits` come from the plan and `noise_floor` from the head
-    when a campaign is read; they are not stored here.
+    run, by the key of its last rung. `limits` come from the plan, `noise_floor` and `raw` from the
+    head when a campaign is read; they are not stored here.
     """
 
     cell: Cell
@@ -675,6 +685,7 @@ class Climb(Record):
     final_checks: dict[str, tuple[Check, ...]] = Field(default_factory=dict)
     limits: Limits = Field(default=Limits(), exclude=True)
     noise_floor: NoiseFloor | None = Field(default=None, exclude=True)
+    raw: RawStorage | None = Field(default=None, exclude=True)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The main fields; of the rungs only their number."""
@@ -732,13 +743,51 @@ class Comparison(Record):
     sentence: str
 
 
+class ResourceEvidence(Record):
+    """What one resource showed at the knee: utilization, saturation and errors in words with their
+    numbers, "not measured" where nothing read them.
+
+    `short`: it had too little; None: not measured, or hidden by other processes. `why`: the
+    readings that decided, with their limits.
+    """
+
+    resource: str
+    utilization: str
+    saturation: str
+    errors: str
+    short: bool | None
+    why: str
+
+
+class TimeShare(Record):
+    """A part of a transaction's mean time: as a share of it, and in seconds."""
+
+    share: float
+    seconds: float
+
+
 class Bottleneck(Record):
-    """The bottleneck at the knee, and the evidence for it."""
+    """The bottleneck at the knee, and the evidence for it.
+
+    `resource`: the key of a resource (analysis/resources.py), or "unknown". `evidence`: lines "for
+    log: ...". `rows`: every resource. `time_split`: where a transaction's time went, by class
+    (analysis/time_split.py); empty without waits.
+
+    `verdict`: "suspected" until an intervention relieved the resource; `relief` names the one that
+    would prove it, empty where there is none. `gain`: throughput with the relief over that without;
+    `next_limit`: what would stop it then, in a sentence.
+    """
 
     cell: str
     resource: str
     evidence: tuple[str, ...]
     sentence: str
+    rows: tuple[ResourceEvidence, ...] = ()
+    time_split: dict[str, TimeShare] = Field(default_factory=dict)
+    verdict: Literal["suspected", "proved", "refuted"] = "suspected"
+    relief: str = ""
+    gain: Estimate | None = None
+    next_limit: str = ""
 
 
 class Relieved(Record):

@@ -68,4 +68,4 @@ class Page(ABC):
 
 
 def _only_figures(section: Section) -> bool:
-    return bool(section.figures) and not section.sentences
+    return bool(section.figures) and not section.sentences and not section.tables

@@ -1,5 +1,5 @@
 """Readings of a meter, each with its time: taken when they are asked for, or in a thread where the
-meter is slow.
+meter is slow or sampled several times per second.
 """
 
 from __future__ import annotations
@@ -7,9 +7,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from statistics import fmean
 from typing import NamedTuple, Protocol
 
-from kneebench.measurement.meters.meter import ClosableMeter, Meter, SlowMeter
+from kneebench.measurement.meters.meter import ClosableMeter, Meter, SampledMeter, SlowMeter
 
 CLOSE_LIMIT_S = 10.0
 """Longest wait for the reading that a slow meter is at when it is closed; the thread of a later one
@@ -40,7 +41,9 @@ class Reader(Protocol):
 
 def reader(meter: Meter, now_s: Callable[[], float]) -> Reader:
     """The reader of a meter, on this clock."""
-    return SlowReader(meter, now_s) if isinstance(meter, SlowMeter) else DirectReader(meter, now_s)
+    if not isinstance(meter, SlowMeter):
+        return DirectReader(meter, now_s)
+    return MeanReader(meter, now_s) if isinstance(meter, SampledMeter) else SlowReader(meter, now_s)
 
 
 class DirectReader:
@@ -102,8 +105,45 @@ class SlowReader:
         took_s = self._latest.took_s
         while not self._ending.wait(max(0.0, self._every_s - took_s)):
             try:
-                self._latest = self._direct.read()
+                latest = self._direct.read()
             except Exception as failure:
                 self._failure = failure
                 return
-            took_s = self._latest.took_s
+            took_s = latest.took_s
+            self._keep(latest)
+
+    def _keep(self, latest: Reading) -> None:
+        self._latest = latest
+
+
+class MeanReader(SlowReader):
+    """Samples a meter of gauges several times between two questions; asked, it gives the mean of
+    the samples since the last question, and how many there were per second.
+    """
+
+    def __init__(self, meter: SampledMeter, now_s: Callable[[], float]) -> None:
+        self._lock, self._samples = threading.Lock(), list[Reading]()
+        self._rate, self._until_s = meter.rate, now_s()
+        super().__init__(meter, now_s)
+
+    def read(self) -> Reading:
+        """The mean since the last question; the same one again if there was no sample since."""
+        found = super().read()
+        with self._lock:
+            samples, self._samples = self._samples, []
+        if samples:
+            found = self._latest = self._mean(samples)
+        return found
+
+    def _keep(self, latest: Reading) -> None:
+        with self._lock:
+            self._samples.append(latest)
+
+    def _mean(self, samples: list[Reading]) -> Reading:
+        since_s, self._until_s = self._until_s, samples[-1].at_s
+        names = {name for sample in samples for name in sample.values}
+        values = {name: fmean(one.values.get(name, 0.0) for one in samples) for name in names}
+        values[self._rate] = len(samples) / max(self._until_s - since_s, 1e-9)
+        return Reading(
+            fmean(one.at_s for one in samples), values, fmean(one.took_s for one in samples)
+        )

@@ -20,6 +20,7 @@ from kneebench.records import (
     Climb,
     Limits,
     Phase,
+    RawStorage,
     Record,
     Results,
     Rung,
@@ -67,6 +68,7 @@ def load(folder: str | Path) -> Results:
             update={
                 "limits": limits,
                 "noise_floor": campaign.noise_floor,
+                "raw": _raw(campaign, plan, cell),
                 "final_checks": final_checks.get(id_, {}),
             }
         )
@@ -102,6 +104,15 @@ def rung_files(folder: Path) -> list[Path]:
 def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
     own = of_last_climb(rung for rung in rungs if rung.order.cell == cell.id)
     return kept.model_copy(update={"rungs": own}) if kept else Climb(cell=cell, rungs=own)
+
+
+def _raw(campaign: Campaign, plan: Plan | None, cell: Cell) -> RawStorage | None:
+    """What the cell's storage did without a database; None if it was not measured."""
+    profile = campaign.raw_profiles.get(cell.id)
+    storage = plan.storages.get(cell.storage) if plan else None
+    if profile is None or storage is None:
+        return None
+    return RawStorage(profile=profile, copies=storage.copies, log_apart=storage.log_apart)
 
 
 def of_last_climb(rungs: Iterable[Rung]) -> tuple[Rung, ...]:

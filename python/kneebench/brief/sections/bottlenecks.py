@@ -1,32 +1,124 @@
-"""What each storage's database was short of at the knee, with the evidence."""
+"""Bottlenecks: which resource each storage's database had too little of, the evidence on every
+resource, and where a transaction's time went (Fig. 7).
+"""
 
 from __future__ import annotations
 
-from kneebench.brief.section import Column, Row, Section, Table
+from collections.abc import Iterator
+
+from kneebench import units
+from kneebench.analysis.resources import RESOURCES
+from kneebench.analysis.time_split import CLASSES
+from kneebench.analysis.wording import capital, percent
+from kneebench.brief.section import Column, Figure, Row, Section, Table
+from kneebench.brief.time_bars import Split, time_bars
 from kneebench.brief.view_model import ViewModel
+from kneebench.records import Bottleneck, ResourceEvidence
 
 PLACE = 70
+VERDICT = tuple(
+    Column(title=title, number=False) for title in ("Storage", "Bottleneck", "Verdict", "Finding")
+)
+EVIDENCE = tuple(
+    Column(title=title, number=False)
+    for title in ("Resource", "Bottleneck?", "Utilization", "Saturation", "Errors", "Decided by")
+)
+ANSWERS = {True: "yes", False: "no", None: "not judged"}
+NAMES = {one.key: capital(one.key.replace("cpu", "CPU, all cores")) for one in RESOURCES}
 
 
 def section(view: ViewModel) -> Section | None:
-    """One row for each storage."""
+    """A row for each storage, the bars, and a table of evidence for each."""
     found = view.bottlenecks
     if not found:
         return None
-    rows = tuple(
-        Row(cells=(view.name(cell), one.resource, one.sentence, "\n".join(one.evidence)))
-        for cell, one in found.items()
-    )
-    columns = tuple(
-        Column(title=title, number=False)
-        for title in ("Storage", "Bottleneck", "Finding", "Evidence")
-    )
-    caption = (
-        f"Inferred from the measurements. Proof is a change that moves the {view.point}: the log in"
-        " memory, more cores, or more memory."
-    )
     return Section(
         name="bottlenecks",
         title="Bottlenecks",
-        tables=(Table(caption=caption, columns=columns, rows=rows),),
+        figures=tuple(_figure(view)),
+        tables=(
+            Table(
+                caption=_caption(view),
+                columns=VERDICT,
+                rows=tuple(_verdict_row(view, cell, one) for cell, one in found.items()),
+            ),
+            *(_evidence(view, cell, one) for cell, one in found.items()),
+        ),
     )
+
+
+def _caption(view: ViewModel) -> str:
+    """How a verdict came about, and what would change it."""
+    suspected = any(one.verdict == "suspected" for one in view.bottlenecks.values())
+    return "The first resource over its limit is named." + (
+        " Suspected: inferred from the measurements. Proof is a change that moves the"
+        f" {view.point}: the log in memory, more cores, or more memory."
+        if suspected
+        else ""
+    )
+
+
+def _verdict_row(view: ViewModel, cell: str, one: Bottleneck) -> Row:
+    verdict = units.NOTHING if one.resource == "unknown" else one.verdict
+    relief = f"\n(proof: {one.relief})" if one.verdict == "suspected" and one.relief else ""
+    finding = f"{one.sentence} {one.next_limit}".strip()
+    return Row(cells=(view.name(cell), one.resource, f"{verdict}{relief}", finding))
+
+
+def _evidence(view: ViewModel, cell: str, one: Bottleneck) -> Table:
+    """Utilization, saturation and errors of each resource; light where it was not judged."""
+    caption = f"{capital(view.name(cell))} at the {view.point}: evidence for and against."
+    return Table(
+        caption=caption,
+        columns=EVIDENCE,
+        rows=tuple(_row(row, named=row.resource == one.resource) for row in one.rows),
+    )
+
+
+def _row(row: ResourceEvidence, *, named: bool) -> Row:
+    texts = (
+        units.NOTHING if text == "not measured" else text
+        for text in (row.utilization, row.saturation, row.errors)
+    )
+    return Row(
+        cells=(NAMES[row.resource], ANSWERS[row.short], *texts, row.why),
+        tone="strong" if named else "light" if row.short is None else "plain",
+    )
+
+
+def _figure(view: ViewModel) -> Iterator[Figure]:
+    splits: dict[str, Split] = {
+        view.name(cell): one.time_split for cell, one in view.bottlenecks.items() if one.time_split
+    }
+    if not splits:
+        return
+    title = _finding(splits)
+    caption = (
+        "Mean latency of a transaction (beside the bar), divided by what the database's sessions"
+        " were found to wait for. CPU includes waits for a core. Rest: network, load generator, and"
+        " waits for a core before a session begins."
+    )
+    yield Figure(
+        name="time-split",
+        number="Fig. 7",
+        title=title,
+        caption=caption,
+        alt=f"Where a transaction's time goes. {'; '.join(map(_words, splits.items()))}.",
+        spec=time_bars(splits),
+    )
+
+
+def _finding(splits: dict[str, Split]) -> str:
+    """The largest part of all that has a name, for the title."""
+    name, part = max(
+        ((name, part) for name, split in splits.items() for part in split),
+        key=lambda one: (one[1] not in ("other", "rest"), splits[one[0]][one[1]].share),
+    )
+    share = percent(round(splits[name][part].share, 2))
+    return f"{capital(name)}: {share} of a transaction's time is spent on {CLASSES[part]}"
+
+
+def _words(one: tuple[str, Split]) -> str:
+    name, split = one
+    parts = ", ".join(f"{CLASSES[part]} {percent(round(x.share, 2))}" for part, x in split.items())
+    return f"{capital(name)}: {parts}"

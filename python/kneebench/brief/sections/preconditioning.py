@@ -32,7 +32,7 @@ def section(view: ViewModel) -> Section | None:
     if not sentences:
         return None
     figures = tuple(
-        one.figure(f"Fig. 7{letter}") for one, letter in zip(curves, ascii_lowercase, strict=False)
+        one.figure(f"Fig. 8{letter}") for one, letter in zip(curves, ascii_lowercase, strict=False)
     )
     return Section(
         name="preconditioning", title="Preconditioning", sentences=sentences, figures=figures

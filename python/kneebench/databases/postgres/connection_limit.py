@@ -12,9 +12,9 @@ import psycopg
 from kneebench.plan import Plan
 from kneebench.records import Finding
 
-OURS = 4
-"""Sessions beside the users': two for queries, one that holds the base image, one for counts while
-idle."""
+OURS = 5
+"""Sessions beside the users': two for queries, one that samples waits, one that holds the base
+image, one for counts while idle."""
 ALLOWED = """
 SELECT current_setting('max_connections')::int,
        CASE WHEN rolsuper THEN 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from signal import SIGINT
 
@@ -58,22 +59,30 @@ def error_class(code: str) -> ErrorClass:
     return next((found for start, found in _ERRORS.items() if code.startswith(start)), "other")
 
 
+_WAITS: dict[str, WaitClass] = {
+    r"running": "cpu",
+    r"lwlock:walinsert": "lightweight_lock",
+    r"(io|lwlock|ipc):wal": "log",
+    r"io:(datafile(read|prefetch)|slruread|aio)|(lwlock|ipc):bufferio": "data_read",
+    r"io:(datafile|slru)": "data_write",
+    r"lock:": "lock",
+    r"lwlock|bufferpin|buffer:": "lightweight_lock",
+}
+"""By how the wait's name begins, the first that fits. A session that waits for another one's flush
+is in LWLock:WALWrite, and for another one's read of the same page in BufferIO; in 18, reads by its
+I/O workers are Aio..."""
+
+
 def wait_class(event: str) -> WaitClass:
     """By pg_stat_activity's wait_event_type:wait_event, "running" if a session waits for nothing.
 
     >>> wait_class("LWLock:WALWrite"), wait_class("IO:DataFileRead"), wait_class("Lock:tuple")
     ('log', 'data_read', 'lock')
-    >>> wait_class("running"), wait_class("LWLock:BufferContent")
-    ('cpu', 'other')
+    >>> wait_class("running"), wait_class("LWLock:BufferContent"), wait_class("IO:DataFileExtend")
+    ('cpu', 'lightweight_lock', 'data_write')
     """
-    name = event.lower()
-    if "wal" in name:
-        return "log"
-    if "datafileread" in name:
-        return "data_read"
-    if name.startswith("lock:"):
-        return "lock"
-    return "cpu" if name == "running" else "other"
+    found = (one for begins, one in _WAITS.items() if re.match(begins, event.lower()))
+    return next(found, "other")
 
 
 def _value(settings: Sequence[Setting], name: str) -> str | None:

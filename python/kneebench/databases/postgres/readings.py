@@ -1,4 +1,5 @@
 """What the server counts about itself, asked once a second in a few fast queries.
+Its waits are sampled apart (waits.py).
 
 The views moved: up to 17 the log's writes and syncs are in pg_stat_wal, from 18 in pg_stat_io
 (object wal); the checkpoints are in pg_stat_bgwriter up to 16, in pg_stat_checkpointer from 17. The
@@ -19,11 +20,9 @@ from typing import Any
 
 import psycopg
 
-from kneebench.databases.postgres.properties import wait_class
-
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-METERS = frozenset(["log_writes", "checkpoints", "tables", "waits"])
+METERS = frozenset(["log_writes", "checkpoints", "tables"])
 SMALL = ("warehouse", "district")
 """Tables that are rightly read from end to end."""
 
@@ -50,11 +49,6 @@ FROM pg_stat_user_tables part
     LEFT JOIN pg_class whole ON whole.oid = inhparent
 WHERE part.schemaname = 'public' GROUP BY 1"""
 """Partitions count for their table: HammerDB can make order_line of many."""
-WAITS = """
-SELECT coalesce(wait_event_type || ':' || wait_event, 'running'), count(*) FROM pg_stat_activity
-WHERE datname = %s AND backend_type = 'client backend' AND state = 'active'
-    AND pid <> pg_backend_pid()
-GROUP BY 1"""
 
 
 class Readings:
@@ -75,7 +69,6 @@ class Readings:
             "open_datasync",
         )
         self._timed = self._one("SELECT current_setting('track_wal_io_timing')")[0] == "on"
-        self._waited: set[str] = set()
 
     def _one(self, query: str, *values: object) -> tuple[Any, ...]:
         return self._connection.execute(query, values or None).fetchone() or ()
@@ -94,7 +87,6 @@ class Readings:
             "log_writes": self._log_writes,
             "checkpoints": self._checkpointed,
             "tables": self._tables,
-            "waits": self._waits,
         }[meter]()
 
     def _log_writes(self) -> dict[str, float]:
@@ -134,19 +126,6 @@ class Readings:
             if table not in SMALL:
                 seen[f"tables.sequential_scans|{table}"] = float(scans)
         return seen
-
-    def _waits(self) -> dict[str, float]:
-        """Sessions at work, by what they wait for; a wait seen once is read as 0 when nobody waits
-        for it any more.
-        """
-        found = {
-            name: float(count) for name, count in self._connection.execute(WAITS, [self._database])
-        }
-        self._waited |= set(found)
-        return {
-            f"waits.{wait_class(name)}|{name}": found.get(name, 0.0)
-            for name in sorted(self._waited)
-        }
 
     def _counts(self) -> tuple[float, float, float, float]:
         commits, rollbacks, hits, reads = (

@@ -22,6 +22,7 @@ from kneebench.databases.postgres.log_calls import log_calls
 from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.settings_in_force import in_force, with_users_session
+from kneebench.databases.postgres.waits import Waits
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Check, Role, Setting, Watch
 
@@ -48,14 +49,15 @@ class Process(NamedTuple):
 class PostgresServer:
     """Answers for one database of one server.
 
-    It asks from two sessions (one for what takes long) on the workload's database, each in one
-    transaction that never ends: so none of its own questions is counted as a transaction. Read
+    It asks from three sessions (one for what takes long, one that samples waits) on the workload's
+    database, each in one transaction that never ends: so none of its own questions is counted as a
+    transaction. Read
     committed and without a snapshot between statements, they keep no row from being vacuumed. Each
     question is rolled back to a savepoint, which gives back the locks that it took: between
     questions they keep nobody waiting.
     """
 
-    measures = METERS
+    measures = METERS | {"waits"}
 
     def __init__(
         self,
@@ -78,21 +80,23 @@ class PostgresServer:
         self._timeouts = timeouts
         self._session = connect(address, limit_s=timeouts.reading_s)
         self._side = connect(address, limit_s=timeouts.whole_s)
+        self._sampled = connect(address, limit_s=timeouts.reading_s)
         self.settings: Sequence[Setting] = with_users_session(in_force(self._session))
         self._readings = Readings(self._session, address.database)
+        self._waits = Waits(self._sampled, self._own)
         self._may_checkpoint = _may_checkpoint(self._session)
         self.notes: Sequence[str] = (
             *notes,
             *_remarks(self.settings),
             *([] if self._may_checkpoint else [NO_CHECKPOINTS]),
         )
-        for session in (self._session, self._side):
+        for session in (self._session, self._side, self._sampled):
             _settle(session, timeouts.lock_s)
 
     def close(self) -> None:
         """End the sessions."""
-        self._session.close()
-        self._side.close()
+        for session in (self._session, self._side, self._sampled):
+            session.close()
 
     @contextlib.contextmanager
     def _session_for(
@@ -141,7 +145,10 @@ class PostgresServer:
         return LoadGenerator(spec, core_address(self.address))
 
     def readings(self, meter: str) -> dict[str, float]:
-        """The meter's counters and gauges by "quantity|source"."""
+        """The meter's counters and gauges by "quantity|source"; waits beside all others."""
+        if meter == "waits":
+            with self._losses_reported("reading waits"):
+                return self._waits.read()
         with self._session_for(f"reading {meter}"):
             return self._readings.read(meter)
 
@@ -205,7 +212,7 @@ class PostgresServer:
 
     @property
     def _own(self) -> list[int]:
-        return [own.info.backend_pid for own in (self._session, self._side)]
+        return [own.info.backend_pid for own in (self._session, self._side, self._sampled)]
 
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end."""

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.measurement.meters.meter import Meter, MeterContext, ServerMeter, only_by_server
+from kneebench.measurement.meters.meter import (
+    Meter,
+    MeterContext,
+    SampledServerMeter,
+    ServerMeter,
+    only_by_server,
+)
 from kneebench.shelf import METERS
 
 __all__ = ["Meter", "MeterContext", "open_meters"]
@@ -17,7 +23,8 @@ def open_meters(
     machine.
 
     Beside a model (`real_hardware` is False) this machine's own meters would be nonsense: what its
-    server does not answer is not measured. Raises UnknownPart with the names there are.
+    server does not answer is not measured. A meter with `EVERY_S` samples a real server so often;
+    a model's clock stands between two ticks. Raises UnknownPart with the names there are.
     """
     return tuple(_opened(name, context, real_hardware) for name in wanted)
 
@@ -26,6 +33,8 @@ def _opened(name: str, context: MeterContext, real_hardware: bool) -> Meter:
     module = METERS.module(name)
     quantities: tuple[str, ...] = module.QUANTITIES
     if name in context.server.measures:
+        if real_hardware and (every_s := getattr(module, "EVERY_S", None)):
+            return SampledServerMeter(name, quantities, context.server, every_s)
         return ServerMeter(name, quantities, context.server)
     if not real_hardware:
         return only_by_server(name, quantities)

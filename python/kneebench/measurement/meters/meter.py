@@ -55,8 +55,8 @@ class ClosableMeter(Meter, Protocol):
 
 @runtime_checkable
 class SlowMeter(Meter, Protocol):
-    """A meter whose readings take more than a few milliseconds: they are taken in a thread of its
-    own, not in the tick.
+    """A meter whose readings take more than a few milliseconds, or are taken several times per
+    second: they are taken in a thread of its own, not in the tick.
     """
 
     @property
@@ -84,6 +84,16 @@ class PartialMeter(Meter, Protocol):
         ...
 
 
+@runtime_checkable
+class SampledMeter(SlowMeter, Protocol):
+    """A meter of gauges that is read several times per second: the tick gets the mean."""
+
+    @property
+    def rate(self) -> str:
+        """Name ("quantity|source") under which the tick gets the samples per second."""
+        ...
+
+
 class MeterContext(NamedTuple):
     """Context of a meter: the server, the paths of its files on this machine, and the trace of its
     log writes or why there is none.
@@ -107,6 +117,16 @@ class ServerMeter:
     def read(self) -> dict[str, float]:
         """The server's readings of this meter."""
         return self._server.readings(self.name)
+
+
+class SampledServerMeter(ServerMeter):
+    """A meter of gauges that the server answers several times per second."""
+
+    def __init__(
+        self, name: str, quantities: tuple[str, ...], server: Server, every_s: float
+    ) -> None:
+        super().__init__(name, quantities, server)
+        self.every_s, self.rate = every_s, f"{name}.samples|server"
 
 
 class UnavailableMeter:

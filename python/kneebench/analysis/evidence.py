@@ -1,0 +1,78 @@
+"""Parts of a resource's evidence: its record, and how readings are written in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kneebench.analysis.resources import Resource
+from kneebench.records import ResourceEvidence
+
+NOT_MEASURED = "not measured"
+
+
+def evidence(
+    resource: Resource,
+    short: bool | None,
+    why: str,
+    *,
+    utilization: Iterable[str] = (),
+    saturation: Iterable[str] = (),
+    errors: Iterable[str] = (),
+) -> ResourceEvidence:
+    """The evidence on a resource; empty texts are left out, and without any it was not measured."""
+    return ResourceEvidence(
+        resource=resource.key,
+        utilization=joined(utilization),
+        saturation=joined(saturation),
+        errors=joined(errors),
+        short=short,
+        why=why,
+    )
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Readings in one text.
+
+    >>> joined(["31% busy", "", "queue 2"]), joined([])
+    ('31% busy, queue 2', 'not measured')
+    """
+    return ", ".join(filter(None, texts)) or NOT_MEASURED
+
+
+def share(value: float | None) -> str:
+    """A share as a whole percentage.
+
+    >>> share(0.314), share(None)
+    ('31%', 'not measured')
+    """
+    return NOT_MEASURED if value is None else f"{100 * value:.0f}%"
+
+
+def busy(value: float | None) -> str:
+    """A utilization.
+
+    >>> busy(0.314), busy(None)
+    ('31% busy', 'not measured')
+    """
+    return NOT_MEASURED if value is None else f"{share(value)} busy"
+
+
+def waited(value: float | None, what: str, limit: float | None = None) -> str:
+    """The share of the users' time in waits; empty where it was not measured.
+
+    >>> waited(0.69, "the log", 0.5)
+    'users spent 69% of their time waiting for the log (limit 50%)'
+    """
+    if value is None:
+        return ""
+    of = f" (limit {share(limit)})" if limit is not None else ""
+    return f"users spent {share(value)} of their time waiting for {what}{of}"
+
+
+def of_the_time(value: float | None) -> str:
+    """The same for a table, in short.
+
+    >>> of_the_time(0.69), of_the_time(None)
+    ('69% of the time', '')
+    """
+    return "" if value is None else f"{share(value)} of the time"

@@ -1,0 +1,187 @@
+"""Evidence on the storage: log writes, data reads, data writes, and the device below them.
+
+A device's statistics do not see every wait (a cgroup's limit is above them), and a utilization of
+100% is no limit of a drive with many queues. So the database's own times decide; the device's load
+decides between reads and writes that wait behind each other.
+"""
+
+from __future__ import annotations
+
+from kneebench.analysis.evidence import busy, evidence, joined, of_the_time, share, waited
+from kneebench.analysis.knee import metered
+from kneebench.analysis.knee_readings import KneeReadings
+from kneebench.analysis.raw_share import RawShare, raw_shares
+from kneebench.analysis.resources import (
+    BESIDE_A_BUSY_DEVICE,
+    DATA_READS,
+    DATA_WRITES,
+    DEVICE,
+    DEVICE_BUSY,
+    LOG,
+)
+from kneebench.records import Climb, ResourceEvidence
+from kneebench.units import count, time
+
+
+def log(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
+    """A write takes longer than the plan's limit, or more than half of the users' time is spent in
+    waits for the log.
+    """
+    limit_s = climb.limits.log_write_s
+    latency, waits = metered(readings.rungs, "log.write_latency"), readings.waiting("waits.log")
+    write_s = latency.value if latency else None
+    flushes, shared = readings.value("log.flushes"), readings.value("log.commits_per_flush")
+    took = f"a log write took {time(write_s)} (mean of the window, limit {time(limit_s)})"
+    why = [took if write_s is not None else "", waited(waits, "the log", LOG.limit)]
+    short = (write_s is not None and write_s > limit_s) or (waits or 0.0) > LOG.limit
+    return evidence(
+        LOG,
+        None if write_s is None and waits is None else short,
+        joined(why) if any(why) else "log write time and log waits were not measured",
+        utilization=(
+            f"{count(flushes)} flushes/s" if flushes is not None else "",
+            _raw(readings, climb, "log writes"),
+        ),
+        saturation=(
+            f"{time(write_s)} per write" if write_s is not None else "",
+            f"{count(shared)} commits per flush" if shared is not None else "",
+            of_the_time(waits),
+        ),
+    )
+
+
+def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
+    """More than half of the users' time in reads; or, on a busy device, a fifth of it where most of
+    the device's queue is reads.
+
+    Without waits, the time in reads is that of the device.
+    """
+    waits = _read_share(readings)
+    if waits is None:
+        return evidence(DATA_READS, None, "device reads and read waits were not measured")
+    await_s = readings.value("device.read_await")
+    each = readings.value("device.reads_per_transaction")
+    says = waited(waits, "reads", DATA_READS.limit)
+    says += f", {each:.2g} device reads per transaction" if each is not None else ""
+    says += f", {time(await_s)} each" if each is not None and await_s is not None else ""
+    behind = _device_time_in_writes(readings)
+    first = _device_is_busy(readings) and behind is not None and behind <= 0.5
+    blocked = _device_is_busy(readings) and behind is not None and behind > 0.5
+    if first:
+        says += f", on a device that was {busy(readings.value('device.busy'))}"
+    if blocked:
+        says += f", behind writes, which were {share(behind)} of the device's queue"
+    limit = BESIDE_A_BUSY_DEVICE if first else DATA_READS.limit
+    return evidence(
+        DATA_READS,
+        waits > limit and not blocked,
+        says,
+        utilization=(_per_s(readings, "device.reads"), _raw(readings, climb, "reads")),
+        saturation=(
+            f"read await {time(await_s)}" if await_s is not None else "",
+            of_the_time(waits),
+        ),
+    )
+
+
+def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
+    """More than half of the users' time in writes of data; or, on a busy device, a fifth of it in
+    reads and writes where most of the device's queue is writes.
+    """
+    waits = readings.waiting("waits.data_write") if readings.waits_split else None
+    behind, await_s = _device_time_in_writes(readings), readings.value("device.write_await")
+    both = (_read_share(readings) or 0.0) + (waits or 0.0)
+    busy_with = _device_is_busy(readings) and behind is not None and behind > 0.5
+    short = (waits or 0.0) > DATA_WRITES.limit or (busy_with and both > BESIDE_A_BUSY_DEVICE)
+    says = [waited(waits, "writes of data", DATA_WRITES.limit)]
+    if waits is None and behind is not None and not busy_with:
+        says.append(f"writes were {share(behind)} of the device's queue, which is not its limit")
+    if busy_with:
+        says.append(
+            f"writes were {share(behind)} of the queue of a device that was"
+            f" {busy(readings.value('device.busy'))}, and users spent {share(both)} of their time"
+            f" in reads and writes (limit {share(BESIDE_A_BUSY_DEVICE)})"
+        )
+    return evidence(
+        DATA_WRITES,
+        None if waits is None and behind is None else short,
+        joined(says) if any(says) else "waits for writes of data were not measured",
+        utilization=(_per_s(readings, "device.writes"), _raw(readings, climb, "writes")),
+        saturation=(
+            f"write await {time(await_s)}" if await_s is not None else "",
+            of_the_time(waits),
+        ),
+    )
+
+
+def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
+    """Of what the storage did without a database, in reads, writes or log writes, more than the
+    limit; not judged without a raw profile.
+    """
+    used, queue = readings.value("device.busy"), readings.value("device.queue_depth")
+    shares = _raw_shares(readings, climb)
+    most = max(shares, key=lambda one: one.share, default=None)
+    pressure = readings.sources("pressure.io")
+    waiting = (_read_share(readings) or 0.0) + (readings.waiting("waits.log") or 0.0)
+    why = (
+        f"{share(most.share)} of the storage's raw {most.what} (limit {share(DEVICE.limit)})"
+        if most
+        else "the storage was not measured without a database"
+    )
+    short = most is not None and most.near and waiting > BESIDE_A_BUSY_DEVICE
+    return evidence(
+        DEVICE,
+        short if most else None,
+        why,
+        utilization=(
+            busy(used) if used is not None else "",
+            f"{share(most.share)} of raw {most.what}" if most else "",
+        ),
+        saturation=(
+            f"queue {count(queue)}" if queue is not None else "",
+            *(f"I/O pressure {scope} {share(value)}" for scope, value in pressure.items()),
+            *(f"{one.what} {one.slowed:.0f}x as long as raw" for one in shares if one.slowed),
+        ),
+    )
+
+
+def _read_share(readings: KneeReadings) -> float | None:
+    """The share of the users' time in reads: by the database, else by the device."""
+    if (waits := readings.waiting("waits.data_read")) is not None:
+        return waits
+    each = readings.value("device.reads_per_transaction")
+    await_s = readings.value("device.read_await")
+    if each is None or await_s is None or not readings.latency_s:
+        return None
+    return min(1.0, each * await_s / readings.latency_s)
+
+
+def _device_is_busy(readings: KneeReadings) -> bool:
+    return (readings.value("device.busy") or 0.0) >= DEVICE_BUSY
+
+
+def _device_time_in_writes(readings: KneeReadings) -> float | None:
+    """Of the device's queue, the share that is writes; None without I/O."""
+    read, written = readings.value("device.read_time"), readings.value("device.write_time")
+    if read is None or written is None or not read + written:
+        return None
+    return written / (read + written)
+
+
+def _per_s(readings: KneeReadings, quantity: str) -> str:
+    per_s = readings.value(quantity)
+    return f"{count(per_s)} {quantity.partition('.')[2]}/s" if per_s is not None else ""
+
+
+def _raw(readings: KneeReadings, climb: Climb, what: str) -> str:
+    found = (one for one in _raw_shares(readings, climb) if one.what == what)
+    return next((f"{share(one.share)} of raw" for one in found), "")
+
+
+def _raw_shares(readings: KneeReadings, climb: Climb) -> tuple[RawShare, ...]:
+    """Those of the middle rung by throughput, as the brief's section has them."""
+    if climb.raw is None or not readings.rungs:
+        return ()
+    ordered = sorted(readings.rungs, key=lambda r: r.tally.nopm)
+    rung, raw = ordered[len(ordered) // 2], climb.raw
+    return raw_shares(rung, raw.profile, raw.copies, log_apart=raw.log_apart)

@@ -1,0 +1,78 @@
+"""What the rungs at the knee measured, each quantity as one number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from kneebench.records import Latency, Rung
+
+SAMPLES = "waits.samples"
+
+
+class KneeReadings:
+    """Means over the rungs at the knee; a rung that did not measure a quantity does not count in
+    its mean.
+    """
+
+    def __init__(self, rungs: Sequence[Rung]) -> None:
+        self.rungs = rungs
+        self._waited = [r for r in rungs if any(name.startswith("waits.") for name in r.quantities)]
+
+    def value(self, quantity: str) -> float | None:
+        """The window's value; None if no rung measured it."""
+        seen = [value for r in self.rungs if (value := r.quantity(quantity)) is not None]
+        return fmean(seen) if seen else None
+
+    def sources(self, quantity: str) -> dict[str, float]:
+        """The window's value by source; empty if no rung measured it."""
+        found = [r.quantities[quantity].sources for r in self.rungs if quantity in r.quantities]
+        names = sorted({name for sources in found for name in sources})
+        return {name: fmean(sources.get(name, 0.0) for sources in found) for name in names}
+
+    @property
+    def waits_measured(self) -> bool:
+        """Whether the database's sessions were sampled."""
+        return bool(self._waited)
+
+    @property
+    def waits_split(self) -> bool:
+        """Whether lightweight locks and data writes have classes of their own; older results have
+        them among the other waits.
+        """
+        return any(SAMPLES in r.quantities for r in self.rungs)
+
+    def sessions(self, quantity: str) -> float:
+        """Mean number of sessions in a class of waits; 0 where none was found in it."""
+        return fmean(
+            found.value if (found := r.quantities.get(quantity)) else 0.0 for r in self._waited
+        )
+
+    def waiting(self, *quantities: str) -> float | None:
+        """The share of the transactions' time in classes of waits; None where no waits were
+        measured.
+        """
+        if not self._waited:
+            return None
+        at_once = self.throughput_per_s * self.latency_s or fmean(r.users for r in self.rungs)
+        return min(1.0, sum(map(self.sessions, quantities)) / at_once)
+
+    @property
+    def throughput_per_s(self) -> float:
+        """Transactions per second."""
+        return fmean(r.tally.throughput_per_s for r in self.rungs)
+
+    @property
+    def latency_s(self) -> float:
+        """Mean latency of a transaction, the wait for a connection included; 0 if unknown."""
+        return _mean_s(r.tally.latency for r in self.rungs)
+
+    @property
+    def queue_s(self) -> float:
+        """Mean wait of a transaction for a connection."""
+        return _mean_s(r.tally.wait for r in self.rungs)
+
+
+def _mean_s(latencies: Iterable[Latency | None]) -> float:
+    found = [latency.mean_s if latency else 0.0 for latency in latencies]
+    return fmean(found) if found else 0.0

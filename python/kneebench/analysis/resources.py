@@ -1,0 +1,150 @@
+"""The resources of the verdict, as data: what they are called, what is read of each, from which
+limit on one has too little, where the limit comes from, and what relieves it.
+
+resource_evidence.py judges them. The sources are those of docs/method.md; "own" means that a limit
+was set here, on the recorded situations (tests/recorded/situations.py) and the reason given.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Resource(NamedTuple):
+    """One resource. `called`: in "is limited by ..."; `quantities`: what is read of it; `limit`: a
+    share, unless the plan has a limit of its own; `relief`: the change that would prove it, empty
+    where kneebench can make none.
+    """
+
+    key: str
+    called: str
+    quantities: tuple[str, ...]
+    limit: float
+    source: str
+    relief: str = ""
+
+
+LOAD_GENERATOR = Resource(
+    "load generator",
+    "the load generator",
+    ("load_generator.busy", "load_generator.delay"),
+    limit=0.80,
+    source="method: beyond 80% its threads are measured, not the database",
+    relief="another load generator core",
+)
+CPU = Resource(
+    "cpu",
+    "CPU",
+    ("database.busy", "database.others", "waits.cpu", "run_queue.length", "pressure.cpu"),
+    limit=0.97,
+    source="stops.saturation of the plan; SanDisk's memory sweep has its control at 97%",
+    relief="more cores",
+)
+ONE_CORE = Resource(
+    "one core",
+    "a single core",
+    ("cores.busy", "threads.cpu"),
+    limit=0.95,
+    source="The Register's review: software RAID stopped with one core above 95%, the others idle",
+)
+LOG = Resource(
+    "log",
+    "log writes",
+    ("log.write_latency", "waits.log"),
+    limit=0.50,
+    source="stops.log_latency of the plan; half of the time, as half of it could be gained",
+    relief="log in memory",
+)
+DATA_READS = Resource(
+    "data reads",
+    "data reads",
+    ("waits.data_read", "device.reads", "device.read_await", "device.busy"),
+    limit=0.50,
+    source="half of the time, as half of it could be gained",
+    relief="more memory",
+)
+DATA_WRITES = Resource(
+    "data writes",
+    "data writes",
+    ("waits.data_write", "device.writes", "device.write_await", "device.busy"),
+    limit=0.50,
+    source="as data reads; behind a busy device its queue decides between the two",
+    relief="more memory",
+)
+DEVICE = Resource(
+    "device",
+    "the storage's device",
+    ("device.busy", "device.queue_depth", "pressure.io"),
+    limit=0.80,
+    source="own: of what the storage did without a database; above it, it may have been the limit",
+)
+NETWORK = Resource(
+    "network",
+    "the network",
+    ("network.busy", "network.received", "network.sent"),
+    limit=0.80,
+    source="method: 80% of the line rate",
+)
+LOCKS = Resource(
+    "locks",
+    "locks",
+    ("waits.lock",),
+    limit=0.20,
+    source="own: a fifth of the time, more than any spread-out load of the workload shows",
+    relief="more warehouses",
+)
+LIGHTWEIGHT_LOCKS = Resource(
+    "lightweight locks",
+    "lightweight locks",
+    ("waits.lightweight_lock",),
+    limit=0.20,
+    source="own: as locks",
+)
+OTHER_WAITS = Resource(
+    "other waits",
+    "other waits",
+    ("waits.other",),
+    limit=1.0,
+    source="never named: no resource is behind them as a whole",
+)
+MEMORY = Resource(
+    "memory",
+    "memory",
+    ("group_pressure.memory", "pressure.memory", "group.limit_hits"),
+    limit=0.10,
+    source="own: a task of the database stalled for memory in a tenth of the time",
+    relief="more memory",
+)
+RESOURCES = (
+    LOAD_GENERATOR,
+    CPU,
+    ONE_CORE,
+    LOG,
+    DATA_READS,
+    DATA_WRITES,
+    DEVICE,
+    NETWORK,
+    LOCKS,
+    LIGHTWEIGHT_LOCKS,
+    MEMORY,
+    OTHER_WAITS,
+)
+"""In the order in which the first that has too little is named: busy cores lengthen every wait, and
+locks are kept for longer by a transaction that waits for the log or the drive."""
+STORAGE = (LOG, DATA_READS, DATA_WRITES, DEVICE)
+
+OTHERS_IDLE = 0.60
+"""Of the other cores, where a single one is saturated: their mean is below it."""
+LOAD_GENERATOR_DELAY = 0.20
+"""Own: the load generator's delay as a share of the mean latency. In a closed loop it costs a sixth
+of the throughput."""
+DEVICE_BUSY = 0.90
+"""Utilization from which a device with one queue has no time left; own."""
+BESIDE_A_BUSY_DEVICE = 0.20
+"""Least share of the users' time in I/O for a busy device to be the bottleneck; own."""
+IDLE_DEVICE = 0.60
+"""Utilization up to which the storage is said not to be the bottleneck; own."""
+DRIVE_THREADS = (
+    r"md\d|raid|dm-|dmcrypt|kcryptd|kworker|ksoftirqd|irq/|loop\d|nbd|nvme|qemu-|btrfs|xfs"
+)
+"""Threads that serve drives and interrupts: one that fills a core is no other program's work."""

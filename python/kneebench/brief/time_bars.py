@@ -1,0 +1,110 @@
+"""Stacked bars, one for each storage: the parts of a transaction's mean time, with the whole of it
+beside the bar.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kneebench import units
+from kneebench.analysis.time_split import CLASSES
+from kneebench.analysis.wording import capital, percent
+from kneebench.brief import chart_theme
+from kneebench.brief.bars import NAMES
+from kneebench.brief.labels import CHARACTER, LINE, broken
+from kneebench.records import TimeShare
+
+COLOURS = {
+    "cpu": "#009E73",
+    "log": chart_theme.LOG,
+    "data_read": chart_theme.READ,
+    "data_write": chart_theme.WRITTEN,
+    "lock": "#D55E00",
+    "lightweight_lock": "#AA4499",
+    "queue": "#56B4E9",
+    "other": "#9aa5b1",
+    "rest": chart_theme.LINE,
+}
+DARK = ("log", "data_write", "lock", "lightweight_lock", "cpu")
+"""Parts whose number is set in white."""
+WRITTEN = 0.07
+"""Least share that has room for its number."""
+Split = Mapping[str, TimeShare]
+
+
+def time_bars(splits: Mapping[str, Split]) -> dict[str, Any]:
+    """The chart, of the splits by the storages' names."""
+    import altair as alt
+
+    rows = [row for name, split in splits.items() for row in _rows(name, split)]
+    seen = [name for name in CLASSES if any(name in split for split in splits.values())]
+    names = {name: broken(name, NAMES) for name in splits}
+    room = CHARACTER * max(len(line) for lines in names.values() for line in lines)
+    axis = alt.Axis(
+        labelExpr=f"{json.dumps(names)}[datum.label]",
+        labelLimit=0,
+        labelFontSize=13,
+        labelPadding=8,
+        minExtent=room,
+    )
+    shared = chart_theme.chart(rows).encode(
+        y=alt.Y("storage:N", sort=[*splits], title=None, axis=axis)
+    )
+    across = alt.X(
+        "from:Q",
+        title="Share of a transaction's mean time",
+        scale=alt.Scale(domain=[0, 1.16], nice=False),
+        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", grid=True),
+    )
+    colours = alt.Scale(
+        domain=[capital(CLASSES[one]) for one in seen], range=[COLOURS[one] for one in seen]
+    )
+    legend = alt.Legend(columns=3, columnPadding=16, labelLimit=chart_theme.WIDTH)
+    drawn = alt.layer(
+        shared.mark_bar(height=26).encode(
+            x=across, x2="to:Q", color=alt.Color("part:N", scale=colours, legend=legend)
+        ),
+        *(_numbers(shared, ink) for ink in ("white", chart_theme.INK)),
+        shared.transform_filter("isValid(datum.whole)")
+        .mark_text(align="left", dx=6, fontSize=13)
+        .encode(x=alt.datum(1), text="whole:N"),
+    )
+    step = max(46 if len(splits) < 5 else 36, LINE * max(map(len, names.values())))
+    return chart_theme.specification(
+        drawn.properties(width=chart_theme.WIDTH, height={"step": step})
+    )
+
+
+def _numbers(shared: Any, ink: str) -> Any:
+    """The numbers within the bars that are set in this ink."""
+    import altair as alt
+
+    middle = alt.X("middle:Q")
+    return (
+        shared.transform_filter(f"datum.ink === '{ink}'")
+        .mark_text(color=ink, fontSize=12)
+        .encode(x=middle, text="number:N")
+    )
+
+
+def _rows(storage: str, split: Split) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    so_far = 0.0
+    for name, one in split.items():
+        rows.append(
+            {
+                "storage": storage,
+                "part": capital(CLASSES[name]),
+                "from": so_far,
+                "to": so_far + one.share,
+                "middle": so_far + one.share / 2,
+                "number": percent(round(one.share, 2)) if one.share >= WRITTEN else "",
+                "ink": "white" if name in DARK else chart_theme.INK,
+                "whole": None,
+            }
+        )
+        so_far += one.share
+    rows[-1]["whole"] = units.time(sum(one.seconds for one in split.values()))
+    return rows

@@ -1,0 +1,235 @@
+"""Makes seven situations with a known bottleneck on the embedded PostgreSQL, and keeps what the
+verdict reads of each: `python tests/recorded/situations.py [NAME ...]`, as root.
+
+Each takes less than a minute on 2 cores once the first ones have loaded the database. The load is
+fixed: what is known is which resource that load has too little of. Half of them were held out while
+the rules were made (`HELD_OUT`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import lzma
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+from kneebench import run
+from kneebench.lab.volumes import emulated
+from kneebench.lab.volumes.emulated import DriveClass
+from kneebench.plan import Plan
+from kneebench.plan.reader import parse_plan
+from kneebench.plan.volume import EmulatedDrive
+from kneebench.records import Climb, Event, Results, Rung
+
+HERE = Path(__file__).parent / "situations"
+MOST_BYTES = 100_000
+"""Of all that is kept."""
+PLAN = """
+question = "A known bottleneck"
+emulated_path = "drives"
+[workload]
+warehouses = {warehouses}
+load_generator_threads = 1
+load_generator_cores = [{load_generator_core}]
+[database]
+base_image_path = "images"
+cores = [{database_cores}]
+memory = "{memory}"
+[ladder]
+users = {users}
+warm_up = "6s"
+final_window = "8s"
+checkpoints = 0
+repeats = 0
+[storages.one]
+{storage}
+"""
+MEMORY = 'path = "memory"\nlog_path = "memory-log"'
+READ_HEAVY, WRITE_HEAVY, LOG_HEAVY = (
+    DriveClass(read_iops=1500),
+    DriveClass(read_iops=20000, write_iops=300),
+    DriveClass(read_iops=20000, write_iops=500),
+)
+
+
+class Situation(NamedTuple):
+    """A fixed load, and the resource that it has too little of."""
+
+    answer: str
+    storage: str
+    warehouses: int = 6
+    users: int = 8
+    database_cores: str = "0"
+    load_generator_core: int = 1
+    memory: str = "2GiB"
+    drives: dict[str, DriveClass] = {}  # noqa: RUF012
+    """Limits of the classes of emulated drives, in place of their own."""
+    daemon: bool = False
+    """Whether the programs of drives are pinned to core 1, and encrypt a drive of class nvme."""
+    hogs: int = 0
+    """Processes that compute all the time on the load generator's core."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is run."""
+        return parse_plan(PLAN.format(**self._asdict()))
+
+
+def drives(data: str, log: str = "nvme-fast") -> str:
+    """A storage on two emulated drives of these classes."""
+    data, log = (f'[{{ emulated = "{one}", size = "2GiB" }}]' for one in (data, log))
+    return f"drives = {data}\nlog = {{ drives = {log} }}"
+
+
+SITUATIONS = {
+    "log": Situation(
+        "log",
+        drives("nvme-fast", "sata"),
+        drives={"sata": LOG_HEAVY},
+    ),
+    "data_reads": Situation(
+        "data reads", drives("sata"), memory="256MiB", drives={"sata": READ_HEAVY}
+    ),
+    "data_writes": Situation(
+        "data writes", drives("sata"), memory="256MiB", drives={"sata": WRITE_HEAVY}
+    ),
+    "cpu": Situation("cpu", MEMORY),
+    "one_core": Situation(
+        "one core",
+        drives("nvme"),
+        memory="256MiB",
+        users=16,
+        drives={"nvme": DriveClass()},
+        load_generator_core=0,
+        daemon=True,
+    ),
+    "locks": Situation("locks", 'path = "disk"', warehouses=1, users=32),
+    "load_generator": Situation("load generator", MEMORY, hogs=12),
+}
+HELD_OUT = ("data_reads", "data_writes", "load_generator")
+"""Made and judged only once the rules were complete."""
+
+
+def make(name: str) -> Results:
+    """Measure a situation; its results."""
+    situation = SITUATIONS[name]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.chdir(_directories(stack)))
+        stack.enter_context(_drives(situation))
+        stack.enter_context(_hogs(situation))
+        return run(situation.plan, "campaigns", _printed, fresh=True)
+
+
+def keep(name: str, results: Results) -> Path:
+    """What the verdict reads of a situation, beside this script."""
+    (climb,) = results.climbs
+    kept = climb.model_copy(update={"rungs": tuple(_without_histograms(r) for r in climb.rungs)})
+    file = HERE / f"{name}.json.xz"
+    file.write_bytes(lzma.compress(kept.model_dump_json().encode(), preset=9))
+    return file
+
+
+def kept(name: str) -> Climb:
+    """The climb of a kept situation."""
+    return Climb.model_validate_json(lzma.decompress((HERE / f"{name}.json.xz").read_bytes()))
+
+
+def _without_histograms(rung: Rung) -> Rung:
+    tally = rung.tally
+    transactions = {
+        name: one.model_copy(update={"latency": None, "wait": None})
+        for name, one in tally.transactions.items()
+    }
+    bare = {
+        name: found.model_copy(update={"histogram": ""})
+        for name in ("latency", "wait", "delay")
+        if (found := getattr(tally, name))
+    }
+    return rung.model_copy(
+        update={
+            "tally": tally.model_copy(update={**bare, "transactions": transactions}),
+            "checks": (),
+            "log_histogram": None,
+        }
+    )
+
+
+def _printed(event: Event) -> None:
+    if event.kind in ("rung", "warning"):
+        print(event.doing, flush=True)
+
+
+def _directories(stack: contextlib.ExitStack) -> Path:
+    """The directory of all situations, which keeps the loaded database, with places in memory."""
+    place = Path(tempfile.gettempdir()) / "kneebench-situations"
+    for name in ("disk", "drives", "images"):
+        (place / name).mkdir(parents=True, exist_ok=True)
+    for name in ("memory", "memory-log"):
+        folder = stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))
+        Path(folder).chmod(0o755)
+        (place / name).unlink(missing_ok=True)
+        (place / name).symlink_to(folder)
+    return place
+
+
+@contextlib.contextmanager
+def _drives(situation: Situation) -> Iterator[None]:
+    """Emulated drives with the situation's limits; with a daemon this process is pinned to core 1,
+    and so are the programs that it starts.
+    """
+    before, plain = os.sched_getaffinity(0), emulated._export
+
+    def encrypted(drive: EmulatedDrive) -> list[str]:
+        secret, key = "secret,id=key,data=known", "key-secret=key,cipher-alg=serpent-256"
+        size = drive.size - 2**24
+        create = f"qemu-img create -q -f luks --object {secret} -o {key},iter-time=10 image {size}"
+        command = plain(drive)
+        if drive.emulated != "nvme":
+            return command
+        at = command.index("--blockdev") + 2
+        command[at:at] = [
+            *("--object", secret),
+            *("--blockdev", "driver=luks,node-name=clear,file=image,key-secret=key"),
+        ]
+        served = " ".join(command).replace("file=image --nbd", "file=clear --nbd")
+        return ["sh", "-c", f"{create} && exec {served}"]
+
+    with contextlib.ExitStack() as stack:
+        classes = {**emulated.drive_classes(), **situation.drives}
+        stack.enter_context(mock.patch.object(emulated, "drive_classes", lambda: classes))
+        if situation.daemon:
+            stack.enter_context(mock.patch.object(emulated, "_export", encrypted))
+            os.sched_setaffinity(0, {1})
+            stack.callback(os.sched_setaffinity, 0, before)
+        yield
+
+
+@contextlib.contextmanager
+def _hogs(situation: Situation) -> Iterator[None]:
+    core = str(situation.load_generator_core)
+    code = ["taskset", "-c", core, sys.executable, "-c", "while True: pass"]
+    hogs = [subprocess.Popen(code) for _ in range(situation.hogs)]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+if __name__ == "__main__":
+    from kneebench.analysis.bottleneck import bottleneck
+
+    for wanted in sys.argv[1:] or SITUATIONS:
+        made = keep(wanted, make(wanted))
+        found = bottleneck(kept(wanted))
+        known = SITUATIONS[wanted].answer
+        print(f"{made.name}: {made.stat().st_size} bytes; known: {known}; {found.sentence}")
+    if (total := sum(file.stat().st_size for file in HERE.iterdir())) > MOST_BYTES:
+        raise SystemExit(f"{total} bytes in {HERE}, more than {MOST_BYTES}")
