@@ -784,7 +784,7 @@ class Bottleneck(Record):
     sentence: str
     rows: tuple[ResourceEvidence, ...] = ()
     time_split: dict[str, TimeShare] = Field(default_factory=dict)
-    verdict: Literal["suspected", "proved", "refuted"] = "suspected"
+    verdict: Verdict = "suspected"
     relief: str = ""
     gain: Estimate | None = None
     next_limit: str = ""

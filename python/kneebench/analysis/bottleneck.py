@@ -55,7 +55,7 @@ def bottleneck(climb: Climb) -> Bottleneck:
         sentence=_sentence(climb, readings, resource, rows),
         rows=tuple(rows),
         time_split=time_split(readings) if rungs else {},
-        relief=resource.relief if resource else "",
+        relief=resource.reliefs[0] if resource and resource.reliefs else "",
     )
 
 

@@ -11,8 +11,9 @@ from kneebench import units
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, metered
+from kneebench.analysis.proof import proved
 from kneebench.analysis.wording import DERIVED, FEW, known, percent, stop_reason
-from kneebench.records import Campaign, Climb, Estimate, Record, Results
+from kneebench.records import Campaign, Climb, Estimate, Proof, Record, Results
 
 
 class FixedRate(Record):
@@ -51,10 +52,11 @@ class ConfigurationSummary(Record):
 
 def configuration_summaries(results: Results) -> list[ConfigurationSummary]:
     """One summary per climb, in the order measured."""
-    return [_summary(climb, point(results.campaign)) for climb in results.climbs]
+    at, proofs = point(results.campaign), results.campaign.proofs
+    return [_summary(climb, at, proofs.get(climb.cell.id)) for climb in results.climbs]
 
 
-def _summary(climb: Climb, at: str) -> ConfigurationSummary:
+def _summary(climb: Climb, at: str, proof: Proof | None) -> ConfigurationSummary:
     found = knee(climb)
     rate = fixed_rate_latency(climb)
     return ConfigurationSummary(
@@ -68,13 +70,19 @@ def _summary(climb: Climb, at: str) -> ConfigurationSummary:
         p999_certain=found is None or (found.latency is not None and found.latency.p999_is_certain),
         log_write_s=metered(final_rungs(climb), "log.write_latency"),
         stopped_by=climb.stopped_by or "not stopped yet",
-        bottleneck=bottleneck(climb).resource if climb.rungs else "",
+        bottleneck=_bottleneck(climb, proof) if climb.rungs else "",
         fixed_rate=(
             FixedRate.model_validate({name: getattr(rate, name) for name in FixedRate.model_fields})
             if rate
             else None
         ),
     )
+
+
+def _bottleneck(climb: Climb, proof: Proof | None) -> str:
+    """The resource; with whether it was proved, if that was tried."""
+    found = proved(bottleneck(climb), proof)
+    return f"{found.resource} ({found.verdict})" if found.gain else found.resource
 
 
 def rows(found: Sequence[ConfigurationSummary]) -> Iterator[tuple[str, list[str]]]:

@@ -8,24 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kneebench.analysis.bottleneck import CALLED, bottleneck
+from kneebench.analysis.bottleneck import BY_KEY, bottleneck
 from kneebench.analysis.comparison import NOPM, ratio_of
+from kneebench.analysis.resources import CPU, DATA_READS, LOG
 from kneebench.analysis.wording import capital, times_with_interval
-from kneebench.records import Climb, Estimate, Proof, Relieved, Results, Verdict
+from kneebench.records import Bottleneck, Climb, Estimate, Proof, Relieved, Results, Verdict
 
 GAIN = 1.05
 """Least gain that counts (methods: a cheap intervention that gains 5% proves the limit)."""
 Reliefs = tuple[str, ...]
-RELIEF: dict[str, Reliefs] = {
-    "log": ("log in memory",),
-    "data reads": ("more memory", "data in memory"),
-    "cpu": ("more cores",),
-    "one core": ("data in memory",),
-    "locks": ("more warehouses",),
-    "load generator": ("another load generator core",),
-}
-"""By resource: reliefs of plan/relief.py, the best first."""
-NEXT, MOST_RELIEFS = (RELIEF["log"], RELIEF["data reads"], RELIEF["cpu"]), 3
+NEXT, MOST_RELIEFS = (LOG, DATA_READS, CPU), 3
+"""Candidates for the next limit, and how many resources are relieved in all."""
 LEAST_RUNS, MOST_RUNS = 3, 6
 """Final runs of each side: more than the least only while a gain is not settled."""
 
@@ -48,9 +41,22 @@ def reliefs_to_try(climb: Climb) -> tuple[Reliefs, ...]:
     """For what limits the knee, then for the next candidates: reliefs of which the first that is
     possible is tried.
     """
-    suspect = RELIEF.get(bottleneck(climb).resource)
-    others = [one for one in NEXT if one != suspect]
-    return tuple(([suspect] if suspect else []) + others)[:MOST_RELIEFS]
+    suspect = BY_KEY.get(bottleneck(climb).resource)
+    every = [one for one in (suspect, *NEXT) if one]
+    return tuple(dict.fromkeys(one.reliefs for one in every if one.reliefs))[:MOST_RELIEFS]
+
+
+def proved(found: Bottleneck, proof: Proof | None) -> Bottleneck:
+    """The bottleneck with what relieving it gave; as it is where nothing was tried, or nothing that
+    relieves it could be.
+    """
+    if not proof or not proof.relieved:
+        return found
+    resource = BY_KEY.get(found.resource)
+    own = [one for one in proof.relieved if resource and one.relief in resource.reliefs]
+    verdict = {"verdict": own[0].verdict, "gain": own[0].gain} if own else {}
+    said = " ".join(one.sentence for one in proof.relieved)
+    return found.model_copy(update={**verdict, "next_limit": said})
 
 
 def with_gains(proof: Proof, measured: Results, reliefs: Mapping[str, str]) -> Proof:
@@ -93,5 +99,6 @@ def _sentence(climb: Climb, gain: Estimate | None, verdict: Verdict, then: str) 
         "refuted": "less than 5% more",
         "suspected": "not settled by these runs",
     }
-    limit = f"; then {CALLED[then]} limits it" if verdict == "proved" and then in CALLED else ""
+    found = BY_KEY.get(then) if verdict == "proved" else None
+    limit = f"; then {found.called} limits it" if found else ""
     return f"{capital(climb.cell.name)}: {times_with_interval(gain)} NOPM, {words[verdict]}{limit}."

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 class Resource(NamedTuple):
     """One resource. `called`: in "is limited by ..."; `quantities`: what is read of it; `limit`: a
-    share, unless the plan has a limit of its own; `relief`: the change that would prove it, empty
-    where kneebench can make none.
+    share, unless the plan has a limit of its own; `reliefs`: changes that would prove it
+    (plan/relief.py), the best first; none where kneebench can make none.
     """
 
     key: str
@@ -21,7 +21,7 @@ class Resource(NamedTuple):
     quantities: tuple[str, ...]
     limit: float
     source: str
-    relief: str = ""
+    reliefs: tuple[str, ...] = ()
 
 
 LOAD_GENERATOR = Resource(
@@ -30,7 +30,7 @@ LOAD_GENERATOR = Resource(
     ("load_generator.busy", "load_generator.delay"),
     limit=0.80,
     source="method: beyond 80% its threads are measured, not the database",
-    relief="another load generator core",
+    reliefs=("another load generator core",),
 )
 CPU = Resource(
     "cpu",
@@ -38,7 +38,7 @@ CPU = Resource(
     ("database.busy", "database.others", "waits.cpu", "run_queue.length", "pressure.cpu"),
     limit=0.97,
     source="stops.saturation of the plan; SanDisk's memory sweep has its control at 97%",
-    relief="more cores",
+    reliefs=("more cores",),
 )
 ONE_CORE = Resource(
     "one core",
@@ -46,6 +46,7 @@ ONE_CORE = Resource(
     ("cores.busy", "threads.cpu"),
     limit=0.95,
     source="The Register's review: software RAID stopped with one core above 95%, the others idle",
+    reliefs=("data in memory",),
 )
 LOG = Resource(
     "log",
@@ -53,7 +54,7 @@ LOG = Resource(
     ("log.write_latency", "waits.log"),
     limit=0.50,
     source="stops.log_latency of the plan; half of the time, as half of it could be gained",
-    relief="log in memory",
+    reliefs=("log in memory",),
 )
 DATA_READS = Resource(
     "data reads",
@@ -61,7 +62,7 @@ DATA_READS = Resource(
     ("waits.data_read", "device.reads", "device.read_await", "device.busy"),
     limit=0.50,
     source="half of the time, as half of it could be gained",
-    relief="more memory",
+    reliefs=("more memory", "data in memory"),
 )
 DATA_WRITES = Resource(
     "data writes",
@@ -69,7 +70,7 @@ DATA_WRITES = Resource(
     ("waits.data_write", "device.writes", "device.write_await", "device.busy"),
     limit=0.50,
     source="as data reads; behind a busy device its queue decides between the two",
-    relief="more memory",
+    reliefs=("data in memory", "more memory"),
 )
 DEVICE = Resource(
     "device",
@@ -77,6 +78,7 @@ DEVICE = Resource(
     ("device.busy", "device.queue_depth", "pressure.io"),
     limit=0.80,
     source="own: of what the storage did without a database; above it, it may have been the limit",
+    reliefs=("data in memory",),
 )
 NETWORK = Resource(
     "network",
@@ -91,7 +93,7 @@ LOCKS = Resource(
     ("waits.lock",),
     limit=0.20,
     source="own: a fifth of the time, more than any spread-out load of the workload shows",
-    relief="more warehouses",
+    reliefs=("more warehouses",),
 )
 LIGHTWEIGHT_LOCKS = Resource(
     "lightweight locks",
@@ -113,7 +115,7 @@ MEMORY = Resource(
     ("group_pressure.memory", "pressure.memory", "group.limit_hits"),
     limit=0.10,
     source="own: a task of the database stalled for memory in a tenth of the time",
-    relief="more memory",
+    reliefs=("more memory",),
 )
 RESOURCES = (
     LOAD_GENERATOR,

@@ -19,6 +19,7 @@ from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung
 from kneebench.analysis.outcome import MissingFigure, conditions, missing_figures
+from kneebench.analysis.proof import proved
 from kneebench.analysis.wording import listed, named, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.errors import KneebenchError
@@ -72,9 +73,11 @@ class ViewModel:
 
     @cached_property
     def bottlenecks(self) -> dict[str, Bottleneck]:
-        """By cell: its bottleneck at the knee."""
+        """By cell: its bottleneck at the knee, with what its proof gave."""
         return {
-            climb.cell.id: bottleneck(climb) for climb in self.climbs if self.at_the_knee(climb)
+            climb.cell.id: proved(bottleneck(climb), self.campaign.proofs.get(climb.cell.id))
+            for climb in self.climbs
+            if self.at_the_knee(climb)
         }
 
     @cached_property
