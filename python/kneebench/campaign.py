@@ -28,7 +28,7 @@ from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.cells import cells, running_order
 from kneebench.preflight import preflight_checks, refuse
 from kneebench.records import (
     Cell,
@@ -74,7 +74,7 @@ def run(
     journal.clean(watch)
     engine = engine_of(plan, journal)
     refuse(preflight_checks(plan, engine, journal, erase=erase))
-    servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
+    servers = {cell.id: engine.where(cell) for cell in cells(plan)}
     paths = tuple(dict.fromkeys(path for server in servers.values() for path in server.paths))
     with closing(engine), sysctls(plan.kernel, journal, watch) as in_force:
         root, machine = Path(folder or CAMPAIGNS), host(paths)
@@ -162,7 +162,7 @@ class Bench:
     def measure(self) -> None:
         """A climb on every cell, then the final runs at their knees."""
         plan, watch = self.context.plan, self.context.watch
-        climbs = [self.climb(cell) for cell in cells(plan)]
+        climbs = [self.climb(cell) for cell in running_order(cells(plan))]
         self.warn_of_rate(climbs)
         for runs in _final_runs(plan, climbs, watch).restored_runs():
             self.final_runs(runs)
@@ -176,7 +176,7 @@ class Bench:
             self.context.report_rung(rung, kept=True)
         climbed = kept or self._climbed(cell)
         for result in climbed.stop_results:
-            self.context.watch(Event(kind="stop", doing=cell.storage, data=result.model_dump()))
+            self.context.watch(Event(kind="stop", doing=cell.name, data=result.model_dump()))
         return climbed
 
     def _climbed(self, cell: Cell) -> Climb:

@@ -57,7 +57,7 @@ class Restored:
     """One restored database: made on first use, removed at the end.
 
     `load` is measured on it first, for nothing; without one, the first rung that is kept of a
-    database that was here before. `beside` gives the servers that are up side by side by storage,
+    database that was here before. `beside` gives the servers that are up side by side by cell,
     this one too; without it, background work is left to happen.
     """
 
@@ -128,9 +128,9 @@ class Restored:
         if self._server is not None or self._load is None:
             return False
         if not self.restore:
-            self.context.store.put_note(RESUMED.format(self.cell.storage))
+            self.context.store.put_note(RESUMED.format(self.cell.name))
         elif self._load.order.restore and self.last:
-            self.context.store.put_note(RESUMED_ROUNDS.format(self.cell.storage, self.restore))
+            self.context.store.put_note(RESUMED_ROUNDS.format(self.cell.name, self.restore))
         self._measure(self._load.order, cold=True, warm_up_s=self._load.warm_up_s)
         return True
 
@@ -230,7 +230,7 @@ class SideBySide:
         return self._restored[order.cell].kept_or_measured(order, kept)
 
     def _servers(self) -> dict[str, Server]:
-        return {restored.cell.storage: restored.server for restored in self._restored.values()}
+        return {restored.cell.name: restored.server for restored in self._restored.values()}
 
     def check_conditions(self) -> None:
         """Check the consistency conditions of every database after its last rung."""

@@ -45,7 +45,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
         yield Text()
         yield tables.rungs(
             [
-                rung_line(rung, {climb.cell.id: climb.cell.storage})
+                rung_line(rung, {climb.cell.id: climb.cell})
                 for climb in results.climbs
                 for rung in climb.rungs
             ]
@@ -57,7 +57,7 @@ def results_json(results: Results) -> dict[str, Any]:
     """The same for programs: answers and what disturbed them, comparisons, failed checks, every
     rung's line.
     """
-    names = {climb.cell.id: climb.cell.storage for climb in results.climbs}
+    cells = {climb.cell.id: climb.cell for climb in results.climbs}
     return {
         "campaign": results.campaign.id,
         "folder": str(results.folder or ""),
@@ -75,6 +75,6 @@ def results_json(results: Results) -> dict[str, Any]:
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
         "rungs": [
-            rung_line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs
+            rung_line(rung, cells)._asdict() for climb in results.climbs for rung in climb.rungs
         ],
     }

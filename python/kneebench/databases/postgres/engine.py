@@ -225,13 +225,13 @@ class OwnPostgres:
         if not hasattr(self, "_image"):
             self.prepare(watch)
         with self.lab.prepared(cell, watch) as prepared:
-            require(list(self.directories.of(prepared.storage)), f"restoring to {cell.storage!r}")
+            require(list(self.directories.of(prepared.storage)), f"restoring to {cell.name!r}")
             with self._restored(prepared, watch) as server:
                 yield server
 
     @contextlib.contextmanager
     def _restored(self, prepared: Prepared, watch: Watch) -> Iterator[PostgresServer]:
-        doing = f"restoring the database to {prepared.cell.storage!r}"
+        doing = f"restoring the database to {prepared.cell.name!r}"
         watch(Event(kind="start", doing=doing))
         began = time.monotonic()
         with contextlib.ExitStack() as stack:

@@ -88,7 +88,7 @@ class SimulatedEngine:
             raise PlanError(f"storage {cell.storage}", seen="no model", do=_table(cell.storage))
         seed = restored_seed(self._plan.seed, cell.id, restore)
         server = simulated_server(storage, self._plan.workload, seed)
-        watch(Event(kind="end", doing=f"restoring {cell.storage} (simulated)"))
+        watch(Event(kind="end", doing=f"restoring {cell.name} (simulated)"))
         yield Simulated(server, storage)
 
     def close(self) -> None:
