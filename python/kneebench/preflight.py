@@ -17,6 +17,7 @@ from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_findings import kernel_findings
+from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import volume_findings
@@ -47,6 +48,7 @@ def preflight_checks(
         *engine.findings(),
         *volume_findings(plan, erase=erase),
         *kernel_findings(plan),
+        *(constraint_findings(plan) if real else []),
         *_parts(plan),
         *_fio(plan),
         *_cores(plan, machine),
