@@ -192,11 +192,14 @@ class Bench:
 
     def _profile(self, cell: Cell, restored: Restored) -> None:
         """What the cell's storage does without its database, if the plan asks for it: after the
-        climb, when the server is idle and its data are written out.
+        first climb on it, when the server is idle and its data are written out.
         """
         context, storage = self.context, self.context.plan.storages[cell.storage]
         wanted = context.plan.raw_profile and (storage.path or storage.volumes)
-        if wanted and not context.store.has_raw_profile(cell):
+        same = [one for one in cells(context.plan) if one.storage == cell.storage]
+        if wanted and (kept := next(filter(None, map(context.store.raw_profile, same)), None)):
+            context.store.put_raw_profile(cell, kept)
+        elif wanted:
             restored.server.checkpoint()
             doing = f"profiling {cell.storage!r} without its database"
             paths = restored.server.paths[: 2 if storage.log_apart else 1]

@@ -12,7 +12,7 @@ from kneebench import units
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine
 from kneebench.errors import PlanError, Refused
-from kneebench.expected_duration import duration_finding
+from kneebench.expected_duration import cell_findings, duration_finding
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
@@ -58,6 +58,7 @@ def preflight_checks(
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
         *(_others(journal) if real else []),
         *_left(journal),
+        *cell_findings(plan, machine),
         duration_finding(plan, machine),
     )
 

@@ -251,9 +251,9 @@ class Store:
             drives = {one.drive: one for one in (*self._campaign.preconditioned, done)}
             self._change(preconditioned=tuple(drives.values()))
 
-    def has_raw_profile(self, cell: Cell) -> bool:
-        """Whether the cell's storage was measured without its database."""
-        return cell.id in self._campaign.raw_profiles
+    def raw_profile(self, cell: Cell) -> RawProfile | None:
+        """What the cell's storage did without its database; None if it was not measured."""
+        return self._campaign.raw_profiles.get(cell.id)
 
     def put_raw_profile(self, cell: Cell, profile: RawProfile) -> None:
         """Keep what the cell's storage did without its database."""
