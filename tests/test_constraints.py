@@ -106,6 +106,8 @@ def test_only_managed_servers_and_cold_caches_are_limited() -> None:
     with pytest.raises(PlanError, match="outside a memory limit"):
         plan('memory = ["1GiB"]', warm)
     assert len(names("cores = [1]", warm)) == 1
+    with pytest.raises(PlanError, match="does not count huge pages"):
+        plan('memory = ["1GiB"]', '[database.settings]\nhuge_pages = "try"\n')
 
 
 def test_a_model_has_no_siblings_nodes_or_drives_to_limit() -> None:

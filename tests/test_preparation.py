@@ -35,13 +35,14 @@ def test_a_cell_without_a_constraint_has_the_plans_paths_and_the_whole_machine(
     lab = Lab(one, Journal(tmp_path / "journal"))
     with lab.prepared(cells(one)[0], lambda event: None) as prepared:
         assert prepared.storage.paths == (tmp_path,)
-        assert prepared.resources == (
+        assert prepared.resources[:4] == (
             tuple(sorted(os.sched_getaffinity(0))),
             psutil.virtual_memory().total,
             False,
             False,
         )
         assert prepared.resources.pinned_cores == ()
+        assert prepared.limits and prepared.limits.settings == ()
 
 
 def test_cores_that_the_plan_names_are_those_that_a_server_is_pinned_to(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from kneebench.ladder.final_runs import FinalRuns, RestoredRuns
 from kneebench.ladder.rounds import Rounds
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan import Plan
-from kneebench.plan.cells import cells
+from kneebench.plan.cells import cells, running_order
 from kneebench.preflight import preflight_checks, refuse
 from kneebench.proof import prove
 from kneebench.records import (
@@ -77,7 +77,7 @@ def run(
     journal.clean(watch)
     engine = engine_of(plan, journal)
     refuse(preflight_checks(plan, engine, journal, erase=erase))
-    servers = {cell.storage: engine.where(cell) for cell in cells(plan)}
+    servers = {cell.id: engine.where(cell) for cell in cells(plan)}
     machine = host(paths := _paths(servers.values()))
     with contextlib.ExitStack() as stack:
         stack.enter_context(closing(engine))
@@ -181,7 +181,7 @@ class Bench:
     def measure(self) -> None:
         """A climb on every cell, then the final runs at their knees."""
         plan, watch = self.context.plan, self.context.watch
-        climbs = [self.climb(cell) for cell in cells(plan)]
+        climbs = [self.climb(cell) for cell in running_order(cells(plan))]
         self.warn_of_rate(climbs)
         for runs in _final_runs(plan, climbs, watch).restored_runs():
             self.final_runs(runs)
@@ -195,7 +195,7 @@ class Bench:
             self.context.report_rung(rung, kept=True)
         climbed = kept or self._climbed(cell)
         for result in climbed.stop_results:
-            self.context.watch(Event(kind="stop", doing=cell.storage, data=result.model_dump()))
+            self.context.watch(Event(kind="stop", doing=cell.name, data=result.model_dump()))
         return climbed
 
     def _climbed(self, cell: Cell) -> Climb:
@@ -211,11 +211,15 @@ class Bench:
 
     def _profile(self, cell: Cell, restored: Restored) -> None:
         """What the cell's storage does without its database, if the plan asks for it: after the
-        climb, when the server is idle and its data are written out.
+        first climb on it, when the server is idle and its data are written out.
         """
         context, storage = self.context, self.context.plan.storages[cell.storage]
         wanted = context.plan.raw_profile and (storage.path or storage.volumes)
-        if wanted and cell.id not in context.store.campaign.raw_profiles:
+        kept, same = context.store.campaign.raw_profiles, cells(context.plan)
+        there = [kept[one.id] for one in same if one.storage == cell.storage and one.id in kept]
+        if wanted and there:
+            context.store.put_raw_profile(cell, there[0])
+        elif wanted:
             restored.server.checkpoint()
             doing = f"profiling {cell.storage!r} without its database"
             paths = restored.server.paths[: 2 if storage.log_apart else 1]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kneebench import units
 from kneebench.lab.volumes import preconditioning_s
 from kneebench.plan import Plan
+from kneebench.plan.cells import cells, running_order
 from kneebench.plan.duration import Expected, expected
 from kneebench.records import Finding, Host
 
@@ -12,6 +15,22 @@ from kneebench.records import Finding, Host
 def expected_duration(plan: Plan, machine: Host) -> Expected:
     """The parts of the duration, with what the drives of volumes take."""
     return expected(plan, machine)._replace(drives_s=preconditioning_s(plan))
+
+
+def cell_findings(plan: Plan, machine: Host) -> Iterator[Finding]:
+    """The cells of a plan with constraints in running order, with the time and the bytes that each
+    takes; none without constraints.
+    """
+    order = running_order(cells(plan)) if plan.constraints_by_name else ()
+    parts = expected_duration(plan, machine)
+    for place, cell in enumerate(order, start=1):
+        each_s = (parts.total_s - parts.load_s) / len(order)
+        seen = f"{cell.name}: about {units.rough_time(each_s)}"
+        if plan.engine.measures_real_hardware:
+            restores = plan.ladder.most_restores
+            needs = units.size(plan.engine.footprint.climb_bytes(plan.workload.warehouses))
+            seen += f", {restores} restores of up to {needs}"
+        yield Finding(level="ok", subject=f"cell {place} of {len(order)}", seen=seen)
 
 
 def duration_finding(plan: Plan, machine: Host) -> Finding:

@@ -12,11 +12,12 @@ from kneebench import units
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine
 from kneebench.errors import PlanError, Refused
-from kneebench.expected_duration import duration_finding
+from kneebench.expected_duration import cell_findings, duration_finding
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_findings import kernel_findings
+from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.preparation import Shares
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import volume_findings
@@ -47,6 +48,7 @@ def preflight_checks(
         *engine.findings(),
         *volume_findings(plan, erase=erase),
         *kernel_findings(plan),
+        *(constraint_findings(plan) if real else []),
         *_parts(plan),
         *_fio(plan),
         *_cores(plan, machine),
@@ -56,6 +58,7 @@ def preflight_checks(
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
         *(_others(journal) if real else []),
         *_left(journal),
+        *cell_findings(plan, machine),
         duration_finding(plan, machine),
     )
 

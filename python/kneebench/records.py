@@ -170,6 +170,11 @@ class Host(Record):
     places: dict[str, str] = Field(default_factory=dict)
 
 
+def cell_name(storage: str, constraint: str) -> str:
+    """What people read of a cell: the storage, and the constraint if there is one."""
+    return f"{storage} ({constraint})" if constraint else storage
+
+
 class Cell(Record):
     """One storage under one constraint, called configuration in user-facing text: the subject of a
     climb. `id` is a valid file name.
@@ -189,8 +194,8 @@ class Cell(Record):
 
     @property
     def name(self) -> str:
-        """What people read: the storage, and the constraint if there is one."""
-        return f"{self.storage} ({self.constraint})" if self.constraint else self.storage
+        """What people read."""
+        return cell_name(self.storage, self.constraint)
 
 
 class Finding(Record):
@@ -830,7 +835,7 @@ class Campaign(Record):
     settings: dict[str, tuple[Setting, ...]] = Field(default_factory=dict)
     base_image: dict[str, str] = Field(default_factory=dict)
     servers: dict[str, Whereabouts] = Field(default_factory=dict)
-    """By storage; empty in campaigns of old."""
+    """By cell, in older campaigns by storage; empty in campaigns of old."""
     noise_floor: NoiseFloor | None = None
     """That of the machine when the campaign was measured; None if no A/A pair had been measured."""
     drives_before: tuple[WholeDrive, ...] = ()

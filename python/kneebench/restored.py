@@ -7,13 +7,15 @@ nothing for rungs that it has already. Everything measured is kept at once.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.background import background_kinds
 from kneebench.analysis.disturbance import TRIES, notes
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
+from kneebench.lab.preparation import Shares
+from kneebench.lab.topology import as_list
 from kneebench.ladder.final_runs import Load
 from kneebench.measurement.background import BackgroundWork
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace, log_trace
@@ -24,6 +26,7 @@ from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Order, Rung, Setting, Watch
 from kneebench.results.store import Store
+from kneebench.workload import on_cores
 
 RESUMED = (
     "{}: this climb was resumed on a freshly restored database; drift and consistency checks cover"
@@ -57,7 +60,7 @@ class Restored:
     """One restored database: made on first use, removed at the end.
 
     `load` is measured on it first, for nothing; without one, the first rung that is kept of a
-    database that was here before. `beside` gives the servers that are up side by side by storage,
+    database that was here before. `beside` gives the servers that are up side by side by cell,
     this one too; without it, background work is left to happen.
     """
 
@@ -70,6 +73,8 @@ class Restored:
         beside: Callable[[], Mapping[str, Server]] = dict,
     ) -> None:
         self.context, self.cell, self.restore = context, cell, restore
+        generator_cores = Shares(context.plan).load_generator_cores(cell)
+        self._plan = on_cores(context.plan, generator_cores)
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
         self._log_trace: LogTrace | str = NO_TRACE
@@ -102,8 +107,17 @@ class Restored:
             if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
                 self._log_trace = self._stack.enter_context(log_trace(self._server))
             self._unused = True
+            kernel.extend(self._load_generator)
             self.context.store.put_settings(self.cell, (*self._server.settings, *kernel))
         return self._server
+
+    @property
+    def _load_generator(self) -> Iterator[Setting]:
+        """The cores of the load generator, where a constraint has moved it there."""
+        cores = self._plan.workload.load_generator_cores
+        if cores != self.context.plan.workload.load_generator_cores:
+            name, value = "cores of the load generator", as_list(cores)
+            yield Setting(name=name, value=value, source="constraint (affinity)", matters=True)
 
     def rung(self, order: Order) -> Rung:
         """The kept rung of this order, or else a new one, measured and kept."""
@@ -128,9 +142,9 @@ class Restored:
         if self._server is not None or self._load is None:
             return False
         if not self.restore:
-            self.context.store.put_note(RESUMED.format(self.cell.storage))
+            self.context.store.put_note(RESUMED.format(self.cell.name))
         elif self._load.order.restore and self.last:
-            self.context.store.put_note(RESUMED_ROUNDS.format(self.cell.storage, self.restore))
+            self.context.store.put_note(RESUMED_ROUNDS.format(self.cell.name, self.restore))
         self._measure(self._load.order, cold=True, warm_up_s=self._load.warm_up_s)
         return True
 
@@ -180,7 +194,7 @@ class Restored:
         return measured._replace(rung=measured.rung.model_copy(update={"invalid": reasons}))
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
-        plan, server = self.context.plan, self.server
+        plan, server = self._plan, self.server
         measured = measure(
             order,
             plan,
@@ -230,7 +244,7 @@ class SideBySide:
         return self._restored[order.cell].kept_or_measured(order, kept)
 
     def _servers(self) -> dict[str, Server]:
-        return {restored.cell.storage: restored.server for restored in self._restored.values()}
+        return {restored.cell.name: restored.server for restored in self._restored.values()}
 
     def check_conditions(self) -> None:
         """Check the consistency conditions of every database after its last rung."""

@@ -13,7 +13,7 @@ from kneebench.analysis.fixed_rate import fixed_rate_latency
 from kneebench.analysis.knee import final_rungs, knee, metered
 from kneebench.analysis.proof import proved
 from kneebench.analysis.wording import DERIVED, FEW, known, percent, stop_reason
-from kneebench.records import Campaign, Climb, Estimate, Proof, Record, Results
+from kneebench.records import Campaign, Climb, Estimate, Proof, Record, Results, cell_name
 
 
 class FixedRate(Record):
@@ -37,6 +37,7 @@ class ConfigurationSummary(Record):
     """
 
     storage: str
+    constraint: str = ""
     point: str
     users: Estimate | None
     nopm: Estimate | None
@@ -48,6 +49,11 @@ class ConfigurationSummary(Record):
     stopped_by: str
     bottleneck: str
     fixed_rate: FixedRate | None
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return cell_name(self.storage, self.constraint)
 
 
 def configuration_summaries(results: Results) -> list[ConfigurationSummary]:
@@ -61,6 +67,7 @@ def _summary(climb: Climb, at: str, proof: Proof | None) -> ConfigurationSummary
     rate = fixed_rate_latency(climb)
     return ConfigurationSummary(
         storage=climb.cell.storage,
+        constraint=climb.cell.constraint,
         point=at,
         users=found.users if found else None,
         nopm=found.nopm if found else None,
@@ -178,7 +185,7 @@ def point(campaign: Campaign) -> str:
 def as_html(results: Results) -> str:
     """The summary table for a notebook, with the campaign's question as its caption."""
     found = configuration_summaries(results)
-    head = "".join(f"<th>{escape(one.storage)}</th>" for one in found)
+    head = "".join(f"<th>{escape(one.name)}</th>" for one in found)
     body = "".join(
         f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
         for name, cells in rows(found)

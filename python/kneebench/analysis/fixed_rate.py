@@ -94,7 +94,7 @@ def _rate_caveat(climb: Climb, planned_per_s: float) -> str:
     if rate_per_s < knee_per_s:
         return ""
     return (
-        f"The fixed rate of {count(rate_per_s)} transactions/s saturates {climb.cell.storage}"
+        f"The fixed rate of {count(rate_per_s)} transactions/s saturates {climb.cell.name}"
         f" ({percent(round(rate_per_s / knee_per_s, 2))} of the {count(knee_per_s)}/s at"
         f" {place(climb)}): its latency at this rate grows as long as the window lasts. Choose a"
         " lower latency_rate."

@@ -71,14 +71,12 @@ def failed_checks(results: Results) -> Iterator[str]:
     for climb in results.climbs:
         for when, checks in conditions(climb):
             yield from (
-                f"{climb.cell.storage}, {when}: {check.sentence}"
+                f"{climb.cell.name}, {when}: {check.sentence}"
                 for check in checks
                 if not check.passed
             )
         for rung in climb.rungs:
-            place = (
-                f"{climb.cell.storage}, {named(rung.order.phase)} at {number_of_users(rung.users)}"
-            )
+            place = f"{climb.cell.name}, {named(rung.order.phase)} at {number_of_users(rung.users)}"
             yield from (f"{place}: {check.sentence}" for check in rung.checks if not check.passed)
 
 
@@ -88,14 +86,14 @@ def invalid_rungs(results: Results) -> Iterator[str]:
         for rung in climb.rungs:
             if rung.invalid:
                 yield (
-                    f"{climb.cell.storage}, {named(rung.order.phase)} at"
+                    f"{climb.cell.name}, {named(rung.order.phase)} at"
                     f" {number_of_users(rung.users)}: {rung.invalid}"
                 )
 
 
 def without_figure(results: Results) -> Iterator[str]:
     """A sentence for each storage of a finished campaign that has no usable figure."""
-    yield from (f"{one.cell.storage}: {one.sentence}" for one in missing_figures(results))
+    yield from (f"{one.cell.name}: {one.sentence}" for one in missing_figures(results))
 
 
 def missing_figures(results: Results) -> tuple[MissingFigure, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -38,11 +39,11 @@ def is_here(campaign: Campaign) -> bool:
     return bool(campaign.servers) and all(server.here for server in campaign.servers.values())
 
 
-def elsewhere(campaign: Campaign) -> list[str]:
-    """The storages whose server ran elsewhere, each with what was seen of that."""
+def elsewhere(campaign: Campaign, names: Mapping[str, str]) -> list[str]:
+    """The cells whose server ran elsewhere, each with what was seen of that; `names` by cell id."""
     return [
-        f"{storage}: {server.seen}"
-        for storage, server in campaign.servers.items()
+        f"{names.get(cell, cell)}: {server.seen}"
+        for cell, server in campaign.servers.items()
         if not server.here
     ]
 

@@ -6,19 +6,18 @@ cgroup-v1/memory).
 from __future__ import annotations
 
 import contextlib
-import os
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.errors import KneebenchError
-from kneebench.lab.changes.group import MadeGroup
-from kneebench.lab.drives import mounts
+from kneebench.lab.control_groups import Groups, hierarchy_of
 from kneebench.lab.journal import Journal
 
 V2 = ("memory.max", "memory.swap.max", "memory.events", "max")
 V1 = ("memory.limit_in_bytes", "memory.swappiness", "memory.oom_control", "-1")
+DOING = "limiting the database's memory"
+CORRECT = "correct database.memory, or the constraint"
 
 
 class Controller(NamedTuple):
@@ -70,36 +69,30 @@ def controller() -> Controller | None:
     """The memory controller of this machine; None where it has none, or this process may not use
     it.
     """
-    for mount in mounts(os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
-        control = mount.point / "cgroup.subtree_control"
-        if mount.type == "cgroup2" and control.exists() and "memory" in control.read_text().split():
-            found = Controller(mount.point, *V2)
-        elif mount.type == "cgroup" and (mount.point / V1[0]).exists():
-            found = Controller(mount.point, *V1)
-        else:
-            continue
-        if os.access(found.root, os.W_OK):
-            return found
-    return None
+    found = hierarchy_of("memory")
+    return found and Controller(found.root, *(V2 if found.version == 2 else V1))
+
+
+def limit_memory(groups: Groups, limit_bytes: int) -> MemoryGroup:
+    """Limit the memory of a database's groups, without swap. Raises KneebenchError where there is
+    no controller, or the kernel set another limit.
+    """
+    if (there := controller()) is None:
+        do = "run as root on a kernel with memory cgroups, or remove database.memory"
+        raise KneebenchError(DOING, seen="there is no memory cgroup controller to use", do=do)
+    path = groups.path(there.root)
+    (path / there.limit).write_text(str(limit_bytes))
+    with contextlib.suppress(OSError):  # a kernel without swap refuses it
+        (path / there.swap).write_text("0")
+    got = int((path / there.limit).read_text())
+    if not limit_bytes - 2**21 < got <= limit_bytes:
+        seen = f"the kernel set {got:,} bytes in place of {limit_bytes:,}"
+        raise KneebenchError(DOING, seen=seen, do=CORRECT)
+    return MemoryGroup(path, limit_bytes, there)
 
 
 @contextlib.contextmanager
 def memory_limit(journal: Journal, limit_bytes: int) -> Iterator[MemoryGroup]:
-    """A cgroup with this limit, without swap; removed at the end. Raises KneebenchError where it
-    cannot be had, or the kernel set another limit.
-    """
-    doing, there = "limiting the database's memory", controller()
-    if there is None:
-        do = "run as root on a kernel with memory cgroups, or remove database.memory"
-        raise KneebenchError(doing, seen="there is no memory cgroup controller to use", do=do)
-    path = there.root / f"kneebench-{uuid.uuid4().hex[:12]}"
-    with journal.made(MadeGroup, "a memory limit", path=str(path)):
-        path.mkdir()
-        (path / there.limit).write_text(str(limit_bytes))
-        with contextlib.suppress(OSError):  # a kernel without swap refuses it
-            (path / there.swap).write_text("0")
-        got = int((path / there.limit).read_text())
-        if not limit_bytes - 2**21 < got <= limit_bytes:
-            seen = f"the kernel set {got:,} bytes in place of {limit_bytes:,}"
-            raise KneebenchError(doing, seen=seen, do="correct database.memory")
-        yield MemoryGroup(path, limit_bytes, there)
+    """A cgroup with this limit alone; removed at the end. Raises as `limit_memory`."""
+    with contextlib.ExitStack() as until:
+        yield limit_memory(Groups(journal, until), limit_bytes)

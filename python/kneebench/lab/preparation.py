@@ -13,9 +13,12 @@ from typing import NamedTuple
 import psutil
 
 from kneebench.lab.journal import Journal
-from kneebench.lab.memory_limit import MemoryGroup, memory_limit
+from kneebench.lab.limits import Allowed, Limits
+from kneebench.lab.topology import chosen, others
 from kneebench.lab.volumes import Volumes
 from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.plan.constraints import IoLimits
 from kneebench.plan.plan import Storage
 from kneebench.records import Cell, Watch
 
@@ -24,13 +27,17 @@ class Resources(NamedTuple):
     """A share of this machine: the numbers of its cores, and bytes of memory.
 
     `pinned`: what runs with it must stay on these cores; `limited`: it must not get more memory,
-    page cache included.
+    page cache included. `cache_bytes`: size of the database's own cache, None by the sizing rules;
+    `memory_node`: NUMA node of its memory; `io`: limits of its reads and writes.
     """
 
     cores: tuple[int, ...]
     memory_bytes: int
     pinned: bool = False
     limited: bool = False
+    cache_bytes: int | None = None
+    memory_node: int | None = None
+    io: IoLimits | None = None
 
     @property
     def pinned_cores(self) -> tuple[int, ...]:
@@ -41,13 +48,13 @@ class Resources(NamedTuple):
 class Prepared(NamedTuple):
     """A cell that is ready for its database.
 
-    The paths of `storage` are those that its files go to; its processes go to `group`.
+    The paths of `storage` are those that its files go to; its processes get `limits`.
     """
 
     cell: Cell
     storage: Storage
     resources: Resources
-    group: MemoryGroup | None = None
+    limits: Limits | None = None
 
 
 class Shares:
@@ -74,12 +81,37 @@ class Shares:
 
     @property
     def servers(self) -> int:
-        """Servers that are up at the same time: those of all storages in short rounds."""
-        return len(self.plan.storages) if self.plan.ladder.rounds == "short" else 1
+        """Servers that are up at the same time: those of all cells in short rounds."""
+        return len(cells(self.plan)) if self.plan.ladder.rounds == "short" else 1
 
     def resources_of(self, cell: Cell) -> Resources:
-        """The share of one cell: that of every cell, as no constraint lowers it yet."""
-        return self.resources
+        """The share of one cell: that of every cell, with the limits of its constraint. Fewer cores
+        than the constraint wants where there are fewer.
+        """
+        of_all, constraint = self.resources, self.plan.constraints_by_name.get(cell.constraint)
+        if constraint is None:
+            return of_all
+        node, pinned = constraint.numa_node, bool(cell.cores) or constraint.numa_node is not None
+        return Resources(
+            chosen(cell.cores, of_all.cores, siblings=constraint.siblings, node=node)
+            if pinned
+            else of_all.cores,
+            cell.memory_bytes or of_all.memory_bytes,
+            of_all.pinned or pinned,
+            of_all.limited or bool(cell.memory_bytes),
+            cell.engine_memory_bytes,
+            node,
+            constraint.io,
+        )
+
+    def load_generator_cores(self, cell: Cell) -> tuple[int, ...]:
+        """The cores that the load generator is pinned to: the plan's, else those that a constraint
+        on cores leaves; none where it may use all.
+        """
+        given, own = self.plan.workload.load_generator_cores, self.resources_of(cell)
+        if given or not cell.constraint or not own.pinned or own.cores == self.resources.cores:
+            return given
+        return others(own.cores, tuple(sorted(os.sched_getaffinity(0))))
 
 
 class Lab(Shares):
@@ -102,10 +134,13 @@ class Lab(Shares):
         """
         storage, resources = self.plan.storages[cell.storage], self.resources_of(cell)
         with contextlib.ExitStack() as stack:
-            group = None
             if storage.volumes:
                 storage = stack.enter_context(self._volumes.mounted(cell.storage, storage, watch))
-            if resources.limited:
-                limit = memory_limit(self._journal, resources.memory_bytes)
-                group = stack.enter_context(limit)
-            yield Prepared(cell, storage, resources, group)
+            allowed = Allowed(
+                resources.pinned_cores if cell.constraint else (),
+                resources.memory_bytes if resources.limited else None,
+                resources.memory_node,
+                resources.io,
+                storage.paths,
+            )
+            yield Prepared(cell, storage, resources, Limits(allowed, self._journal, stack))

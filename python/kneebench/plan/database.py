@@ -114,6 +114,8 @@ class ServerDatabase(Database):
     url_rule: ClassVar[UrlRule]
     """How the URL of an external server is written; a table says it."""
     cannot_limit: ClassVar[tuple[str, ...]] = ()
+    huge_pages_setting: ClassVar[str] = ""
+    """The server setting for huge pages, which memory limits do not count; empty: it has none."""
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "memory")
     """Keys that only a managed server uses."""
     memory: Annotated[
@@ -178,9 +180,13 @@ class ServerDatabase(Database):
         if any(urls.values()):
             sentence = "no value together with a url: only a managed server is limited"
             raise wrong("constraints", sentence=sentence)
-        if self.page_cache == "warm" and any(one.memory_bytes for one in constraints.values()):
+        limited = any(one.memory_bytes for one in constraints.values())
+        if limited and self.page_cache == "warm":
             sentence = '"cold": what a copy leaves in the page cache is outside a memory limit'
             raise wrong("database", "page_cache", sentence=sentence)
+        if limited and self.settings.get(self.huge_pages_setting, "off") not in ("off", False):
+            sentence = '"off": a memory limit does not count huge pages'
+            raise wrong("database", "settings", self.huge_pages_setting, sentence=sentence)
 
     def check_managed(self) -> None:
         """Raise the rule's error where the table does not fit a managed server."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from kneebench.plan.cells import cells
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
 from kneebench.plan.plan import Plan
 from kneebench.records import Host
@@ -48,7 +49,7 @@ def expected(plan: Plan, host: Host) -> Expected:
     """The parts of the duration: loading (once), the climbs, the final runs; right within a factor
     of about two.
     """
-    count = len(plan.storages)
+    count = len(cells(plan))
     if not plan.engine.measures_real_hardware:
         return Expected(0.0, 1.0 * count, 1.0 * count)
     ladder, cores = plan.ladder, len(plan.database.cores) or host.cores
@@ -76,8 +77,9 @@ def _long_runs_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> fl
     """Long runs, each on its own restore. All but one cell need one more for the fixed rate, if it
     is a share of the knee.
     """
-    knee_s, latency_s = warm_s + rung_s, _warm_up_s(ladder) + rung_s
-    again = 0 if ladder.latency_rate else count - 1
+    fixed_rate = ladder.at_fixed_rate(1)
+    knee_s, latency_s = warm_s + rung_s, (_warm_up_s(ladder) + rung_s) * fixed_rate
+    again = count - 1 if fixed_rate and not ladder.latency_rate else 0
     return count * ladder.most_repeats * (knee_s + latency_s) + again * knee_s
 
 

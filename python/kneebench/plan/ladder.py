@@ -103,11 +103,11 @@ class Ladder(Part):
     fixed_rate_share: Annotated[
         Number,
         Field(
-            gt=0,
+            ge=0,
             lt=1,
             description=(
                 "Fixed rate for the latency comparison, as a fraction of the slowest storage's knee"
-                " throughput"
+                " throughput; 0: latency is not compared at a fixed rate"
             ),
         ),
     ] = 0.7
@@ -168,6 +168,8 @@ class Ladder(Part):
 
     def at_fixed_rate(self, repeat: int) -> bool:
         """Whether this repeat of the final runs also measures the fixed rate; they count from 1."""
+        if not (self.latency_rate or self.fixed_rate_share):
+            return False
         return self.rounds == "long" or repeat % 4 in AT_FIXED_RATE
 
     @property

@@ -225,6 +225,11 @@ class Plan(Part):
         return self.engine.footprint.data_bytes(self.workload.warehouses) if known else 0
 
     @property
+    def most_restores(self) -> int:
+        """Most restores on one storage, under all constraints."""
+        return self.ladder.most_restores * max(1, len(self.constraints_by_name))
+
+    @property
     def base(self) -> str:
         """The name of the storage that the others are compared with."""
         return self.baseline or next(iter(self.storages))

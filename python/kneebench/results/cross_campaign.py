@@ -8,7 +8,7 @@ from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ra
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee
-from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results
+from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results, cell_name
 from kneebench.results.compare_plans import comparable
 
 DRIFT = "the campaigns were not interleaved, so no interval covers drift between them"
@@ -40,6 +40,11 @@ class CampaignRow(Record):
     interleaved: bool
     latency_against: Comparison | None
     sentence: str
+
+    @property
+    def name(self) -> str:
+        """What people read of the cell."""
+        return cell_name(self.storage, self.constraint)
 
 
 def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:

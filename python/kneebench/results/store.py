@@ -216,7 +216,7 @@ class Store:
         for name in sorted({*was, *now}) if was else ():
             if was.get(name) != now.get(name):
                 self.put_note(
-                    f"{name} changed on {cell.storage} during the campaign:"
+                    f"{name} changed on {cell.name} during the campaign:"
                     f" {was.get(name, 'not set')}, then {now.get(name, 'not set')}"
                 )
         self._change(settings={**self._campaign.settings, cell.id: tuple(settings)})
@@ -226,7 +226,7 @@ class Store:
         self._change(base_image={**self._campaign.base_image, **facts})
 
     def put_servers(self, servers: Mapping[str, Whereabouts]) -> None:
-        """Keep where the servers run, by storage."""
+        """Keep where the servers run, by cell."""
         self._change(servers=dict(servers))
 
     def put_noise_floor(self, floor: NoiseFloor | None) -> None:

@@ -66,7 +66,7 @@ class Scrolling:
 
     def __init__(self, progress: Progress, console: Console) -> None:
         self._progress, self._console = progress, console
-        self._rows = tables.RungRows(progress.storages.values(), console.width)
+        self._rows = tables.RungRows(progress.names, console.width)
 
     def receive(self, event: Event) -> None:
         """Take in what happened, and print what is done."""

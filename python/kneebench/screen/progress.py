@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.lab.preparation import Shares
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import Expected, rungs
-from kneebench.records import Event, Phase, Rung, StopResult
+from kneebench.records import Cell, Event, Phase, Rung, StopResult, cell_name
 
 _FASTER, _SLOWER = 3.0, 4.0
 """The pace of what is measured may be so many times off what was expected: a first short rung says
@@ -32,10 +32,17 @@ class RungLine(NamedTuple):
     log_write_s: float | None
     note: str
     p999_certain: bool = True
+    constraint: str = ""
+
+    @property
+    def name(self) -> str:
+        """The cell as people read it."""
+        return cell_name(self.storage, self.constraint)
 
 
-def rung_line(rung: Rung, storages: Mapping[str, str]) -> RungLine:
-    """A rung's line; `storages` has the name of each cell's storage."""
+def rung_line(rung: Rung, cells: Mapping[str, Cell]) -> RungLine:
+    """A rung's line; `cells` by id."""
+    cell = cells.get(rung.order.cell) or Cell(id="", storage=rung.order.cell)
     latency = rung.tally.latency
     failed = [check.name for check in rung.checks if not check.passed]
     notes = [
@@ -44,7 +51,8 @@ def rung_line(rung: Rung, storages: Mapping[str, str]) -> RungLine:
         "" if rung.steady else "not steady",
     ]
     return RungLine(
-        storage=storages.get(rung.order.cell, rung.order.cell),
+        storage=cell.storage,
+        constraint=cell.constraint,
         phase=rung.order.phase,
         users=rung.users,
         nopm=rung.tally.nopm,
@@ -85,18 +93,17 @@ def message_of(event: Event) -> str:
 
 
 class Work:
-    """What was expected of a campaign, and how much of it is done: loading, each storage's climb
-    with its drives before it, the final runs' rungs.
+    """What was expected of a campaign, and how much of it is done: loading, each cell's climb with
+    its drives before it, the final runs' rungs.
     """
 
     def __init__(self, plan: Plan, expected: Expected) -> None:
-        self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(plan.storages)
+        names = [cell.name for cell in cells(plan)]
+        self._load_s, self._climb_s = expected.load_s, expected.climbs_s / len(names)
         self._climb_rung_s = self._climb_s / rungs(plan.ladder, len(Shares(plan).resources.cores))
-        self._report_rung_s = expected.final_runs_s / max(
-            1, plan.ladder.final_rungs * len(plan.storages)
-        )
-        with_drives_s = self._climb_s + expected.drives_s / len(plan.storages)
-        self._climbs_left_s = dict.fromkeys(plan.storages, with_drives_s)
+        self._report_rung_s = expected.final_runs_s / max(1, plan.ladder.final_rungs * len(names))
+        with_drives_s = self._climb_s + expected.drives_s / len(names)
+        self._climbs_left_s = dict.fromkeys(names, with_drives_s)
         self._report_left_s = expected.final_runs_s
 
     @property
@@ -104,7 +111,7 @@ class Work:
         """As long as what is still to do was expected to take."""
         return self._load_s + sum(self._climbs_left_s.values()) + self._report_left_s
 
-    def rung(self, storage: str, phase: str) -> float:
+    def rung(self, cell: str, phase: str) -> float:
         """Count a rung as done; how long it was expected to take.
 
         The last part of a climb is left until its stop_results are known.
@@ -113,14 +120,14 @@ class Work:
         if phase in ("final_run", "fixed_rate"):
             self._report_left_s = max(0.0, self._report_left_s - self._report_rung_s)
             return self._report_rung_s
-        if storage in self._climbs_left_s:
-            left_s = min(self._climbs_left_s[storage], self._climb_s) - self._climb_rung_s
-            self._climbs_left_s[storage] = max(self._climb_rung_s, left_s)
+        if cell in self._climbs_left_s:
+            left_s = min(self._climbs_left_s[cell], self._climb_s) - self._climb_rung_s
+            self._climbs_left_s[cell] = max(self._climb_rung_s, left_s)
         return self._climb_rung_s
 
-    def climbed(self, storage: str) -> None:
+    def climbed(self, cell: str) -> None:
         """Count a whole climb as done."""
-        self._climbs_left_s[storage] = 0.0
+        self._climbs_left_s[cell] = 0.0
 
 
 class Progress:
@@ -129,7 +136,7 @@ class Progress:
     def __init__(
         self, plan: Plan, expected: Expected, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.storages = {cell.id: cell.storage for cell in cells(plan)}
+        self.cells = {cell.id: cell for cell in cells(plan)}
         self._work, self._clock, self._began_s = Work(plan, expected), clock, clock()
         self._told_s, self._done_s, self._took_s = 0.0, 0.0, 0.0
         self.doing = "starting"
@@ -148,12 +155,17 @@ class Progress:
             self.step_left_s = event.left_s
             self.rate = rate(event)
         elif event.kind == "rung":
-            self.lines.append(rung_line(Rung.model_validate(event.data["rung"]), self.storages))
+            self.lines.append(rung_line(Rung.model_validate(event.data["rung"]), self.cells))
             self._count(self.lines[-1], kept=bool(event.data.get("kept")))
         elif event.kind == "round":
             self.rounds = event.doing
         elif event.kind == "stop":
             self._work.climbed(event.doing)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The cells as people read them."""
+        return [cell.name for cell in self.cells.values()]
 
     @property
     def first_doubt(self) -> bool:
@@ -183,7 +195,7 @@ class Progress:
         """A rung is done: it sets the pace, unless it was kept, or the first (which the loading may
         have gone before).
         """
-        first, expected_s = len(self.lines) == 1, self._work.rung(line.storage, line.phase)
+        first, expected_s = len(self.lines) == 1, self._work.rung(line.name, line.phase)
         if not kept and not first:
             self._done_s += expected_s
             self._took_s += self.elapsed_s - self._told_s

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.analysis.control import control_caveats, controls
 from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
@@ -32,7 +33,11 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     )
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
     yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
-    caveats = (*disturbances(results), *rate_caveats(results.climbs))
+    caveats = (
+        *disturbances(results),
+        *rate_caveats(results.climbs),
+        *control_caveats(results),
+    )
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in caveats)
     yield Text()
     for table in tables.configuration_summaries(configuration_summaries(results)):
@@ -45,7 +50,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
         yield Text()
         yield tables.rungs(
             [
-                rung_line(rung, {climb.cell.id: climb.cell.storage})
+                rung_line(rung, {climb.cell.id: climb.cell})
                 for climb in results.climbs
                 for rung in climb.rungs
             ]
@@ -57,7 +62,7 @@ def results_json(results: Results) -> dict[str, Any]:
     """The same for programs: answers and what disturbed them, comparisons, failed checks, every
     rung's line.
     """
-    names = {climb.cell.id: climb.cell.storage for climb in results.climbs}
+    cells = {climb.cell.id: climb.cell for climb in results.climbs}
     return {
         "campaign": results.campaign.id,
         "folder": str(results.folder or ""),
@@ -68,6 +73,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "failed_checks": list(failed_checks(results)),
         "invalid_rungs": list(invalid_rungs(results)),
         "disturbances": list(disturbances(results)),
+        "controls": {id: found.model_dump() for id, found in controls(results.climbs).items()},
         "without_figure": list(without_figure(results)),
         "configurations": [
             summary.model_dump(mode="json") for summary in configuration_summaries(results)
@@ -75,6 +81,6 @@ def results_json(results: Results) -> dict[str, Any]:
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
         "rungs": [
-            rung_line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs
+            rung_line(rung, cells)._asdict() for climb in results.climbs for rung in climb.rungs
         ],
     }

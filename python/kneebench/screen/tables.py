@@ -52,7 +52,7 @@ def rungs(lines: Sequence[RungLine], title: str = "") -> Table:
     )
     for line in lines:
         table.add_row(
-            escape(line.storage),
+            escape(line.name),
             named(line.phase),
             str(line.users),
             units.count(line.nopm),
@@ -88,7 +88,7 @@ class RungRows:
             )
         yield Text(
             self._aligned(
-                line.storage,
+                line.name,
                 [named(line.phase), str(line.users), units.count(line.nopm), *_times_of(line)],
             )
         )
@@ -161,7 +161,7 @@ def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[T
     """One column a storage, a few to a table: what it reached, and what stopped it."""
     for first in range(0, len(found), _STORAGES_A_TABLE):
         some = found[first : first + _STORAGES_A_TABLE]
-        table = plain_table("", *(escape(summary.storage) for summary in some))
+        table = plain_table("", *(escape(summary.name) for summary in some))
         for name, cells in rows(some):
             table.add_row(f"[dim]{name}[/]", *(escape(cell) for cell in cells))
         if first + _STORAGES_A_TABLE >= len(found):
@@ -204,7 +204,7 @@ def campaign_rows(rows: Iterable[CampaignRow]) -> Table:
                 escape,
                 (
                     row.campaign,
-                    row.storage,
+                    row.name,
                     *knee,
                     *([shown_time(row.mean_s)] if fixed else []),
                     _against(row),

@@ -60,7 +60,7 @@ class JsonLines:
                 update={
                     "data": {
                         "key": rung.order.key,
-                        **rung_line(rung, self._progress.storages)._asdict(),
+                        **rung_line(rung, self._progress.cells)._asdict(),
                     }
                 }
             )
@@ -133,6 +133,6 @@ def plain(rung: RungLine) -> str:
         f", {name} {units.time(value)}{mark}" for name, value, mark in times if value is not None
     )
     return (
-        f"{rung.storage}: {named(rung.phase)}, {number_of_users(rung.users)}:"
+        f"{rung.name}: {named(rung.phase)}, {number_of_users(rung.users)}:"
         f" {units.count(rung.nopm)} NOPM{latencies}" + (f" ({rung.note})" if rung.note else "")
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from kneebench._core import GeneratorSpec
@@ -47,6 +48,19 @@ def stream_of(order: Order) -> int:
         f"-{order.repeat}" if order.repeat else ""
     )
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest()) >> 1
+
+
+def on_cores(plan: Plan, cores: Sequence[int]) -> Plan:
+    """The plan with its load generator on these cores, with no more threads than it has without
+    them.
+    """
+    workload = plan.workload
+    if tuple(cores) == workload.load_generator_cores:
+        return plan
+    most = min(len(cores), -(-len(os.sched_getaffinity(0)) // CORES_PER_WORKER))
+    threads = workload.load_generator_threads or most
+    update = {"load_generator_cores": tuple(cores), "load_generator_threads": threads}
+    return plan.model_copy(update={"workload": workload.model_copy(update=update)})
 
 
 def generator_spec(plan: Plan, order: Order) -> GeneratorSpec:

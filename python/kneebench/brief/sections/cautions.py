@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from kneebench import units
 from kneebench.analysis.background import APART, background_kinds, unequal_work
+from kneebench.analysis.control import control_caveats
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.still_steady import still_steady
@@ -63,6 +64,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
     yield from _no_longer_steady(view)
     yield from view.disturbances
     yield from rate_caveats(view.climbs)
+    yield from (f"{sentence}." for sentence in control_caveats(view.results))
     yield from _crowded(view)
     ladder = view.plan.ladder
     if ladder.rounds == "short":

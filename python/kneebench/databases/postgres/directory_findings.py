@@ -90,6 +90,7 @@ class DirectoryFindings:
             requirement
             for storage in self._plan.storages.values()
             for requirement in self._requirements(storage)
+            for _ in self._plan.constraints_by_name or [""]
         ]
         return self._shortages(self._with_image(needed), servers)
 

@@ -8,8 +8,6 @@ the storage under test, it starts cold, and at the end both are removed. Start r
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -44,7 +42,8 @@ from kneebench.databases.postgres.table import postgres_table
 from kneebench.databases.postgres.temporary import TABLESPACE, make_tablespace
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
-from kneebench.lab.memory_limit import MemoryGroup, controller
+from kneebench.lab.limit_findings import missing_for_all
+from kneebench.lab.limits import Limits
 from kneebench.lab.preparation import Lab, Prepared, Resources
 from kneebench.plan import Plan
 from kneebench.plan.explanation import dotted
@@ -93,17 +92,27 @@ class OwnPostgres:
     def settings_for(self, resources: Resources) -> dict[str, str]:
         """Settings of a server with this share of the machine.
 
-        Sized once, because drives may be fuller later.
+        A constraint changes the cache alone: what else is sized is the same in all cells. Sized
+        once, because drives may be fuller later.
         """
         if resources not in self._settings:
-            memory = resources.memory_bytes
-            cache = cache_bytes(memory, self.plan.workload.warehouses)
-            image, servers = image_requirement(self.plan, self.recipe), self.lab.servers
-            log_space = log_space_bytes(self.plan, servers * memory, servers * cache, image)
-            self._settings[resources] = rules(
-                self.plan, Machine(len(resources.cores), memory, log_space)
+            of_all = self.lab.resources
+            machine = Machine(
+                len(of_all.cores),
+                resources.memory_bytes,
+                self._log_space_bytes,
+                resources.cache_bytes,
+                resources.limited,
             )
+            self._settings[resources] = rules(self.plan, machine)
         return self._settings[resources]
+
+    @cached_property
+    def _log_space_bytes(self) -> int:
+        memory, servers = self.lab.resources.memory_bytes, self.lab.servers
+        cache = cache_bytes(memory, self.plan.workload.warehouses)
+        image = image_requirement(self.plan, self.recipe)
+        return log_space_bytes(self.plan, servers * memory, servers * cache, image)
 
     @cached_property
     def recipe(self) -> images.Recipe:
@@ -121,9 +130,9 @@ class OwnPostgres:
         return DirectoryFindings(self.plan, self.recipe, self.account, self.settings)
 
     @contextlib.contextmanager
-    def _launch(self, resources: Resources, group: MemoryGroup | None = None) -> Iterator[Launch]:
+    def _launch(self, resources: Resources, limits: Limits | None = None) -> Iterator[Launch]:
         with runtime_directory(self.journal, self.account) as runtime:
-            yield Launch(self.build, self.account, runtime, resources.pinned_cores, group)
+            yield Launch(self.build, self.account, runtime, resources.pinned_cores, limits)
 
     def findings(self) -> Sequence[Finding]:
         """What is there and what is missing; starts no server and leaves no files."""
@@ -151,7 +160,7 @@ class OwnPostgres:
             yield from self.directories.side_by_side(self.lab.servers)
         yield self.directories.base_image()
         yield from self.directories.cloning()
-        if missing := [*self._cores_missing(), *self._limit_missing()]:
+        if missing := [*missing_for_all(self.table.cores, self.table.memory)]:
             yield from missing
             return
         with self._launch(self.lab.resources) as launch:
@@ -162,29 +171,6 @@ class OwnPostgres:
                     seen=words,
                     do="correct the plan's settings",
                 )
-
-    def _cores_missing(self) -> Iterator[Finding]:
-        missing = sorted(set(self.table.cores) - os.sched_getaffinity(0))
-        if missing:
-            yield Finding(
-                level="error",
-                subject="database.cores",
-                seen=f"not available to this process: core {', '.join(map(str, missing))}",
-                do="use cores of this machine",
-            )
-        elif self.table.cores and not shutil.which("taskset"):
-            yield Finding(
-                level="error",
-                subject="database.cores",
-                seen="taskset (util-linux) is missing",
-                do="install it, or remove database.cores",
-            )
-
-    def _limit_missing(self) -> Iterator[Finding]:
-        if self.table.memory and controller() is None:
-            seen = "there is no memory cgroup controller that this process may use"
-            do = "run as root on a kernel with memory cgroups, or remove database.memory"
-            yield Finding(level="error", subject="database.memory", seen=seen, do=do)
 
     def where(self, cell: Cell) -> Whereabouts:
         """On this machine, as the plan says."""
@@ -225,18 +211,18 @@ class OwnPostgres:
         if not hasattr(self, "_image"):
             self.prepare(watch)
         with self.lab.prepared(cell, watch) as prepared:
-            require(list(self.directories.of(prepared.storage)), f"restoring to {cell.storage!r}")
+            require(list(self.directories.of(prepared.storage)), f"restoring to {cell.name!r}")
             with self._restored(prepared, watch) as server:
                 yield server
 
     @contextlib.contextmanager
     def _restored(self, prepared: Prepared, watch: Watch) -> Iterator[PostgresServer]:
-        doing = f"restoring the database to {prepared.cell.storage!r}"
+        doing = f"restoring the database to {prepared.cell.name!r}"
         watch(Event(kind="start", doing=doing))
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
             data, *apart = self._put_in_place(prepared, stack, watch, doing)
-            launch = stack.enter_context(self._launch(prepared.resources, prepared.group))
+            launch = stack.enter_context(self._launch(prepared.resources, prepared.limits))
             process = stack.enter_context(running_server(launch, data, self.journal, reach=apart))
             if prepared.storage.temporary_path:
                 make_tablespace(process.address, apart[-1])
@@ -291,6 +277,9 @@ class OwnPostgres:
             )
         cores, paths = prepared.resources.cores, prepared.storage.paths_by_role
         here = Process(process.family, process.crash_report, cores, [*paths.values()], [*paths])
-        if prepared.group:
-            here = here._replace(without_limit=prepared.group.lifted)
-        return PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)
+        if prepared.limits:
+            here = here._replace(without_limit=prepared.limits.lifted)
+        server = PostgresServer(address, self.plan.workload.warehouses, restore_s, notes, here)
+        if prepared.limits and prepared.cell.constraint:
+            server.settings = (*server.settings, *prepared.limits.settings)
+        return server

@@ -30,7 +30,7 @@ from kneebench.databases.postgres.runtime import PORT, socket_folder, socket_of
 from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
-from kneebench.lab.memory_limit import MemoryGroup
+from kneebench.lab.limits import Limits
 from kneebench.lab.processes import living_in
 
 USER = "kneebench"
@@ -64,14 +64,14 @@ SHUTDOWNS = Stops(orderly=server_program.stop, immediate=signal.SIGQUIT)
 
 class Launch(NamedTuple):
     """What every start needs: the binaries, the account, the runtime directory, the cores (all when
-    empty), the cgroup of its memory limit.
+    empty), its limits.
     """
 
     build: Build
     account: Account | None
     runtime: Path
     cores: Sequence[int] = ()
-    group: MemoryGroup | None = None
+    limits: Limits | None = None
 
     @property
     def surroundings(self) -> Surroundings:
@@ -98,12 +98,12 @@ class RunningServer(ServerProcess):
         super().__init__(process, launch.surroundings, lost_logs, CRASH, SHUTDOWNS)
         host = str(socket_folder(launch.runtime))
         self.address = Address(host=host, port=PORT, user=USER, database="postgres")
-        self._group = launch.group
+        self._limits = launch.limits
 
     def crash_report(self) -> str:
         """What was seen of its end, and whether its memory limit was the cause."""
-        seen, group = super().crash_report(), self._group
-        return "; ".join(filter(None, (seen, group.out_of_memory if seen and group else "")))
+        seen, limits = super().crash_report(), self._limits
+        return "; ".join(filter(None, (seen, limits.out_of_memory if seen and limits else "")))
 
     def answers(self) -> bool:
         """True where it takes connections."""
@@ -155,11 +155,13 @@ def running_server(
         process = subprocess.Popen(
             command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **more
         )
-    if launch.group:
-        launch.group.add(process.pid)
+    if launch.limits:
+        launch.limits.add(process.pid)
     server = RunningServer(process, launch, journal)
     with supervised(server, f"the PostgreSQL server on {data}", journal, keep=keep):
         server.await_answer(server.answers, server.start_error)
+        if launch.limits:
+            launch.limits.verify(server.family())
         yield server
 
 

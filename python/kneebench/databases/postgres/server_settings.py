@@ -68,11 +68,16 @@ LISTENING = {
 
 
 class Machine(NamedTuple):
-    """The rules' input: `log_space_bytes` is that of the smallest log directory."""
+    """The rules' input: `log_space_bytes` is that of the smallest log directory; `cache_bytes` the
+    size that shared_buffers must have, whatever the plan's settings say, None for the rule;
+    `limited`: a memory limit, which huge pages would escape.
+    """
 
     cores: int
     memory_bytes: int
     log_space_bytes: int
+    cache_bytes: int | None = None
+    limited: bool = False
 
 
 def _text(value: str | int | float | bool) -> str:
@@ -102,11 +107,13 @@ def rules(plan: Plan, machine: Machine) -> dict[str, str]:
         "random_page_cost": "1.1",
         "log_min_messages": "log",
         "log_min_error_statement": "panic",
+        **({"huge_pages": "off"} if machine.limited else {}),
         **LISTENING,
     }
-    return ruled | {
-        name: _text(value) for name, value in plan.database.settings.items() if name not in INITDB
-    }
+    settings = plan.database.settings.items()
+    given = {name: _text(value) for name, value in settings if name not in INITDB}
+    cache = machine.cache_bytes
+    return ruled | given | ({"shared_buffers": f"{cache // MIB}MB"} if cache else {})
 
 
 def loading(ruled: Mapping[str, str]) -> dict[str, str]:

@@ -28,6 +28,7 @@ class PostgresDatabase(ServerDatabase):
     url_rule: ClassVar[UrlRule] = URL
     temporary_setting: ClassVar[str] = "temp_tablespaces"
     cache_setting: ClassVar[str] = "shared_buffers"
+    huge_pages_setting: ClassVar[str] = "huge_pages"
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
     url: Annotated[
         Text,

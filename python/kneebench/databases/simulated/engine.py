@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 from kneebench._core import SimulatedServer
+from kneebench.databases.simulated import footprint
 from kneebench.databases.simulated.server import Simulated
-from kneebench.databases.simulated.storage import SimulatedStorage, drives_of
+from kneebench.databases.simulated.storage import SimulatedStorage, constrained, drives_of
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -69,8 +70,14 @@ class SimulatedEngine:
 
     def where(self, cell: Cell) -> Whereabouts:
         """Nowhere, on the model's cores."""
-        found = drives_of(self._plan.storages[cell.storage])
+        found = self._drives(cell)
         return Whereabouts(seen="a model", cores=tuple(range(found.cores if found else 0)))
+
+    def _drives(self, cell: Cell) -> SimulatedStorage | None:
+        """The model's figures under the cell's constraint; None for a storage without a model."""
+        found = drives_of(self._plan.storages[cell.storage])
+        data_bytes = footprint.data_bytes(self._plan.workload.warehouses)
+        return found and constrained(found, cell, data_bytes)
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Nothing to load: a model is born with its tables full."""
@@ -83,12 +90,12 @@ class SimulatedEngine:
 
         Raises PlanError where the storage has none.
         """
-        storage = drives_of(self._plan.storages[cell.storage])
+        storage = self._drives(cell)
         if storage is None:
             raise PlanError(f"storage {cell.storage}", seen="no model", do=_table(cell.storage))
         seed = restored_seed(self._plan.seed, cell.id, restore)
         server = simulated_server(storage, self._plan.workload, seed)
-        watch(Event(kind="end", doing=f"restoring {cell.storage} (simulated)"))
+        watch(Event(kind="end", doing=f"restoring {cell.name} (simulated)"))
         yield Simulated(server, storage)
 
     def close(self) -> None:

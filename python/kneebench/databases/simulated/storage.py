@@ -10,6 +10,7 @@ from pydantic import Field
 
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import MONTH_S, Number, Part, Whole
+from kneebench.records import Cell
 from kneebench.units import Seconds
 
 
@@ -23,6 +24,17 @@ class SimulatedStorage(Part):
     reads_per_transaction: Annotated[
         Number, Field(ge=0, le=10_000, description="Buffer misses per transaction")
     ] = 2.0
+    uncached_reads_per_transaction: Annotated[
+        Number,
+        Field(
+            ge=0,
+            le=10_000,
+            description=(
+                "Buffer misses per transaction without any cache; a memory limit leaves as many of"
+                " them as the data exceeds it"
+            ),
+        ),
+    ] = 20.0
     read_latency: Annotated[
         Seconds, Field(le=3600, description="Latency of one read at queue depth 1")
     ] = 0.0001
@@ -95,3 +107,20 @@ def drives_of(storage: Storage) -> SimulatedStorage | None:
     """The drives that a storage's table `simulated` describes; None without one."""
     found = storage.own_table("simulated")
     return found if isinstance(found, SimulatedStorage) else None
+
+
+def constrained(storage: SimulatedStorage, cell: Cell, data_bytes: int) -> SimulatedStorage:
+    """The drives as a cell sees them: with its cores, and with more misses the less of the data
+    its memory holds (as if the hottest rows were cached first: the square of what it lacks).
+
+    >>> small = Cell(id="small", storage="disk", cores=2, memory_bytes=50)
+    >>> found = constrained(SimulatedStorage(), small, data_bytes=100)
+    >>> found.cores, found.reads_per_transaction
+    (2, 6.5)
+    """
+    sizes = [size for size in (cell.memory_bytes, cell.engine_memory_bytes) if size]
+    lacking = max(0.0, 1 - min(sizes) / data_bytes) if sizes else 0.0
+    warm, bare = storage.reads_per_transaction, storage.uncached_reads_per_transaction
+    misses = warm + max(0.0, bare - warm) * lacking**2
+    cores = min(storage.cores, cell.cores or storage.cores)
+    return storage.model_copy(update={"cores": cores, "reads_per_transaction": misses})

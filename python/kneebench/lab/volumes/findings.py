@@ -59,7 +59,7 @@ def _drives(plan: Plan, erase: Sequence[WholeDrive]) -> Iterator[Finding]:
         yield from _partitions(name, storage)
         once = {drives_of(one, n): one for n, one in enumerate(storage.volumes) if one.precondition}
         for volume in once.values():
-            yield preconditioning_finding(name, volume, here, plan.ladder.most_restores)
+            yield preconditioning_finding(name, volume, here, plan.most_restores)
 
 
 def _named_twice(plan: Plan, here: Sequence[WholeDrive]) -> Iterator[Finding]:

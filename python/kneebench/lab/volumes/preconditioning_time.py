@@ -45,7 +45,7 @@ def preconditioning_s(plan: Plan) -> float:
     found: dict[tuple[object, ...], float] = {}
     for number, volume in enumerate(plan.volumes):
         which = (*drives_of(volume, number), volume.precondition)
-        found[which] = preconditioning_cost(volume, plan.ladder.most_restores).seconds
+        found[which] = preconditioning_cost(volume, plan.most_restores).seconds
     return sum(found.values())
 
 

@@ -1,0 +1,105 @@
+"""Findings on what limits the databases of a plan: what this machine lacks for it, and the cores
+that each cell gets; nothing is changed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+
+import psutil
+
+from kneebench.lab.control_groups import hierarchy_of
+from kneebench.lab.memory_limit import controller
+from kneebench.lab.preparation import Shares
+from kneebench.lab.topology import as_list, cores_of_node
+from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.records import Cell, Finding
+from kneebench.units import exact_size
+
+V1_REASON = (
+    "limits of reads and writes need cgroup v2 with its io controller; v1 limits direct I/O alone,"
+    " and databases write through the page cache"
+)
+
+
+def missing_for_all(cores: Sequence[int], memory_bytes: int | None) -> Iterator[Finding]:
+    """What prevents the cores and the memory limit that the plan gives to all databases."""
+    if missing := sorted({*cores} - os.sched_getaffinity(0)):
+        seen = f"not available to this process: core {', '.join(map(str, missing))}"
+        yield _error("database.cores", seen, "use cores of this machine")
+    elif cores and not shutil.which("taskset"):
+        seen, do = "taskset (util-linux) is missing", "install it, or remove database.cores"
+        yield _error("database.cores", seen, do)
+    if memory_bytes and controller() is None:
+        seen = "there is no memory cgroup controller that this process may use"
+        do = "run as root on a kernel with memory cgroups, or remove database.memory"
+        yield _error("database.memory", seen, do)
+
+
+def constraint_findings(plan: Plan) -> Iterator[Finding]:
+    """What prevents the plan's constraints, or how they are applied; none without any."""
+    if not plan.constraints_by_name:
+        return
+    first = {cell.constraint: cell for cell in reversed(cells(plan))}
+    wrong = [one for cell in first.values() for one in _missing(plan, cell)]
+    yield from {one.seen: one for one in wrong}.values()
+    if not wrong:
+        yield from _pinned(plan, list(reversed(first.values())))
+
+
+def _missing(plan: Plan, cell: Cell) -> Iterator[Finding]:
+    constraint, subject = plan.constraints_by_name[cell.constraint], "constraints"
+    resources = Shares(plan).resources_of(cell)
+    if constraint.numa_node is not None and not cores_of_node(constraint.numa_node):
+        seen = f"there is no NUMA node {constraint.numa_node}"
+        yield _error(subject, seen, "use one of /sys/devices/system/node")
+    elif len(resources.cores) < (cell.cores or 1):
+        kind = "" if constraint.siblings else "physical "
+        do = "use fewer cores, or add some to database.cores"
+        seen = (
+            f"{cell.constraint}: {len(resources.cores)} {kind}cores are there, {cell.cores} wanted"
+        )
+        yield _error(subject, seen, do)
+    if resources.pinned and not shutil.which("taskset"):
+        do = "install it, or remove the constraints on cores"
+        yield _error(subject, "taskset (util-linux) is missing", do)
+    if cell.memory_bytes:
+        yield from _memory_missing(cell.memory_bytes)
+    if constraint.io and ((there := hierarchy_of("io")) is None or there.version == 1):
+        do = "use a kernel with cgroup v2 (echo +io > cgroup.subtree_control), or remove io"
+        yield _error(subject, V1_REASON, do)
+
+
+def _memory_missing(limit_bytes: int) -> Iterator[Finding]:
+    if controller() is None:
+        seen = "memory is limited by a cgroup, and this process may use no memory controller"
+        do = "run as root on a kernel with memory cgroups, or limit engine_memory or cores alone"
+        yield _error("constraints", seen, do)
+    if limit_bytes > (there := psutil.virtual_memory().total):
+        seen = f"{exact_size(limit_bytes)} of memory wanted, {exact_size(there)} are there"
+        yield _error("constraints", seen, "use a smaller size")
+
+
+def _pinned(plan: Plan, some: Sequence[Cell]) -> Iterator[Finding]:
+    """The cores of each number of cores, and of the load generator beside them."""
+    shares = Shares(plan)
+    pinned = {shares.resources_of(cell): cell for cell in some if shares.resources_of(cell).pinned}
+    by_cores = {resources.cores: cell for resources, cell in pinned.items()}
+    how = "a cpuset" if hierarchy_of("cpuset") else "affinity (a cpuset needs root)"
+    for cores, cell in by_cores.items():
+        generator = shares.load_generator_cores(cell)
+        beside = f"the load generator on {as_list(generator)}" if generator else ""
+        seen = f"database on cores {as_list(cores)} by {how}"
+        if beside:
+            yield Finding(level="ok", subject="constraints", seen=f"{seen}, {beside}")
+        else:
+            do = "leave cores to the load generator, else it takes some of the database's time"
+            seen += ", shared with the load generator"
+            yield Finding(level="note", subject="constraints", seen=seen, do=do)
+
+
+def _error(subject: str, seen: str, do: str) -> Finding:
+    return Finding(level="error", subject=subject, seen=seen, do=do)

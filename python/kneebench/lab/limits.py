@@ -1,0 +1,169 @@
+"""The limits around one database: cores, memory, reads and writes; set, read back, described.
+
+Cores are limited by a cpuset where this process may make one, else by affinity alone, which needs
+no rights. All groups are in the journal, so that none remains after a killed run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench.errors import KneebenchError
+from kneebench.lab.control_groups import Groups, hierarchy_of
+from kneebench.lab.drives import whole_devices
+from kneebench.lab.journal import Journal
+from kneebench.lab.memory_limit import MemoryGroup, limit_memory
+from kneebench.lab.topology import as_list, listed
+from kneebench.plan.constraints import IoLimits
+from kneebench.records import Setting
+from kneebench.units import exact_size
+
+SYS_BLOCK = Path("/sys/class/block")
+IO_KEYS = {
+    "read_bytes": "rbps",
+    "write_bytes": "wbps",
+    "read_iops": "riops",
+    "write_iops": "wiops",
+}
+"""Names in io.max (kernel documentation cgroup-v2) by the plan's keys."""
+UNDONE = "remove the constraint, or see `kneebench check`"
+
+
+class Allowed(NamedTuple):
+    """What a database may use. `cores`: empty for any; `memory_bytes`: None for no limit;
+    `memory_node`: the NUMA node of its memory; `io`: on the drives under `paths`.
+    """
+
+    cores: Sequence[int] = ()
+    memory_bytes: int | None = None
+    memory_node: int | None = None
+    io: IoLimits | None = None
+    paths: Sequence[Path] = ()
+
+
+class Limits:
+    """The limits of one database, in force until the stack ends."""
+
+    def __init__(self, allowed: Allowed, journal: Journal, until: contextlib.ExitStack) -> None:
+        self._allowed, self._groups = allowed, Groups(journal, until)
+        self.memory: MemoryGroup | None = None
+        self._described: list[Setting] = []
+        if allowed.cores:
+            self._limit_cores(allowed.cores, allowed.memory_node)
+        if allowed.memory_bytes:
+            self.memory = limit_memory(self._groups, allowed.memory_bytes)
+            self._describe("memory limit", exact_size(allowed.memory_bytes), "cgroup")
+        if allowed.io:
+            self._limit_io(allowed.io, allowed.paths)
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """What was set and read back, for the results."""
+        return tuple(self._described)
+
+    def add(self, process: int) -> None:
+        """Limit a process and its later children. Raises OSError for one that has ended."""
+        self._groups.add(process)
+
+    @contextlib.contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Without the memory limit, until the end of the block."""
+        with self.memory.lifted() if self.memory else contextlib.nullcontext():
+            yield
+
+    @property
+    def out_of_memory(self) -> str:
+        """What the kernel did because the memory limit was reached; empty for nothing."""
+        return self.memory.out_of_memory if self.memory else ""
+
+    def verify(self, processes: Sequence[int]) -> None:
+        """Read back from the running processes that the limits hold: their cores, their groups, and
+        no huge pages, which memory cgroups do not count. Raises KneebenchError where one does not.
+        """
+        for process in processes:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+                if seen := self._escaped(process):
+                    doing = "verifying the limits of the database"
+                    raise KneebenchError(doing, seen=f"process {process} {seen}", do=UNDONE)
+        if self.memory:
+            self._describe("huge pages outside the memory limit", "0 B", "read back")
+
+    def _escaped(self, process: int) -> str:
+        if self._groups.without(process):  # started before its parent was put in
+            self.add(process)
+        cores = os.sched_getaffinity(process)
+        if self._allowed.cores and not cores <= {*self._allowed.cores}:
+            return f"may run on cores {as_list(cores)}"
+        if others := self._groups.without(process):
+            return f"is not in {others[0]}"
+        huge = huge_page_bytes(process) if self.memory else 0
+        return f"uses {exact_size(huge)} of huge pages outside the memory limit" if huge else ""
+
+    def _limit_cores(self, cores: Sequence[int], node: int | None) -> None:
+        there = hierarchy_of("cpuset")
+        if there is None:
+            self._describe("cores", as_list(cores), "affinity")
+            return
+        path, mems = self._groups.path(there.root), "" if node is None else str(node)
+        if there.version == 1 and not mems:  # empty at first: nothing can be put in it
+            mems = (there.root / "cpuset.mems").read_text().strip()
+        if mems:
+            _write(path / "cpuset.mems", mems)
+        _write(path / "cpuset.cpus", as_list(cores))
+        back = path / ("cpuset.cpus.effective" if there.version == 2 else "cpuset.cpus")
+        if listed(back.read_text()) != tuple(sorted(cores)):
+            doing, seen = (
+                "limiting the database's cores",
+                f"{back} reads {back.read_text().strip()}",
+            )
+            raise KneebenchError(doing, seen=seen, do=UNDONE)
+        self._describe("cores", as_list(cores), "cpuset")
+        if node is not None:
+            self._describe("memory of NUMA node", str(node), "cpuset")
+
+    def _limit_io(self, limits: IoLimits, paths: Sequence[Path]) -> None:
+        there = hierarchy_of("io")
+        if there is None:
+            doing, seen = (
+                "limiting the database's reads and writes",
+                "no io controller of cgroup v2",
+            )
+            raise KneebenchError(doing, seen=seen, do=UNDONE)
+        file = self._groups.path(there.root) / "io.max"
+        words = [
+            f"{name}={value}" for key, name in IO_KEYS.items() if (value := getattr(limits, key))
+        ]
+        for device in whole_devices(paths):
+            number = (SYS_BLOCK / device / "dev").read_text().strip()
+            _write(file, f"{number} {' '.join(words)}")
+            back = next((one for one in file.read_text().split("\n") if one.startswith(number)), "")
+            if not {*words} <= {*back.split()}:
+                doing, seen = f"limiting the I/O of {device}", f"{file} reads {back!r}"
+                raise KneebenchError(doing, seen=seen, do=UNDONE)
+            self._describe(f"I/O limit of {device}", " ".join(words), "cgroup v2")
+
+    def _describe(self, name: str, value: str, how: str) -> None:
+        self._described.append(
+            Setting(name=name, value=value, source=f"constraint ({how})", matters=True)
+        )
+
+
+def huge_page_bytes(process: int) -> int:
+    """Memory of a process in huge pages of hugetlbfs (proc(5), HugetlbPages). Raises
+    FileNotFoundError for one that has ended.
+    """
+    lines = Path(f"/proc/{process}/status").read_text().split("\n")
+    found = (line.split()[1] for line in lines if line.startswith("HugetlbPages:"))
+    return int(next(found, "0")) * 1024
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text)
+    except OSError as error:
+        doing, seen = f"writing {text} to {file}", error.strerror or str(error)
+        raise KneebenchError(doing, seen=seen, do=UNDONE) from error

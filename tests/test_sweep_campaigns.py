@@ -1,0 +1,150 @@
+"""Whole sweeps on the simulated engine: cells, their order, their control, cells added later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kneebench.analysis.control import control, control_caveats
+from kneebench.campaign import run
+from kneebench.databases.engine import engine_of
+from kneebench.expected_duration import cell_findings
+from kneebench.lab.host import host
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.preflight import preflight_checks
+from kneebench.records import Event, Order, Results
+from kneebench.results import load
+from kneebench.screen.summary import printed, results_json
+
+READS = {"read_latency": "2ms", "read_channels": 8, "cores": 4, "warm_after": 200}
+BUSY = {"read_latency": "1ms", "read_channels": 16, "cores": 8, "cpu_per_transaction": "5ms"}
+"""Its 24 users keep 2 of its cores busy, and not 8."""
+SIZES = ["10%", "40%", "100%"]
+
+
+def plan(constraints: dict[str, object], **changes: object) -> Plan:
+    fields: dict[str, object] = {
+        "database": {"engine": "simulated"},
+        "workload": {"warehouses": 400},
+        "constraints": constraints,
+        "storages": {"disk": {"simulated": READS}},
+        "ladder": {
+            "users": 24,
+            "warm_up": "5s",
+            "window": "10s",
+            "final_window": "10s",
+            "checkpoints": 0,
+            "repeats": 2,
+            "fixed_rate_share": 0,
+        },
+    }
+    return Plan.model_validate({**fields, **changes})
+
+
+def measured(watched: list[Order]):
+    def watch(event: Event) -> None:
+        if event.kind == "rung" and not event.data["kept"]:
+            watched.append(event.data["rung"].order)
+
+    return watch
+
+
+@pytest.fixture(scope="module")
+def orders() -> list[Order]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, orders: list[Order]) -> Results:
+    return run(plan({"memory": SIZES}), tmp_path_factory.mktemp("sweep"), measured(orders))
+
+
+def test_a_sweep_has_a_cell_for_each_size_and_more_memory_means_more_throughput(
+    results: Results,
+) -> None:
+    assert [climb.cell.name for climb in results.climbs] == [
+        f"disk ({size} of the data)" for size in SIZES
+    ]
+    nopm = [climb.of("final_run")[0].tally.nopm for climb in results.climbs]
+    assert nopm[0] < 0.7 * nopm[1] and nopm[1] < nopm[2]
+    assert [climb.cell.memory_bytes for climb in results.climbs] == [
+        4 * 10**9,
+        16 * 10**9,
+        40 * 10**9,
+    ]
+    assert load(results.folder or "").climbs == results.climbs
+
+
+def test_cells_are_measured_in_blocks_there_and_back(results: Results, orders: list[Order]) -> None:
+    small, middle, large = (climb.cell.id for climb in results.climbs)
+    assert [one.cell for one in orders if one.phase == "fixed_load"] == [small, large, middle]
+    assert [one.cell for one in orders if one.phase == "final_run"] == [
+        *(small, large, middle),
+        *(middle, large, small),
+    ]
+    assert not [one for one in orders if one.phase == "fixed_rate"]
+
+
+def test_programs_get_storage_and_constraint_and_people_the_name_of_the_cell(
+    results: Results,
+) -> None:
+    document = results_json(results)
+    assert document["configurations"][0]["storage"] == "disk"
+    assert document["configurations"][0]["constraint"] == "10% of the data"
+    assert document["rungs"][0]["constraint"] == "10% of the data"
+    assert set(results.campaign.servers) == {climb.cell.id for climb in results.climbs}
+    assert list(printed(results))
+
+
+def test_the_cores_of_a_fixed_load_are_checked_on_each_cell(tmp_path: Path) -> None:
+    results = run(plan({"cores": [1, 8]}, storages={"disk": {"simulated": BUSY}}), tmp_path)
+    few, many = results.climbs
+    assert len(results.campaign.servers[few.cell.id].cores) == 1
+    passed, failed = control(few), control(many)
+    assert passed and passed.passed and passed.limit == "97%"
+    assert failed and not failed.passed
+    [caveat] = control_caveats(results)
+    assert caveat.startswith("disk (8 cores): the least busy database core was ")
+    assert results_json(results)["controls"][few.cell.id]["passed"]
+
+
+def test_check_prints_the_cells_in_running_order_with_time_and_bytes(tmp_path: Path) -> None:
+    swept = plan({"memory": SIZES, "reference": True})
+    found = preflight_checks(swept, engine_of(swept, Journal(tmp_path)), Journal(tmp_path))
+    cells = [one for one in found if one.subject.startswith("cell ")]
+    assert [one.seen.partition(":")[0] for one in cells] == [
+        "disk (10% of the data)",
+        "disk (100% of the data)",
+        "disk (reference)",
+        "disk (40% of the data)",
+    ]
+    (tmp_path / "disk").mkdir()
+    real = plan(
+        {"engine_memory": ["1GiB", "2GiB"]},
+        database={},
+        storages={"disk": {"path": tmp_path / "disk"}},
+    )
+    first, _ = cell_findings(real, host())
+    assert first.subject == "cell 1 of 2" and "3 restores of up to" in first.seen
+
+
+def test_a_sweep_that_is_stopped_goes_on_with_the_next_cell(tmp_path: Path) -> None:
+    class Stopped(BaseException):
+        pass
+
+    seen: list[Order] = []
+
+    def stopping(event: Event) -> None:
+        measured(seen)(event)
+        if len(seen) == 5:
+            raise Stopped
+
+    swept = plan({"memory": SIZES})
+    with pytest.raises(Stopped):
+        run(swept, tmp_path, stopping)
+    rest: list[Order] = []
+    results = run(swept, tmp_path, measured(rest))
+    assert results.finished
+    assert len(seen) + len(rest) == 9 and not {o.key for o in seen} & {o.key for o in rest}
