@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from kneebench.analysis.bottleneck import BY_KEY, bottleneck
 from kneebench.analysis.comparison import NOPM, ratio_of
 from kneebench.analysis.resources import CPU, DATA_READS, LOG
-from kneebench.analysis.wording import capital, times_with_interval
+from kneebench.analysis.wording import times_with_interval
 from kneebench.records import Bottleneck, Climb, Estimate, Proof, Relieved, Results, Verdict
 
 GAIN = 1.05
@@ -63,12 +63,9 @@ def with_gains(proof: Proof, measured: Results, reliefs: Mapping[str, str]) -> P
     """The proof with what its sides gave so far. `reliefs`: the name of the relief by the id of its
     cell; empty for the knee as it was.
     """
-    [before] = [climb for climb in measured.climbs if not reliefs[climb.cell.id]]
-    found = [
-        _relieved(climb, before, relief)
-        for climb in measured.climbs
-        if (relief := reliefs[climb.cell.id])
-    ]
+    climbs = {climb.cell.id: climb for climb in measured.climbs}
+    [before] = [climbs[cell] for cell, relief in reliefs.items() if not relief]
+    found = [_relieved(climbs[cell], before, relief) for cell, relief in reliefs.items() if relief]
     return proof.model_copy(update={"relieved": tuple(found)})
 
 
@@ -80,25 +77,26 @@ def is_settled(found: Proof) -> bool:
 def _relieved(climb: Climb, before: Climb, relief: str) -> Relieved:
     compared = ratio_of(climb, before, NOPM)
     gain = compared.ratio if compared else None
-    verdict, then = judged(gain), bottleneck(climb)
+    verdict, then = judged(gain), bottleneck(climb).resource
     return Relieved(
         relief=relief,
         cell=climb.cell,
         gain=gain,
         verdict=verdict,
-        next_resource=then.resource,
-        sentence=_sentence(climb, gain, verdict, then.resource),
+        next_resource=then,
+        sentence=_sentence(relief, climb, gain, verdict, then),
     )
 
 
-def _sentence(climb: Climb, gain: Estimate | None, verdict: Verdict, then: str) -> str:
+def _sentence(relief: str, climb: Climb, gain: Estimate | None, verdict: Verdict, then: str) -> str:
+    limits = f" ({climb.cell.constraint})" if relief in ("more cores", "more memory") else ""
     if gain is None:
-        return f"{capital(climb.cell.name)} has no valid runs."
+        return f"With {relief}{limits}: no valid runs."
     words = {
         "proved": "at least 5% more",
         "refuted": "less than 5% more",
         "suspected": "not settled by these runs",
     }
     found = BY_KEY.get(then) if verdict == "proved" else None
-    limit = f"; then {found.called} limits it" if found else ""
-    return f"{capital(climb.cell.name)}: {times_with_interval(gain)} NOPM, {words[verdict]}{limit}."
+    next_limit = f"; then {found.called} limits it" if found else ""
+    return f"With {relief}{limits}: {times_with_interval(gain)} NOPM, {words[verdict]}{next_limit}."

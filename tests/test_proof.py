@@ -1,0 +1,94 @@
+"""Proofs on the simulated engine: what limits a knee is relieved, and measured in turn with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kneebench import load, run
+from kneebench.analysis.bottleneck import bottleneck
+from kneebench.analysis.configuration_summary import configuration_summaries
+from kneebench.analysis.proof import proved
+from kneebench.brief import Brief
+from kneebench.plan import Plan
+from kneebench.records import Event, Results
+from kneebench.results.campaign_reader import rungs_in
+
+ONE_CORE = {"small": {"cores": 1, "memory": "1GiB"}}
+"""Of a machine with at least two; the model pretends 2 GB of data."""
+
+
+def plan(**model: Any) -> Plan:
+    """8 users on a model, once: 2 ms of CPU per transaction."""
+    figures = {"cores": 8, "cpu_per_transaction": "2ms", "read_latency": "20us", **model}
+    ladder = {"users": 8, "window": "5s", "final_window": "5s", "checkpoints": 0, "repeats": 1}
+    return Plan.model_validate(
+        {
+            "database": {"engine": "simulated"},
+            "workload": {"warehouses": 20},
+            "constraints": ONE_CORE,
+            "ladder": {**ladder, "warm_up": "1s"},
+            "storages": {"drive": {"simulated": figures}},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """A database with one core, relieved by what looks short."""
+    return run(plan(), tmp_path_factory.mktemp("proved"), reliefs=())
+
+
+def test_more_cores_prove_that_cores_were_short_and_more_memory_is_tried_beside(results) -> None:
+    [proof] = results.campaign.proofs.values()
+    cores, memory = {one.relief: one for one in proof.relieved}.values()
+    assert (cores.relief, cores.verdict, memory.relief) == ("more cores", "proved", "more memory")
+    assert cores.gain and cores.gain.low > 1.05
+    assert memory.verdict == "refuted"
+    assert proof.impossible["log in memory"] == "the storage names no directory or drives"
+    found = proved(bottleneck(results.climbs[0]), proof)
+    assert (found.resource, found.verdict, found.gain) == ("cpu", "proved", cores.gain)
+    assert cores.sentence in found.next_limit and memory.sentence in found.next_limit
+
+
+def test_what_was_proved_stands_in_the_brief_and_in_the_summary(results: Results) -> None:
+    page = Brief(results).html()
+    assert "proved" in page and "With more cores" in page
+    assert configuration_summaries(results)[0].bottleneck == "cpu (proved)"
+    assert load(results.folder or "") == results, "kept"
+
+
+def test_both_sides_take_turns_on_restores_of_their_own(results: Results) -> None:
+    assert results.folder
+    [folder] = (results.folder / "proofs" / "drive-small").iterdir()
+    rungs = rungs_in(folder, None)
+    first, second = (
+        [rung.order.cell for rung in rungs if rung.order.repeat == repeat] for repeat in (1, 2)
+    )
+    assert first == second[::-1] and len({*first}) == 3
+    assert all(rung.restore_s is not None for rung in rungs)
+
+
+def test_a_limit_that_is_assumed_wrongly_is_refuted(tmp_path: Path) -> None:
+    [proof] = run(plan(), tmp_path, reliefs=["more memory"]).campaign.proofs.values()
+    assert [(one.relief, one.verdict) for one in proof.relieved] == [("more memory", "refuted")]
+
+
+def test_a_proof_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    measured: list[str] = []
+
+    def stop(event: Event) -> None:
+        if event.kind == "rung" and not event.data["kept"]:
+            measured.append(event.doing)
+            if len(measured) == 6:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(plan(), tmp_path, stop, reliefs=["more memory"])
+    again = run(plan(), tmp_path, stop, reliefs=["more memory"])
+    [proof] = again.campaign.proofs.values()
+    whole = run(plan(), tmp_path, fresh=True, reliefs=["more memory"])
+    assert proof == whole.campaign.proofs["drive-small"], "the same as without a stop"
+    assert len(measured) < 6 + 3 + 6, "what was kept was not measured again"
