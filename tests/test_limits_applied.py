@@ -14,7 +14,7 @@ import pytest
 from kneebench.databases.engine import engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab import control_groups, limits, topology
-from kneebench.lab.control_groups import Hierarchy, hierarchy_of
+from kneebench.lab.control_groups import Hierarchy, hierarchy_of, unified
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.limits import Allowed, Limits
@@ -139,6 +139,8 @@ def test_a_process_in_the_groups_runs_on_its_cores_and_in_its_memory(tmp_path: P
             "huge pages outside the memory limit": "0 B",
         }
         assert len(list(tmp_path.iterdir())) == len(limited._groups.paths)
+        [pressures] = [path for path in limited._groups.paths.values() if path.parent == unified()]
+        assert str(process) in (pressures / "cgroup.procs").read_text().split()
         os.kill(process, 9)
     assert list(tmp_path.iterdir()) == []
     assert not [path for path in limited._groups.paths.values() if path.exists()]

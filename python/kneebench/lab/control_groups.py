@@ -48,6 +48,16 @@ def hierarchy_of(controller: ControllerName) -> Hierarchy | None:
     return None
 
 
+def unified() -> Path | None:
+    """The root of a v2 tree in which this process may make groups; None where there is none. Also
+    one without controllers counts the pressure of each group.
+    """
+    for mount in mounts(os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
+        if mount.type == "cgroup2" and os.access(mount.point / "cgroup.procs", os.W_OK):
+            return mount.point
+    return None
+
+
 class Groups:
     """The groups of one database: made when a limit first needs one, removed when `until` ends."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.errors import KneebenchError
-from kneebench.lab.control_groups import Groups, hierarchy_of
+from kneebench.lab.control_groups import Groups, hierarchy_of, unified
 from kneebench.lab.drives import whole_devices
 from kneebench.lab.journal import Journal
 from kneebench.lab.memory_limit import MemoryGroup, limit_memory
@@ -59,6 +59,8 @@ class Limits:
             self._describe("memory limit", exact_size(allowed.memory_bytes), "cgroup")
         if allowed.io:
             self._limit_io(allowed.io, allowed.paths)
+        if self._groups.paths and (root := unified()):
+            self._groups.path(root)  # v1 groups do not count their pressure
 
     @property
     def settings(self) -> tuple[Setting, ...]:
