@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import lzma
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from unittest import mock
 from kneebench import run
 from kneebench.lab.volumes import emulated
 from kneebench.lab.volumes.emulated import DriveClass
+from kneebench.measurement.meters.processes import children_of_this_process
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.volume import EmulatedDrive
@@ -40,7 +40,7 @@ load_generator_cores = [{load_generator_core}]
 [database]
 base_image_path = "images"
 cores = [{database_cores}]
-memory = "{memory}"
+{cache}
 [ladder]
 users = {users}
 warm_up = "6s"
@@ -50,6 +50,8 @@ repeats = 0
 [storages.one]
 {storage}
 """
+SMALL = 'memory = "256MiB"'
+"""Less than the data."""
 MEMORY = 'path = "memory"\nlog_path = "memory-log"'
 READ_HEAVY, WRITE_HEAVY, LOG_HEAVY = (
     DriveClass(read_iops=1500),
@@ -67,7 +69,7 @@ class Situation(NamedTuple):
     users: int = 8
     database_cores: str = "0"
     load_generator_core: int = 1
-    memory: str = "2GiB"
+    cache: str = 'page_cache = "warm"'
     drives: dict[str, DriveClass] = {}  # noqa: RUF012
     """Limits of the classes of emulated drives, in place of their own."""
     daemon: bool = False
@@ -93,17 +95,15 @@ SITUATIONS = {
         drives("nvme-fast", "sata"),
         drives={"sata": LOG_HEAVY},
     ),
-    "data_reads": Situation(
-        "data reads", drives("sata"), memory="256MiB", drives={"sata": READ_HEAVY}
-    ),
+    "data_reads": Situation("data reads", drives("sata"), cache=SMALL, drives={"sata": READ_HEAVY}),
     "data_writes": Situation(
-        "data writes", drives("sata"), memory="256MiB", drives={"sata": WRITE_HEAVY}
+        "data writes", drives("sata"), cache=SMALL, drives={"sata": WRITE_HEAVY}
     ),
     "cpu": Situation("cpu", MEMORY),
     "one_core": Situation(
         "one core",
         drives("nvme"),
-        memory="256MiB",
+        cache=SMALL,
         users=16,
         drives={"nvme": DriveClass()},
         load_generator_core=0,
@@ -180,10 +180,8 @@ def _directories(stack: contextlib.ExitStack) -> Path:
 
 @contextlib.contextmanager
 def _drives(situation: Situation) -> Iterator[None]:
-    """Emulated drives with the situation's limits; with a daemon this process is pinned to core 1,
-    and so are the programs that it starts.
-    """
-    before, plain = os.sched_getaffinity(0), emulated._export
+    """Emulated drives with the situation's limits; with a daemon their programs on core 1."""
+    plain, start = emulated._export, emulated._start
 
     def encrypted(drive: EmulatedDrive) -> list[str]:
         secret, key = "secret,id=key,data=known", "key-secret=key,cipher-alg=serpent-256"
@@ -200,13 +198,19 @@ def _drives(situation: Situation) -> Iterator[None]:
         served = " ".join(command).replace("file=image --nbd", "file=clear --nbd")
         return ["sh", "-c", f"{create} && exec {served}"]
 
+    def pinned(*arguments: object) -> None:
+        start(*arguments)  # type: ignore[arg-type]
+        for pid in children_of_this_process():
+            name = Path(f"/proc/{pid}/comm").read_text()
+            if name.startswith(("qemu", "nbdfuse")):
+                subprocess.run(["taskset", "-acp", "1", str(pid)], check=True, capture_output=True)
+
     with contextlib.ExitStack() as stack:
         classes = {**emulated.drive_classes(), **situation.drives}
         stack.enter_context(mock.patch.object(emulated, "drive_classes", lambda: classes))
         if situation.daemon:
             stack.enter_context(mock.patch.object(emulated, "_export", encrypted))
-            os.sched_setaffinity(0, {1})
-            stack.callback(os.sched_setaffinity, 0, before)
+            stack.enter_context(mock.patch.object(emulated, "_start", pinned))
         yield
 
 

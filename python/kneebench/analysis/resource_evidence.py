@@ -28,6 +28,7 @@ from kneebench.analysis.resources import (
     ONE_CORE,
     OTHER_WAITS,
     OTHERS_IDLE,
+    OWN_WORK,
     Resource,
 )
 from kneebench.records import Climb, ResourceEvidence
@@ -59,8 +60,8 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
 
 
 def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
-    """Every core of the database is busy; not judged where other processes, or a hypervisor, kept
-    the cores busy.
+    """Every core of the database is busy; not judged where other processes, a hypervisor or the
+    programs of emulated drives kept the cores busy.
     """
     limit, used = climb.limits.cores_busy, readings.value("database.busy")
     others, who = taken(readings.rungs)
@@ -71,6 +72,10 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         says += (
             f", but {who} used {share(others)} of the database's cores (limit {share(OTHERS_BUSY)})"
         )
+    own = _own_work(readings)
+    if short and own is not None and own < OWN_WORK:
+        short = None
+        says += f", but the database used {share(own)} of their busy time (limit {share(OWN_WORK)})"
     queue, stolen = readings.value("run_queue.length"), readings.value("database.steal")
     throttled = readings.sources("cpu.throttled")
     some = _pressure(readings, "cpu")
@@ -227,6 +232,13 @@ def _waits(
         saturation=(of_the_time(waits),),
         errors=(errors,),
     )
+
+
+def _own_work(readings: KneeReadings) -> float | None:
+    """The share of its cores' busy time that the server's processes used; None if unknown."""
+    server = readings.sources("processes.cpu").get("server")
+    spent = sum(readings.sources("database.busy").values())
+    return min(1.0, server / spent) if server is not None and spent else None
 
 
 def _pressure(readings: KneeReadings, what: str) -> str:

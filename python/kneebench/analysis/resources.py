@@ -133,6 +133,9 @@ RESOURCES = (
 locks are kept for longer by a transaction that waits for the log or the drive."""
 STORAGE = (LOG, DATA_READS, DATA_WRITES, DEVICE)
 
+OWN_WORK = 0.70
+"""Own: least share of the busy time of its cores that the database itself used, where they are
+called its bottleneck. The rest is the load generator's and the kernel's."""
 OTHERS_IDLE = 0.60
 """Of the other cores, where a single one is saturated: their mean is below it."""
 LOAD_GENERATOR_DELAY = 0.20

@@ -16,8 +16,8 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Bottleneck, ResourceEvidence
 
 PLACE = 70
-VERDICT = tuple(
-    Column(title=title, number=False) for title in ("Storage", "Bottleneck", "Verdict", "Finding")
+VERDICTS = tuple(
+    Column(title=title, number=False) for title in ("Storage", "Bottleneck", "Status", "Finding")
 )
 EVIDENCE = tuple(
     Column(title=title, number=False)
@@ -39,7 +39,7 @@ def section(view: ViewModel) -> Section | None:
         tables=(
             Table(
                 caption=_caption(view),
-                columns=VERDICT,
+                columns=VERDICTS,
                 rows=tuple(_verdict_row(view, cell, one) for cell, one in found.items()),
             ),
             *(_evidence(view, cell, one) for cell, one in found.items()),
