@@ -196,7 +196,8 @@ def _drives(situation: Situation) -> Iterator[None]:
             *("--blockdev", "driver=luks,node-name=clear,file=image,key-secret=key"),
         ]
         served = " ".join(command).replace("file=image --nbd", "file=clear --nbd")
-        return ["sh", "-c", f"{create} && exec {served}"]
+        until = f"until {create}; do sleep 0.1; done"  # on a busy machine its key may fail
+        return ["sh", "-c", f"{until}; exec {served}"]
 
     def pinned(*arguments: object) -> None:
         start(*arguments)  # type: ignore[arg-type]

@@ -44,9 +44,9 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     late = (delayed or 0.0) > LOAD_GENERATOR_DELAY
     says = f"load generator threads were {busy(used)} (limit {share(LOAD_GENERATOR.limit)})"
     if late:
-        says += (
-            f" and delayed each transaction by {share(delayed)} of its latency (limit"
-            f" {share(LOAD_GENERATOR_DELAY)})"
+        says = (
+            f"the load generator delayed each transaction by {share(delayed)} of its latency (limit"
+            f" {share(LOAD_GENERATOR_DELAY)}), and {says.removeprefix('load generator ')}"
         )
     lost = sum(rung.tally.lost_users for rung in readings.rungs)
     return evidence(
@@ -179,7 +179,10 @@ def other_waits(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         OTHER_WAITS,
         None if waits is None else False,
         waited(waits, "all else") or "waits were not measured",
-        saturation=(of_the_time(waits), f"mostly {most}" if waits and most else ""),
+        saturation=(
+            of_the_time(waits),
+            f"mostly {most}" if most and waits and waits >= 0.01 else "",
+        ),
     )
 
 

@@ -29,6 +29,8 @@ COLOURS = {
 }
 DARK = ("log", "data_write", "lock", "lightweight_lock", "cpu")
 """Parts whose number is set in white."""
+SEEN = 0.005
+"""Least share that is drawn."""
 WRITTEN = 0.07
 """Least share that has room for its number."""
 Split = Mapping[str, TimeShare]
@@ -39,7 +41,11 @@ def time_bars(splits: Mapping[str, Split]) -> dict[str, Any]:
     import altair as alt
 
     rows = [row for name, split in splits.items() for row in _rows(name, split)]
-    seen = [name for name in CLASSES if any(name in split for split in splits.values())]
+    seen = [
+        name
+        for name in CLASSES
+        if any(name in split and split[name].share >= SEEN for split in splits.values())
+    ]
     names = {name: broken(name, NAMES) for name in splits}
     room = CHARACTER * max(len(line) for lines in names.values() for line in lines)
     axis = alt.Axis(
@@ -93,6 +99,8 @@ def _rows(storage: str, split: Split) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     so_far = 0.0
     for name, one in split.items():
+        if one.share < SEEN:
+            continue
         rows.append(
             {
                 "storage": storage,
