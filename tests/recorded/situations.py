@@ -28,6 +28,8 @@ from kneebench.plan.volume import EmulatedDrive
 from kneebench.records import Climb, Event, Results, Rung
 
 HERE = Path(__file__).parent / "situations"
+TRIES, MOST_OTHERS = 8, 0.3
+"""A run is made again if other processes used more cores; the last one is kept."""
 MOST_BYTES = 100_000
 """Of all that is kept."""
 PLAN = """
@@ -43,8 +45,8 @@ cores = [{database_cores}]
 {cache}
 [ladder]
 users = {users}
-warm_up = "6s"
-final_window = "8s"
+warm_up = "4s"
+final_window = "6s"
 checkpoints = 0
 repeats = 0
 [storages.one]
@@ -124,6 +126,15 @@ def make(name: str) -> Results:
         stack.enter_context(_drives(situation))
         stack.enter_context(_hogs(situation))
         return run(situation.plan, "campaigns", _printed, fresh=True)
+
+
+def others_cores(results: Results) -> float:
+    """Cores that neither the measured processes nor the load generator kept busy: other processes,
+    and the kernel's own threads.
+    """
+    (rung,) = results.climbs[0].of("fixed_load")
+    busy, own = rung.quantities["cores.busy"].sources, rung.quantities["processes.cpu"].sources
+    return sum(busy.values()) - sum(own.values())
 
 
 def keep(name: str, results: Results) -> Path:
@@ -232,7 +243,12 @@ if __name__ == "__main__":
     from kneebench.analysis.bottleneck import bottleneck
 
     for wanted in sys.argv[1:] or SITUATIONS:
-        made = keep(wanted, make(wanted))
+        for _ in range(TRIES):
+            results = make(wanted)
+            if SITUATIONS[wanted].hogs or (others := others_cores(results)) < MOST_OTHERS:
+                break
+            print(f"{wanted}: other processes used {others:.2f} cores, once more", flush=True)
+        made = keep(wanted, results)
         found = bottleneck(kept(wanted))
         known = SITUATIONS[wanted].answer
         print(f"{made.name}: {made.stat().st_size} bytes; known: {known}; {found.sentence}")

@@ -27,6 +27,7 @@ READ: dict[str, Quantity] = {
     "cores.iowait": Quantity("share", "counter", "mean"),
     "cores.steal": Quantity("share", "counter", "mean"),
     "processes.cpu": Quantity("cores", "counter"),
+    "processes.run_delay": Quantity("tasks", "counter"),
     "processes.io": Quantity("B/s", "counter"),
     "device.reads": Quantity("1/s", "counter"),
     "device.writes": Quantity("1/s", "counter"),

@@ -95,8 +95,8 @@ def _figure(view: ViewModel) -> Iterator[Figure]:
     title = _finding(splits)
     caption = (
         "Mean latency of a transaction (beside the bar), divided by what the database's sessions"
-        " were found to wait for. CPU includes waits for a core. Rest: network, load generator, and"
-        " waits for a core before a session begins."
+        " were found to wait for. CPU includes the time ready for a core. Rest: network and load"
+        " generator."
     )
     yield Figure(
         name="time-split",
