@@ -215,6 +215,12 @@ def test_behind_a_busy_device_its_queue_decides_between_reads_and_writes(
     assert "97% busy" in found.evidence[0]
 
 
+def test_reads_and_writes_that_only_together_take_most_of_the_time_are_the_devices() -> None:
+    found = judged(waits={"data_read": 8.0, "data_write": 7.0, **SAMPLED}, device__busy=0.6)
+    assert found.resource == "device"
+    assert "users spent 75% of their time waiting for reads and writes of data" in found.sentence
+
+
 def test_results_without_the_newer_classes_are_judged_without_them() -> None:
     found = judged(waits={"log": 11.0, "other": 5.0})
     assert found.resource == "log"

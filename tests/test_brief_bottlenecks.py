@@ -9,6 +9,7 @@ import pytest
 from kneebench.analysis.resources import RESOURCES
 from kneebench.brief import Brief, drawing
 from kneebench.brief.section import Section
+from kneebench.screen.summary import results_json
 from tests.recordings import recorded, section
 
 
@@ -52,8 +53,9 @@ def test_the_bars_of_where_the_time_went_are_drawn_and_named(
     assert all(name in drawn for name in ("disk", "memory", "Row locks", share))
 
 
-def test_the_rows_and_the_time_are_in_the_json_of_the_brief(brief: Brief) -> None:
+def test_the_rows_and_the_time_are_in_the_json_of_the_brief_and_of_show(brief: Brief) -> None:
     found = brief.document()["bottlenecks"]["disk"]
+    assert results_json(recorded())["bottlenecks"]["disk"] == found
     assert {row["resource"] for row in found["rows"]} == {one.key for one in RESOURCES}
     assert found["time_split"]["log"]["seconds"] > 0
     assert (found["verdict"], found["relief"]) == ("suspected", "log in memory")

@@ -349,3 +349,18 @@ def test_what_a_process_writes_is_the_servers_or_that_of_others(tmp_path: Path, 
             assert time.monotonic() < until_s, written
             time.sleep(0.05)
         writer.stdin.close()
+
+
+def test_the_time_in_which_a_server_was_ready_for_a_core_is_counted() -> None:
+    """Two processes on one core: each is ready for half of the time."""
+    core = str(min(os.sched_getaffinity(0)))
+    loop = ["taskset", "-c", core, "sh", "-c", "while :; do :; done"]
+    with subprocess.Popen(loop) as server, subprocess.Popen(loop) as other:
+        time.sleep(0.2)
+        meter = Processes([server.pid])
+        before = meter.read()["processes.run_delay|server"]
+        time.sleep(0.5)
+        grown_s = meter.read()["processes.run_delay|server"] - before
+        server.kill()
+        other.kill()
+    assert 0.1 < grown_s < 0.6

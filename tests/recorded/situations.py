@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import lzma
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,12 +21,15 @@ from unittest import mock
 from kneebench import run
 from kneebench.lab.volumes import emulated
 from kneebench.lab.volumes.emulated import DriveClass
+from kneebench.measurement.meters.processes import children_of_this_process
 from kneebench.plan import Plan
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.volume import EmulatedDrive
 from kneebench.records import Climb, Event, Results, Rung
 
 HERE = Path(__file__).parent / "situations"
+TRIES, MOST_OTHERS = 8, 0.3
+"""A run is made again if other processes used more cores; the last one is kept."""
 MOST_BYTES = 100_000
 """Of all that is kept."""
 PLAN = """
@@ -40,16 +42,18 @@ load_generator_cores = [{load_generator_core}]
 [database]
 base_image_path = "images"
 cores = [{database_cores}]
-memory = "{memory}"
+{cache}
 [ladder]
 users = {users}
-warm_up = "6s"
-final_window = "8s"
+warm_up = "4s"
+final_window = "6s"
 checkpoints = 0
 repeats = 0
 [storages.one]
 {storage}
 """
+SMALL = 'memory = "256MiB"'
+"""Less than the data."""
 MEMORY = 'path = "memory"\nlog_path = "memory-log"'
 READ_HEAVY, WRITE_HEAVY, LOG_HEAVY = (
     DriveClass(read_iops=1500),
@@ -67,7 +71,7 @@ class Situation(NamedTuple):
     users: int = 8
     database_cores: str = "0"
     load_generator_core: int = 1
-    memory: str = "2GiB"
+    cache: str = 'page_cache = "warm"'
     drives: dict[str, DriveClass] = {}  # noqa: RUF012
     """Limits of the classes of emulated drives, in place of their own."""
     daemon: bool = False
@@ -93,17 +97,15 @@ SITUATIONS = {
         drives("nvme-fast", "sata"),
         drives={"sata": LOG_HEAVY},
     ),
-    "data_reads": Situation(
-        "data reads", drives("sata"), memory="256MiB", drives={"sata": READ_HEAVY}
-    ),
+    "data_reads": Situation("data reads", drives("sata"), cache=SMALL, drives={"sata": READ_HEAVY}),
     "data_writes": Situation(
-        "data writes", drives("sata"), memory="256MiB", drives={"sata": WRITE_HEAVY}
+        "data writes", drives("sata"), cache=SMALL, drives={"sata": WRITE_HEAVY}
     ),
     "cpu": Situation("cpu", MEMORY),
     "one_core": Situation(
         "one core",
         drives("nvme"),
-        memory="256MiB",
+        cache=SMALL,
         users=16,
         drives={"nvme": DriveClass()},
         load_generator_core=0,
@@ -124,6 +126,15 @@ def make(name: str) -> Results:
         stack.enter_context(_drives(situation))
         stack.enter_context(_hogs(situation))
         return run(situation.plan, "campaigns", _printed, fresh=True)
+
+
+def others_cores(results: Results) -> float:
+    """Cores that neither the measured processes nor the load generator kept busy: other processes,
+    and the kernel's own threads.
+    """
+    (rung,) = results.climbs[0].of("fixed_load")
+    busy, own = rung.quantities["cores.busy"].sources, rung.quantities["processes.cpu"].sources
+    return sum(busy.values()) - sum(own.values())
 
 
 def keep(name: str, results: Results) -> Path:
@@ -180,10 +191,8 @@ def _directories(stack: contextlib.ExitStack) -> Path:
 
 @contextlib.contextmanager
 def _drives(situation: Situation) -> Iterator[None]:
-    """Emulated drives with the situation's limits; with a daemon this process is pinned to core 1,
-    and so are the programs that it starts.
-    """
-    before, plain = os.sched_getaffinity(0), emulated._export
+    """Emulated drives with the situation's limits; with a daemon their programs on core 1."""
+    plain, start = emulated._export, emulated._start
 
     def encrypted(drive: EmulatedDrive) -> list[str]:
         secret, key = "secret,id=key,data=known", "key-secret=key,cipher-alg=serpent-256"
@@ -198,15 +207,22 @@ def _drives(situation: Situation) -> Iterator[None]:
             *("--blockdev", "driver=luks,node-name=clear,file=image,key-secret=key"),
         ]
         served = " ".join(command).replace("file=image --nbd", "file=clear --nbd")
-        return ["sh", "-c", f"{create} && exec {served}"]
+        until = f"until {create}; do sleep 0.1; done"  # on a busy machine its key may fail
+        return ["sh", "-c", f"{until}; exec {served}"]
+
+    def pinned(*arguments: object) -> None:
+        start(*arguments)  # type: ignore[arg-type]
+        for pid in children_of_this_process():
+            name = Path(f"/proc/{pid}/comm").read_text()
+            if name.startswith(("qemu", "nbdfuse")):
+                subprocess.run(["taskset", "-acp", "1", str(pid)], check=True, capture_output=True)
 
     with contextlib.ExitStack() as stack:
         classes = {**emulated.drive_classes(), **situation.drives}
         stack.enter_context(mock.patch.object(emulated, "drive_classes", lambda: classes))
         if situation.daemon:
             stack.enter_context(mock.patch.object(emulated, "_export", encrypted))
-            os.sched_setaffinity(0, {1})
-            stack.callback(os.sched_setaffinity, 0, before)
+            stack.enter_context(mock.patch.object(emulated, "_start", pinned))
         yield
 
 
@@ -227,7 +243,12 @@ if __name__ == "__main__":
     from kneebench.analysis.bottleneck import bottleneck
 
     for wanted in sys.argv[1:] or SITUATIONS:
-        made = keep(wanted, make(wanted))
+        for _ in range(TRIES):
+            results = make(wanted)
+            if SITUATIONS[wanted].hogs or (others := others_cores(results)) < MOST_OTHERS:
+                break
+            print(f"{wanted}: other processes used {others:.2f} cores, once more", flush=True)
+        made = keep(wanted, results)
         found = bottleneck(kept(wanted))
         known = SITUATIONS[wanted].answer
         print(f"{made.name}: {made.stat().st_size} bytes; known: {known}; {found.sentence}")

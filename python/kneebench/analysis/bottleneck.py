@@ -70,7 +70,8 @@ def _ended_by_the_load_generator(climb: Climb) -> ResourceEvidence | None:
     if last is None or not last.invalid:
         return None
     found = load_generator(KneeReadings([last]), climb)
-    why = f"at {number_of_users(last.users)}, {found.why}"
+    at = number_of_users(last.users)
+    why = found.why if at == place(climb) else f"at {at}, {found.why}"
     return found.model_copy(update={"why": why}) if found.short else None
 
 

@@ -61,17 +61,17 @@ def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         return evidence(DATA_READS, None, "device reads and read waits were not measured")
     await_s = readings.value("device.read_await")
     each = readings.value("device.reads_per_transaction")
-    says = waited(waits, "reads", DATA_READS.limit)
-    says += f", {each:.2g} device reads per transaction" if each is not None else ""
-    says += f", {time(await_s)} each" if each is not None and await_s is not None else ""
     behind = _device_time_in_writes(readings)
     first = _device_is_busy(readings) and behind is not None and behind <= 0.5
     blocked = _device_is_busy(readings) and behind is not None and behind > 0.5
+    limit = BESIDE_A_BUSY_DEVICE if first else DATA_READS.limit
+    says = waited(waits, "reads", limit)
+    says += f", {each:.2g} device reads per transaction" if each is not None else ""
+    says += f", {time(await_s)} each" if each is not None and await_s is not None else ""
     if first:
         says += f", on a device that was {busy(readings.value('device.busy'))}"
     if blocked:
         says += f", behind writes, which were {share(behind)} of the device's queue"
-    limit = BESIDE_A_BUSY_DEVICE if first else DATA_READS.limit
     return evidence(
         DATA_READS,
         waits > limit and not blocked,
@@ -115,24 +115,32 @@ def data_writes(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
 
 
 def device(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
-    """Of what the storage did without a database, in reads, writes or log writes, more than the
-    limit; not judged without a raw profile.
+    """Most of what the storage did without a database, in reads, writes or log writes, while users
+    wait for it; or more than half of the users' time in its reads and writes together, where
+    neither alone is that much.
+
+    Without a raw profile and without such waits it is not judged.
     """
     used, queue = readings.value("device.busy"), readings.value("device.queue_depth")
     shares = _raw_shares(readings, climb)
     most = max(shares, key=lambda one: one.share, default=None)
     pressure = readings.sources("pressure.io")
-    waiting = (_read_share(readings) or 0.0) + (readings.waiting("waits.log") or 0.0)
-    why = (
+    parts = (_read_share(readings) or 0.0, readings.waiting("waits.data_write") or 0.0)
+    both = sum(parts)
+    together = both > DATA_READS.limit >= max(parts) and not _device_is_busy(readings)
+    waiting = both + (readings.waiting("waits.log") or 0.0)
+    why = [
         f"{share(most.share)} of the storage's raw {most.what} (limit {share(DEVICE.limit)})"
         if most
         else "the storage was not measured without a database"
-    )
-    short = most is not None and most.near and waiting > BESIDE_A_BUSY_DEVICE
+    ]
+    near = most is not None and most.near and waiting > BESIDE_A_BUSY_DEVICE
+    if together:
+        why = [waited(both, "reads and writes of data", DATA_READS.limit), *(why if most else ())]
     return evidence(
         DEVICE,
-        short if most else None,
-        why,
+        near or together or (False if most else None),
+        joined(why),
         utilization=(
             busy(used) if used is not None else "",
             f"{share(most.share)} of raw {most.what}" if most else "",

@@ -58,6 +58,15 @@ class KneeReadings:
         return min(1.0, sum(map(self.sessions, quantities)) / at_once)
 
     @property
+    def on_or_ready_for_a_core(self) -> float | None:
+        """Mean number of the server's processes on a core or ready for one, as the kernel counts;
+        None if it was not measured.
+        """
+        used = self.sources("processes.cpu").get("server")
+        ready = self.sources("processes.run_delay").get("server")
+        return None if used is None or ready is None else used + ready
+
+    @property
     def throughput_per_s(self) -> float:
         """Transactions per second."""
         return fmean(r.tally.throughput_per_s for r in self.rungs)

@@ -1,33 +1,27 @@
 """Evidence for and against each resource at the knee: utilization, saturation, errors (the USE
 method: Gregg, "Thinking Methodically about Performance", CACM 56, 2013).
 
-One function judges one resource of resources.py; those of the storage are in io_evidence.py. "Not
-measured" is never 0.
+One function judges one resource of resources.py; those of the cores are in core_evidence.py, those
+of the storage in io_evidence.py. "Not measured" is never 0.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from statistics import fmean
 
 from kneebench.analysis import resources
-from kneebench.analysis.disturbance import OTHERS_BUSY, taken
+from kneebench.analysis.core_evidence import cpu, one_core
 from kneebench.analysis.evidence import busy, evidence, of_the_time, share, waited
 from kneebench.analysis.io_evidence import data_reads, data_writes, device, log
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resources import (
-    CPU,
-    DRIVE_THREADS,
     LIGHTWEIGHT_LOCKS,
     LOAD_GENERATOR,
     LOAD_GENERATOR_DELAY,
     LOCKS,
     MEMORY,
     NETWORK,
-    ONE_CORE,
     OTHER_WAITS,
-    OTHERS_IDLE,
     Resource,
 )
 from kneebench.records import Climb, ResourceEvidence
@@ -43,9 +37,9 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     late = (delayed or 0.0) > LOAD_GENERATOR_DELAY
     says = f"load generator threads were {busy(used)} (limit {share(LOAD_GENERATOR.limit)})"
     if late:
-        says += (
-            f" and delayed each transaction by {share(delayed)} of its latency (limit"
-            f" {share(LOAD_GENERATOR_DELAY)})"
+        says = (
+            f"the load generator delayed each transaction by {share(delayed)} of its latency (limit"
+            f" {share(LOAD_GENERATOR_DELAY)}), and {says.removeprefix('load generator ')}"
         )
     lost = sum(rung.tally.lost_users for rung in readings.rungs)
     return evidence(
@@ -55,77 +49,6 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         utilization=(busy(used),),
         saturation=(f"{time(delay_s)} delay per transaction",) if delay_s is not None else (),
         errors=(f"{lost} lost connections",),
-    )
-
-
-def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
-    """Every core of the database is busy; not judged where other processes, or a hypervisor, kept
-    the cores busy.
-    """
-    limit, used = climb.limits.cores_busy, readings.value("database.busy")
-    others, who = taken(readings.rungs)
-    says = f"the least busy database core was {busy(used)} (limit {share(limit)})"
-    short = None if used is None else used >= limit
-    if short and others > OTHERS_BUSY:
-        short = None
-        says += (
-            f", but {who} used {share(others)} of the database's cores (limit {share(OTHERS_BUSY)})"
-        )
-    queue, stolen = readings.value("run_queue.length"), readings.value("database.steal")
-    throttled = readings.sources("cpu.throttled")
-    some = _pressure(readings, "cpu")
-    running = readings.waiting("waits.cpu")
-    return evidence(
-        CPU,
-        short,
-        says,
-        utilization=(busy(used), f"others {share(others)}" if used is not None else ""),
-        saturation=(
-            f"{count(queue)} runnable tasks" if queue is not None else "",
-            some,
-            f"users ran or waited for a core {of_the_time(running)}" if running is not None else "",
-        ),
-        errors=(
-            f"{share(stolen)} stolen" if stolen is not None else "",
-            f"{count(sum(throttled.values()))}/s throttled" if throttled else "",
-        ),
-    )
-
-
-def one_core(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
-    """One core is saturated while the others idle: a single thread (software RAID, interrupts, a
-    drive's program) that all the work goes through.
-
-    Not judged where other processes used enough to lift one core from idle to saturated, unless the
-    busiest thread on it serves drives; nor where it is not known which cores are the database's:
-    those that were read may be another machine's.
-    """
-    if readings.value("database.busy") is None:
-        return evidence(ONE_CORE, None, "the database's cores were not measured")
-    cores = readings.sources("cores.busy") or readings.sources("database.busy")
-    if len(cores) < 2:
-        return evidence(ONE_CORE, None, "single cores were not measured")
-    core, most = max(cores.items(), key=lambda item: item[1])
-    others = fmean(used for name, used in cores.items() if name != core)
-    rest = "others" if len(cores) > 2 else "other"
-    says = (
-        f"core {core} was {share(most)} busy and the {rest} {share(others)} (limits"
-        f" {share(ONE_CORE.limit)} and {share(OTHERS_IDLE)})"
-    )
-    short: bool | None = most > ONE_CORE.limit and others < OTHERS_IDLE
-    threads = _threads_on(readings, core)
-    taken_share, who = taken(readings.rungs)
-    foreign = taken_share * len(readings.sources("database.busy"))
-    hidden = foreign > ONE_CORE.limit - OTHERS_IDLE
-    if short and hidden and not (threads and re.match(DRIVE_THREADS, threads[0][0])):
-        short, says = None, f"{says}, but {who} used as much as {foreign:.1f} cores"
-    named = [f"{name} {share(used)}" for name, used in threads]
-    return evidence(
-        ONE_CORE,
-        short,
-        f"{says}; on it: {', '.join(named)}" if short and named else says,
-        utilization=(f"core {core} {busy(most)}", f"the {rest} {share(others)}"),
-        saturation=(f"threads on it: {', '.join(named)}",) if named else (),
     )
 
 
@@ -174,7 +97,10 @@ def other_waits(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         OTHER_WAITS,
         None if waits is None else False,
         waited(waits, "all else") or "waits were not measured",
-        saturation=(of_the_time(waits), f"mostly {most}" if waits and most else ""),
+        saturation=(
+            of_the_time(waits),
+            f"mostly {most}" if most and waits and waits >= 0.01 else "",
+        ),
     )
 
 
@@ -227,21 +153,3 @@ def _waits(
         saturation=(of_the_time(waits),),
         errors=(errors,),
     )
-
-
-def _pressure(readings: KneeReadings, what: str) -> str:
-    """That of the database's group, else the machine's."""
-    group = readings.sources(f"group_pressure.{what}").get("some")
-    machine = readings.sources(f"pressure.{what}").get("some")
-    found = group if group is not None else machine
-    return f"CPU pressure {share(found)}" if found is not None else ""
-
-
-def _threads_on(readings: KneeReadings, core: str) -> list[tuple[str, float]]:
-    """The busiest threads on a core, most first: name and share of the core."""
-    found = (
-        (name.rpartition("@")[0], used)
-        for name, used in readings.sources("threads.cpu").items()
-        if name.rpartition("@")[2] == core
-    )
-    return sorted(found, key=lambda one: -one[1])[:3]

@@ -35,7 +35,7 @@ LOAD_GENERATOR = Resource(
 CPU = Resource(
     "cpu",
     "CPU",
-    ("database.busy", "database.others", "waits.cpu", "run_queue.length", "pressure.cpu"),
+    ("database.busy", "database.others", "waits.cpu", "processes.run_delay", "pressure.cpu"),
     limit=0.97,
     source="stops.saturation of the plan; SanDisk's memory sweep has its control at 97%",
     reliefs=("more cores",),
@@ -135,6 +135,12 @@ RESOURCES = (
 locks are kept for longer by a transaction that waits for the log or the drive."""
 STORAGE = (LOG, DATA_READS, DATA_WRITES, DEVICE)
 
+NEARLY_BUSY, CPU_TIME = 0.90, 0.50
+"""Own: utilization of the least busy core, and share of a transaction's time on a core or ready for
+one, that together name the CPU below its limit: a closed loop leaves gaps on a core."""
+OWN_WORK = 0.70
+"""Own: least share of the busy time of its cores that the database itself used, where they are
+called its bottleneck. The rest is the load generator's and the kernel's."""
 OTHERS_IDLE = 0.60
 """Of the other cores, where a single one is saturated: their mean is below it."""
 LOAD_GENERATOR_DELAY = 0.20

@@ -2,8 +2,13 @@
 its session was found.
 
 By Little's law the sessions in a class, divided by the throughput, are the seconds that a
-transaction spends in it. What is left of the latency is the rest: the network, the load generator,
-and waits for a core before a session begins to work.
+transaction spends in it. What is left of the latency is the rest: the network and the load
+generator.
+
+A session that has not yet read its request counts as idle in the database, however long it waits
+for a core. So the CPU's part is at least what the kernel counted for the server's processes: their
+time on a core and their time ready for one. Its background work is in it, and a session that is
+ready again may still be seen in its wait: so the CPU gets no more than the waits leave.
 """
 
 from __future__ import annotations
@@ -40,6 +45,11 @@ def time_split(readings: KneeReadings) -> dict[str, TimeShare]:
         if name not in ("queue", "rest")
     }
     seconds["queue"] = readings.queue_s
+    left = readings.latency_s - sum(seconds.values())
+    ready = readings.on_or_ready_for_a_core
+    if ready is not None and left > 0:
+        counted = ready / readings.throughput_per_s
+        seconds["cpu"] += min(left, max(0.0, counted - seconds["cpu"]))
     spent = sum(seconds.values())
     whole = max(readings.latency_s, spent)
     seconds["rest"] = whole - spent

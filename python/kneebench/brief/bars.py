@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from kneebench.brief import chart_theme
@@ -103,16 +103,7 @@ def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
     x = alt.X(
         "value:Q", title=title, scale=scale, axis=alt.Axis(grid=True, tickCount=7, format=",.6~r")
     )
-    names = {row.name: broken(row.name, NAMES) for row in rows}
-    room = CHARACTER * max(len(line) for lines in names.values() for line in lines)
-    axis = alt.Axis(
-        labelExpr=f"{json.dumps(names)}[datum.label]",
-        labelLimit=0,
-        labelFontSize=13,
-        labelPadding=8,
-        minExtent=room,
-    )
-    y = alt.Y("name:N", sort=[row.name for row in rows], title=None, axis=axis)
+    y, lines = names_beside([row.name for row in rows])
     shared = chart_theme.chart(
         [{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]
     ).encode(y=y)
@@ -123,10 +114,26 @@ def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
         *whisker_marks(shared, "x", scale, length=9),
         shared.mark_text(align="left", dx=9, fontSize=13).encode(x="end:Q", text="label:N"),
     )
-    step = max(54 if len(rows) < 5 else 38, LINE * max(map(len, names.values())))
+    step = max(54 if len(rows) < 5 else 38, LINE * lines)
     return chart_theme.specification(
         drawn.properties(width=chart_theme.WIDTH - 60, height={"step": step})
     )
+
+
+def names_beside(names: Sequence[str]) -> tuple[Any, int]:
+    """The axis of rows that have a `name`, in this order, and the most lines that a name takes."""
+    import altair as alt
+
+    lines = {name: broken(name, NAMES) for name in names}
+    room = CHARACTER * max(len(line) for some in lines.values() for line in some)
+    axis = alt.Axis(
+        labelExpr=f"{json.dumps(lines)}[datum.label]",
+        labelLimit=0,
+        labelFontSize=13,
+        labelPadding=8,
+        minExtent=room,
+    )
+    return alt.Y("name:N", sort=[*names], title=None, axis=axis), max(map(len, lines.values()))
 
 
 def cut_off(rows: list[Bar]) -> bool:

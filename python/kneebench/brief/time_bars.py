@@ -4,7 +4,6 @@ beside the bar.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +11,8 @@ from kneebench import units
 from kneebench.analysis.time_split import CLASSES
 from kneebench.analysis.wording import capital, percent
 from kneebench.brief import chart_theme
-from kneebench.brief.bars import NAMES
-from kneebench.brief.labels import CHARACTER, LINE, broken
+from kneebench.brief.bars import names_beside
+from kneebench.brief.labels import LINE
 from kneebench.records import TimeShare
 
 COLOURS = {
@@ -29,6 +28,8 @@ COLOURS = {
 }
 DARK = ("log", "data_write", "lock", "lightweight_lock", "cpu")
 """Parts whose number is set in white."""
+SEEN = 0.005
+"""Least share that is drawn."""
 WRITTEN = 0.07
 """Least share that has room for its number."""
 Split = Mapping[str, TimeShare]
@@ -39,19 +40,13 @@ def time_bars(splits: Mapping[str, Split]) -> dict[str, Any]:
     import altair as alt
 
     rows = [row for name, split in splits.items() for row in _rows(name, split)]
-    seen = [name for name in CLASSES if any(name in split for split in splits.values())]
-    names = {name: broken(name, NAMES) for name in splits}
-    room = CHARACTER * max(len(line) for lines in names.values() for line in lines)
-    axis = alt.Axis(
-        labelExpr=f"{json.dumps(names)}[datum.label]",
-        labelLimit=0,
-        labelFontSize=13,
-        labelPadding=8,
-        minExtent=room,
-    )
-    shared = chart_theme.chart(rows).encode(
-        y=alt.Y("storage:N", sort=[*splits], title=None, axis=axis)
-    )
+    seen = [
+        name
+        for name in CLASSES
+        if any(name in split and split[name].share >= SEEN for split in splits.values())
+    ]
+    names, lines = names_beside([*splits])
+    shared = chart_theme.chart(rows).encode(y=names)
     across = alt.X(
         "from:Q",
         title="Share of a transaction's mean time",
@@ -71,7 +66,7 @@ def time_bars(splits: Mapping[str, Split]) -> dict[str, Any]:
         .mark_text(align="left", dx=6, fontSize=13)
         .encode(x=alt.datum(1), text="whole:N"),
     )
-    step = max(46 if len(splits) < 5 else 36, LINE * max(map(len, names.values())))
+    step = max(46 if len(splits) < 5 else 36, LINE * lines)
     return chart_theme.specification(
         drawn.properties(width=chart_theme.WIDTH, height={"step": step})
     )
@@ -93,9 +88,11 @@ def _rows(storage: str, split: Split) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     so_far = 0.0
     for name, one in split.items():
+        if one.share < SEEN:
+            continue
         rows.append(
             {
-                "storage": storage,
+                "name": storage,
                 "part": capital(CLASSES[name]),
                 "from": so_far,
                 "to": so_far + one.share,

@@ -36,6 +36,7 @@ READ: dict[str, Quantity] = {
     "cpu.throttled": Quantity("1/s", "counter"),
     "temperature.cpu": Quantity("°C", "gauge", "max"),
     "processes.cpu": Quantity("cores", "counter"),
+    "processes.run_delay": Quantity("tasks", "counter"),
     "processes.io": Quantity("B/s", "counter"),
     "device.reads": Quantity("1/s", "counter"),
     "device.writes": Quantity("1/s", "counter"),

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.control import control_caveats, controls
@@ -59,8 +60,8 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
 
 
 def results_json(results: Results) -> dict[str, Any]:
-    """The same for programs: answers and what disturbed them, comparisons, failed checks, every
-    rung's line.
+    """The same for programs: answers and what disturbed them, bottlenecks with their evidence,
+    comparisons, failed checks, every rung's line.
     """
     cells = {climb.cell.id: climb.cell for climb in results.climbs}
     return {
@@ -78,6 +79,11 @@ def results_json(results: Results) -> dict[str, Any]:
         "configurations": [
             summary.model_dump(mode="json") for summary in configuration_summaries(results)
         ],
+        "bottlenecks": {
+            climb.cell.id: bottleneck(climb).model_dump(mode="json")
+            for climb in results.climbs
+            if climb.rungs
+        },
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
         "rungs": [

@@ -16,8 +16,8 @@ from kneebench.brief.view_model import ViewModel
 from kneebench.records import Bottleneck, ResourceEvidence
 
 PLACE = 70
-VERDICT = tuple(
-    Column(title=title, number=False) for title in ("Storage", "Bottleneck", "Verdict", "Finding")
+VERDICTS = tuple(
+    Column(title=title, number=False) for title in ("Storage", "Bottleneck", "Status", "Finding")
 )
 EVIDENCE = tuple(
     Column(title=title, number=False)
@@ -39,7 +39,7 @@ def section(view: ViewModel) -> Section | None:
         tables=(
             Table(
                 caption=_caption(view),
-                columns=VERDICT,
+                columns=VERDICTS,
                 rows=tuple(_verdict_row(view, cell, one) for cell, one in found.items()),
             ),
             *(_evidence(view, cell, one) for cell, one in found.items()),
@@ -95,8 +95,8 @@ def _figure(view: ViewModel) -> Iterator[Figure]:
     title = _finding(splits)
     caption = (
         "Mean latency of a transaction (beside the bar), divided by what the database's sessions"
-        " were found to wait for. CPU includes waits for a core. Rest: network, load generator, and"
-        " waits for a core before a session begins."
+        " were found to wait for. CPU includes the time ready for a core. Rest: network and load"
+        " generator."
     )
     yield Figure(
         name="time-split",

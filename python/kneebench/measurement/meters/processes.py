@@ -4,22 +4,28 @@ The load generator is this process, all its threads. Its programs are its childr
 opened, the server apart: they emulate drives and trace log writes. The server is its first process
 and that one's children: those that run, and those that have ended, whose time the kernel adds to
 the parent that reaped them (cutime and cstime, proc_pid_stat(5)). Steps of 10 ms.
+
+The run delay of the server is the time in which its processes were ready and waited for a core,
+from /proc/PID/schedstat in nanoseconds (Documentation/scheduler/sched-stats.rst); kernels without
+scheduler statistics do not have it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kneebench.measurement.meters.meter import KernelFile, Meter, MeterContext
 
-QUANTITIES = ("processes.cpu",)
+QUANTITIES = ("processes.cpu", "processes.run_delay")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PARENT, OWN, ENDED = 1, slice(11, 13), slice(13, 15)
 """Fields of /proc/PID/stat after the name in brackets (which may hold spaces): ppid; utime, stime;
 cutime, cstime."""
+RUN_DELAY = 1
+"""Field of /proc/PID/schedstat."""
 
 
 def children_of_this_process() -> set[int]:
@@ -62,6 +68,8 @@ class Processes:
         ]
         self._programs_s = 0.0
         self._files: dict[int, KernelFile] = {}
+        self._delays: dict[int, KernelFile] = {}
+        self._delay_s: dict[int, float] = {}
         self._server_s = 0.0
 
     def read(self) -> dict[str, float]:
@@ -76,7 +84,23 @@ class Processes:
             # a process that ended is missing until its parent has reaped it: never count backwards
             self._server_s = max(self._server_s, self._server_cpu_s(self._first))
             found["processes.cpu|server"] = self._server_s
+            if self._delayed(self._files):
+                found["processes.run_delay|server"] = sum(self._delay_s.values())
         return found
+
+    def _delayed(self, family: Iterable[int]) -> bool:
+        """Read the run delay of these processes, and keep that of those that have ended; False
+        where the kernel does not count it.
+        """
+        self._delays = {
+            pid: file
+            for pid in family
+            if (file := self._delays.get(pid) or _opened(Path(f"/proc/{pid}/schedstat")))
+        }
+        for pid, file in self._delays.items():
+            with contextlib.suppress(OSError):
+                self._delay_s[pid] = int(file.read().split()[RUN_DELAY]) * 1e-9
+        return any(self._delay_s.values())
 
     def _server_cpu_s(self, first: int) -> float:
         """Of the first process, its children now, and those it has reaped."""
