@@ -523,6 +523,17 @@ class Counted(Record):
     rollbacks: int
 
 
+class Moved(Record):
+    """How far a load still moved across its window: a straight line from the first second to the
+    last, as a share of the mean; 0 within twice its standard error.
+
+    `reads`: of the device; None if no device was measured, or if hardly any time went into reads.
+    """
+
+    nopm: float
+    reads: float | None = None
+
+
 class Rung(Record):
     """One number of users (or one rate), measured.
 
@@ -550,6 +561,10 @@ class Rung(Record):
     """Seconds under load since the restore when the window began; None in older files."""
     devices: tuple[CountedDevice, ...] = ()
     """Those under the server's files; empty in older files, and where there are none."""
+    discarded: int | None = None
+    """Transactions completed in the warm-up: they are in no figure. None in older files."""
+    moved: Moved | None = None
+    """Of a rung that is not steady; None if it is, and in older files."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The order and the main figures; not the histograms, quantities and checks."""

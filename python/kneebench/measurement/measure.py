@@ -27,7 +27,14 @@ from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved
-from kneebench.measurement.warm_up import Schedule, hold_window, schedule, warm_up
+from kneebench.measurement.warm_up import (
+    Schedule,
+    completed_before,
+    hold_window,
+    moved_in_window,
+    schedule,
+    warm_up,
+)
 from kneebench.plan import Plan
 from kneebench.records import Order, Rung, Second, Series, Watch
 from kneebench.workload import generator_spec, running_load
@@ -148,4 +155,13 @@ def _under_load(
         held = hold_window(runner, times)
         with refusing_stuck(server, f"{described(order)}, waiting for the last responses"):
             tally = users.stop()
-    return LoadRecord(tally, warmed, held, warm_up_s, runner.read, tuple(runner.seconds))
+    return LoadRecord(
+        tally,
+        warmed,
+        held,
+        warm_up_s,
+        runner.read,
+        tuple(runner.seconds),
+        completed_before(runner, warm_up_s),
+        None if warmed.steady else moved_in_window(runner, held),
+    )

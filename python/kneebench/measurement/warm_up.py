@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.disturbance import QUOTED
-from kneebench.analysis.steady import Settled, settled
+from kneebench.analysis.steady import Settled, moved, settled
 from kneebench.measurement.rung_runner import RungRunner
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
-from kneebench.records import Order
+from kneebench.records import Moved, Order
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
 """Minimum warm-up: half the window, 3 to 10 s. After a cold start: one window, 10 to 30 s, or up to
@@ -219,6 +219,19 @@ def hold_window(rung: RungRunner, times: Schedule) -> Held:
             else (f"the window does not contain the required {cycles} whole checkpoint cycles",)
         ),
     )
+
+
+def moved_in_window(rung: RungRunner, held: Held) -> Moved:
+    """How far the load moved across a window that has just ended, without its cool-down."""
+    nopm, reads, read_time = (
+        values[:-1] for values in (rung.nopm, rung.reads_per_s, rung.read_time)
+    )
+    return moved(nopm, reads, read_time, held.last - held.first)
+
+
+def completed_before(rung: RungRunner, at_s: float) -> int:
+    """Transactions completed in the seconds before a time, which counts from go."""
+    return sum(one.committed + one.rolled_back for one in rung.seconds if one.at_s + 0.5 < at_s)
 
 
 def _at_a_cycles_end(begun: Sequence[float | None], cycles: int) -> bool:

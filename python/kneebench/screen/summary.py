@@ -14,7 +14,13 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.fixed_rate import rate_caveats
-from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
+from kneebench.analysis.outcome import (
+    exit_code,
+    failed_checks,
+    invalid_rungs,
+    never_steady,
+    without_figure,
+)
 from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.wording import DERIVED, capital
 from kneebench.records import Results
@@ -32,6 +38,9 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     )
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
     yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
+    yield from (
+        Text(f"NOT COMPARED  {sentence}", style="red") for sentence in never_steady(results)
+    )
     caveats = (*disturbances(results), *rate_caveats(results.climbs))
     yield from (Text(f"CAVEAT  {sentence}", style="yellow") for sentence in caveats)
     yield Text()
@@ -68,6 +77,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "failed_checks": list(failed_checks(results)),
         "invalid_rungs": list(invalid_rungs(results)),
         "disturbances": list(disturbances(results)),
+        "not_compared": list(never_steady(results)),
         "without_figure": list(without_figure(results)),
         "configurations": [
             summary.model_dump(mode="json") for summary in configuration_summaries(results)
