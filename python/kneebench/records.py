@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from kneebench.analysis.sweep import SweepRow
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 Phase = Literal[
@@ -821,6 +824,15 @@ class Results(Record):
         yield "simulated", self.campaign.simulated
         yield "finished", self.finished
         yield "climbs", self.climbs
+
+    def sweep(self) -> list[SweepRow]:
+        """The cells of its sweeps, the smallest first, as flat rows for a notebook: storage,
+        memory, cores, NOPM with its interval, NOPM relative to the largest cell, reads. Empty
+        without a sweep.
+        """
+        from kneebench.analysis.sweep import sweep_rows
+
+        return sweep_rows(self)
 
     def _repr_html_(self) -> str:
         """The answer table, in a notebook."""

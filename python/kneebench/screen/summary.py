@@ -14,6 +14,8 @@ from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.fixed_rate import rate_caveats
+from kneebench.analysis.levelling import levelling
+from kneebench.analysis.levelling_words import sentence, sweep_document
 from kneebench.analysis.outcome import (
     exit_code,
     failed_checks,
@@ -22,6 +24,7 @@ from kneebench.analysis.outcome import (
     without_figure,
 )
 from kneebench.analysis.rounds_end import rounds_of
+from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.wording import DERIVED, capital
 from kneebench.records import Results
 from kneebench.screen import tables
@@ -48,6 +51,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
         yield table
         yield Text()
     yield from (Text(f"{comparison.sentence}.") for comparison in compare(results))
+    yield from (Text(sentence(levelling(sweep))) for sweep in sweeps(results))
     if rounds := rounds_of(results):
         yield Text(f"{capital(rounds.sentence)}.")
     if every_rung:
@@ -84,6 +88,7 @@ def results_json(results: Results) -> dict[str, Any]:
         ],
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
+        "sweep": sweep_document(results),
         "rungs": [
             rung_line(rung, names)._asdict() for climb in results.climbs for rung in climb.rungs
         ],
