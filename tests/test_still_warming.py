@@ -41,8 +41,8 @@ def results(moved: Moved) -> Results:
 def test_a_cell_whose_final_runs_were_all_still_warming_says_by_how_much() -> None:
     why = still_warming(climb([FILLING] * 3))
     assert why == (
-        "it never became steady within its warm-up limit: NOPM rose by 12% and device reads fell"
-        " by 35% during the windows of 3 final runs (noise floor 2%)"
+        "it never became steady within its warm-up limit: NOPM still rose by 12% and device reads"
+        " fell by 35% in 3 final runs (noise floor 2%)"
     )
 
 
@@ -77,7 +77,7 @@ def test_short_rounds_with_less_memory_are_judged_by_the_first_rung_of_the_climb
         short = tuple(with_order(one, restore=1) for one in found.rungs)
         return found.model_copy(update={"rungs": (first, *short)})
 
-    assert "of 1 warm-up rung" in still_warming(rounds(memory_bytes=2**30))
+    assert "in 1 warm-up rung" in still_warming(rounds(memory_bytes=2**30))
     assert still_warming(rounds()) == "", "their warm-up is fixed, and the machine's memory is free"
 
 

@@ -528,7 +528,8 @@ class Counted(Record):
 
 class Moved(Record):
     """How far a load still moved across its window: a straight line from the first second to the
-    last, as a share of the mean; 0 within twice its standard error.
+    last, as a share of the mean; 0 within twice its standard error. Across whole checkpoint cycles
+    only what also moved before the window counts.
 
     `reads`: of the device; None if no device was measured, or if hardly any time went into reads.
     """

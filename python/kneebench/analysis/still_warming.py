@@ -2,7 +2,7 @@
 
 A final run whose warm-up reached its limit is "not steady". That alone does not forbid a
 comparison: short warm-ups end so by scatter. A configuration is still warming if all of its final
-runs are not steady and, on average over their windows,
+runs are not steady and, on average (records.Moved),
 
 - New-Orders still rose by more than the noise floor, or
 - device reads still fell by more than the noise floor, and by more than 10% (READ_DRIFT), while
@@ -38,8 +38,8 @@ def still_warming(climb: Climb) -> str:
     found = " and ".join(filter(None, (_rise(moves, floor), _fall(moves, floor))))
     runs = plural(len(rungs), "final run" if rungs[0].order.phase != "warm_up" else "warm-up rung")
     return (
-        f"it never became steady within its warm-up limit: {found} during the"
-        f" {'window' if len(rungs) == 1 else 'windows'} of {runs} (noise floor {percent(floor)})"
+        f"it never became steady within its warm-up limit: {found} in {runs} (noise floor"
+        f" {percent(floor)})"
         if found
         else ""
     )
@@ -61,7 +61,7 @@ def _floor(climb: Climb) -> float:
 
 def _rise(moves: Sequence[Moved], floor: float) -> str:
     rise = fmean(one.nopm for one in moves)
-    return f"NOPM rose by {percent(rise)}" if rise > floor else ""
+    return f"NOPM still rose by {percent(rise)}" if rise > floor else ""
 
 
 def _fall(moves: Sequence[Moved], floor: float) -> str:

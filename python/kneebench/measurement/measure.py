@@ -31,7 +31,7 @@ from kneebench.measurement.warm_up import (
     Schedule,
     completed_before,
     hold_window,
-    moved_in_window,
+    moved_at_last,
     schedule,
     warm_up,
 )
@@ -163,5 +163,5 @@ def _under_load(
         runner.read,
         tuple(runner.seconds),
         completed_before(runner, warm_up_s),
-        None if warmed.steady else moved_in_window(runner, held),
+        None if warmed.steady else moved_at_last(runner, held, times),
     )

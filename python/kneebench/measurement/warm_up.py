@@ -221,12 +221,25 @@ def hold_window(rung: RungRunner, times: Schedule) -> Held:
     )
 
 
-def moved_in_window(rung: RungRunner, held: Held) -> Moved:
-    """How far the load moved across a window that has just ended, without its cool-down."""
-    nopm, reads, read_time = (
-        values[:-1] for values in (rung.nopm, rung.reads_per_s, rung.read_time)
-    )
-    return moved(nopm, reads, read_time, held.last - held.first)
+def moved_at_last(rung: RungRunner, held: Held, times: Schedule) -> Moved:
+    """How far the load still moved across a window that has just ended, without its cool-down.
+
+    After a checkpoint any load rises: across whole checkpoint cycles only what also moved before
+    the window counts.
+    """
+    window = held.last - held.first
+    within = _moved(rung, 1, window)
+    if not times.cycles:
+        return within
+    before = _moved(rung, window + 1, int(times.stretch_s))
+    reads = None if within.reads is None else min(within.reads, before.reads or 0.0, key=abs)
+    return Moved(nopm=min(within.nopm, before.nopm, key=abs), reads=reads)
+
+
+def _moved(rung: RungRunner, end: int, last: int) -> Moved:
+    """Of the last values but the ones at the end."""
+    series = [values[:-end] for values in (rung.nopm, rung.reads_per_s, rung.read_time)]
+    return moved(series[0], series[1], series[2], last)
 
 
 def completed_before(rung: RungRunner, at_s: float) -> int:
