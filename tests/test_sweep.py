@@ -94,7 +94,7 @@ def test_a_sweep_is_of_one_storage_and_differs_in_one_resource_alone() -> None:
     results = recorded().model_copy(
         update={"climbs": tuple(climb(cell, [1000, 1010]) for cell in cells)}
     )
-    found = [(one.storage, one.resource, one.values) for one in sweeps(results)]
+    found = [(one.name, one.resource, one.values) for one in sweeps(results)]
     assert found == [
         ("disk", "memory_bytes", (GIB, 2 * GIB)),
         ("nvme", "memory_bytes", (GIB, 2 * GIB)),
@@ -102,6 +102,27 @@ def test_a_sweep_is_of_one_storage_and_differs_in_one_resource_alone() -> None:
         ("nvme", "cores", (2, 4)),
     ]
     assert all(one.reference and one.reference.cell.reference for one in sweeps(results))
+
+
+def test_crossed_sweeps_are_called_by_what_else_limits_them() -> None:
+    cells = [
+        Cell(id=f"disk-{c}-{n}", storage="disk", cores=c, memory_bytes=n * GIB)
+        for c in (2, 4)
+        for n in (1, 2)
+    ]
+    results = recorded().model_copy(
+        update={"climbs": tuple(climb(cell, [1000, 1010]) for cell in cells)}
+    )
+    assert [(one.name, one.resource) for one in sweeps(results)] == [
+        ("disk, 2 cores", "memory_bytes"),
+        ("disk, 4 cores", "memory_bytes"),
+        ("disk, 1 GiB", "cores"),
+        ("disk, 2 GiB", "cores"),
+    ]
+    made = section(Brief(results), "sweep")
+    assert made.title == "Sweep"
+    assert made.sentences[0].startswith("Disk, 2 cores: more than 1 GiB of memory makes no diff")
+    assert [one.number for one in made.figures] == ["Fig. S1", "Fig. S4"]
 
 
 def test_a_campaign_without_constraints_has_no_sweep_and_no_section() -> None:

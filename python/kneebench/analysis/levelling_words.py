@@ -6,8 +6,8 @@ from typing import Any
 
 from kneebench import units
 from kneebench.analysis.levelling import WITHIN, Gain, Levelling, levelling
-from kneebench.analysis.sweep import Resource, SweepCell, sweep_rows, sweeps, value_of
-from kneebench.analysis.wording import capital, percent, plural
+from kneebench.analysis.sweep import Resource, SweepCell, amount, sweep_rows, sweeps, value_of
+from kneebench.analysis.wording import capital, percent
 from kneebench.records import Results
 
 WHAT: dict[Resource, str] = {
@@ -23,27 +23,18 @@ OF_WHAT: dict[Resource, str] = {
 FEW = "fewer than two configurations with two runs each can be compared"
 
 
-def amount(value: int, resource: Resource) -> str:
-    """A size or a number of cores for people.
-
-    >>> amount(2**29, "memory_bytes"), amount(1, "cores")
-    ('512 MiB', '1 core')
-    """
-    return plural(value, "core") if resource == "cores" else units.size(value)
-
-
 def finding(of: Levelling) -> str:
     """The answer as a title, without its confidence."""
-    resource, storage = of.sweep.resource, capital(of.sweep.storage)
+    resource, name = of.sweep.resource, capital(of.sweep.name)
     what, s = WHAT[resource], "" if resource == "cores" else "s"
     if of.at is None:
-        return f"{storage}: cannot say where more {what} stop{s} paying"
+        return f"{name}: cannot say where more {what} stop{s} paying"
     here = _amount(of.at, resource)
     if of.answer == "makes no difference":
-        return f"{storage}: more than {here}{OF_WHAT[resource]} makes no difference"
+        return f"{name}: more than {here}{OF_WHAT[resource]} makes no difference"
     if of.answer == "still pays":
-        return f"{storage}: more {what} still pay{s} at {here}, the most measured"
-    return f"{storage}: more {what} stop{s} paying at {here}"
+        return f"{name}: more {what} still pay{s} at {here}, the most {_seen(of)}"
+    return f"{name}: more {what} stop{s} paying at {here}"
 
 
 def sentence(of: Levelling) -> str:
@@ -53,11 +44,10 @@ def sentence(of: Levelling) -> str:
     sure, bought = _confidence(of.confidence), _bought(of.gain, of.sweep.resource)
     if of.answer == "still pays":
         return f"{finding(of)} ({sure}).{bought}"
-    return (
-        f"{finding(of)}: the least within {percent(WITHIN)} of the best ({sure}).{bought}"
-        if of.answer == "levels off"
-        else f"{finding(of)}: the least measured is within {percent(WITHIN)} of the best ({sure})."
-    )
+    near = f"within {percent(WITHIN)} of the best ({sure})."
+    if of.answer == "levels off":
+        return f"{finding(of)}: the least {near}{bought}"
+    return f"{finding(of)}: the least {_seen(of)} is {near}"
 
 
 def sweep_document(results: Results) -> dict[str, Any]:
@@ -80,6 +70,11 @@ def sweep_document(results: Results) -> dict[str, Any]:
             for one in found
         ],
     }
+
+
+def _seen(of: Levelling) -> str:
+    """What is said of the smallest and the largest cell, where some are not compared."""
+    return "compared" if any(one.not_compared for one in of.sweep.cells) else "measured"
 
 
 def _why_not(of: Levelling) -> str:

@@ -13,10 +13,12 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Literal, NamedTuple
 
+from kneebench import units
 from kneebench.analysis.comparison import NOPM, ratio_of
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee import final_rungs, knee, metered, quoted_rungs
 from kneebench.analysis.still_warming import still_warming
+from kneebench.analysis.wording import plural
 from kneebench.records import Cell, Climb, Estimate, Results, Rung
 
 Resource = Literal["memory_bytes", "cores", "engine_memory_bytes"]
@@ -49,12 +51,20 @@ class SweepCell(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """The cells of one storage over one resource, the smallest first; `reference` is apart."""
+    """The cells of one storage over one resource, the smallest first; `reference` is apart.
 
-    storage: str
+    `name`: the storage, and what else limits the cells where it has several such sweeps.
+    """
+
+    name: str
     resource: Resource
     cells: tuple[SweepCell, ...]
     reference: SweepCell | None = None
+
+    @property
+    def storage(self) -> str:
+        """The storage of all cells."""
+        return self.cells[0].cell.storage
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -96,11 +106,24 @@ class SweepRow(NamedTuple):
 
 def sweeps(results: Results) -> tuple[Sweep, ...]:
     """The sweeps of a campaign, by resource and then by storage as measured; empty without one."""
-    return tuple(
-        _sweep(climbs, resource, _reference(results, climbs[0].cell.storage))
-        for resource in RESOURCES
-        for climbs in _groups(results.climbs, resource)
-    )
+    found = []
+    for resource in RESOURCES:
+        groups = list(_groups(results.climbs, resource))
+        storages = [climbs[0].cell.storage for climbs in groups]
+        for climbs, storage in zip(groups, storages, strict=True):
+            apart = _others(climbs[0].cell, resource) if storages.count(storage) > 1 else ""
+            name = f"{storage}, {apart}" if apart else storage
+            found.append(_sweep(name, climbs, resource, _reference(results, storage)))
+    return tuple(found)
+
+
+def amount(value: int, resource: Resource) -> str:
+    """A size or a number of cores for people.
+
+    >>> amount(2**29, "memory_bytes"), amount(1, "cores")
+    ('512 MiB', '1 core')
+    """
+    return plural(value, "core") if resource == "cores" else units.size(value)
 
 
 def value_of(cell: Cell, resource: Resource) -> int | None:
@@ -134,6 +157,16 @@ def _groups(climbs: Sequence[Climb], resource: Resource) -> Iterator[list[Climb]
             yield [climb for _, climb in sorted(found.items())]
 
 
+def _others(cell: Cell, resource: Resource) -> str:
+    """What else a cell of a sweep is limited to."""
+    held = [
+        amount(value, other)
+        for other in RESOURCES
+        if other != resource and (value := value_of(cell, other)) is not None
+    ]
+    return ", ".join(held)
+
+
 def _reference(results: Results, storage: str) -> Climb | None:
     return next(
         (one for one in results.climbs if one.cell.reference and one.cell.storage == storage), None
@@ -143,10 +176,12 @@ def _reference(results: Results, storage: str) -> Climb | None:
 # --- their figures ----------------------------------------------------------------------------
 
 
-def _sweep(climbs: Sequence[Climb], resource: Resource, reference: Climb | None) -> Sweep:
+def _sweep(
+    name: str, climbs: Sequence[Climb], resource: Resource, reference: Climb | None
+) -> Sweep:
     largest = climbs[-1]
     return Sweep(
-        largest.cell.storage,
+        name,
         resource,
         tuple(_cell(climb, largest) for climb in climbs),
         _cell(reference, largest) if reference else None,

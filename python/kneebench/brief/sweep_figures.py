@@ -10,8 +10,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from kneebench.analysis.levelling import Levelling
-from kneebench.analysis.levelling_words import amount
-from kneebench.analysis.sweep import Sweep, SweepCell, value_of
+from kneebench.analysis.sweep import Sweep, SweepCell, amount, value_of
 from kneebench.brief import chart_theme
 from kneebench.brief.seconds import combined, thinned
 from kneebench.brief.view_model import ViewModel
@@ -37,11 +36,15 @@ TITLES = {
 
 
 class Line(NamedTuple):
-    """A sweep as the figures show it: the name of its line, and where it levels off."""
+    """A sweep as the figures show it, and where it levels off."""
 
-    name: str
     sweep: Sweep
     levelling: Levelling
+
+    @property
+    def name(self) -> str:
+        """What its line is called."""
+        return self.sweep.name
 
     @property
     def cells(self) -> tuple[SweepCell, ...]:

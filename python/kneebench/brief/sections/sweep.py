@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from kneebench import units
 from kneebench.analysis.levelling import WITHIN, levelling
-from kneebench.analysis.levelling_words import WHAT, amount, finding, sentence
-from kneebench.analysis.sweep import RESOURCES, Resource, Sweep, SweepCell, sweeps, value_of
+from kneebench.analysis.levelling_words import WHAT, finding, sentence
+from kneebench.analysis.sweep import Resource, SweepCell, amount, sweeps, value_of
 from kneebench.analysis.wording import capital, interval, percent, times_and_interval
 from kneebench.brief import sweep_figures
 from kneebench.brief.section import Column, Figure, Row, Section, Table
@@ -35,15 +36,12 @@ COLUMNS = (
 
 def section(view: ViewModel) -> Section | None:
     """Figures and a table for each resource that was swept; nothing where none was."""
-    found = sweeps(view.results)
-    lines = {
-        resource: _lines([one for one in found if one.resource == resource])
-        for resource in RESOURCES
-    }
-    lines = {resource: some for resource, some in lines.items() if some}
-    if not lines:
+    every = [Line(one, levelling(one)) for one in sweeps(view.results)]
+    if not every:
         return None
-    every = [line for some in lines.values() for line in some]
+    lines = {
+        resource: list(some) for resource, some in groupby(every, lambda one: one.sweep.resource)
+    }
     return Section(
         name="sweep",
         title="Sweep" if len(lines) > 1 else f"{TITLES[every[0].sweep.resource]} sweep",
@@ -55,30 +53,6 @@ def section(view: ViewModel) -> Section | None:
         ),
         tables=tuple(_table(resource, some) for resource, some in lines.items()),
     )
-
-
-def _lines(found: Sequence[Sweep]) -> list[Line]:
-    """One line per sweep; where a storage has several, they are called by what they differ in."""
-    storages = [one.storage for one in found]
-    return [
-        Line(
-            one.storage if storages.count(one.storage) == 1 else f"{one.storage}, {_others(one)}",
-            one,
-            levelling(one),
-        )
-        for one in found
-    ]
-
-
-def _others(one: Sweep) -> str:
-    """The resources that all cells of a sweep have alike."""
-    cell = one.cells[0].cell
-    held = [
-        amount(value, other)
-        for other in RESOURCES
-        if other != one.resource and (value := value_of(cell, other)) is not None
-    ]
-    return ", ".join(held) or "nothing else limited"
 
 
 def _sentences(lines: Sequence[Line]) -> Iterator[str]:
@@ -133,7 +107,9 @@ def _figures(
 
 def _title(resource: Resource, lines: Sequence[Line]) -> str:
     """Where one storage levels off; of several the sentences say it."""
-    return finding(lines[0].levelling) if len(lines) == 1 else f"What more {WHAT[resource]} buys"
+    if len(lines) == 1:
+        return finding(lines[0].levelling)
+    return f"What more {WHAT[resource]} buy{'' if resource == 'cores' else 's'}"
 
 
 def _reference_caption(lines: Sequence[Line]) -> str:
