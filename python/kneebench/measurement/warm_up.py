@@ -1,22 +1,25 @@
 """The warm-up of a rung, and how long its window is held.
 
 Automatic: until New-Orders and device reads are steady (analysis/steady.py), at least some seconds
-(in proportion to the window that follows), at most the plan's limit, then the rung is marked "not
-steady". A rung that will be quoted, where the plan wants whole checkpoint cycles, then waits until
-a checkpoint begins, and its window ends where another one does: a window that starts behind the
-first storm of full-page images after a checkpoint would leave out the dearest part of the cycle.
+(in proportion to the window that follows) and until limited memory can be full, at most the plan's
+limit, then the rung is marked "not steady". A rung that will be quoted, where the plan wants whole
+checkpoint cycles, then waits until a checkpoint begins, and its window ends where another one does:
+a window that starts behind the first storm of full-page images after a checkpoint would leave out
+the dearest part of the cycle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.disturbance import QUOTED
-from kneebench.analysis.steady import Settled, moved, settled
+from kneebench.analysis.steady import READ_TIME, SHORTEST, Settled, moved, settled
 from kneebench.measurement.rung_runner import RungRunner
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
 from kneebench.records import Moved, Order
+from kneebench.units import size
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
 """Minimum warm-up: half the window, 3 to 10 s. After a cold start: one window, 10 to 30 s, or up to
@@ -52,7 +55,7 @@ class Held(NamedTuple):
 class Schedule(NamedTuple):
     """The times of one rung. `stretch_s`: how long the load must have been steady before its
     window; `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one
-    can take."""
+    can take; `memory_bytes`: of a cold database with limited memory, which has to be filled."""
 
     window_s: float
     stretch_s: float
@@ -62,6 +65,7 @@ class Schedule(NamedTuple):
     cycles: int
     cycle_s: float
     note: str = ""
+    memory_bytes: int = 0
 
 
 def schedule(
@@ -71,12 +75,14 @@ def schedule(
     *,
     cold: bool = False,
     warm_up_s: float | None = None,
+    memory_bytes: int = 0,
 ) -> Schedule:
     """The times that a plan gives an order; its `warm_up_s` is None if the warm-up finds its own
     end.
 
     `cycle_s`: the longest checkpoint cycle of the server; `cold`: it is the first on a restored
-    database; `warm_up_s`: the warm-up, instead of the plan's.
+    database; `warm_up_s`: the warm-up, instead of the plan's; `memory_bytes`: the cell's limit, 0
+    for none.
 
     >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s"), 300.0).minimum_s
     3.0
@@ -101,6 +107,7 @@ def schedule(
         ladder.checkpoints if quoted else 0,
         cycle_s,
         note,
+        memory_bytes if cold else 0,
     )
 
 
@@ -150,6 +157,8 @@ def _until_steady(rung: RungRunner, times: Schedule) -> Settled:
 
 
 def _settled(rung: RungRunner, times: Schedule) -> Settled:
+    if unfilled := _unfilled(rung, times.memory_bytes):
+        return Settled(0.0, False, unfilled)
     return settled(
         rung.nopm,
         rung.reads_per_s,
@@ -157,6 +166,21 @@ def _settled(rung: RungRunner, times: Schedule) -> Settled:
         minimum_s=times.minimum_s,
         stretch_s=times.stretch_s,
     )
+
+
+def _unfilled(rung: RungRunner, memory_bytes: int) -> str:
+    """Why limited memory cannot be full yet: fewer bytes were read than it holds, and reads still
+    take some of the users' time.
+
+    Behind a slow drive that is busy filling it, NOPM and reads look flat long before.
+    """
+    if rung.read_bytes >= memory_bytes or not rung.read_time:
+        return ""
+    late = rung.read_time[-SHORTEST:]
+    if fmean(late) <= READ_TIME:
+        return ""
+    read, memory = size(rung.read_bytes), size(memory_bytes)
+    return f"{read} read since the start, less than the {memory} of memory"
 
 
 def _until_a_checkpoint(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
