@@ -92,23 +92,23 @@ def schedule(
     window_s = ladder.warm_up_window if order.phase == "warm_up" else stretch_s
     fixed_s, note = _fixed_warm_up(order, ladder, warm_up_s)
     limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
-    least_s, most_s, wanted_s = (
-        (LONG_ENOUGH_S, QUOTED_COLD_S if quoted else COLD_S, stretch_s)
-        if cold
-        else (SHORTEST_S, LONG_ENOUGH_S, stretch_s / 2)
-    )
-    minimum_s = min(limit_s, max(least_s, min(most_s, wanted_s)))
     return Schedule(
         window_s,
         stretch_s,
         fixed_s,
-        minimum_s,
+        min(limit_s, _least_s(stretch_s, cold=cold, quoted=quoted)),
         limit_s,
         ladder.checkpoints if quoted else 0,
         cycle_s,
         note,
         memory_bytes if cold else 0,
     )
+
+
+def _least_s(stretch_s: float, *, cold: bool, quoted: bool) -> float:
+    if cold:
+        return max(LONG_ENOUGH_S, min(QUOTED_COLD_S if quoted else COLD_S, stretch_s))
+    return max(SHORTEST_S, min(LONG_ENOUGH_S, stretch_s / 2))
 
 
 def _fixed_warm_up(
