@@ -54,6 +54,7 @@ def test_completion_offers_what_was_measured_and_not_the_library_below(results: 
         "folder",
         "model_dump",
         "model_dump_json",
+        "sweep",
     ]
     assert "nopm" in dir(results.climbs[0].rungs[0].tally)
     assert not [

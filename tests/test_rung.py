@@ -18,7 +18,7 @@ from kneebench.measurement.delay import notes
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
-from kneebench.records import Event, Order, Phase, Watch
+from kneebench.records import Event, Moved, Order, Phase, Watch
 from kneebench.workload import generator_spec
 
 
@@ -376,3 +376,22 @@ def test_the_formula_is_a_storage_path_away_from_devices(tmp_path: Path) -> None
     rung = measure(SEARCH, asked, Formula(), [Path("/dev/shm")], lambda event: None).rung
     assert "memory-backed storage (tmpfs): no device under it" in rung.notes
     assert "device.reads" not in rung.quantities
+
+
+def test_a_rung_keeps_how_much_its_warm_up_discarded_and_how_far_an_unsteady_window_moved() -> None:
+    steady = measured(Formula()).rung
+    assert (steady.discarded, steady.moved) == (5 * 4000, None)
+    filling = measured(Formula(filling_s=100), asked=plan(warm_up_limit="30s")).rung
+    assert filling.discarded == pytest.approx(30 * 4000 * 0.575, rel=0.01)
+    assert filling.moved
+    assert filling.moved.nopm == pytest.approx(0.07, abs=0.02)
+    assert filling.moved.reads is None
+
+
+def test_of_a_window_with_checkpoint_cycles_only_what_moved_before_it_too_counts() -> None:
+    asked = plan(checkpoints=1, warm_up_limit="10s")
+    filled = measured(Formula(filling_s=33, checkpoint_every_s=40), FINAL_RUN, asked).rung
+    assert (filled.warm_up_s, filled.steady, filled.moved) == (35, False, Moved(nopm=0.0))
+    filling = measured(Formula(filling_s=120, checkpoint_every_s=40), FINAL_RUN, asked).rung
+    assert filling.moved
+    assert 0.05 < filling.moved.nopm < 0.25

@@ -12,7 +12,7 @@ from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import MeasuredRung, measure
 from kneebench.plan import Plan
-from kneebench.records import Cell, Order, Phase
+from kneebench.records import Cell, Order, Phase, Rung
 
 CELL = Cell(id="disk", storage="disk")
 
@@ -109,3 +109,23 @@ def test_the_same_order_on_the_same_restore_is_measured_the_same() -> None:
     one, other = (measured(plan()).rung for _ in range(2))
     assert one.tally == other.tally
     assert one.quantities == other.quantities
+
+
+def test_a_cold_database_with_limited_memory_is_not_steady_before_it_can_be_full() -> None:
+    """Behind a saturated drive, reads are flat and NOPM rises by less than it scatters."""
+    slow = {"read_latency": "2ms", "read_channels": 4, "reads_per_transaction": 0.5}
+    filling = {"cold_reads_per_transaction": 8, "warm_after": 20_000, "checkpoint_every": "0s"}
+    asked = plan(**slow, **filling)
+    order = Order(cell="disk", phase="search", users=16)
+
+    def warmed(memory_bytes: int) -> Rung:
+        with open_engine(asked, Journal()).restored(CELL, lambda event: None) as server:
+            return measure(
+                order, asked, server, [], lambda event: None, cold=True, memory_bytes=memory_bytes
+            ).rung
+
+    free, limited, large = (warmed(memory) for memory in (0, 2**30, 2**40))
+    assert free.steady
+    assert limited.warm_up_s > 2 * free.warm_up_s
+    assert not large.steady
+    assert any("less than the 1 TiB of memory" in note for note in large.notes)

@@ -45,7 +45,7 @@ document.
 or an internal error, please report |
 | 2 | wrong plan, wrong option, or something wrong on this machine that the plan names |
 | 3 | invalid measurement: the database was lost or out of space, transactions failed, \
-or the load generator was the bottleneck |
+the load generator was the bottleneck, or a storage never became steady |
 | 4 | a self-check of the results failed: do not trust the figures |
 | 5 | refused: continuing could destroy something that is not kneebench's |
 | 6 | `accept`: the campaign is worse than its baseline |

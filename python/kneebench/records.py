@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from kneebench.analysis.sweep import SweepRow
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 Phase = Literal[
@@ -530,6 +533,18 @@ class Counted(Record):
     rollbacks: int
 
 
+class Moved(Record):
+    """How far a load still moved across its window: a straight line from the first second to the
+    last, as a share of the mean; 0 within twice its standard error. Across whole checkpoint cycles
+    only what also moved before the window counts.
+
+    `reads`: of the device; None if no device was measured, or if hardly any time went into reads.
+    """
+
+    nopm: float
+    reads: float | None = None
+
+
 class Rung(Record):
     """One number of users (or one rate), measured.
 
@@ -557,6 +572,10 @@ class Rung(Record):
     """Seconds under load since the restore when the window began; None in older files."""
     devices: tuple[CountedDevice, ...] = ()
     """Those under the server's files; empty in older files, and where there are none."""
+    discarded: int | None = None
+    """Transactions completed in the warm-up: they are in no figure. None in older files."""
+    moved: Moved | None = None
+    """Of a rung that is not steady; None if it is, and in older files."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """The order and the main figures; not the histograms, quantities and checks."""
@@ -888,6 +907,15 @@ class Results(Record):
         yield "simulated", self.campaign.simulated
         yield "finished", self.finished
         yield "climbs", self.climbs
+
+    def sweep(self) -> list[SweepRow]:
+        """The cells of its sweeps, the smallest first, as flat rows for a notebook: storage,
+        memory, cores, NOPM with its interval, NOPM relative to the largest cell, reads. Empty
+        without a sweep.
+        """
+        from kneebench.analysis.sweep import sweep_rows
+
+        return sweep_rows(self)
 
     def _repr_html_(self) -> str:
         """The answer table, in a notebook."""

@@ -203,6 +203,7 @@ class Restored:
             self.context.watch,
             cold=cold and plan.database.restored_cold,
             warm_up_s=warm_up_s,
+            memory_bytes=self.cell.memory_bytes or 0,
             log_trace=self._log_trace,
         )
         rung = measured.rung

@@ -17,6 +17,7 @@ from kneebench.analysis.estimate import scatter, unpaired_ratio
 from kneebench.analysis.final_estimates import estimate_of, quotient, ratio_of_pairs, short
 from kneebench.analysis.fixed_rate import together
 from kneebench.analysis.knee import place, quoted_rungs
+from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import (
     FEW,
     NO_DIFFERENCE,
@@ -62,8 +63,8 @@ def compare(results: Results) -> tuple[Comparison, ...]:
     and "latency.p999" at one rate.
 
     Pairs of which one is missing, invalid or did nothing are left out; a quantity without any pair
-    has no comparison. One pair alone has an interval that excludes nothing (estimate.ALONE), so it
-    never differs.
+    has no comparison, and neither has a cell that never became steady (still_warming.py). One pair
+    alone has an interval that excludes nothing (estimate.ALONE), so it never differs.
     """
     base = baseline(results)
     found: list[Comparison] = []
@@ -117,7 +118,11 @@ def ratio_of(
     climb: Climb, against: Climb, quantity: ComparedQuantity, *, interleaved: bool = True
 ) -> Comparison | None:
     """The ratio of one quantity from the pairs of repeats, or from all runs of either where they
-    were not `interleaved`; the sentence leaves out what is shown beside it."""
+    were not `interleaved`; the sentence leaves out what is shown beside it. None if there is no
+    pair, or if either is still warming.
+    """
+    if still_warming(climb) or still_warming(against):
+        return None
     ratio = (
         _paired(climb, against, quantity) if interleaved else _unpaired(climb, against, quantity)
     )

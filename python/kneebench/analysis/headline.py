@@ -8,7 +8,11 @@ from typing import NamedTuple
 
 from kneebench.analysis.comparison import NOPM, called, compare
 from kneebench.analysis.knee import final_rungs, knee, place
+from kneebench.analysis.levelling import Levelling, levelling
+from kneebench.analysis.levelling_words import finding
+from kneebench.analysis.levelling_words import sentence as behind
 from kneebench.analysis.rounds_end import rounds_of
+from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.wording import (
     NO_DIFFERENCE,
     capital,
@@ -36,8 +40,8 @@ def headline(results: Results) -> str:
 
     Of compared cells it is the ratio of NOPM at the knee that is farthest from 1 (a third as much
     is farther than twice as much); where no NOPM differs, a mean latency at the fixed rate that
-    does. One cell alone gives its knee; a campaign without final runs says so. What limits the
-    finding is in the title too ("simulated", "data cached").
+    does. One storage alone gives where its sweep levels off, or its knee; a campaign without final
+    runs says so. What limits the finding is in the title too ("simulated", "data cached").
     """
     label = f"{results.campaign.label}: " if results.campaign.label else ""
     return f"{label}{_fitting(results, LONGEST - len(label))}"
@@ -49,6 +53,8 @@ def subtitle(results: Results) -> str:
     """
     if main := _main(results):
         sentence = _behind(main)
+    elif swept := _swept(results):
+        sentence = behind(swept).rstrip(".")
     else:
         knees = [found for climb in results.climbs if (found := knee(climb))]
         sentence = f"NOPM: {CI} {_counts(knees[0])}" if knees else ""
@@ -103,6 +109,11 @@ def _main(results: Results) -> _Main | None:
     return _Main(best, latency, climbs[best.cell], climbs[best.baseline])
 
 
+def _swept(results: Results) -> Levelling | None:
+    """Where the first sweep levels off; None without a sweep."""
+    return next((levelling(sweep) for sweep in sweeps(results)), None)
+
+
 def _fitting(results: Results, longest: int) -> str:
     """The first wording that is short enough, else the shortest: each contains less than the one
     before.
@@ -114,6 +125,9 @@ def _fitting(results: Results, longest: int) -> str:
 
 def _titles(results: Results) -> Iterator[str]:
     main = _main(results)
+    if main is None and (swept := _swept(results)):
+        yield finding(swept)
+        return
     if main is None:
         knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]
         yield _alone(*knees[0]) if knees else "No final runs yet"

@@ -1,5 +1,5 @@
-"""Outcome of a campaign: failed checks, rungs that may not be used, missing figures, and the exit
-code that follows.
+"""Outcome of a campaign: failed checks, rungs that may not be used, cells that are not compared,
+missing figures, and the exit code that follows.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.background import background_checks
 from kneebench.analysis.knee import knee
+from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
 from kneebench.records import Cell, Check, Climb, Phase, Results
@@ -29,7 +30,9 @@ def exit_code(results: Results) -> int:
         return CheckFailed.exit_code
     return (
         InvalidMeasurement.exit_code
-        if any(map(_too_few_valid, results.climbs)) or any(without_figure(results))
+        if any(map(_too_few_valid, results.climbs))
+        or any(without_figure(results))
+        or any(never_steady(results))
         else 0
     )
 
@@ -89,6 +92,13 @@ def invalid_rungs(results: Results) -> Iterator[str]:
                     f"{climb.cell.name}, {named(rung.order.phase)} at"
                     f" {number_of_users(rung.users)}: {rung.invalid}"
                 )
+
+
+def never_steady(results: Results) -> Iterator[str]:
+    """A sentence for each cell that is not compared, as it never became steady."""
+    for climb in results.climbs:
+        if why := still_warming(climb):
+            yield f"{climb.cell.name} is not compared: {why}"
 
 
 def without_figure(results: Results) -> Iterator[str]:

@@ -46,6 +46,16 @@ def reliefs_to_try(climb: Climb) -> tuple[Reliefs, ...]:
     return tuple(dict.fromkeys(one.reliefs for one in every if one.reliefs))[:MOST_RELIEFS]
 
 
+def bottlenecks(results: Results) -> dict[str, Bottleneck]:
+    """The bottleneck of each cell that has rungs, with what its proof gave."""
+    proofs = results.campaign.proofs
+    return {
+        climb.cell.id: proved(bottleneck(climb), proofs.get(climb.cell.id))
+        for climb in results.climbs
+        if climb.rungs
+    }
+
+
 def proved(found: Bottleneck, proof: Proof | None) -> Bottleneck:
     """The bottleneck with what relieving it gave; as it is where nothing was tried, or nothing that
     relieves it could be.

@@ -21,6 +21,8 @@ from math import ceil, inf, sqrt
 from statistics import fmean, linear_regression, stdev
 from typing import NamedTuple
 
+from kneebench.records import Moved
+
 NOPM_DRIFT = 0.02
 """Of the mean, over the last stretch."""
 READ_DRIFT = 0.10
@@ -98,6 +100,28 @@ def settled(
         not why,
         why or ("New-Orders and device reads are flat" if reads else "New-Orders are flat"),
     )
+
+
+def moved(
+    nopm: Sequence[float], reads: Sequence[float], read_time: Sequence[float], window: int
+) -> Moved:
+    """How far per-second New-Orders and device reads moved across the last `window` values, at
+    least SHORTEST; reads only where they take some of the users' time (READ_TIME).
+
+    >>> filling = [1000.0 + 30 * s for s in range(20)]
+    >>> moved(filling, [], [], 10).nopm > 0.15
+    True
+    """
+    last = max(window, SHORTEST)
+    matters = bool(reads) and fmean(read_time[-last:] or [1.0]) > READ_TIME
+    return Moved(
+        nopm=_beyond_chance(nopm[-last:]), reads=_beyond_chance(reads[-last:]) if matters else None
+    )
+
+
+def _beyond_chance(series: Sequence[float]) -> float:
+    found = trend(series)
+    return found.share if abs(found.share) > 2 * found.error else 0.0
 
 
 def _judged(series: Sequence[float], last: int, name: str, limit: float) -> tuple[int, str]:

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kneebench.analysis.outcome import exit_code
+from kneebench.analysis.levelling_words import sweep_document
+from kneebench.analysis.outcome import exit_code, never_steady
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.wording import DERIVED
 from kneebench.brief import chart_theme, drawing
@@ -116,7 +117,8 @@ class Brief(Page):
                 for climb in view.climbs
                 if (found := knee_devices(view, climb))
             },
-            "still_steady": [one.model_dump(mode="json") for one in still_steady(view.results)],
+            "sweep": sweep_document(view.results),
+            **_steadiness(view.results),
             "stop_results": {
                 climb.cell.id: [v.model_dump(mode="json") for v in climb.stop_results]
                 for climb in view.climbs
@@ -132,6 +134,14 @@ class Brief(Page):
 
 def _keep(part: Path, drawn: bytes) -> None:
     part.write_bytes(drawn)
+
+
+def _steadiness(results: Results) -> dict[str, Any]:
+    """Cells that never became steady, and whether preconditioned drives still were."""
+    return {
+        "not_compared": list(never_steady(results)),
+        "still_steady": [one.model_dump(mode="json") for one in still_steady(results)],
+    }
 
 
 def _fixed_rate(one: Any) -> dict[str, Any]:

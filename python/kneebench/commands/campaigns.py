@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kneebench.commands.options import CampaignName, Json, Root
-from kneebench.commands.output import print_line, show_json, show_parts, write
+from kneebench.commands.output import (
+    print_line,
+    show_json,
+    show_parts,
+    write,
+    write_sweep_table,
+)
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
@@ -47,18 +53,33 @@ def list_campaigns(root: Root = CAMPAIGNS, as_json: Json = False) -> None:
         print_line(f"no campaigns in {where}; `kneebench run` creates one")
 
 
-def show(campaign: CampaignName, root: Root = CAMPAIGNS, as_json: Json = False) -> None:
+def show(
+    campaign: CampaignName,
+    root: Root = CAMPAIGNS,
+    as_json: Json = False,
+    sweep: Annotated[
+        Path | None,
+        typer.Option(
+            "--sweep",
+            help="Write the sweep over memory or cores as a table to this file, .csv or .parquet.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
     """Show a campaign: the answer for each storage, and every rung.
 
     \b
     Examples:
       kneebench show 2025-06-01-what-does-this-storage-buy
       kneebench show ./copied/campaign --json
+      kneebench show ./copied/campaign --sweep sweep.csv
     """
     from kneebench.screen.summary import printed, results_json
 
     results = loaded(campaign, root)
-    if as_json:
+    if sweep:
+        print_line(str(write_sweep_table(results, sweep)))
+    elif as_json:
         show_json(results_json(results))
     else:
         show_parts(*printed(results, every_rung=True))

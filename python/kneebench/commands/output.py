@@ -80,10 +80,27 @@ def write(results: Results, out: Path | None = None) -> Path:
     return path
 
 
-def _checked(path: Path) -> Path:
-    if path.suffix not in (".html", ".json"):
+def write_sweep_table(results: Results, out: Path) -> Path:
+    """Write the sweeps of a campaign as a table, .csv or .parquet; return its path."""
+    from kneebench.results.parquet import write_sweep
+
+    path, rows = _checked(out, (".csv", ".parquet")), results.sweep()
+    if not rows:
         raise PlanError(
-            f"writing {path}", seen=f"unsupported format {path.suffix!r}", do="use .html or .json"
+            f"writing {path}",
+            seen="no storage was measured with several sizes of memory or numbers of cores",
+            do="name a campaign whose plan has a sweep under [constraints]",
+        )
+    write_sweep(path, rows)
+    return path
+
+
+def _checked(path: Path, allowed: tuple[str, str] = (".html", ".json")) -> Path:
+    if path.suffix not in allowed:
+        raise PlanError(
+            f"writing {path}",
+            seen=f"unsupported format {path.suffix!r}",
+            do=f"use {' or '.join(allowed)}",
         )
     if not path.parent.is_dir():
         raise PlanError(

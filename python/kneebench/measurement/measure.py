@@ -27,7 +27,14 @@ from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved
-from kneebench.measurement.warm_up import Schedule, hold_window, schedule, warm_up
+from kneebench.measurement.warm_up import (
+    Schedule,
+    completed_before,
+    hold_window,
+    moved_at_last,
+    schedule,
+    warm_up,
+)
 from kneebench.plan import Plan
 from kneebench.records import Order, Rung, Second, Series, Watch
 from kneebench.workload import generator_spec, running_load
@@ -54,17 +61,21 @@ def measure(
     *,
     cold: bool = False,
     warm_up_s: float | None = None,
+    memory_bytes: int = 0,
     log_trace: LogTrace | str = NO_TRACE,
 ) -> MeasuredRung:
     """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
-    warm; `warm_up_s` is its warm-up, instead of the plan's; `log_trace` is that of the server, or
+    warm; `warm_up_s` is its warm-up, instead of the plan's; `memory_bytes`: the cell's limit, 0 for
+    none; `log_trace` is that of the server, or
     why there is none.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
     cycle_s = plan.engine.checkpoint_cycle_s(server.settings)
-    times = schedule(order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s)
+    times = schedule(
+        order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s, memory_bytes=memory_bytes
+    )
     context = MeterContext(server, storage_paths, log_trace)
     with losses_reported(server, described(order)):
         record = _recorded(order, plan, context, times, watch)
@@ -148,4 +159,13 @@ def _under_load(
         held = hold_window(runner, times)
         with refusing_stuck(server, f"{described(order)}, waiting for the last responses"):
             tally = users.stop()
-    return LoadRecord(tally, warmed, held, warm_up_s, runner.read, tuple(runner.seconds))
+    return LoadRecord(
+        tally,
+        warmed,
+        held,
+        warm_up_s,
+        runner.read,
+        tuple(runner.seconds),
+        completed_before(runner, warm_up_s),
+        None if warmed.steady else moved_at_last(runner, held, times),
+    )

@@ -39,6 +39,8 @@ class RungRunner:
         """Device reads in each second since go; empty where no device is measured."""
         self.read_time: list[float] = []
         """Share of the users' time that these reads took."""
+        self.read_bytes = 0.0
+        """Bytes that the devices read since go."""
         self.late_s: list[float] = []
         """Largest delay of the load generator's own clock in each second since go."""
         self.now_s = 0.0
@@ -64,6 +66,7 @@ class RungRunner:
         if (reads := combined(seen, "device.reads")) is not None:
             self.reads_per_s.append(reads)
             self.read_time.append((combined(seen, "device.read_time") or 0.0) / self.order.users)
+            self.read_bytes += combined(seen, "device.read_bytes") or 0.0
         data: dict[str, object] = {
             "order": self.order.model_dump(),
             "nopm": self.nopm[-1] if self.nopm else 0.0,

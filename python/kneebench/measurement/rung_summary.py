@@ -23,11 +23,13 @@ from kneebench.measurement.summaries import Values, summaries, window
 from kneebench.measurement.validity import invalid
 from kneebench.measurement.warm_up import Held, WarmedUp
 from kneebench.plan import Plan
-from kneebench.records import Counted, Order, Rung, Second, Tally
+from kneebench.records import Counted, Moved, Order, Rung, Second, Tally
 
 
 class LoadRecord(NamedTuple):
-    """The load, from go to stop. `values`: what the meters read in each second since go."""
+    """The load, from go to stop. `values`: what the meters read in each second since go;
+    `discarded`: transactions of the warm-up; `moved`: of a window that is not steady.
+    """
 
     tally: Tally
     warmed: WarmedUp
@@ -35,6 +37,8 @@ class LoadRecord(NamedTuple):
     warm_up_s: float
     values: Sequence[Values]
     seconds: tuple[Second, ...]
+    discarded: int
+    moved: Moved | None
 
 
 class RungRecord(NamedTuple):
@@ -60,12 +64,8 @@ def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
     evidence = CheckInput(
         order, plan.workload, tally, record.before, record.after, tpm, _scans(record.raw_series)
     )
-    held = window(
-        record.raw_series,
-        load.held.first,
-        load.held.last,
-        load.values[load.held.first : load.held.last],
-    )
+    first, last = load.held.first, load.held.last
+    held = window(record.raw_series, first, last, load.values[first:last])
     quantities = summaries(held) | derived_metrics(
         held, tally, server.cores, plan.workload.load_generator_cores, load.held.late_s
     )
@@ -89,6 +89,8 @@ def summarised(record: RungRecord, plan: Plan, server: Server) -> Rung:
         ),
         invalid=invalid(order, tally, plan.ladder.stops.errors.share),
         devices=counted_devices(server.paths, server.roles),
+        discarded=load.discarded,
+        moved=load.moved,
     )
 
 

@@ -1,22 +1,25 @@
 """The warm-up of a rung, and how long its window is held.
 
 Automatic: until New-Orders and device reads are steady (analysis/steady.py), at least some seconds
-(in proportion to the window that follows), at most the plan's limit, then the rung is marked "not
-steady". A rung that will be quoted, where the plan wants whole checkpoint cycles, then waits until
-a checkpoint begins, and its window ends where another one does: a window that starts behind the
-first storm of full-page images after a checkpoint would leave out the dearest part of the cycle.
+(in proportion to the window that follows) and until limited memory can be full, at most the plan's
+limit, then the rung is marked "not steady". A rung that will be quoted, where the plan wants whole
+checkpoint cycles, then waits until a checkpoint begins, and its window ends where another one does:
+a window that starts behind the first storm of full-page images after a checkpoint would leave out
+the dearest part of the cycle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from kneebench.analysis.disturbance import QUOTED
-from kneebench.analysis.steady import Settled, settled
+from kneebench.analysis.steady import READ_TIME, SHORTEST, Settled, moved, settled
 from kneebench.measurement.rung_runner import RungRunner
 from kneebench.plan.ladder import ROUND_RAMP_S, Ladder
-from kneebench.records import Order
+from kneebench.records import Moved, Order
+from kneebench.units import size
 
 SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
 """Minimum warm-up: half the window, 3 to 10 s. After a cold start: one window, 10 to 30 s, or up to
@@ -52,7 +55,7 @@ class Held(NamedTuple):
 class Schedule(NamedTuple):
     """The times of one rung. `stretch_s`: how long the load must have been steady before its
     window; `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one
-    can take."""
+    can take; `memory_bytes`: of a cold database with limited memory, which has to be filled."""
 
     window_s: float
     stretch_s: float
@@ -62,6 +65,7 @@ class Schedule(NamedTuple):
     cycles: int
     cycle_s: float
     note: str = ""
+    memory_bytes: int = 0
 
 
 def schedule(
@@ -71,12 +75,14 @@ def schedule(
     *,
     cold: bool = False,
     warm_up_s: float | None = None,
+    memory_bytes: int = 0,
 ) -> Schedule:
     """The times that a plan gives an order; its `warm_up_s` is None if the warm-up finds its own
     end.
 
     `cycle_s`: the longest checkpoint cycle of the server; `cold`: it is the first on a restored
-    database; `warm_up_s`: the warm-up, instead of the plan's.
+    database; `warm_up_s`: the warm-up, instead of the plan's; `memory_bytes`: the cell's limit, 0
+    for none.
 
     >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s"), 300.0).minimum_s
     3.0
@@ -86,22 +92,23 @@ def schedule(
     window_s = ladder.warm_up_window if order.phase == "warm_up" else stretch_s
     fixed_s, note = _fixed_warm_up(order, ladder, warm_up_s)
     limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
-    least_s, most_s, wanted_s = (
-        (LONG_ENOUGH_S, QUOTED_COLD_S if quoted else COLD_S, stretch_s)
-        if cold
-        else (SHORTEST_S, LONG_ENOUGH_S, stretch_s / 2)
-    )
-    minimum_s = min(limit_s, max(least_s, min(most_s, wanted_s)))
     return Schedule(
         window_s,
         stretch_s,
         fixed_s,
-        minimum_s,
+        min(limit_s, _least_s(stretch_s, cold=cold, quoted=quoted)),
         limit_s,
         ladder.checkpoints if quoted else 0,
         cycle_s,
         note,
+        memory_bytes if cold else 0,
     )
+
+
+def _least_s(stretch_s: float, *, cold: bool, quoted: bool) -> float:
+    if cold:
+        return max(LONG_ENOUGH_S, min(QUOTED_COLD_S if quoted else COLD_S, stretch_s))
+    return max(SHORTEST_S, min(LONG_ENOUGH_S, stretch_s / 2))
 
 
 def _fixed_warm_up(
@@ -150,6 +157,8 @@ def _until_steady(rung: RungRunner, times: Schedule) -> Settled:
 
 
 def _settled(rung: RungRunner, times: Schedule) -> Settled:
+    if unfilled := _unfilled(rung, times.memory_bytes):
+        return Settled(0.0, False, unfilled)
     return settled(
         rung.nopm,
         rung.reads_per_s,
@@ -157,6 +166,21 @@ def _settled(rung: RungRunner, times: Schedule) -> Settled:
         minimum_s=times.minimum_s,
         stretch_s=times.stretch_s,
     )
+
+
+def _unfilled(rung: RungRunner, memory_bytes: int) -> str:
+    """Why limited memory cannot be full yet: fewer bytes were read than it holds, and reads still
+    take some of the users' time.
+
+    Behind a slow drive that is busy filling it, NOPM and reads look flat long before.
+    """
+    if rung.read_bytes >= memory_bytes or not rung.read_time:
+        return ""
+    late = rung.read_time[-SHORTEST:]
+    if fmean(late) <= READ_TIME:
+        return ""
+    read, memory = size(rung.read_bytes), size(memory_bytes)
+    return f"{read} read since the start, less than the {memory} of memory"
 
 
 def _until_a_checkpoint(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
@@ -219,6 +243,32 @@ def hold_window(rung: RungRunner, times: Schedule) -> Held:
             else (f"the window does not contain the required {cycles} whole checkpoint cycles",)
         ),
     )
+
+
+def moved_at_last(rung: RungRunner, held: Held, times: Schedule) -> Moved:
+    """How far the load still moved across a window that has just ended, without its cool-down.
+
+    After a checkpoint any load rises: across whole checkpoint cycles only what also moved before
+    the window counts.
+    """
+    window = held.last - held.first
+    within = _moved(rung, 1, window)
+    if not times.cycles:
+        return within
+    before = _moved(rung, window + 1, int(times.stretch_s))
+    reads = None if within.reads is None else min(within.reads, before.reads or 0.0, key=abs)
+    return Moved(nopm=min(within.nopm, before.nopm, key=abs), reads=reads)
+
+
+def _moved(rung: RungRunner, end: int, last: int) -> Moved:
+    """Of the last values but the ones at the end."""
+    series = [values[:-end] for values in (rung.nopm, rung.reads_per_s, rung.read_time)]
+    return moved(series[0], series[1], series[2], last)
+
+
+def completed_before(rung: RungRunner, at_s: float) -> int:
+    """Transactions completed in the seconds before a time, which counts from go."""
+    return sum(one.committed + one.rolled_back for one in rung.seconds if one.at_s + 0.5 < at_s)
 
 
 def _at_a_cycles_end(begun: Sequence[float | None], cycles: int) -> bool:

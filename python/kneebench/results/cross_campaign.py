@@ -8,6 +8,7 @@ from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ra
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee
+from kneebench.analysis.still_warming import still_warming
 from kneebench.records import Climb, Comparison, Estimate, Knee, Record, Results, cell_name
 from kneebench.results.compare_plans import comparable
 
@@ -109,6 +110,13 @@ def _mean(climb: Climb, found: Knee | None, rate_per_s: float | None) -> Estimat
     return there.mean_s if there else None
 
 
+def _why_not(climb: Climb, base: Climb) -> str:
+    """Which of the two never became steady; empty for neither."""
+    if why := still_warming(climb):
+        return f"not compared: {why}"
+    return f"the baseline is not compared: {why}" if (why := still_warming(base)) else ""
+
+
 def _row(
     results: Results, climb: Climb, base: Climb, rate_per_s: float | None, *, interleaved: bool
 ) -> CampaignRow:
@@ -126,7 +134,7 @@ def _row(
         else (
             f"no final run at the {at}"
             if found is None
-            else f"the baseline has no final run at the {at}"
+            else _why_not(climb, base) or f"the baseline has no final run at the {at}"
         )
     )
     return CampaignRow(

@@ -34,6 +34,32 @@ SECONDS = {
 """Columns of seconds/<order key>.parquet; `at_s` counts from go, `histogram` is HDR V2 in base64.
 """
 
+SWEEP = {
+    "sweep": "VARCHAR",
+    "storage": "VARCHAR",
+    "cell": "VARCHAR",
+    "reference": "BOOLEAN",
+    "memory_bytes": "BIGINT",
+    "engine_memory_bytes": "BIGINT",
+    "cores": "INTEGER",
+    "users": "DOUBLE",
+    "nopm": "DOUBLE",
+    "nopm_low": "DOUBLE",
+    "nopm_high": "DOUBLE",
+    "runs": "INTEGER",
+    "relative": "DOUBLE",
+    "relative_low": "DOUBLE",
+    "relative_high": "DOUBLE",
+    "read_bytes_per_s": "DOUBLE",
+    "write_bytes_per_s": "DOUBLE",
+    "busy": "DOUBLE",
+    "cache_hit_share": "DOUBLE",
+    "read_bytes_per_transaction": "DOUBLE",
+    "not_compared": "VARCHAR",
+}
+"""Columns of a table of sweeps (analysis/sweep.py, SweepRow); NULL where something was not
+measured."""
+
 
 def schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of one kind of document.

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from kneebench.analysis.sweep import SweepRow
 from kneebench.errors import STOPPING, KneebenchError
 from kneebench.records import Second, Series
 from kneebench.results import file_schemas
@@ -129,9 +130,14 @@ def _value(name: str, kind: str) -> str:
     return f"coalesce(\"{name}\", 'NaN')" if kind == "DOUBLE" else f'"{name}"'
 
 
-def _copy(database: duckdb.DuckDBPyConnection, made: str, part: Path) -> None:
+def _copy(
+    database: duckdb.DuckDBPyConnection,
+    made: str,
+    part: Path,
+    how: str = "FORMAT parquet, COMPRESSION zstd",
+) -> None:
     name = str(part).replace("'", "''")
-    database.execute(f"COPY ({made}) TO '{name}' (FORMAT parquet, COMPRESSION zstd)")
+    database.execute(f"COPY ({made}) TO '{name}' ({how})")
 
 
 @contextlib.contextmanager
@@ -151,6 +157,18 @@ def _failures_reported(file: Path) -> Iterator[None]:
         raise KneebenchError(
             f"writing {file}", seen=seen, do="check whether its drive is writable"
         ) from error
+
+
+def write_sweep(file: Path, rows: Sequence[SweepRow]) -> None:
+    """Write a table of sweeps as Parquet, or as CSV if the file's name ends in .csv."""
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in file_schemas.SWEEP.items())
+    places = ", ".join("?" for _ in file_schemas.SWEEP)
+    how = "FORMAT csv, HEADER" if file.suffix == ".csv" else "FORMAT parquet, COMPRESSION zstd"
+    with _failures_reported(file), connect() as database:
+        database.execute(f"CREATE TEMP TABLE sweep ({columns})")
+        for row in rows:
+            database.execute(f"INSERT INTO sweep VALUES ({places})", row)  # noqa: S608 (places)
+        write_atomically(file, lambda part: _copy(database, "FROM sweep", part, how))
 
 
 def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...]:

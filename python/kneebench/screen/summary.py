@@ -10,14 +10,22 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.control import control_caveats, controls
 from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.fixed_rate import rate_caveats
-from kneebench.analysis.outcome import exit_code, failed_checks, invalid_rungs, without_figure
+from kneebench.analysis.levelling import levelling
+from kneebench.analysis.levelling_words import sentence, sweep_document
+from kneebench.analysis.outcome import (
+    exit_code,
+    failed_checks,
+    invalid_rungs,
+    never_steady,
+    without_figure,
+)
 from kneebench.analysis.rounds_end import rounds_of
+from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.wording import DERIVED, capital
 from kneebench.records import Results
 from kneebench.screen import tables
@@ -34,6 +42,9 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     )
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
     yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
+    yield from (
+        Text(f"NOT COMPARED  {sentence}", style="red") for sentence in never_steady(results)
+    )
     caveats = (
         *disturbances(results),
         *rate_caveats(results.climbs),
@@ -45,6 +56,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
         yield table
         yield Text()
     yield from (Text(f"{comparison.sentence}.") for comparison in compare(results))
+    yield from (Text(sentence(levelling(sweep))) for sweep in sweeps(results))
     if rounds := rounds_of(results):
         yield Text(f"{capital(rounds.sentence)}.")
     if every_rung:
@@ -75,17 +87,19 @@ def results_json(results: Results) -> dict[str, Any]:
         "invalid_rungs": list(invalid_rungs(results)),
         "disturbances": list(disturbances(results)),
         "controls": {id: found.model_dump() for id, found in controls(results.climbs).items()},
+        "not_compared": list(never_steady(results)),
         "without_figure": list(without_figure(results)),
         "configurations": [
             summary.model_dump(mode="json") for summary in configuration_summaries(results)
         ],
         "bottlenecks": {
-            climb.cell.id: bottleneck(climb).model_dump(mode="json")
+            climb.cell.id: _bottleneck(results, climb).model_dump(mode="json")
             for climb in results.climbs
             if climb.rungs
         },
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
+        "sweep": sweep_document(results),
         "rungs": [
             rung_line(rung, cells)._asdict() for climb in results.climbs for rung in climb.rungs
         ],

@@ -12,6 +12,7 @@ from kneebench.analysis.background import APART, background_kinds, unequal_work
 from kneebench.analysis.control import control_caveats
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
+from kneebench.analysis.outcome import never_steady
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
 from kneebench.analysis.wording import capital, listed, number_of_users, percent
@@ -60,6 +61,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
             "Emulated drives: their programs use the CPU that the database needs. No figure here"
             " says anything about a real drive."
         )
+    yield from (f"{capital(sentence)}." for sentence in never_steady(view.results))
     yield from _drives(view)
     yield from _no_longer_steady(view)
     yield from view.disturbances

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kneebench import units
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.knee import final_rungs, metered
+from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import (
     FEW,
     FEW_MEANS,
@@ -151,7 +152,9 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
     log_write = metered(final_rungs(climb), "log.write_latency")
     against = view.compared("nopm", id_)
     ratio = (
-        "baseline"
+        "not compared"
+        if still_warming(climb)
+        else "baseline"
         if view.is_base(climb)
         else _below(*times_and_interval(against.ratio))
         if against

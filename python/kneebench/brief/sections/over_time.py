@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
+from statistics import fmean
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
@@ -11,14 +11,13 @@ from kneebench import units
 from kneebench.analysis.background import CHECKPOINTS
 from kneebench.analysis.wording import capital, listed, plural
 from kneebench.brief import chart_theme
+from kneebench.brief.seconds import combined, thinned
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Rung, Series
 
 PLACE = 60
 MOST_CELLS = 6
-MOST_POINTS = 300
-"""Of one line: more are averaged, or a long rung would make a heavy page."""
 TRAFFIC = {"device.read_bytes": "read", "device.write_bytes": "written", "log.bytes": "log"}
 STYLES: dict[str, tuple[str, list[int]]] = {
     "read": (chart_theme.READ, [1, 0]),
@@ -72,7 +71,7 @@ class _Read:
         self.rung = rung
         kept = list(series)
         traffic = {
-            kind: _combined([s for s in kept if s.quantity == quantity], sum)
+            kind: combined([s for s in kept if s.quantity == quantity], sum)
             for quantity, kind in TRAFFIC.items()
         }
         unheard = _unreported_seconds(kept)
@@ -80,12 +79,12 @@ class _Read:
         self.traffic: list[Point] = [
             {"at": at, "value": value / 1e6, "kind": kind}
             for kind, points in traffic.items()
-            for at, value in _thinned(points)
+            for at, value in thinned(points)
         ]
         self.cores: list[Point] = [
             {"at": at, "value": value}
-            for at, value in _thinned(
-                _combined([s for s in kept if s.quantity == "cores.busy"], _mean)
+            for at, value in thinned(
+                combined([s for s in kept if s.quantity == "cores.busy"], fmean)
             )
         ]
         self.checkpoints: list[Point] = [
@@ -102,28 +101,9 @@ def _unreported_seconds(series: list[Series]) -> set[float]:
     lag, so its zeros are no zeros.
     """
     done, counted = (
-        dict(_combined([s for s in series if s.quantity == quantity], sum)) for quantity in COUNTS
+        dict(combined([s for s in series if s.quantity == quantity], sum)) for quantity in COUNTS
     )
     return {at for at, value in done.items() if value and not counted.get(at)}
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _combined(series: list[Series], how: Any) -> list[tuple[float, float]]:
-    """All sources of a quantity together, second by second."""
-    by_second: dict[int, list[float]] = defaultdict(list)
-    for one in series:
-        for at, value in zip(one.at_s, one.value, strict=True):
-            by_second[round(at)].append(value)
-    return [(at, how(values)) for at, values in sorted(by_second.items())]
-
-
-def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    step = -(-len(points) // MOST_POINTS) or 1
-    parts = [points[n : n + step] for n in range(0, len(points), step)]
-    return [(part[0][0], _mean([value for _, value in part])) for part in parts]
 
 
 def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales) -> Figure:

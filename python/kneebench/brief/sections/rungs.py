@@ -29,6 +29,7 @@ COLUMNS = (
     Column(title="Mean latency"),
     Column(title="P99.9"),
     Column(title="Log write"),
+    Column(title="Warm-up"),
     Column(title="Notes", number=False),
 )
 
@@ -44,8 +45,9 @@ def section(view: ViewModel) -> Section | None:
         f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop. Fixed rate: open"
         " loop, the same rate on every storage. The warm-up rung is not used for any figure."
         " Search rungs are one short measurement each, not results; the drift check repeats the"
-        f" first of them at the end. {FEW_MEANS} TPM comes from the database's counters, read while"
-        " idle before and after, scaled to the window."
+        " first of them at the end. Warm-up: what was discarded before the window."
+        f" {FEW_MEANS} TPM comes from the database's counters, read while idle before and after,"
+        " scaled to the window."
     )
     return Section(
         name="rungs",
@@ -85,17 +87,26 @@ def _row(view: ViewModel, rung: Rung) -> Row:
             units.time(tally.latency.mean_s if tally.latency else None),
             p999(tally.latency),
             units.time(rung.quantity("log.write_latency")),
+            _discarded(rung),
             "; ".join(_notes(rung, view.shared[rung.order.cell])),
         ),
         tone=tone,
     )
 
 
+def _discarded(rung: Rung) -> str:
+    """What the warm-up discarded: its time, and the transactions completed in it."""
+    done = "" if rung.discarded is None else f"\n({plural(rung.discarded, 'transaction')})"
+    return f"{units.time(rung.warm_up_s)}{done}"
+
+
 def _notes(rung: Rung, shared: tuple[str, ...]) -> list[str]:
     failed = [f"failed: {check.name}" for check in rung.checks if not check.passed]
+    own = [note for note in rung.notes if note not in shared]
+    says_why = any(note.startswith("not steady") for note in own)
     return [
         *([f"invalid: {rung.invalid}"] if rung.invalid else []),
         *failed,
-        *([] if rung.steady else ["not steady"]),
-        *(note for note in rung.notes if note not in shared),
+        *([] if rung.steady or says_why else ["not steady"]),
+        *own,
     ]

@@ -1,0 +1,70 @@
+"""Configurations that never became steady: their final runs are shown, and not compared.
+
+A final run whose warm-up reached its limit is "not steady". That alone does not forbid a
+comparison: short warm-ups end so by scatter. A configuration is still warming if all of its final
+runs are not steady and, on average (records.Moved),
+
+- New-Orders still rose by more than the noise floor, or
+- device reads still fell by more than the noise floor, and by more than 10% (READ_DRIFT), while
+  they took a share of the users' time.
+
+Short rounds have a warm-up of fixed length, which nothing judges: it is as long as that of the
+climb's first rung. With less memory than the machine has, that rung stands for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from kneebench.analysis.drift import FLOOR
+from kneebench.analysis.estimate import scatter
+from kneebench.analysis.final_estimates import short
+from kneebench.analysis.knee import quoted_rungs
+from kneebench.analysis.steady import READ_DRIFT
+from kneebench.analysis.wording import percent, plural
+from kneebench.records import Climb, Moved, Rung
+
+
+def still_warming(climb: Climb) -> str:
+    """Why a configuration is not compared, as the end of a sentence; empty for one that is, and
+    where older files do not say how its load moved.
+    """
+    rungs = _judged(climb)
+    moves = [rung.moved for rung in rungs if rung.moved and not rung.steady]
+    if not rungs or len(moves) < len(rungs):
+        return ""
+    floor = _floor(climb)
+    found = " and ".join(filter(None, (_rise(moves, floor), _fall(moves, floor))))
+    runs = plural(len(rungs), "final run" if rungs[0].order.phase != "warm_up" else "warm-up rung")
+    return (
+        f"it never became steady within its warm-up limit: {found} in {runs} (noise floor"
+        f" {percent(floor)})"
+        if found
+        else ""
+    )
+
+
+def _judged(climb: Climb) -> tuple[Rung, ...]:
+    quoted = quoted_rungs(climb)
+    if not short(quoted):
+        return quoted
+    limited = climb.cell.memory_bytes or climb.cell.engine_memory_bytes
+    return climb.of("warm_up")[:1] if limited else ()
+
+
+def _floor(climb: Climb) -> float:
+    """The noise floor of NOPM: of the final runs among each other, and of the machine."""
+    machine = climb.noise_floor.shares.get("nopm", 0.0) if climb.noise_floor else 0.0
+    return max(FLOOR, machine, scatter([[rung.tally.nopm for rung in quoted_rungs(climb)]]))
+
+
+def _rise(moves: Sequence[Moved], floor: float) -> str:
+    rise = fmean(one.nopm for one in moves)
+    return f"NOPM still rose by {percent(rise)}" if rise > floor else ""
+
+
+def _fall(moves: Sequence[Moved], floor: float) -> str:
+    reads = [one.reads for one in moves if one.reads is not None]
+    fall = -fmean(reads) if reads else 0.0
+    return f"device reads fell by {percent(fall)}" if fall > max(floor, READ_DRIFT) else ""

@@ -1,0 +1,176 @@
+"""Figs. S1 to S3: what more memory or more cores buy, and where they stop paying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from kneebench import units
+from kneebench.analysis.levelling import WITHIN, levelling
+from kneebench.analysis.levelling_words import WHAT, finding, sentence
+from kneebench.analysis.sweep import Resource, SweepCell, amount, sweeps, value_of
+from kneebench.analysis.wording import capital, interval, percent, times_and_interval
+from kneebench.brief import sweep_figures
+from kneebench.brief.section import Column, Figure, Row, Section, Table
+from kneebench.brief.sweep_figures import Line
+from kneebench.brief.view_model import ViewModel
+from kneebench.records import Estimate
+
+PLACE = 18
+TITLES: dict[Resource, str] = {
+    "memory_bytes": "Memory",
+    "cores": "Cores",
+    "engine_memory_bytes": "Database cache",
+}
+COLUMNS = (
+    "Users",
+    "NOPM",
+    "Vs. largest",
+    "Device reads",
+    "Device writes",
+    "CPU",
+    "Cache hits",
+    "Read per transaction",
+)
+
+
+def section(view: ViewModel) -> Section | None:
+    """Figures and a table for each resource that was swept; nothing where none was."""
+    every = [Line(one, levelling(one)) for one in sweeps(view.results)]
+    if not every:
+        return None
+    lines = {
+        resource: list(some) for resource, some in groupby(every, lambda one: one.sweep.resource)
+    }
+    return Section(
+        name="sweep",
+        title="Sweep" if len(lines) > 1 else f"{TITLES[every[0].sweep.resource]} sweep",
+        sentences=tuple(_sentences(every)),
+        figures=tuple(
+            figure
+            for (resource, some), start in zip(lines.items(), range(1, 99, 3), strict=False)
+            for figure in _figures(view, resource, some, start)
+        ),
+        tables=tuple(_table(resource, some) for resource, some in lines.items()),
+    )
+
+
+def _sentences(lines: Sequence[Line]) -> Iterator[str]:
+    for line in lines:
+        yield sentence(line.levelling)
+    for line in lines:
+        for one in line.cells:
+            if one.not_compared:
+                yield f"{capital(one.cell.name)} is not compared: {one.not_compared}."
+
+
+# --- figures ----------------------------------------------------------------------------------
+
+
+def _figures(
+    view: ViewModel, resource: Resource, lines: Sequence[Line], start: int
+) -> Iterator[Figure]:
+    what = TITLES[resource].lower()
+    drawn = {
+        "relative": sweep_figures.relative(lines),
+        "devices": sweep_figures.devices(lines),
+        "cores": sweep_figures.cores_over_time(view, lines),
+    }
+    titles = {
+        "relative": _title(resource, lines),
+        "devices": f"Device reads and writes by {what}",
+        "cores": f"CPU over time by {what}",
+    }
+    captions = {
+        "relative": (
+            "NOPM relative to the largest configuration of each storage; bars are 95% CIs. Circled:"
+            f" the smallest within {percent(WITHIN)} of the best."
+            f"{_reference_caption(lines)}"
+        ),
+        "devices": "Means over the windows of the final runs; bars are 95% CIs.",
+        "cores": (
+            "Mean busy share of the database's cores in one final run each, from the start of its"
+            " warm-up."
+        ),
+    }
+    for number, (name, spec) in enumerate(drawn.items(), start=start):
+        if spec:
+            yield Figure(
+                name=f"sweep-{name}" if start == 1 else f"sweep-{name}-{start}",
+                number=f"Fig. S{number}",
+                title=titles[name],
+                caption=captions[name],
+                alt=f"{titles[name]}.",
+                spec=spec,
+            )
+
+
+def _title(resource: Resource, lines: Sequence[Line]) -> str:
+    """Where one storage levels off; of several the sentences say it."""
+    if len(lines) == 1:
+        return finding(lines[0].levelling)
+    return f"What more {WHAT[resource]} buy{'' if resource == 'cores' else 's'}"
+
+
+def _reference_caption(lines: Sequence[Line]) -> str:
+    return (
+        " Hollow: the reference, which has no limit."
+        if any(line.sweep.reference for line in lines)
+        else ""
+    )
+
+
+# --- table ------------------------------------------------------------------------------------
+
+
+def _table(resource: Resource, lines: Sequence[Line]) -> Table:
+    columns = (
+        Column(title="Storage", number=False),
+        Column(title=TITLES[resource]),
+        *(Column(title=title) for title in COLUMNS),
+    )
+    rows = tuple(_row(line, one) for line in lines for one in line.cells)
+    caption = (
+        "NOPM with its 95% CI; vs. largest: its ratio to the largest configuration of the storage."
+        " CPU: mean busy share of the database's cores. Cache hits: of the database's own cache."
+    )
+    return Table(caption=caption, columns=columns, rows=rows)
+
+
+def _row(line: Line, one: SweepCell) -> Row:
+    value = value_of(one.cell, line.sweep.resource)
+    levelled = line.levelling.at is one and line.levelling.answer == "levels off"
+    return Row(
+        cells=(
+            line.name,
+            "no limit" if value is None else amount(value, line.sweep.resource),
+            units.count(one.users.value) if one.users else units.NOTHING,
+            f"{units.significant(one.nopm.value)}\n({interval(one.nopm)})"
+            if one.nopm
+            else units.NOTHING,
+            _ratio(line, one),
+            _rate(one.read_bytes_per_s),
+            _rate(one.write_bytes_per_s),
+            percent(one.busy.value) if one.busy else units.NOTHING,
+            percent(one.cache_hit_share.value) if one.cache_hit_share else units.NOTHING,
+            units.size(
+                one.read_bytes_per_transaction.value if one.read_bytes_per_transaction else None
+            ),
+        ),
+        tone="strong" if levelled else "light" if one.cell.reference else "plain",
+    )
+
+
+def _ratio(line: Line, one: SweepCell) -> str:
+    if one.not_compared:
+        return "not compared"
+    if one is line.sweep.cells[-1]:
+        return "largest"
+    if one.relative is None:
+        return units.NOTHING
+    value, sure = times_and_interval(one.relative)
+    return f"{value}\n({sure})"
+
+
+def _rate(of: Estimate | None) -> str:
+    return units.rate(of.value) if of else units.NOTHING
