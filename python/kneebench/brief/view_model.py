@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from kneebench.analysis import disturbance
 from kneebench.analysis.background import background_checks
-from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.drift import Drift, drift
@@ -19,7 +18,7 @@ from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung
 from kneebench.analysis.outcome import MissingFigure, conditions, missing_figures
-from kneebench.analysis.proof import proved
+from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.wording import listed, named, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.errors import KneebenchError
@@ -74,10 +73,9 @@ class ViewModel:
     @cached_property
     def bottlenecks(self) -> dict[str, Bottleneck]:
         """By cell: its bottleneck at the knee, with what its proof gave."""
+        found = bottlenecks(self.results)
         return {
-            climb.cell.id: proved(bottleneck(climb), self.campaign.proofs.get(climb.cell.id))
-            for climb in self.climbs
-            if self.at_the_knee(climb)
+            climb.cell.id: found[climb.cell.id] for climb in self.climbs if self.at_the_knee(climb)
         }
 
     @cached_property

@@ -24,6 +24,7 @@ from kneebench.analysis.outcome import (
     never_steady,
     without_figure,
 )
+from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.rounds_end import rounds_of
 from kneebench.analysis.sweep import sweeps
 from kneebench.analysis.wording import DERIVED, capital
@@ -93,9 +94,7 @@ def results_json(results: Results) -> dict[str, Any]:
             summary.model_dump(mode="json") for summary in configuration_summaries(results)
         ],
         "bottlenecks": {
-            climb.cell.id: _bottleneck(results, climb).model_dump(mode="json")
-            for climb in results.climbs
-            if climb.rungs
+            cell: found.model_dump(mode="json") for cell, found in bottlenecks(results).items()
         },
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
