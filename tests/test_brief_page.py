@@ -92,9 +92,9 @@ def test_the_page_fetches_nothing_and_runs_nothing(page: str) -> None:
 
 def test_the_page_has_all_figures_drawn_and_no_name_twice(page: str) -> None:
     read = Page(page)
-    assert read.tags["figure"] == read.tags["svg"] == 8
+    assert read.tags["figure"] == read.tags["svg"] == 9
     assert len(read.ids) == len(set(read.ids))
-    for number in ("1", "2a", "2b", "3", "4", "5a", "5b", "6a"):
+    for number in ("1", "2a", "2b", "3", "4", "5a", "5b", "6a", "7"):
         assert f"Fig. {number}" in page
 
 
