@@ -9,7 +9,16 @@ from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.resource_evidence import EVALUATORS
 from kneebench.analysis.resources import RESOURCES
 from kneebench.measurement.quantities import RATIOS, READ
-from kneebench.records import Bottleneck, Cell, Climb, Order, Summary
+from kneebench.records import (
+    Bottleneck,
+    Cell,
+    Climb,
+    Order,
+    RawProfile,
+    RawRow,
+    RawStorage,
+    Summary,
+)
 
 HEALTHY = {
     "load_generator__busy": 0.3,
@@ -24,6 +33,7 @@ def judged(
     waits: dict[str, float] | None = None,
     cores: dict[str, float] | None = None,
     sources: dict[str, dict[str, float]] | None = None,
+    raw: RawStorage | None = None,
     **quantities: float,
 ) -> Bottleneck:
     """Three reports of 20 users that saw these; `waits` in sessions by class, `sources` by quantity
@@ -45,7 +55,8 @@ def judged(
             **{**HEALTHY, **quantities},
         )
         rungs.append(one.model_copy(update={"quantities": {**one.quantities, **extra}}))
-    return bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=tuple(rungs), knee_users=20))
+    climb = Climb(cell=Cell(id="a", storage="disk"), rungs=tuple(rungs), knee_users=20)
+    return bottleneck(climb.model_copy(update={"raw": raw}))
 
 
 @pytest.mark.parametrize(
@@ -92,6 +103,34 @@ def test_busy_cores_are_asked_before_the_waits_that_they_lengthen() -> None:
     found = judged(database__busy=0.99, log__write_latency=0.009)
     assert found.resource == "cpu"
     assert "also over its limit: log" in found.sentence
+
+
+def test_a_delay_in_the_load_generator_costs_nothing_where_the_database_is_busy() -> None:
+    assert judged(load_generator__delay=0.0028, database__busy=0.99).resource == "cpu"
+    assert judged(load_generator__delay=0.0028).resource == "load generator"
+
+
+def test_cores_that_are_nearly_busy_are_short_where_users_spend_most_of_their_time_on_them() -> (
+    None
+):
+    """The database sees hardly any session at work: the others have not read their requests."""
+    processes = {
+        "processes.cpu": {"server": 0.92},
+        "processes.run_delay": {"server": 15.0},
+        "database.busy": {"0": 0.94},
+    }
+    found = judged(waits={"cpu": 0.5, **SAMPLED}, sources=processes)
+    assert found.resource == "cpu"
+    assert "users spent 80% of their time on a core or ready for one" in found.sentence
+    assert found.time_split["cpu"].share == pytest.approx(0.796)
+    assert judged(waits={"cpu": 0.5, **SAMPLED}, database__busy=0.94).resource == "unknown"
+
+
+def test_busy_cores_that_the_database_hardly_used_are_not_judged() -> None:
+    processes = {"processes.cpu": {"server": 0.48}, "database.busy": {"0": 0.99}}
+    found = judged(sources=processes)
+    assert found.resource == "unknown"
+    assert any("the database used 48% of their busy time" in line for line in found.evidence)
 
 
 def test_waits_of_no_class_name_no_resource() -> None:
@@ -219,6 +258,18 @@ def test_reads_and_writes_that_only_together_take_most_of_the_time_are_the_devic
     found = judged(waits={"data_read": 8.0, "data_write": 7.0, **SAMPLED}, device__busy=0.6)
     assert found.resource == "device"
     assert "users spent 75% of their time waiting for reads and writes of data" in found.sentence
+
+
+@pytest.mark.parametrize(("reads", "resource"), [(900.0, "device"), (500.0, "unknown")])
+def test_a_device_near_its_raw_profile_is_short_while_users_wait_for_it(
+    reads: float, resource: str
+) -> None:
+    row = RawRow(name="r", kind="read", block_bytes=8192, depth=32, iops=1000, mean_s=0.001)
+    raw = RawStorage(profile=RawProfile(rows=(row,), seconds=10, file_bytes=2**30))
+    found = judged(waits={"data_read": 6.0, **SAMPLED}, raw=raw, device__reads=reads)
+    assert found.resource == resource
+    device = next(one for one in found.rows if one.resource == "device")
+    assert f"{reads / 10:.0f}% of the storage's raw reads (limit 80%)" in device.why
 
 
 def test_results_without_the_newer_classes_are_judged_without_them() -> None:

@@ -51,8 +51,8 @@ def _caption(view: ViewModel) -> str:
     """How a verdict came about, and what would change it."""
     suspected = any(one.verdict == "suspected" for one in view.bottlenecks.values())
     return "The first resource over its limit is named." + (
-        " Suspected: inferred from the measurements. Proof is a change that moves the"
-        f" {view.point}: the log in memory, more cores, or more memory."
+        " Suspected: inferred from the measurements. Proof is a change that raises the throughput:"
+        " the log in memory, more cores, or more memory."
         if suspected
         else ""
     )
@@ -96,7 +96,7 @@ def _figure(view: ViewModel) -> Iterator[Figure]:
     caption = (
         "Mean latency of a transaction (beside the bar), divided by what the database's sessions"
         " were found to wait for. CPU includes the time ready for a core. Rest: network and load"
-        " generator."
+        f" generator{_unseen(view)}."
     )
     yield Figure(
         name="time-split",
@@ -106,6 +106,13 @@ def _figure(view: ViewModel) -> Iterator[Figure]:
         alt=f"Where a transaction's time goes. {'; '.join(map(_words, splits.items()))}.",
         spec=time_bars(splits),
     )
+
+
+def _unseen(view: ViewModel) -> str:
+    """What else is in the rest of results without the kernel's count."""
+    rungs = (rung for climb in view.climbs for rung in climb.rungs)
+    counted = any("processes.run_delay" in rung.quantities for rung in rungs)
+    return "" if counted else ", and waits for a core that the database does not see"
 
 
 def _finding(splits: dict[str, Split]) -> str:
