@@ -19,8 +19,8 @@ from kneebench.results import load
 from kneebench.screen.summary import printed, results_json
 
 READS = {"read_latency": "2ms", "read_channels": 8, "cores": 4, "warm_after": 200}
-BUSY = {"read_latency": "1ms", "read_channels": 16, "cores": 8, "cpu_per_transaction": "5ms"}
-"""Its 24 users keep 2 of its cores busy, and not 8."""
+BUSY = {"read_latency": "2ms", "read_channels": 64, "cores": 8, "cpu_per_transaction": "1ms"}
+"""24 users keep one of its cores busy, and not 8."""
 SIZES = ["10%", "40%", "100%"]
 
 
@@ -148,3 +148,37 @@ def test_a_sweep_that_is_stopped_goes_on_with_the_next_cell(tmp_path: Path) -> N
     results = run(swept, tmp_path, measured(rest))
     assert results.finished
     assert len(seen) + len(rest) == 9 and not {o.key for o in seen} & {o.key for o in rest}
+
+
+def test_cells_that_a_plan_adds_join_its_finished_campaign_and_alone_are_measured(
+    tmp_path: Path,
+) -> None:
+    ladder = {**plan({}).ladder.model_dump(), "fixed_rate_share": 0.7}
+    first = run(plan({"memory": SIZES[1:]}, ladder=ladder), tmp_path)
+    seen: list[Order] = []
+    wider = plan({"memory": SIZES}, ladder=ladder)
+    results = run(wider, tmp_path, measured(seen))
+    assert results.folder == first.folder and results.finished
+    assert {order.cell for order in seen} == {"disk-10-of-the-data"}
+    assert [climb.cell.constraint[:3] for climb in results.climbs] == ["10%", "40%", "100"]
+    assert results.climbs[1:] == first.climbs
+    rates = {rung.order.rate_per_s for one in results.climbs for rung in one.of("fixed_rate")}
+    assert len(rates) == 1
+    [note] = results.campaign.notes
+    assert note.startswith("disk (10% of the data) joined this campaign at ")
+    small, large = results.climbs[0].cell.id, results.climbs[2].cell.id
+    assert not results.campaign.interleaved(small, large)
+    assert load(results.folder or "").climbs == results.climbs
+
+
+def test_another_plan_or_an_added_storage_with_another_baseline_is_a_campaign_of_its_own(
+    tmp_path: Path,
+) -> None:
+    first = run(plan({"memory": SIZES[1:]}), tmp_path)
+    other = run(plan({"memory": SIZES}, seed=7), tmp_path)
+    two = {"disk": {"simulated": READS}, "ssd": {"simulated": BUSY}}
+    based = run(plan({"memory": SIZES[1:]}, storages=two, baseline="ssd"), tmp_path)
+    fewer = run(plan({"memory": SIZES[2:]}), tmp_path)
+    added = run(plan({"memory": SIZES[1:]}, storages=two), tmp_path)
+    assert len({one.folder for one in (first, other, based, fewer)}) == 4
+    assert added.folder == first.folder

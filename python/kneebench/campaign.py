@@ -93,9 +93,9 @@ def _put_drives_before(store: Store, plan: Plan, paths: Iterable[Path]) -> None:
     volumes.
     """
     drives = drives_called(plan.drives)
-    before = {one.wwid for one in store.drives_before if one.wwid}
+    before = {one.wwid for one in store.campaign.drives_before if one.wwid}
     now = {one.wwid for one in drives if one.wwid}
-    if others := sorted(now - before) if before else []:
+    if others := sorted(now - before) if before and not store.campaign.joined else []:
         seen = f"the campaign was begun without drive {', '.join(others)}"
         raise Refused(f"resuming {store.folder}", seen=seen, do="use its drives, or run --fresh")
     store.put_drives_before((*drives_under(paths), *drives))
@@ -124,6 +124,10 @@ def _store(
             doing = f"cannot resume {store.folder} ({differing}); starting a new campaign"
             watch(Event(kind="warning", doing=doing))
             store = _opened(Store.create(root, plan, machine), stack, watch)
+        if joined := store.join(plan):
+            names = ", ".join(cell.name for cell in joined)
+            doing = f"adding to {store.folder.name}: {names}"
+            watch(Event(kind="start", doing=doing))
         if store.rungs:
             rungs = plural(store.rungs, "rung")
             doing = f"resuming {store.folder.name} ({rungs} already measured)"
@@ -139,10 +143,10 @@ def _opened(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
     return store
 
 
-def _final_runs(plan: Plan, climbs: Sequence[Climb], watch: Watch) -> FinalRuns | Rounds:
-    ladder = plan.ladder
+def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds:
+    ladder, watch = context.plan.ladder, context.watch
     if ladder.rounds == "long":
-        return FinalRuns(climbs, ladder)
+        return FinalRuns(climbs, ladder, context.store.campaign.fixed_rate)
     wanted = Wanted(ladder.precision, ladder.fewest_repeats, ladder.most_repeats)
 
     def enough(rungs: Sequence[Rung]) -> bool:
@@ -161,10 +165,9 @@ class Bench:
 
     def measure(self) -> None:
         """A climb on every cell, then the final runs at their knees."""
-        plan, watch = self.context.plan, self.context.watch
-        climbs = [self.climb(cell) for cell in running_order(cells(plan))]
+        climbs = [self.climb(cell) for cell in running_order(cells(self.context.plan))]
         self.warn_of_rate(climbs)
-        for runs in _final_runs(plan, climbs, watch).restored_runs():
+        for runs in _final_runs(self.context, climbs).restored_runs():
             self.final_runs(runs)
 
     def climb(self, cell: Cell) -> Climb:
@@ -196,8 +199,9 @@ class Bench:
         """
         context, storage = self.context, self.context.plan.storages[cell.storage]
         wanted = context.plan.raw_profile and (storage.path or storage.volumes)
-        same = [one for one in cells(context.plan) if one.storage == cell.storage]
-        if wanted and (kept := next(filter(None, map(context.store.raw_profile, same)), None)):
+        same = [one.id for one in cells(context.plan) if one.storage == cell.storage]
+        profiles = context.store.campaign.raw_profiles
+        if kept := next((profiles[id] for id in same if id in profiles), None):
             context.store.put_raw_profile(cell, kept)
         elif wanted:
             restored.server.checkpoint()

@@ -773,8 +773,16 @@ class Campaign(Record):
     """Each drive of a volume, by its last preconditioning."""
     drive_loads: tuple[DriveLoad, ...] = ()
     """Each drive's latest burn-in, and all its drains in their order; in older files the last."""
+    joined: dict[str, str] = Field(default_factory=dict)
+    """When a cell was added to a campaign that had been measured without it, by cell id."""
+    fixed_rate: Order | None = None
+    """Where cells were added: the fixed rate that those before them were measured at."""
     command: str = ""
     notes: tuple[str, ...] = ()
+
+    def interleaved(self, one: str, other: str) -> bool:
+        """Whether the final runs of two cells, by id, were measured in turn."""
+        return self.joined.get(one) == self.joined.get(other)
 
     @property
     def emulated(self) -> bool:
