@@ -32,6 +32,7 @@ ABOVE = (
     "expected_duration",
     "preflight",
     "restored",
+    "saturating",
     "campaign",
     "screen",
     "exit_handling",

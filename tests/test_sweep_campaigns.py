@@ -12,6 +12,7 @@ from kneebench.databases.engine import engine_of
 from kneebench.expected_duration import cell_findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
+from kneebench.ladder.saturating import next_try, saturated
 from kneebench.plan import Plan
 from kneebench.preflight import preflight_checks
 from kneebench.records import Event, Order, Results
@@ -182,3 +183,33 @@ def test_another_plan_or_an_added_storage_with_another_baseline_is_a_campaign_of
     added = run(plan({"memory": SIZES[1:]}, storages=two), tmp_path)
     assert len({one.folder for one in (first, other, based, fewer)}) == 4
     assert added.folder == first.folder
+
+
+def test_saturating_cores_are_the_most_that_the_load_keeps_busy_and_are_found_once(
+    tmp_path: Path,
+) -> None:
+    found = run(
+        plan(
+            {"cores": "saturating", "memory": ["50%", "100%"]},
+            storages={"disk": {"simulated": BUSY}},
+        ),
+        tmp_path,
+    )
+    tried, [note] = found.campaign.saturation, found.campaign.notes
+    [number] = {climb.cell.cores for climb in found.climbs}
+    assert number and 1 <= number < 8 and tried[number] >= 0.97 > tried[number + 1]
+    assert note.startswith(f"{number} saturating cores: the most that 24 users keep at least 97%")
+    assert "disk (saturating cores, 100% of the data)" in note
+    assert {len(server.cores) for server in found.campaign.servers.values()} == {number}
+    assert load(found.folder or "").climbs == found.climbs
+
+
+def test_the_search_for_saturating_cores_ends_at_the_bend() -> None:
+    for most in (1, 2, 7, 64):
+        for bend in range(most + 1):
+            tried: dict[int, float] = {}
+            while (number := next_try(tried, most, 0.97)) is not None:
+                assert number not in tried
+                tried[number] = 1.0 if number <= bend else bend / number * 0.97
+            assert saturated(tried, 0.97) == max(1, bend)
+            assert len(tried) <= 8

@@ -45,6 +45,7 @@ from kneebench.records import (
 from kneebench.restored import Context, Restored, SideBySide
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.store import Store
+from kneebench.saturating import with_cores
 
 
 def run(
@@ -79,7 +80,6 @@ def run(
     with closing(engine), sysctls(plan.kernel, journal, watch) as in_force:
         root, machine = Path(folder or CAMPAIGNS), host(paths)
         with _store(plan, root, machine, engine, watch, fresh=fresh) as store:
-            store.put_servers(servers)
             store.put_noise_floor(known_noise_floor(machine, plan, watch))
             _put_drives_before(store, plan, paths)
             erase_drives(erase)
@@ -165,7 +165,10 @@ class Bench:
 
     def measure(self) -> None:
         """A climb on every cell, then the final runs at their knees."""
-        climbs = [self.climb(cell) for cell in running_order(cells(self.context.plan))]
+        found = with_cores(self.context)
+        where = self.context.engine.where
+        self.context.store.put_servers({cell.id: where(cell) for cell in found})
+        climbs = [self.climb(cell) for cell in running_order(found)]
         self.warn_of_rate(climbs)
         for runs in _final_runs(self.context, climbs).restored_runs():
             self.final_runs(runs)

@@ -777,6 +777,8 @@ class Campaign(Record):
     """When a cell was added to a campaign that had been measured without it, by cell id."""
     fixed_rate: Order | None = None
     """Where cells were added: the fixed rate that those before them were measured at."""
+    saturation: dict[int, float] = Field(default_factory=dict)
+    """The search for saturating cores: how busy the least busy one was, by their number."""
     command: str = ""
     notes: tuple[str, ...] = ()
 

@@ -254,6 +254,10 @@ class Store:
         profiles = {**self.campaign.raw_profiles, cell.id: profile}
         self._change(raw_profiles=profiles)
 
+    def put_saturation(self, tried: Mapping[int, float]) -> None:
+        """Keep how busy the least busy core was, by the number of cores tried."""
+        self._change(saturation=dict(tried))
+
     def put_note(self, note: str) -> None:
         """Keep something that the reader must know about the whole campaign."""
         if note not in self.campaign.notes:
