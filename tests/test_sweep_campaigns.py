@@ -14,6 +14,10 @@ from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.saturating import next_try, saturated
 from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.plan.duration import expected
+from kneebench.plan.preset import preset_text
+from kneebench.plan.reader import parse_plan
 from kneebench.preflight import preflight_checks
 from kneebench.records import Event, Order, Results
 from kneebench.results import load
@@ -114,8 +118,8 @@ def test_the_cores_of_a_fixed_load_are_checked_on_each_cell(tmp_path: Path) -> N
 def test_check_prints_the_cells_in_running_order_with_time_and_bytes(tmp_path: Path) -> None:
     swept = plan({"memory": SIZES, "reference": True})
     found = preflight_checks(swept, engine_of(swept, Journal(tmp_path)), Journal(tmp_path))
-    cells = [one for one in found if one.subject.startswith("cell ")]
-    assert [one.seen.partition(":")[0] for one in cells] == [
+    lines = [one for one in found if one.subject.startswith("cell ")]
+    assert [one.seen.partition(":")[0] for one in lines] == [
         "disk (10% of the data)",
         "disk (100% of the data)",
         "disk (reference)",
@@ -213,3 +217,12 @@ def test_the_search_for_saturating_cores_ends_at_the_bend() -> None:
                 tried[number] = 1.0 if number <= bend else bend / number * 0.97
             assert saturated(tried, 0.97) == max(1, bend)
             assert len(tried) <= 8
+
+
+def test_the_memory_preset_has_six_sizes_and_four_times_the_largest_as_data() -> None:
+    swept = parse_plan(preset_text("memory"))
+    found = cells(swept)
+    assert len(found) == 6 and swept.ladder.fixed and swept.ladder.repeats == 3
+    data_bytes = swept.engine.footprint.data_bytes(swept.workload.warehouses)
+    assert data_bytes >= 4 * max(cell.memory_bytes or 0 for cell in found)
+    assert expected(swept, host()).total_s < 40 * 60
