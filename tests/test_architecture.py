@@ -33,6 +33,7 @@ ABOVE = (
     "preflight",
     "restored",
     "proof",
+    "saturating",
     "campaign",
     "screen",
     "exit_handling",

@@ -12,15 +12,20 @@ from kneebench.databases.engine import engine_of
 from kneebench.expected_duration import cell_findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
+from kneebench.ladder.saturating import next_try, saturated
 from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.plan.duration import expected
+from kneebench.plan.preset import preset_text
+from kneebench.plan.reader import parse_plan
 from kneebench.preflight import preflight_checks
 from kneebench.records import Event, Order, Results
 from kneebench.results import load
 from kneebench.screen.summary import printed, results_json
 
 READS = {"read_latency": "2ms", "read_channels": 8, "cores": 4, "warm_after": 200}
-BUSY = {"read_latency": "1ms", "read_channels": 16, "cores": 8, "cpu_per_transaction": "5ms"}
-"""Its 24 users keep 2 of its cores busy, and not 8."""
+BUSY = {"read_latency": "2ms", "read_channels": 64, "cores": 8, "cpu_per_transaction": "1ms"}
+"""24 users keep one of its cores busy, and not 8."""
 SIZES = ["10%", "40%", "100%"]
 
 
@@ -113,8 +118,8 @@ def test_the_cores_of_a_fixed_load_are_checked_on_each_cell(tmp_path: Path) -> N
 def test_check_prints_the_cells_in_running_order_with_time_and_bytes(tmp_path: Path) -> None:
     swept = plan({"memory": SIZES, "reference": True})
     found = preflight_checks(swept, engine_of(swept, Journal(tmp_path)), Journal(tmp_path))
-    cells = [one for one in found if one.subject.startswith("cell ")]
-    assert [one.seen.partition(":")[0] for one in cells] == [
+    lines = [one for one in found if one.subject.startswith("cell ")]
+    assert [one.seen.partition(":")[0] for one in lines] == [
         "disk (10% of the data)",
         "disk (100% of the data)",
         "disk (reference)",
@@ -148,3 +153,76 @@ def test_a_sweep_that_is_stopped_goes_on_with_the_next_cell(tmp_path: Path) -> N
     results = run(swept, tmp_path, measured(rest))
     assert results.finished
     assert len(seen) + len(rest) == 9 and not {o.key for o in seen} & {o.key for o in rest}
+
+
+def test_cells_that_a_plan_adds_join_its_finished_campaign_and_alone_are_measured(
+    tmp_path: Path,
+) -> None:
+    ladder = {**plan({}).ladder.model_dump(), "fixed_rate_share": 0.7}
+    first = run(plan({"memory": SIZES[1:]}, ladder=ladder), tmp_path)
+    seen: list[Order] = []
+    wider = plan({"memory": SIZES}, ladder=ladder)
+    results = run(wider, tmp_path, measured(seen))
+    assert results.folder == first.folder and results.finished
+    assert {order.cell for order in seen} == {"disk-10-of-the-data"}
+    assert [climb.cell.constraint[:3] for climb in results.climbs] == ["10%", "40%", "100"]
+    assert results.climbs[1:] == first.climbs
+    rates = {rung.order.rate_per_s for one in results.climbs for rung in one.of("fixed_rate")}
+    assert len(rates) == 1
+    [note] = results.campaign.notes
+    assert note.startswith("disk (10% of the data) joined this campaign at ")
+    small, large = results.climbs[0].cell.id, results.climbs[2].cell.id
+    assert not results.campaign.interleaved(small, large)
+    assert load(results.folder or "").climbs == results.climbs
+
+
+def test_another_plan_or_an_added_storage_with_another_baseline_is_a_campaign_of_its_own(
+    tmp_path: Path,
+) -> None:
+    first = run(plan({"memory": SIZES[1:]}), tmp_path)
+    other = run(plan({"memory": SIZES}, seed=7), tmp_path)
+    two = {"disk": {"simulated": READS}, "ssd": {"simulated": BUSY}}
+    based = run(plan({"memory": SIZES[1:]}, storages=two, baseline="ssd"), tmp_path)
+    fewer = run(plan({"memory": SIZES[2:]}), tmp_path)
+    added = run(plan({"memory": SIZES[1:]}, storages=two), tmp_path)
+    assert len({one.folder for one in (first, other, based, fewer)}) == 4
+    assert added.folder == first.folder
+
+
+def test_saturating_cores_are_the_most_that_the_load_keeps_busy_and_are_found_once(
+    tmp_path: Path,
+) -> None:
+    found = run(
+        plan(
+            {"cores": "saturating", "memory": ["50%", "100%"]},
+            storages={"disk": {"simulated": BUSY}},
+        ),
+        tmp_path,
+    )
+    tried, [note] = found.campaign.saturation, found.campaign.notes
+    [number] = {climb.cell.cores for climb in found.climbs}
+    assert number and 1 <= number < 8 and tried[number] >= 0.97 > tried[number + 1]
+    assert note.startswith(f"{number} saturating cores: the most that 24 users keep at least 97%")
+    assert "disk (saturating cores, 100% of the data)" in note
+    assert {len(server.cores) for server in found.campaign.servers.values()} == {number}
+    assert load(found.folder or "").climbs == found.climbs
+
+
+def test_the_search_for_saturating_cores_ends_at_the_bend() -> None:
+    for most in (1, 2, 7, 64):
+        for bend in range(most + 1):
+            tried: dict[int, float] = {}
+            while (number := next_try(tried, most, 0.97)) is not None:
+                assert number not in tried
+                tried[number] = 1.0 if number <= bend else bend / number * 0.97
+            assert saturated(tried, 0.97) == max(1, bend)
+            assert len(tried) <= 8
+
+
+def test_the_memory_preset_has_six_sizes_and_four_times_the_largest_as_data() -> None:
+    swept = parse_plan(preset_text("memory"))
+    found = cells(swept)
+    assert len(found) == 6 and swept.ladder.fixed and swept.ladder.repeats == 3
+    data_bytes = swept.engine.footprint.data_bytes(swept.workload.warehouses)
+    assert data_bytes >= 4 * max(cell.memory_bytes or 0 for cell in found)
+    assert expected(swept, host()).total_s < 40 * 60

@@ -7,7 +7,7 @@ saved before the next thing begins, so that a killed campaign resumes at the nex
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -48,6 +48,7 @@ from kneebench.records import (
 from kneebench.restored import Context, Restored, SideBySide
 from kneebench.results.noise_pairs import known_noise_floor
 from kneebench.results.store import Store
+from kneebench.saturating import with_cores
 
 
 def run(
@@ -83,7 +84,7 @@ def run(
         stack.enter_context(closing(engine))
         in_force = stack.enter_context(sysctls(plan.kernel, journal, watch))
         store = stack.enter_context(_store(plan, folder, machine, engine, watch, fresh=fresh))
-        _put_before(store, plan, servers, known_noise_floor(machine, plan, watch))
+        _put_before(store, plan, paths, known_noise_floor(machine, plan, watch))
         erase_drives(erase)
         bench = Bench(Context(plan, engine, store, _keeping(store, watch), in_force))
         bench.measure()
@@ -96,21 +97,18 @@ def _paths(servers: Iterable[Whereabouts]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for server in servers for path in server.paths))
 
 
-def _put_before(
-    store: Store, plan: Plan, servers: Mapping[str, Whereabouts], floor: NoiseFloor | None
-) -> None:
-    """Keep where the servers run, the machine's noise floor, and the drives as they are. Raises
-    Refused if a resumed campaign had other ones for its volumes.
+def _put_before(store: Store, plan: Plan, paths: Iterable[Path], floor: NoiseFloor | None) -> None:
+    """Keep the machine's noise floor, and the drives as they are. Raises Refused if a resumed
+    campaign had other ones for its volumes.
     """
-    store.put_servers(servers)
     store.put_noise_floor(floor)
     drives = drives_called(plan.drives)
     before = {one.wwid for one in store.campaign.drives_before if one.wwid}
     now = {one.wwid for one in drives if one.wwid}
-    if others := sorted(now - before) if before else []:
+    if others := sorted(now - before) if before and not store.campaign.joined else []:
         seen = f"the campaign was begun without drive {', '.join(others)}"
         raise Refused(f"resuming {store.folder}", seen=seen, do="use its drives, or run --fresh")
-    store.put_drives_before((*drives_under(_paths(servers.values())), *drives))
+    store.put_drives_before((*drives_under(paths), *drives))
 
 
 def _keeping(store: Store, watch: Watch) -> Watch:
@@ -143,6 +141,10 @@ def _store(
             doing = f"cannot resume {store.folder} ({differing}); starting a new campaign"
             watch(Event(kind="warning", doing=doing))
             store = _opened(Store.create(root, plan, machine), stack, watch)
+        if joined := store.join(plan):
+            names = ", ".join(cell.name for cell in joined)
+            doing = f"adding to {store.folder.name}: {names}"
+            watch(Event(kind="start", doing=doing))
         if store.rungs:
             rungs = plural(store.rungs, "rung")
             doing = f"resuming {store.folder.name} ({rungs} already measured)"
@@ -158,10 +160,10 @@ def _opened(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
     return store
 
 
-def _final_runs(plan: Plan, climbs: Sequence[Climb], watch: Watch) -> FinalRuns | Rounds:
-    ladder = plan.ladder
+def _final_runs(context: Context, climbs: Sequence[Climb]) -> FinalRuns | Rounds:
+    ladder, watch = context.plan.ladder, context.watch
     if ladder.rounds == "long":
-        return FinalRuns(climbs, ladder)
+        return FinalRuns(climbs, ladder, context.store.campaign.fixed_rate)
     wanted = Wanted(ladder.precision, ladder.fewest_repeats, ladder.most_repeats)
 
     def enough(rungs: Sequence[Rung]) -> bool:
@@ -180,10 +182,12 @@ class Bench:
 
     def measure(self) -> None:
         """A climb on every cell, then the final runs at their knees."""
-        plan, watch = self.context.plan, self.context.watch
-        climbs = [self.climb(cell) for cell in running_order(cells(plan))]
+        found = with_cores(self.context)
+        where = self.context.engine.where
+        self.context.store.put_servers({cell.id: where(cell) for cell in found})
+        climbs = [self.climb(cell) for cell in running_order(found)]
         self.warn_of_rate(climbs)
-        for runs in _final_runs(plan, climbs, watch).restored_runs():
+        for runs in _final_runs(self.context, climbs).restored_runs():
             self.final_runs(runs)
 
     def climb(self, cell: Cell) -> Climb:
@@ -215,10 +219,10 @@ class Bench:
         """
         context, storage = self.context, self.context.plan.storages[cell.storage]
         wanted = context.plan.raw_profile and (storage.path or storage.volumes)
-        kept, same = context.store.campaign.raw_profiles, cells(context.plan)
-        there = [kept[one.id] for one in same if one.storage == cell.storage and one.id in kept]
-        if wanted and there:
-            context.store.put_raw_profile(cell, there[0])
+        same = [one.id for one in cells(context.plan) if one.storage == cell.storage]
+        profiles = context.store.campaign.raw_profiles
+        if kept := next((profiles[id] for id in same if id in profiles), None):
+            context.store.put_raw_profile(cell, kept)
         elif wanted:
             restored.server.checkpoint()
             doing = f"profiling {cell.storage!r} without its database"

@@ -26,6 +26,7 @@ from kneebench.measurement.log_trace import PROGRAM_NAME, missing
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.present_load import present_load
 from kneebench.plan import Plan, reader
+from kneebench.plan.cells import cells
 from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
@@ -146,8 +147,11 @@ def _allowed_cores() -> set[int]:
 
 
 def _data(plan: Plan, machine: Host) -> Iterator[Finding]:
-    warehouse_bytes, resources = plan.engine.footprint.WAREHOUSE_BYTES, Shares(plan).resources
-    memory_bytes = resources.memory_bytes if resources.limited else machine.memory_bytes
+    warehouse_bytes, shares = plan.engine.footprint.WAREHOUSE_BYTES, Shares(plan)
+    memory_bytes = max(
+        resources.memory_bytes if resources.limited else machine.memory_bytes
+        for resources in map(shares.resources_of, cells(plan))
+    )
     data_bytes = plan.workload.warehouses * warehouse_bytes
     seen = (
         f"{plan.workload.warehouses} warehouses, about {units.size(data_bytes)}, in"

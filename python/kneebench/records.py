@@ -869,8 +869,18 @@ class Campaign(Record):
     """Each drive's latest burn-in, and all its drains in their order; in older files the last."""
     proofs: dict[str, Proof] = Field(default_factory=dict)
     """By cell: what relieving a resource gained; empty unless the run was to prove its verdicts."""
+    joined: dict[str, str] = Field(default_factory=dict)
+    """When a cell was added to a campaign that had been measured without it, by cell id."""
+    fixed_rate: Order | None = None
+    """Where cells were added: the fixed rate that those before them were measured at."""
+    saturation: dict[int, float] = Field(default_factory=dict)
+    """The search for saturating cores: how busy the least busy one was, by their number."""
     command: str = ""
     notes: tuple[str, ...] = ()
+
+    def interleaved(self, one: str, other: str) -> bool:
+        """Whether the final runs of two cells, by id, were measured in turn."""
+        return self.joined.get(one) == self.joined.get(other)
 
     @property
     def emulated(self) -> bool:

@@ -48,6 +48,10 @@ class Context(NamedTuple):
     in_force: Sequence[Setting] = ()
     """The kernel's settings of the plan."""
 
+    def plan_of(self, cell: Cell) -> Plan:
+        """The plan as it is for one cell: with the cores that its load generator has."""
+        return on_cores(self.plan, Shares(self.plan).load_generator_cores(cell))
+
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
         """Report a rung to the watcher: measured now, or kept from before."""
         event = Event(
@@ -73,8 +77,7 @@ class Restored:
         beside: Callable[[], Mapping[str, Server]] = dict,
     ) -> None:
         self.context, self.cell, self.restore = context, cell, restore
-        generator_cores = Shares(context.plan).load_generator_cores(cell)
-        self._plan = on_cores(context.plan, generator_cores)
+        self._plan = context.plan_of(cell)
         self._stack = contextlib.ExitStack()
         self._server: Server | None = None
         self._log_trace: LogTrace | str = NO_TRACE

@@ -78,7 +78,8 @@ def compare(results: Results) -> tuple[Comparison, ...]:
             None,
         )
         if against is not None and climb.cell.storage != base:
-            found += _of_cell(climb, against)
+            interleaved = results.campaign.interleaved(climb.cell.id, against.cell.id)
+            found += _of_cell(climb, against, interleaved=interleaved)
     return tuple(found)
 
 
@@ -179,8 +180,11 @@ def called(climb: Climb) -> str:
     return climb.cell.name
 
 
-def _of_cell(climb: Climb, against: Climb) -> Iterator[Comparison]:
-    nopm, mean, p999 = (ratio_of(climb, against, quantity) for quantity in (NOPM, MEAN, P999))
+def _of_cell(climb: Climb, against: Climb, *, interleaved: bool) -> Iterator[Comparison]:
+    nopm, mean, p999 = (
+        ratio_of(climb, against, quantity, interleaved=interleaved)
+        for quantity in (NOPM, MEAN, P999)
+    )
     if nopm:
         yield nopm.model_copy(
             update={"sentence": nopm.sentence + _latency_beside(climb, against, mean)}

@@ -45,12 +45,16 @@ class RestoredRuns(NamedTuple):
 
 class FixedRate:
     """The fixed rate: the plan's, or `fixed_rate_share` of the lowest knee as the first final runs
-    measured it.
+    measured it. `kept`: an order at the rate of cells that were measured before others joined.
     """
 
-    def __init__(self, ladder: Ladder, knees: Mapping[Cell, Rung]) -> None:
+    def __init__(
+        self, ladder: Ladder, knees: Mapping[Cell, Rung], kept: Order | None = None
+    ) -> None:
         self._share, self._knees = ladder.fixed_rate_share, knees
-        self.planned_per_s = ladder.latency_per_s
+        self.planned_per_s = (kept and kept.rate_per_s) or ladder.latency_per_s
+        highest = max((rung.users for rung in knees.values()), default=0)
+        self._users = kept.users if kept else highest
         self._first: dict[Cell, Rung] = {}
 
     def take_first(self, cell: Cell, rung: Rung) -> None:
@@ -75,7 +79,7 @@ class FixedRate:
         return Order(
             cell=cell.id,
             phase="fixed_rate",
-            users=max(rung.users for rung in self._knees.values()),
+            users=self._users,
             repeat=repeat,
             rate_per_s=self.per_s,
             restore=restore,
@@ -85,10 +89,12 @@ class FixedRate:
 class FinalRuns:
     """The long final runs of a campaign; the same rungs always give the same orders."""
 
-    def __init__(self, climbs: Sequence[Climb], ladder: Ladder) -> None:
+    def __init__(
+        self, climbs: Sequence[Climb], ladder: Ladder, kept_rate: Order | None = None
+    ) -> None:
         self._ladder = ladder
         self._knees = search_knees(climbs)
-        self._rate = FixedRate(ladder, self._knees)
+        self._rate = FixedRate(ladder, self._knees, kept_rate)
 
     def restored_runs(self) -> Iterator[RestoredRuns]:
         """Repetitions in the order to measure them; repeats count from 1.

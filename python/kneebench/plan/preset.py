@@ -16,7 +16,7 @@ def presets() -> list[str]:
     """The names there are.
 
     >>> presets()
-    ['cloud', 'emulated', 'quick', 'running', 'server', 'simulated']
+    ['cloud', 'emulated', 'memory', 'quick', 'running', 'server', 'simulated']
     """
     return sorted(file.stem for file in _FOLDER.glob("*.toml"))
 

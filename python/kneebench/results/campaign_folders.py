@@ -9,7 +9,11 @@ from pathlib import Path
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Campaign, Host, Record
-from kneebench.results.compare_plans import RESUME_IGNORES, plan_document, resumable
+from kneebench.results.compare_plans import (
+    RESUME_IGNORES,
+    plan_document,
+    resumable,
+)
 from kneebench.results.formats import Finished, read_kept
 from kneebench.results.lock import held
 
@@ -46,7 +50,7 @@ def find_unfinished(
         except KneebenchError:  # a damaged campaign stops no other; `campaigns` lists its error
             continue
         if resumable(campaign.plan, plan_document(plan), but) and (
-            host is None or _same_machine(host, campaign.host)
+            host is None or same_machine(host, campaign.host)
         ):
             waiting.append(_Waiting(started_at=campaign.started_at, folder=file.parent))
     return (
@@ -62,7 +66,7 @@ def is_finished(folder: Path, *, brief: bool = False) -> bool:
     return not brief or (folder / BRIEF).exists() or not read_kept(file, Finished).awaits_brief
 
 
-def _same_machine(a: Host, b: Host) -> bool:
+def same_machine(a: Host, b: Host) -> bool:
     """True for the same hardware with the same file systems mounted at each path, as far as both
     records say. The same path of a plan may name another drive."""
     places = all(a.places[path] == b.places[path] for path in a.places.keys() & b.places.keys())

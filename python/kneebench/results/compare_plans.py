@@ -197,3 +197,16 @@ def _leaves(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str,
             yield from _leaves(value, f"{above}{key}.")
         else:
             yield f"{above}{key}", value
+
+
+def measured_by_another(campaign: Campaign, version: str, image: Mapping[str, str]) -> str:
+    """Why a campaign cannot go on: another version of kneebench or another base image measured it;
+    empty if both match.
+    """
+    kept = {"kneebench": campaign.kneebench, "base image": campaign.base_image.get("key", "")}
+    now = {"kneebench": version, "base image": image.get("key", "")}
+    return " and ".join(
+        f"{name} changed: {kept[name]}, now {now[name]}"
+        for name in kept
+        if kept[name] and kept[name] != now[name]
+    )

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from kneebench.errors import KneebenchError
+from kneebench.records import Rung, Second, Series
 from kneebench.results.atomic_write import remove_parts
 from kneebench.results.lock import Lock
 from kneebench.results.upgrades import rename_files
 
 _DIRECTORIES = ("climbs", "conditions", "rungs", "seconds", "series")
+
+
+class StorableRung(Protocol):
+    """One rung with its series and seconds, as measurement gives it."""
+
+    @property
+    def rung(self) -> Rung: ...  # noqa: D102
+
+    @property
+    def series(self) -> Sequence[Series]: ...  # noqa: D102
+
+    @property
+    def seconds(self) -> Sequence[Second]: ...  # noqa: D102
 
 
 class MeasuredFiles:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from kneebench.lab.host import kneebench_version
 from kneebench.plan import Plan
@@ -26,8 +25,6 @@ from kneebench.records import (
     RawProfile,
     Results,
     Rung,
-    Second,
-    Series,
     Setting,
     Whereabouts,
     WholeDrive,
@@ -35,7 +32,7 @@ from kneebench.records import (
 from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import write_text
 from kneebench.results.campaign_folders import find_unfinished, new_folder, slug
-from kneebench.results.compare_plans import plan_document
+from kneebench.results.compare_plans import measured_by_another, plan_document
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import (
     Finished,
@@ -46,32 +43,22 @@ from kneebench.results.formats import (
     read_rung,
     write_kept,
 )
-from kneebench.results.measured_files import MeasuredFiles
-
-
-class StorableRung(Protocol):
-    """One rung with its series and seconds, as measurement gives it."""
-
-    @property
-    def rung(self) -> Rung: ...  # noqa: D102
-
-    @property
-    def series(self) -> Sequence[Series]: ...  # noqa: D102
-
-    @property
-    def seconds(self) -> Sequence[Second]: ...  # noqa: D102
+from kneebench.results.joining import added_cells, find_joinable, with_cells
+from kneebench.results.measured_files import MeasuredFiles, StorableRung
 
 
 class Store:
-    """One campaign's folder, open for writing; other processes are kept out until `close`."""
+    """One campaign's folder, open for writing; other processes are kept out until `close`.
+    `campaign` is its head as it is kept now.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Open a folder that holds a campaign; raises Refused while another process writes into
         it.
         """
         self.folder = folder
-        self._campaign = read_kept(folder / "campaign.json", Campaign)
-        self._workload = campaign_reader.workload(self._campaign)
+        self.campaign = read_kept(folder / "campaign.json", Campaign)
+        self._workload = campaign_reader.workload(self.campaign)
         self._files = MeasuredFiles(folder)
         self._number = len(campaign_reader.rung_files(folder))
 
@@ -116,36 +103,31 @@ class Store:
 
     @classmethod
     def for_plan(cls, root: Path, plan: Plan, host: Host, *, fresh: bool = False) -> Store:
-        """The unfinished campaign of this plan, to resume; a new one if there is none, or if
-        `fresh`.
+        """The unfinished campaign of this plan, to resume; else one that the plan only adds cells
+        to (`join`); a new one if there is neither, or if `fresh`.
         """
         found = None if fresh else find_unfinished(root, plan, host)
+        found = found or (None if fresh else find_joinable(root, plan, host))
         return cls.open(found) if found else cls.create(root, plan, host)
 
-    def differing(self, image: Mapping[str, str]) -> str:
-        """Why this campaign cannot be resumed: another version of kneebench or another base image
-        measured it; empty if both match.
+    def join(self, plan: Plan) -> tuple[Cell, ...]:
+        """Add the cells that only this plan has, and give them. The campaign is unfinished until
+        they are measured.
         """
-        kept = {
-            "kneebench": self._campaign.kneebench,
-            "base image": self._campaign.base_image.get("key", ""),
-        }
-        now = {"kneebench": kneebench_version(), "base image": image.get("key", "")}
-        return " and ".join(
-            f"{name} changed: {kept[name]}, now {now[name]}"
-            for name in kept
-            if kept[name] and kept[name] != now[name]
-        )
+        if added := added_cells(self.campaign, plan):
+            (self.folder / "finished.json").unlink(missing_ok=True)
+            rungs = campaign_reader.rungs_in(self.folder, self._workload)
+            self._keep(with_cells(self.campaign, plan, added, rungs))
+        return added
+
+    def differing(self, image: Mapping[str, str]) -> str:
+        """Why this campaign cannot be resumed; empty if it can."""
+        return measured_by_another(self.campaign, kneebench_version(), image)
 
     @property
     def rungs(self) -> int:
         """How many rungs are kept."""
         return self._number
-
-    @property
-    def campaign(self) -> Campaign:
-        """The head as it is kept by now."""
-        return self._campaign
 
     # --- what is kept -----------------------------------------------------------------------------
 
@@ -211,7 +193,7 @@ class Store:
         """
         was, now = (
             {s.name: s.value for s in some}
-            for some in (self._campaign.settings.get(cell.id, ()), settings)
+            for some in (self.campaign.settings.get(cell.id, ()), settings)
         )
         for name in sorted({*was, *now}) if was else ():
             if was.get(name) != now.get(name):
@@ -219,11 +201,11 @@ class Store:
                     f"{name} changed on {cell.name} during the campaign:"
                     f" {was.get(name, 'not set')}, then {now.get(name, 'not set')}"
                 )
-        self._change(settings={**self._campaign.settings, cell.id: tuple(settings)})
+        self._change(settings={**self.campaign.settings, cell.id: tuple(settings)})
 
     def put_base_image(self, facts: Mapping[str, str]) -> None:
         """Keep the facts about the loaded image."""
-        self._change(base_image={**self._campaign.base_image, **facts})
+        self._change(base_image={**self.campaign.base_image, **facts})
 
     def put_servers(self, servers: Mapping[str, Whereabouts]) -> None:
         """Keep where the servers run, by cell."""
@@ -234,9 +216,14 @@ class Store:
         self._change(noise_floor=floor)
 
     def put_drives_before(self, drives: Sequence[WholeDrive]) -> None:
-        """Keep the drives as they were when the campaign began; a resumed one began before."""
-        if not self._campaign.drives_before:
-            self._change(drives_before=tuple(drives))
+        """Keep the drives as they were when the campaign began; a resumed one began before, and
+        only drives of cells that joined it are added.
+        """
+        before = self.campaign.drives_before
+        known = {one.key for one in before}
+        if not before or self.campaign.joined:
+            added = (one for one in drives if one.key not in known)
+            self._change(drives_before=(*before, *added))
 
     def put_drives_after(self, drives: Sequence[WholeDrive]) -> None:
         """Keep the drives as the campaign left them."""
@@ -245,25 +232,29 @@ class Store:
     def put_drive_written(self, done: Preconditioned | DriveLoad) -> None:
         """Keep what was done to a drive before its volume was made: all drains, else the latest."""
         if isinstance(done, DriveLoad):
-            every = enumerate((*self._campaign.drive_loads, done))
+            every = enumerate((*self.campaign.drive_loads, done))
             loads = {(one.drive, n if one.kind == "drain" else -1): one for n, one in every}
             self._change(drive_loads=tuple(loads.values()))
         else:
-            drives = {one.drive: one for one in (*self._campaign.preconditioned, done)}
+            drives = {one.drive: one for one in (*self.campaign.preconditioned, done)}
             self._change(preconditioned=tuple(drives.values()))
 
     def put_raw_profile(self, cell: Cell, profile: RawProfile) -> None:
         """Keep what the cell's storage did without its database."""
-        self._change(raw_profiles={**self._campaign.raw_profiles, cell.id: profile})
+        self._change(raw_profiles={**self.campaign.raw_profiles, cell.id: profile})
 
     def put_proof(self, proof: Proof) -> None:
         """Keep what relieving a resource gained on a cell."""
-        self._change(proofs={**self._campaign.proofs, proof.cell: proof})
+        self._change(proofs={**self.campaign.proofs, proof.cell: proof})
+
+    def put_saturation(self, tried: Mapping[int, float]) -> None:
+        """Keep how busy the least busy core was, by the number of cores tried."""
+        self._change(saturation=dict(tried))
 
     def put_note(self, note: str) -> None:
         """Keep something that the reader must know about the whole campaign."""
-        if note not in self._campaign.notes:
-            self._change(notes=(*self._campaign.notes, note))
+        if note not in self.campaign.notes:
+            self._change(notes=(*self.campaign.notes, note))
 
     def finish(
         self, exit_code: Callable[[Results], int] = lambda results: 0, *, awaits_brief: bool = False
@@ -293,8 +284,10 @@ class Store:
         self.close()
 
     def _change(self, **fields: object) -> None:
-        changed = self._campaign.model_copy(update=fields)
-        if changed != self._campaign:
+        self._keep(self.campaign.model_copy(update=fields))
+
+    def _keep(self, changed: Campaign) -> None:
+        if changed != self.campaign:
             with self._files.writing():
                 write_kept(self.folder / "campaign.json", changed)
-            self._campaign = changed
+            self.campaign = changed

@@ -1,0 +1,87 @@
+"""Cells that a plan adds to a campaign that was measured without them: the kept cells are not
+measured again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kneebench.analysis.wording import listed
+from kneebench.errors import KneebenchError
+from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.records import Campaign, Cell, Host, Rung
+from kneebench.results.campaign_folders import same_machine
+from kneebench.results.compare_plans import RESUME_IGNORES, PlanLike, plan_document, resumable
+from kneebench.results.formats import read_kept
+from kneebench.results.lock import held
+
+OF_CELLS = ("storages", "constraints", "baseline")
+"""Fields of a plan that its cells are made of."""
+
+
+def joinable(kept: PlanLike, requested: Plan) -> bool:
+    """True if a campaign of the first plan can take in the cells that the second one adds: it has
+    all cells of the first with the same constraints and storages, and is else equal. Short rounds
+    need all cells side by side, so none can be added later.
+    """
+    if requested.ladder.rounds == "short":
+        return False
+    if not resumable(kept, requested, (*RESUME_IGNORES, *OF_CELLS)):
+        return False
+    before = kept if isinstance(kept, Plan) else Plan.model_validate(kept)
+    there, wanted = before.constraints_by_name, requested.constraints_by_name
+    return (
+        before.base == requested.base
+        and {*cells(before)} < {*cells(requested)}
+        and all(wanted.get(name) == one for name, one in there.items())
+        and all(requested.storages.get(name) == one for name, one in before.storages.items())
+    )
+
+
+def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
+    """The campaign under `root`, finished or not, that the plan adds the fewest cells to
+    (`joinable`), of the same machine; the newest of several, None if there is none.
+    """
+    found: list[tuple[int, str, Path]] = []
+    for file in root.glob("*/campaign.json"):
+        if held(file.parent):
+            continue
+        with contextlib.suppress(KneebenchError):  # a damaged campaign stops no other
+            campaign = read_kept(file, Campaign)
+            if same_machine(host, campaign.host) and joinable(campaign.plan, plan):
+                there = len(cells(Plan.model_validate(campaign.plan)))
+                found.append((there, campaign.started_at, file.parent))
+    return max(found)[-1] if found else None
+
+
+def added_cells(campaign: Campaign, plan: Plan) -> tuple[Cell, ...]:
+    """The cells that the plan has and the campaign's own has not."""
+    there = cells(Plan.model_validate(campaign.plan))
+    return tuple(one for one in cells(plan) if one not in there)
+
+
+def with_cells(
+    campaign: Campaign, plan: Plan, added: Sequence[Cell], rungs: Iterable[Rung]
+) -> Campaign:
+    """The head of the campaign with the plan that has these cells too. They are measured at the
+    fixed rate that its rungs were measured at, if any was.
+    """
+    changed = campaign.model_copy(update={"plan": plan_document(plan)})
+    if not (kept := list(rungs)):
+        return changed
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    rate = next((rung.order for rung in kept if rung.order.phase == "fixed_rate"), None)
+    note = (
+        f"{listed([cell.name for cell in added])} joined this campaign at {now}: not interleaved"
+        " with what was measured before, so no interval covers drift between them"
+    )
+    update = {
+        "joined": campaign.joined | {cell.id: now for cell in added},
+        "fixed_rate": campaign.fixed_rate or rate,
+        "notes": (*campaign.notes, note),
+    }
+    return changed.model_copy(update=update)

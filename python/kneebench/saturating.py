@@ -1,0 +1,68 @@
+"""Before the first cell of a plan with `cores = "saturating"`: measure the fixed load on all cores,
+then on fewer, until they are all busy. What is measured here is kept as the search alone.
+"""
+
+from __future__ import annotations
+
+from kneebench.errors import KneebenchError
+from kneebench.ladder.saturating import next_try, saturated
+from kneebench.measurement.measure import measure
+from kneebench.plan.cells import cells
+from kneebench.records import Cell, Event, Order
+from kneebench.restored import Context
+
+BUSY = "database.busy"
+
+
+def with_cores(context: Context) -> tuple[Cell, ...]:
+    """The plan's cells; those with saturating cores have the number that was found, now or before
+    the campaign was resumed. Raises KneebenchError where the load of the cores is not measured.
+    """
+    every, constraints = cells(context.plan), context.plan.constraints_by_name
+    names = {name for name, one in constraints.items() if one.saturating}
+    if not names:
+        return every
+    some = [cell for cell in every if cell.constraint in names]
+    found = _found(context, max(some, key=_roomy))
+    update = {"cores": found}
+    return tuple(cell.model_copy(update=update) if cell in some else cell for cell in every)
+
+
+def _roomy(cell: Cell) -> tuple[bool, float]:
+    """The order of cells by memory; of equal ones `max` gives the first, the baseline's."""
+    sizes = (cell.memory_bytes, cell.engine_memory_bytes)
+    return sizes == (None, None), sum(size or 0 for size in sizes)
+
+
+def _found(context: Context, cell: Cell) -> int:
+    busy = context.plan.ladder.stops.saturation.busy
+    every = cell.model_copy(update={"cores": 10**6})
+    most = len(context.engine.where(every).cores)
+    tried = dict(context.store.campaign.saturation)
+    while (number := next_try(tried, most, busy)) is not None:
+        tried[number] = _busy(context, cell, number)
+        context.store.put_saturation(tried)
+    found = saturated(tried, busy)
+    shown = ", ".join(f"{cores}: {100 * share:.3g}%" for cores, share in tried.items())
+    context.store.put_note(
+        f"{found} saturating cores: the most that {context.plan.ladder.last} users keep at least"
+        f" {100 * busy:g}% busy on {cell.name} (least busy core by number of cores: {shown})"
+    )
+    return found
+
+
+def _busy(context: Context, cell: Cell, number: int) -> float:
+    """How busy the least busy of so many cores is under the fixed load."""
+    doing = f"looking for saturating cores: {number} of them"
+    context.watch(Event(kind="start", doing=doing))
+    tried = cell.model_copy(update={"cores": number})
+    order = Order(cell=f"{cell.id}-on-{number}", phase="fixed_load", users=context.plan.ladder.last)
+    with context.engine.restored(tried, context.watch) as server:
+        plan = context.plan_of(tried)
+        rung = measure(order, plan, server, server.paths, context.watch, cold=True).rung
+    share = rung.quantity(BUSY)
+    if rung.invalid or share is None:
+        seen = rung.invalid or "the load of the database's cores was not measured"
+        do = 'give cores a number, or correct that (the meter "cores" measures it)'
+        raise KneebenchError(doing, seen=seen, do=do)
+    return share
