@@ -55,7 +55,5 @@ def _spec(curves: Curves) -> dict[str, Any]:
     if curves.band:
         low, high = curves.band
         band = chart_theme.chart([{"from": low, "to": high}]).mark_rect(color="#f1f5f9")
-        layers.insert(0, band.encode(y=alt.Y("from:Q"), y2="to:Q"))
-    return chart_theme.specification(
-        alt.layer(*layers).properties(width=chart_theme.WIDTH, height=HEIGHT)
-    )
+        layers.insert(0, band.encode(y=alt.Y("from:Q"), y2=alt.Y2("to:Q")))
+    return chart_theme.specification(alt.layer(*layers, width=chart_theme.WIDTH, height=HEIGHT))

@@ -4,6 +4,7 @@ tools.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from kneebench.results.formats import DOCUMENTS, FORMAT
@@ -35,6 +36,7 @@ SECONDS = {
 """
 
 
+@cache
 def schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of one kind of document.
 

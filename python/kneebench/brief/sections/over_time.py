@@ -173,12 +173,12 @@ def _spec(read: _Read, scales: Scales) -> dict[str, Any]:
 
     def panel(lines: Any, title: str | None, height: int) -> Any:
         shaded = window.mark_rect(color="#f1f5f9").encode(
-            x=alt.X("from:Q", scale=scale, title=title), x2="to:Q"
+            x=alt.X("from:Q", scale=scale, title=title), x2=alt.X2("to:Q")
         )
         dashed = marks.mark_rule(color=chart_theme.FAINT, strokeDash=[3, 3], strokeWidth=1).encode(
             x=alt.X("at:Q", scale=scale, title=title)
         )
-        return alt.layer(shaded, dashed, lines).properties(width=chart_theme.WIDTH, height=height)
+        return alt.layer(shaded, dashed, lines, width=chart_theme.WIDTH, height=height)
 
     panels = []
     if read.traffic:
