@@ -14,7 +14,6 @@ from kneebench.records import Event, Results
 from kneebench.screen.summary import printed
 from terminal import drawn
 
-
 SHORT = preset_text("simulated").replace("[1, 256]", "[4, 64]").replace('"60s"', '"10s"')
 
 
