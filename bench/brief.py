@@ -113,7 +113,7 @@ def large_campaign(root: Path, size: Size) -> tuple[Path, int]:
     one = run(_plan(["storage 1"], ladder), root / "one")
     (climb,) = one.climbs
     names = [
-        f"storage {n}" for n in range(1, 1 + math.ceil(size.count(RUNGS, 30) / len(climb.rungs)))
+        f"storage {n}" for n in range(1, 1 + math.ceil(size.count(RUNGS, 16) / len(climb.rungs)))
     ]
     with Store.create(root, _plan(names, ladder), one.campaign.host) as store:
         store.put_base_image(one.campaign.base_image)

@@ -13,8 +13,10 @@ from kneebench.records import Results
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    plan = kneebench.preset("simulated")
+    short = plan.ladder.model_copy(update={"final_window": 10.0})
     folder = tmp_path_factory.mktemp("campaigns")
-    return kneebench.run(kneebench.preset("simulated"), folder=str(folder))
+    return kneebench.run(plan.model_copy(update={"ladder": short}), folder=str(folder))
 
 
 def test_paths_may_be_given_as_text(results: Results) -> None:

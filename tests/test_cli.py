@@ -32,7 +32,14 @@ from kneebench.plan.preset import preset_text
 from kneebench.records import Check
 from kneebench.results import Store, load
 
-SHORT = preset_text("simulated").replace('"30s"', '"10s"').replace('"60s"', '"10s"')
+SHORT = (
+    preset_text("simulated")
+    .replace("[1, 256]", "[2, 64]")
+    .replace("= 1.5", "= 2")
+    .replace('"20s"', '"10s"')
+    .replace('"60s"', '"10s"')
+)
+"""The preset with fewer and shorter rungs."""
 LONG = SHORT.replace('"10s"', '"10min"').replace("repeats       = 3", "repeats       = 50")
 """So long that, although its clock is simulated, somebody has time to stop it."""
 

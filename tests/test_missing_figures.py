@@ -41,7 +41,8 @@ def test_a_storage_whose_transactions_fail_has_no_figure_and_the_run_ends_with_3
     users: str, tmp_path: Path
 ) -> None:
     (tmp_path / "plan.toml").write_text(FAILING.format(users=users))
-    answer = call("run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"))
+    words = ("run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), "--no-brief")
+    answer = call(*words)
     assert answer.exit_code == 3, answer.output
     (told,) = [line for line in answer.stdout.splitlines() if line.startswith("NO FIGURE")]
     assert (

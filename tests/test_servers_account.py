@@ -50,13 +50,20 @@ def account() -> Account:
     return found
 
 
+def without_rows(*load: object) -> dict[str, str]:
+    """In place of a load, where what is in the tables does not matter."""
+    return {}
+
+
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Path]:
     """A directory that the account can reach, with an image that was built in it."""
     with tempfile.TemporaryDirectory(prefix="kneebench-account-") as folder:
         there = Path(folder)
         there.chmod(0o755)
-        engine(there).prepare(unwatched)
+        with pytest.MonkeyPatch.context() as building:
+            building.setattr(images, "load", without_rows)
+            engine(there).prepare(unwatched)
         yield there
 
 
@@ -116,11 +123,6 @@ def may_write(account: Account, folder: Path) -> list[Path]:
             account, "[print(path) for path in a if os.access(path, os.W_OK | os.X_OK)]", *folders
         ).splitlines()
     ]
-
-
-def without_rows(*load: object) -> dict[str, str]:
-    """In place of a load, where what is in the tables does not matter."""
-    return {}
 
 
 def found_in(folder: Path, word: str) -> list[Path]:

@@ -25,8 +25,9 @@ from kneebench.plan.preset import preset_text
 from kneebench.records import Event
 from kneebench.results import load
 
-WHOLE = preset_text("simulated").replace('"30s"', '"10s"').replace('"60s"', '"10s"')
-SHORT = WHOLE.replace("[1, 256]", "[1, 2]").replace("repeats       = 3", "repeats       = 1")
+WHOLE = preset_text("simulated").replace('"20s"', '"10s"').replace('"60s"', '"10s"')
+FEW = WHOLE.replace("[1, 256]", "[1, 2]")
+SHORT = FEW.replace("repeats       = 3", "repeats       = 1")
 LONG = WHOLE.replace('"10s"', '"10min"').replace("repeats       = 3", "repeats       = 50")
 """So many rungs that, although its clock is simulated, somebody has time to stop it."""
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
@@ -207,7 +208,7 @@ def test_a_signal_that_was_ignored_from_outside_stays_ignored(place: Path) -> No
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
         " os.execv(sys.argv[1], sys.argv[1:])"
     )
-    (place / "plan.toml").write_text(WHOLE)
+    (place / "plan.toml").write_text(FEW)
     process = subprocess.Popen(
         [sys.executable, "-c", ignoring, *KNEEBENCH, "run", "plan.toml"],
         stdout=subprocess.PIPE,

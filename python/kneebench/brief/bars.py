@@ -70,15 +70,17 @@ def whisker_marks(
     """
     import altair as alt
 
+    start, end = (alt.X, alt.X2) if channel == "x" else (alt.Y, alt.Y2)
+
     def at(field: str) -> dict[str, Any]:
-        return {channel: (alt.X if channel == "x" else alt.Y)(f"{field}:Q", scale=scale)}
+        return {channel: start(f"{field}:Q", scale=scale)}
 
     tick = {"color": chart_theme.INK, "height" if channel == "x" else "width": length}
     arrow = "triangle-right" if channel == "x" else "triangle-up"
     known = rows.transform_filter("isValid(datum.high)")
     return (
         known.mark_rule(color=chart_theme.INK, strokeWidth=1.5).encode(
-            **at("low"), **{f"{channel}2": "end:Q"}
+            **at("low"), **{f"{channel}2": end("end:Q")}
         ),
         known.mark_tick(**tick).encode(**at("low")),
         rows.transform_filter("isValid(datum.tip)").mark_tick(**tick).encode(**at("tip")),
@@ -96,28 +98,27 @@ def bars(view: ViewModel, rows: list[Bar], title: str) -> dict[str, Any]:
     """
     import altair as alt
 
-    longest = max(len(row.label) for row in rows)
+    end, longest = alt.X("end:Q"), max(len(row.label) for row in rows)
     reach = _reach(rows)
     top = reach * (1 + 0.025 * longest)
     scale = alt.Scale(domain=[0, top or 1], nice=False)
-    x = alt.X(
-        "value:Q", title=title, scale=scale, axis=alt.Axis(grid=True, tickCount=7, format=",.6~r")
-    )
+    ticks = alt.Axis(grid=True, tickCount=7, format=",.6~r")
+    x = alt.X("value:Q", title=title, scale=scale, axis=ticks)
     y, lines = names_beside([row.name for row in rows])
     shared = chart_theme.chart(
         [{**row._asdict(), **whisker(row.value, row.high, reach)._asdict()} for row in rows]
     ).encode(y=y)
+    step = max(54 if len(rows) < 5 else 38, LINE * lines)
     drawn = alt.layer(
         shared.mark_bar(height=26, cornerRadiusEnd=2).encode(
             x=x, color=chart_theme.colour_by_name(view.names, view.colours)
         ),
         *whisker_marks(shared, "x", scale, length=9),
-        shared.mark_text(align="left", dx=9, fontSize=13).encode(x="end:Q", text="label:N"),
+        shared.mark_text(align="left", dx=9, fontSize=13).encode(x=end, text=alt.Text("label:N")),
+        width=chart_theme.WIDTH - 60,
+        height={"step": step},
     )
-    step = max(54 if len(rows) < 5 else 38, LINE * lines)
-    return chart_theme.specification(
-        drawn.properties(width=chart_theme.WIDTH - 60, height={"step": step})
-    )
+    return chart_theme.specification(drawn)
 
 
 def names_beside(names: Sequence[str]) -> tuple[Any, int]:

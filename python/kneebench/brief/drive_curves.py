@@ -57,7 +57,5 @@ def _spec(curves: Curves) -> dict[str, Any]:
         layers.append(drawn.mark_point(filled=True, size=42, opacity=1))
     if curves.band:
         band = chart_theme.shaded(*curves.band)
-        layers.insert(0, band.encode(y=alt.Y("from:Q"), y2="to:Q"))
-    return chart_theme.specification(
-        alt.layer(*layers).properties(width=chart_theme.WIDTH, height=HEIGHT)
-    )
+        layers.insert(0, band.encode(y=alt.Y("from:Q"), y2=alt.Y2("to:Q")))
+    return chart_theme.specification(alt.layer(*layers, width=chart_theme.WIDTH, height=HEIGHT))

@@ -76,11 +76,12 @@ def range_marks(view: ViewModel, found: list[Row]) -> tuple[Any, ...]:
         return ()
     import altair as alt
 
-    drawn = chart_theme.chart(found).encode(x="at:Q", color=line_colour(view))
+    drawn = chart_theme.chart(found).encode(x=alt.X("at:Q"), color=line_colour(view))
     thin = {"strokeWidth": 1.5, "opacity": 0.6}
-    tick = drawn.mark_tick(orient="horizontal", width=7, thickness=1.5).encode(y="p99:Q")
-    body = drawn.encode(y="p50:Q", y2="p99:Q")
-    tail = drawn.transform_filter("datum.p999 != null").encode(y="p99:Q", y2="p999:Q")
+    p99, up_to_p99 = alt.Y("p99:Q"), alt.Y2("p99:Q")
+    tick = drawn.mark_tick(orient="horizontal", width=7, thickness=1.5).encode(y=p99)
+    body = drawn.encode(y=alt.Y("p50:Q"), y2=up_to_p99)
+    tail = drawn.transform_filter("datum.p999 != null").encode(y=p99, y2=alt.Y2("p999:Q"))
     return (
         body.transform_filter("datum.certain99").mark_rule(**thin),
         body.transform_filter("!datum.certain99").mark_rule(**thin, strokeDash=[2, 2]),

@@ -35,25 +35,24 @@ class Plane(NamedTuple):
         """The `label` of each row as a text beside its point, clear of each other and of the lines
         behind them; in the row's `ink` if it has one.
         """
+        import altair as alt
+
         found = placed(
             [(row["label"], self.at(row)) for row in rows],
             [[self.at(row) for row in line] for line in behind],
             chart_theme.WIDTH,
             HEIGHT,
         )
+        at = {"x": alt.X(f"{self.x}:Q"), "y": alt.Y(f"{self.y}:Q"), "text": alt.Text("label:N")}
         for row, label in zip(rows, found, strict=True):
-            chart = chart_theme.chart([row]).encode(
-                x=f"{self.x}:Q", y=f"{self.y}:Q", text="label:N"
-            )
+            chart = chart_theme.chart([row]).encode(**at)
             yield marks(chart, label, **({"color": row["ink"]} if "ink" in row else {}))
 
     def specification(self, *layers: Any) -> dict[str, Any]:
         """The layers over each other, as a Vega-Lite specification."""
         import altair as alt
 
-        return chart_theme.specification(
-            alt.layer(*layers).properties(width=chart_theme.WIDTH, height=HEIGHT)
-        )
+        return chart_theme.specification(alt.layer(*layers, width=chart_theme.WIDTH, height=HEIGHT))
 
 
 def by_storage(view: ViewModel, points: Sequence[Row]) -> list[list[Row]]:

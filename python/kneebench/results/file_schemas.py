@@ -4,6 +4,7 @@ tools.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from kneebench.results.formats import DOCUMENTS, FORMAT
@@ -61,6 +62,7 @@ SWEEP = {
 measured."""
 
 
+@cache
 def schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of one kind of document.
 

@@ -70,8 +70,10 @@ def _spec(points: list[Point]) -> dict[str, Any]:
         return alt.layer(
             encoded.mark_line(strokeWidth=2, color=chart_theme.READ),
             encoded.mark_point(filled=True, size=48, opacity=1, color=chart_theme.READ),
-            marks(encoded.encode(text=f"{field}_label:N"), ABOVE),
-        ).properties(width=chart_theme.WIDTH, height=120)
+            marks(encoded.encode(text=alt.Text(f"{field}_label:N")), ABOVE),
+            width=chart_theme.WIDTH,
+            height=120,
+        )
 
     panels = (panel("iops", "I/Os per second", None), panel("mb", "MB/s", "Block size"))
     return chart_theme.specification(alt.vconcat(*panels, spacing=14))

@@ -75,4 +75,4 @@ def _panel(row: ProfileRow, end: float, title: str | None) -> Any:
     line = chart_theme.chart(points).mark_line(strokeWidth=1.8, color=colour).encode(x=x, y=y)
     mean = chart_theme.chart([{"iops": row.iops}])
     dashed = mean.mark_rule(color=chart_theme.FAINT, strokeDash=[3, 3]).encode(y=y)
-    return alt.layer(line, dashed).properties(width=chart_theme.WIDTH, height=120)
+    return alt.layer(line, dashed, width=chart_theme.WIDTH, height=120)

@@ -110,5 +110,7 @@ def _spec(lines: list[_Line]) -> dict[str, Any]:
     drawn = alt.layer(
         encoded.mark_line(strokeWidth=2),
         encoded.mark_point(filled=True, size=36, opacity=1).encode(strokeDash=alt.StrokeDash()),
+        width=chart_theme.WIDTH,
+        height=HEIGHT,
     )
-    return chart_theme.specification(drawn.properties(width=chart_theme.WIDTH, height=HEIGHT))
+    return chart_theme.specification(drawn)

@@ -85,7 +85,7 @@ def _spec(points: list[Point]) -> dict[str, Any]:
         for name in names
     ]
     return plane.specification(
-        alone.mark_line(strokeWidth=2).encode(order="depth:Q"),
+        alone.mark_line(strokeWidth=2).encode(order=alt.Order("depth:Q")),
         alone.mark_point(filled=True, size=48, opacity=1),
         several.mark_point(size=60, strokeWidth=2, opacity=1),
         *plane.labels(

@@ -198,10 +198,8 @@ def _spec(shares: list[tuple[TogetherRow, float]]) -> dict[str, Any]:
     drawn = alt.layer(
         bars.mark_bar(height=18, cornerRadiusEnd=2, color=chart_theme.COLOURS[0]),
         whole.encode(x=x),
-        bars.mark_text(align="left", dx=6).encode(text="label:N"),
+        bars.mark_text(align="left", dx=6).encode(text=alt.Text("label:N")),
+        width=chart_theme.WIDTH - 120,
+        height={"step": LINE * max(2, *map(len, names.values()))},
     )
-    return chart_theme.specification(
-        drawn.properties(
-            width=chart_theme.WIDTH - 120, height={"step": LINE * max(2, *map(len, names.values()))}
-        )
-    )
+    return chart_theme.specification(drawn)

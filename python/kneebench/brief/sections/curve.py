@@ -118,8 +118,8 @@ def _spec(
     return plane.specification(
         found.transform_filter("datum.boxed")
         .mark_rect(opacity=0.22, clip=True, strokeWidth=1)
-        .encode(x="left:Q", x2="right:Q", y="low:Q", y2="high:Q"),
-        rungs.mark_line(strokeWidth=2).encode(order="users:Q"),
+        .encode(x=alt.X("left:Q"), x2=alt.X2("right:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        rungs.mark_line(strokeWidth=2).encode(order=alt.Order("users:Q")),
         rungs.mark_point(filled=True, size=42, opacity=1).encode(shape=shape),
         found.mark_point(size=330, strokeWidth=2.5, shape="circle", opacity=1).encode(**at),
         *plane.labels(_labelled(view, knees), [*by_storage(view, points), knees]),

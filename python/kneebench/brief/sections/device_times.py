@@ -187,15 +187,15 @@ def _panel(drawn: Drawn, panel: str, scales: dict[str, Domain], *, last: bool) -
     ink = alt.Color("ink:N", scale=names, legend=legend)
     end = min(across.high, rung.warm_up_s + rung.tally.window_s)
     window = chart_theme.shaded(rung.warm_up_s, end)
-    layers = [window.encode(x=alt.X("from:Q", **seconds), x2="to:Q")]
+    layers = [window.encode(x=alt.X("from:Q", **seconds), x2=alt.X2("to:Q"))]
     thin = min(0.45, FAINTNESS / max(len(one.loads) for one in drawn.seen))
     for width, pixels in WIDTHS.items():
         some = chart_theme.chart([point for point in points if point["width"] == width])
         line = some.mark_line(strokeWidth=pixels, opacity=thin if width == "thin" else 1)
-        layers.append(line.encode(x=x, y=y, color=ink, detail="line:N"))
+        layers.append(line.encode(x=x, y=y, color=ink, detail=alt.Detail("line:N")))
     alone = chart_theme.chart([point for point in _alone(points) if point["width"] == "thick"])
     layers.append(alone.mark_circle(size=8, opacity=1).encode(x=x, y=y, color=ink))
-    return alt.layer(*layers).properties(width=chart_theme.WIDTH, height=HEIGHT)
+    return alt.layer(*layers, width=chart_theme.WIDTH, height=HEIGHT)
 
 
 def _axis(panel: str, scales: dict[str, Domain]) -> Any:

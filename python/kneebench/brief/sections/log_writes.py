@@ -131,7 +131,7 @@ def _spec(view: ViewModel, points: list[Row], found: list[Row], limit_ms: float)
     return plane.specification(
         chart_theme.chart([{"ms": limit_ms}])
         .mark_rule(color=chart_theme.ALARM, strokeDash=[6, 4], strokeWidth=1.5)
-        .encode(y="ms:Q"),
+        .encode(y=alt.Y("ms:Q")),
         *range_marks(view, found),
         lines.mark_line(strokeWidth=2),
         lines.mark_point(filled=True, size=42, opacity=1),

@@ -150,11 +150,11 @@ def _spec(read: _Read, scales: Scales) -> dict[str, Any]:
     scale = alt.Scale(domain=[0, end], nice=False)
 
     def panel(lines: Any, title: str | None, height: int) -> Any:
-        shaded = window.encode(x=alt.X("from:Q", scale=scale, title=title), x2="to:Q")
+        shaded = window.encode(x=alt.X("from:Q", scale=scale, title=title), x2=alt.X2("to:Q"))
         dashed = marks.mark_rule(color=chart_theme.FAINT, strokeDash=[3, 3], strokeWidth=1).encode(
             x=alt.X("at:Q", scale=scale, title=title)
         )
-        return alt.layer(shaded, dashed, lines).properties(width=chart_theme.WIDTH, height=height)
+        return alt.layer(shaded, dashed, lines, width=chart_theme.WIDTH, height=height)
 
     panels = []
     if read.traffic:

@@ -151,10 +151,8 @@ def _panels(view: ViewModel, data: list[dict[str, Any]]) -> dict[str, Any]:
         for climb, bars in groups
     ]
     if short:
-        panels = [
-            panel.properties(title=alt.Title(title, anchor="middle"))
-            for panel, title in zip(panels, _level_lines(titles), strict=True)
-        ]
+        for panel, title in zip(panels, _level_lines(titles), strict=True):
+            panel.title = alt.Title(title, anchor="middle")
     return chart_theme.specification(alt.hconcat(*panels, spacing=14).resolve_scale(color="shared"))
 
 
@@ -178,10 +176,7 @@ def _panel(
     first: bool,
     named: bool,
 ) -> Any:
-    """One storage's bars in the order of users; the vertical axis is the first panel's.
-
-    `named`: a legend has the name.
-    """
+    """One storage's bars by users; the first panel has the axis, a legend the name if `named`."""
     import altair as alt
 
     scale = alt.Scale(domain=[0, top], nice=False)
@@ -205,6 +200,8 @@ def _panel(
         ),
         *whisker_marks(knee, "y", scale, length=min(10, step * 0.4)),
         knee.mark_text(baseline="bottom", dy=-7, fontWeight="bold", fontSize=13).encode(
-            y=alt.Y("end:Q", scale=scale), text="label:N"
+            y=alt.Y("end:Q", scale=scale), text=alt.Text("label:N")
         ),
-    ).properties(width={"step": step}, height=chart_theme.HEIGHT)
+        width={"step": step},
+        height=chart_theme.HEIGHT,
+    )
