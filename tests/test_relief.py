@@ -78,6 +78,15 @@ def test_more_cores_are_those_that_the_load_generator_leaves() -> None:
     assert relieved(side(**plan), "more cores", SPARE).cell.cores == 3
 
 
+def test_saturating_cores_are_those_that_were_found() -> None:
+    keys = {"constraints": {"cores": "saturating"}, "ladder": {"users": 8}}
+    plan = Plan.model_validate({"storages": {"disk": DISK}, **keys})
+    found = cells(plan)[0].model_copy(update={"cores": 1})
+    before = as_it_was(plan, found, 8)
+    assert before.cell.cores == 1
+    assert relieved(before, "more cores", SPARE).cell.cores == 4
+
+
 @pytest.mark.parametrize(
     ("relief", "keys", "why"),
     [

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kneebench import units
 from kneebench.plan.amounts import amount_text
 from kneebench.plan.cells import cells
-from kneebench.plan.constraints import Constraint, Constraints, named
+from kneebench.plan.constraints import Constraint, named
 from kneebench.plan.default import MEMORY
 from kneebench.plan.plan import Plan
 from kneebench.plan.storage import Storage
@@ -51,14 +51,15 @@ Change = Callable[[Plan, Cell, Spare], Plan]
 
 def as_it_was(plan: Plan, cell: Cell, users: int) -> Side:
     """The cell alone, at a fixed number of users, run by run: in no short rounds."""
-    constraint = plan.constraints_by_name.get(cell.constraint)
+    constraint = plan.constraints_by_name.get(cell.constraint, Constraint())
+    constraint = constraint._replace(cores=cell.cores, saturating=False)
     window_s = max(plan.ladder.window, plan.ladder.final_window)
     ladder = plan.ladder.model_copy(
         update={"users": users, "rounds": "long", "final_window": window_s, "checkpoints": 0}
     )
     fields = {
         "storages": {cell.storage: plan.storages[cell.storage]},
-        "constraints": named(cell.constraint, constraint) if constraint else Constraints(),
+        "constraints": named(cell.constraint, constraint),
         "ladder": ladder,
         "baseline": "",
         "raw_profile": False,
