@@ -432,7 +432,8 @@ def used(plan: Plan, journal: Journal) -> None:
     """What every command does with a plan before it asks the machine."""
     engine_of(plan, journal)
     assert expected(plan, host()).total_s >= 0
-    assert len(cells(plan)) == len(plan.storages)
+    constraints = max(1, len(plan.constraints_by_name))
+    assert len(cells(plan)) == len(plan.storages) * constraints
     assert parse_plan(to_toml(plan), "again") == plan
 
 
