@@ -345,10 +345,11 @@ def test_the_conditions_that_a_model_can_answer_hold_after_a_load() -> None:
 # --- its meters -----------------------------------------------------------------------------------
 
 
-def test_the_server_answers_all_meters_of_the_plan_but_the_one_of_system_calls() -> None:
+def test_the_model_answers_all_meters_of_the_plan_but_those_of_a_real_machine() -> None:
     opened = engine_of(plan(), Journal())
     with opened.restored(CELL, ignored) as server:
-        assert server.measures == {*Plan.model_fields["meters"].default} - {"log_histogram"}
+        of_a_machine = {"log_histogram", "threads", "scheduler", "network", "group", "thermal"}
+        assert server.measures == {*Plan.model_fields["meters"].default} - of_a_machine
         for meter in server.measures:
             names = {name.partition("|")[0] for name in server.readings(meter)}
             assert names
