@@ -87,6 +87,19 @@ def test_saturating_cores_are_those_that_were_found() -> None:
     assert relieved(before, "more cores", SPARE).cell.cores == 4
 
 
+def test_a_load_generator_on_the_only_other_core_shares_all_of_them() -> None:
+    keys = {"database": {"cores": [0]}, "workload": {"load_generator_cores": [1]}}
+    found = relieved(side(**keys), "more cores", SPARE._replace(cores=(0, 1)))
+    assert found.cell.cores == 2
+    assert (found.plan.database.cores, found.plan.workload.load_generator_cores) == ((), ())
+
+
+def test_the_plan_s_own_memory_limit_counts_as_the_cell_s() -> None:
+    before = side(database={"memory": "512MiB"})
+    assert (relieved(before, "more memory", SPARE).cell.memory_bytes or 0) > GIB
+    assert storage_of(relieved(before, "log in memory", SPARE)).log
+
+
 @pytest.mark.parametrize(
     ("relief", "keys", "why"),
     [
@@ -107,10 +120,12 @@ def test_a_server_by_url_keeps_its_storage() -> None:
         relieved(before, "log in memory", SPARE)
 
 
-def test_a_proof_runs_the_knee_s_users_only_with_windows_of_a_climb_at_least() -> None:
-    found = side(ladder={"users": [1, 64], "window": "9s", "final_window": "4s", "checkpoints": 0})
-    ladder = found.plan.ladder
-    assert (ladder.fixed, ladder.first, ladder.rounds, ladder.final_window) == (True, 8, "long", 9)
+def test_a_proof_of_short_rounds_has_the_windows_of_the_climb() -> None:
+    windows = {"window": "9s", "final_window": "4s", "checkpoints": 0}
+    for more, window_s in (({"rounds": "short", "repeats": [4, 8]}, 9), ({}, 4)):
+        ladder = side(ladder={"users": [1, 64], **windows, **more}).plan.ladder
+        assert (ladder.fixed, ladder.first, ladder.rounds) == (True, 8, "long")
+        assert ladder.final_window == window_s
 
 
 def test_an_interval_that_includes_both_five_percent_and_nothing_settles_nothing() -> None:

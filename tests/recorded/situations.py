@@ -1,5 +1,6 @@
 """Makes seven situations with a known bottleneck on the embedded PostgreSQL, and keeps what the
-verdict reads of each: `python tests/recorded/situations.py [NAME ...]`, as root.
+verdict reads of each: `python tests/recorded/situations.py [NAME ...]`, as root. With `--prove`
+nothing is kept: what is known to be short is relieved, and in one situation what is not.
 
 Each takes less than a minute on 2 cores once the first ones have loaded the database. The load is
 fixed: what is known is which resource that load has too little of. Half of them were held out while
@@ -13,12 +14,14 @@ import lzma
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
 from kneebench import run
+from kneebench.analysis.bottleneck import BY_KEY, bottleneck
+from kneebench.analysis.proof import bottlenecks
 from kneebench.lab.volumes import emulated
 from kneebench.lab.volumes.emulated import DriveClass
 from kneebench.measurement.meters.processes import children_of_this_process
@@ -118,14 +121,14 @@ HELD_OUT = ("data_reads", "data_writes", "load_generator")
 """Made and judged only once the rules were complete."""
 
 
-def make(name: str) -> Results:
-    """Measure a situation; its results."""
+def make(name: str, reliefs: Sequence[str] | None = None) -> Results:
+    """Measure a situation; its results. `reliefs`: those to prove it with."""
     situation = SITUATIONS[name]
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.chdir(_directories(stack)))
         stack.enter_context(_drives(situation))
         stack.enter_context(_hogs(situation))
-        return run(situation.plan, "campaigns", _printed, fresh=True)
+        return run(situation.plan, "campaigns", _printed, fresh=True, reliefs=reliefs)
 
 
 def undisturbed(name: str) -> Results:
@@ -249,9 +252,21 @@ def _hogs(situation: Situation) -> Iterator[None]:
             hog.wait()
 
 
-if __name__ == "__main__":
-    from kneebench.analysis.bottleneck import bottleneck
+def prove(name: str, relief: str) -> str:
+    """What relieving a resource gains in a situation, or why that is impossible."""
+    results = make(name, [relief])
+    [proof] = results.campaign.proofs.values()
+    said = [one.sentence for one in proof.relieved] or [f"{proof.impossible}"]
+    [found] = bottlenecks(results).values()
+    return f"{name}: {found.resource}, {found.verdict}. {' '.join(said)}"
 
+
+if __name__ == "__main__":
+    if "--prove" in sys.argv:
+        for wanted in [name for name in sys.argv[1:] if name in SITUATIONS] or SITUATIONS:
+            print(prove(wanted, BY_KEY[SITUATIONS[wanted].answer].reliefs[0]), flush=True)
+        print(f"assumed wrongly: {prove('log', 'data in memory')}")
+        raise SystemExit
     for wanted in sys.argv[1:] or SITUATIONS:
         made = keep(wanted, undisturbed(wanted))
         found = bottleneck(kept(wanted))

@@ -14,7 +14,6 @@ from kneebench.plan.cells import cells
 from kneebench.plan.constraints import Constraint, named
 from kneebench.plan.default import MEMORY
 from kneebench.plan.plan import Plan
-from kneebench.plan.storage import Storage
 from kneebench.plan.volume import LEAST_BYTES, EmulatedDrive, Volume
 from kneebench.records import Cell
 
@@ -53,7 +52,9 @@ def as_it_was(plan: Plan, cell: Cell, users: int) -> Side:
     """The cell alone, at a fixed number of users, run by run: in no short rounds."""
     constraint = plan.constraints_by_name.get(cell.constraint, Constraint())
     constraint = constraint._replace(cores=cell.cores, saturating=False)
-    window_s = max(plan.ladder.window, plan.ladder.final_window)
+    window_s = plan.ladder.final_window
+    if plan.ladder.rounds == "short":
+        window_s = max(window_s, plan.ladder.window)
     ladder = plan.ladder.model_copy(
         update={"users": users, "rounds": "long", "final_window": window_s, "checkpoints": 0}
     )
@@ -78,8 +79,7 @@ def _side(relief: str, plan: Plan) -> Side:
 
 
 def _log_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
-    storage = plan.storages[cell.storage]
-    if _may_be_files(storage, cell):
+    if _may_be_files(plan, cell):
         change: dict[str, object] = {"log_path": MEMORY, "log": None}
     else:
         change = {"log_path": None, "log": _in_memory(LOG_BYTES, spare)}
@@ -90,7 +90,7 @@ def _data_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
     """The log stays where it was."""
     storage = plan.storages[cell.storage]
     volume = _in_memory(round(TIMES_DATA * plan.data_bytes), spare)
-    if _may_be_files(storage, cell):
+    if _may_be_files(plan, cell):
         change: dict[str, object] = {"path": MEMORY}
     else:
         change = {"path": None, **{key: getattr(volume, key) for key in Volume.model_fields}}
@@ -100,13 +100,19 @@ def _data_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
     return _other_storage(plan, cell, "data in memory", change)
 
 
-def _may_be_files(storage: Storage, cell: Cell) -> bool:
+def _may_be_files(plan: Plan, cell: Cell) -> bool:
     """Whether a directory in memory will do: below a limit, its files would count as the server's
     memory, and a volume is compared with a volume.
     """
+    storage = plan.storages[cell.storage]
     if not (storage.path or storage.drives):
         raise ReliefError(NOT_OURS)
-    return not storage.drives and cell.memory_bytes is None
+    return not storage.drives and _memory_bytes(plan, cell) is None
+
+
+def _memory_bytes(plan: Plan, cell: Cell) -> int | None:
+    """The database's limit: the cell's, or the plan's for all cells."""
+    return cell.memory_bytes or getattr(plan.database, "memory", None)
 
 
 def _in_memory(size_bytes: int, spare: Spare) -> Volume:
@@ -124,24 +130,29 @@ def _other_storage(plan: Plan, cell: Cell, words: str, change: Mapping[str, obje
 
 def _more_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
     """Enough for all data, if it is there."""
-    if cell.memory_bytes is None:
+    if (limit := _memory_bytes(plan, cell)) is None:
         raise ReliefError("the database's memory is not limited")
-    wanted = max(TIMES_MEMORY * cell.memory_bytes, round(TIMES_DATA * plan.data_bytes))
+    wanted = max(TIMES_MEMORY * limit, round(TIMES_DATA * plan.data_bytes))
     memory = min(wanted, spare.free_bytes // 2)
-    if memory < 2 * cell.memory_bytes:
+    if memory < 2 * limit:
         free = units.size(spare.free_bytes)
         raise ReliefError(f"twice its memory is not free ({free} is)")
     return _other_limits(plan, cell, memory_bytes=memory // MIB * MIB)
 
 
 def _more_cores(plan: Plan, cell: Cell, spare: Spare) -> Plan:
-    """All of this machine that the load generator leaves."""
+    """All of this machine that the load generator leaves; where it leaves none, it shares them."""
     own = cell.cores or len(plan.database.cores)
-    there = [core for core in spare.cores if core not in plan.workload.load_generator_cores]
-    if not own or own >= len(there):
-        raise ReliefError(f"the database may already use all {len(there)} cores of this machine")
-    without = plan.database.model_copy(update={"cores": ()})
-    return _other_limits(plan.model_copy(update={"database": without}), cell, cores=len(there))
+    if not own or own >= len(spare.cores):
+        cores = len(spare.cores)
+        raise ReliefError(f"the database may already use all {cores} cores of this machine")
+    change: dict[str, object] = {"database": plan.database.model_copy(update={"cores": ()})}
+    left = [core for core in spare.cores if core not in plan.workload.load_generator_cores]
+    if len(left) <= own:
+        left = [*spare.cores]
+        workload = plan.workload.model_copy(update={"load_generator_cores": ()})
+        change["workload"] = workload
+    return _other_limits(plan.model_copy(update=change), cell, cores=len(left))
 
 
 def _other_limits(plan: Plan, cell: Cell, **limits: int) -> Plan:
