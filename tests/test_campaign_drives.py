@@ -185,6 +185,9 @@ size           = "768MiB"
 file_system    = {{ type = "btrfs", mount = ["noatime", "nodatacow"] }}
 log            = {{ drives = ["{drive}"], size = "640MiB", drive_settings = {settings} }}
 drive_settings = {settings}
+[constraints.tight]
+cores  = 1
+memory = "512MiB"
 """
 SETTINGS = '{ nr_requests = 48, read_ahead = "64KiB" }'
 
