@@ -15,7 +15,7 @@ from kneebench.plan.storage import Storage
 from kneebench.records import Estimate
 
 GIB = 2**30
-SPARE = Spare(cores=(0, 1, 2, 3), free_bytes=20 * GIB)
+SPARE = Spare(cores=(0, 1, 2, 3), free_bytes=20 * GIB, used_cores=1)
 DISK = {"path": "disk"}
 DRIVES = {"drives": [{"emulated": "sata", "size": "3GiB"}]}
 
@@ -39,7 +39,8 @@ def test_a_relieved_cell_has_its_own_name_and_nothing_else_has_changed(relief: s
     assert (after.plan.ladder, after.plan.seed) == (before.plan.ladder, before.plan.seed)
     same = ("database", "workload", "storages", "constraints", "kernel")
     changed = [key for key in same if getattr(after.plan, key) != getattr(before.plan, key)]
-    assert changed in (["storages"], ["constraints"], ["workload", "storages"])
+    limits = ["constraints"], ["database", "constraints"]
+    assert changed in (["storages"], *limits, ["workload", "storages"])
 
 
 def test_a_log_in_memory_is_a_directory_there_if_the_memory_is_not_limited() -> None:
@@ -75,7 +76,32 @@ def test_more_memory_is_enough_for_all_data_or_what_is_free() -> None:
 
 def test_more_cores_are_those_that_the_load_generator_leaves() -> None:
     plan = {"constraints": {"cores": [1]}, "workload": {"load_generator_cores": [3]}}
-    assert relieved(side(**plan), "more cores", SPARE).cell.cores == 3
+    found = relieved(side(**plan), "more cores", SPARE)
+    assert (found.cell.cores, found.plan.database.cores) == (3, (0, 1, 2))
+
+
+def test_more_cores_are_all_of_them_also_without_siblings_and_on_a_node() -> None:
+    plan = {"constraints": {"half": {"cores": 2, "siblings": False, "numa_node": 0}}}
+    found = relieved(side(**plan), "more cores", SPARE._replace(used_cores=2))
+    [constraint] = found.plan.constraints_by_name.values()
+    assert (constraint.cores, constraint.siblings, constraint.numa_node) == (4, True, None)
+
+
+def test_a_load_generator_gets_twice_its_threads_on_all_cores_or_nothing() -> None:
+    spare = SPARE._replace(threads=2)
+    found = relieved(side(), "another load generator core", spare).plan.workload
+    assert (found.load_generator_threads, found.load_generator_cores) == (4, (0, 1, 2, 3))
+    with pytest.raises(ReliefError, match="no further core"):
+        relieved(side(), "another load generator core", spare._replace(threads=3))
+
+
+def test_a_proof_keeps_what_the_sizing_rules_set_for_the_campaign() -> None:
+    plan = Plan.model_validate({"storages": {"disk": DISK}})
+    plan = plan.model_copy(
+        update={"database": plan.database.model_copy(update={"settings": {"jit": "on"}})}
+    )
+    kept = as_it_was(plan, cells(plan)[0], 8, {"max_wal_size": "9GB", "jit": "off"})
+    assert kept.plan.database.settings == {"max_wal_size": "9GB", "jit": "on"}
 
 
 def test_saturating_cores_are_those_that_were_found() -> None:
@@ -91,7 +117,7 @@ def test_a_load_generator_on_the_only_other_core_shares_all_of_them() -> None:
     keys = {"database": {"cores": [0]}, "workload": {"load_generator_cores": [1]}}
     found = relieved(side(**keys), "more cores", SPARE._replace(cores=(0, 1)))
     assert found.cell.cores == 2
-    assert (found.plan.database.cores, found.plan.workload.load_generator_cores) == ((), ())
+    assert (found.plan.database.cores, found.plan.workload.load_generator_cores) == ((0, 1), ())
 
 
 def test_the_plan_s_own_memory_limit_counts_as_the_cell_s() -> None:
@@ -103,14 +129,14 @@ def test_the_plan_s_own_memory_limit_counts_as_the_cell_s() -> None:
 @pytest.mark.parametrize(
     ("relief", "keys", "why"),
     [
-        ("more cores", {}, "may already use all 4 cores"),
+        ("more cores", {}, "may already use every core"),
         ("more memory", {}, "not limited"),
         ("more memory", {"constraints": {"memory": ["15GiB"]}}, "twice its memory is not free"),
     ],
 )
 def test_a_relief_that_cannot_be_had_says_why(relief: str, keys: dict[str, Any], why: str) -> None:
     with pytest.raises(ReliefError, match=why):
-        relieved(side(**keys), relief, SPARE)
+        relieved(side(**keys), relief, SPARE._replace(cores=(0,)))
 
 
 def test_a_server_by_url_keeps_its_storage() -> None:

@@ -4,14 +4,13 @@ knee as it was (A B B A), each run on its own restore.
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from typing import NamedTuple
 
 import psutil
 
+from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.proof import (
     LEAST_RUNS,
     MOST_RUNS,
@@ -21,9 +20,10 @@ from kneebench.analysis.proof import (
     with_gains,
 )
 from kneebench.databases.engine import Engine, engine_of
+from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
+from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.volumes import volume_findings
-from kneebench.plan import Plan
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
 from kneebench.records import Cell, Climb, Event, Order, Proof, Watch
 from kneebench.restored import Context, Restored
@@ -34,18 +34,24 @@ FOLDER = "proofs"
 """Of a campaign, with a folder of results for each cell."""
 
 
-class Tried(NamedTuple):
+class Tried:
     """The sides of one proof with their engines, the knee as it was first; why other reliefs were
     impossible.
     """
 
-    sides: Sequence[tuple[Side, Engine]]
-    impossible: Mapping[str, str]
+    def __init__(self) -> None:
+        self.sides: list[tuple[Side, Engine]] = []
+        self.impossible: dict[str, str] = {}
 
     @property
     def reliefs(self) -> dict[str, str]:
         """The name of the relief by cell."""
         return {side.cell.id: side.relief for side, _ in self.sides}
+
+    def give_up(self, side: Side, why: str) -> None:
+        """Leave a relief out."""
+        self.impossible[side.relief] = why
+        self.sides = [one for one in self.sides if one[0] is not side]
 
 
 def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) -> None:
@@ -54,82 +60,89 @@ def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) ->
     `reliefs`: those to try; if empty, what looks short; None: nothing is proved. What was kept by a
     killed run is not measured again. Raises what a campaign raises.
     """
-    plan, engine, store, watch, _ = campaign
     if reliefs is None:
         return
-    engine.close()  # the space of emulated drives
+    store, watch = campaign.store, campaign.watch
+    campaign.engine.close()  # the space of emulated drives
     for climb in load(store.folder).climbs:
         if climb.knee_users and climb.cell.id not in store.campaign.proofs:
             watch(Event(kind="start", doing=f"proving what limits {climb.cell.name}"))
-            with contextlib.ExitStack() as stack:
-                wanted = [(name,) for name in reliefs] or reliefs_to_try(climb)
-                tried = _tried(plan, climb, wanted, journal, watch, stack)
-                found = _measured(tried, climb, store, watch)
+            wanted = [(name,) for name in reliefs] or reliefs_to_try(climb)
+            found = _measured(_tried(campaign, climb, wanted, journal), climb, store, watch)
             store.put_proof(found)
             for one in found.relieved:
                 watch(Event(kind="end", doing=one.sentence))
+            for relief, why in found.impossible.items():
+                watch(Event(kind="warning", doing=f"not tried: {relief} ({why})"))
 
 
-def _tried(
-    plan: Plan,
-    climb: Climb,
-    reliefs: Sequence[Reliefs],
-    journal: Journal,
-    watch: Watch,
-    stack: contextlib.ExitStack,
-) -> Tried:
-    """The reliefs that are possible here; their engines are open until the stack ends."""
-    before = as_it_was(plan, climb.cell, climb.knee_users or 1)
-    sides, impossible = [(before, _engine(before, journal, watch, stack))], dict[str, str]()
+def _tried(campaign: Context, climb: Climb, reliefs: Sequence[Reliefs], journal: Journal) -> Tried:
+    """The knee as it was, and of each resource the first relief that is possible here."""
+    plan, tried = campaign.plan, Tried()
+    kept = campaign.store.campaign.settings.get(climb.cell.id, ())
+    names = () if plan.urls[climb.cell.storage] else plan.database.sized_settings
+    sized = {one.name: one.value for one in kept if one.name in names}
+    before = as_it_was(plan, climb.cell, climb.knee_users or 1, sized)
+    engine = _engine(before, journal, campaign.watch)
+    tried.sides.append((before, engine))
+    spare = _spare(engine, before.cell, climb)
     for alternatives in reliefs:
         for name in alternatives:
             try:
-                side = relieved(before, name, _spare())
-                sides.append((side, _engine(side, journal, watch, stack)))
+                side = relieved(before, name, spare)
+                tried.sides.append((side, _engine(side, journal, campaign.watch)))
                 break
             except ReliefError as error:
-                impossible[name] = str(error)
-    return Tried(sides, impossible)
+                tried.impossible[name] = str(error)
+    return tried
 
 
-def _engine(side: Side, journal: Journal, watch: Watch, stack: contextlib.ExitStack) -> Engine:
+def _engine(side: Side, journal: Journal, watch: Watch) -> Engine:
     """The side's engine with its base image. Raises ReliefError if something is in its way."""
     engine = engine_of(side.plan, journal)
-    findings = (*engine.findings(), *volume_findings(side.plan))
+    findings = (
+        *engine.findings(),
+        *volume_findings(side.plan),
+        *constraint_findings(side.plan),
+    )
     if wrong := [one for one in findings if one.level in ("error", "refused")]:
         raise ReliefError(f"{wrong[0].subject}: {wrong[0].seen}")
-    stack.enter_context(closing(engine))
     engine.prepare(watch)
     return engine
 
 
-def _spare() -> Spare:
-    free = psutil.virtual_memory().available
-    return Spare(tuple(sorted(os.sched_getaffinity(0))), free)
+def _spare(engine: Engine, cell: Cell, climb: Climb) -> Spare:
+    cores, free = tuple(sorted(os.sched_getaffinity(0))), psutil.virtual_memory().available
+    threads = max((rung.tally.load_generator_threads for rung in final_rungs(climb)), default=1)
+    return Spare(cores, free, len(engine.where(cell).cores), threads)
 
 
 def _measured(tried: Tried, climb: Climb, store: Store, watch: Watch) -> Proof:
-    """Both sides in turn until the gains are settled, or were measured often enough."""
-    root, plan = store.folder / FOLDER / climb.cell.id, tried.sides[0][0].plan
-    with Store.for_plan(root, plan, store.campaign.host) as kept:
+    """All sides in turn until the gains are settled, or were measured often enough."""
+    root, users = store.folder / FOLDER / climb.cell.id, climb.knee_users or 1
+    with Store.for_plan(root, tried.sides[0][0].plan, store.campaign.host) as kept:
         for side, _ in tried.sides:
-            kept.put_climb(Climb(cell=side.cell, rungs=(), knee_users=climb.knee_users))
-        found = Proof(
-            cell=climb.cell.id,
-            users=climb.knee_users or 0,
-            relieved=(),
-            impossible=dict(tried.impossible),
-        )
+            kept.put_climb(Climb(cell=side.cell, rungs=(), knee_users=users))
+        found = Proof(cell=climb.cell.id, users=users, relieved=())
         for repeat in range(1, MOST_RUNS + 1):
-            for side, engine in tried.sides if repeat % 2 else reversed(tried.sides):
-                _run(Context(side.plan, engine, kept, watch), side.cell, found.users, repeat)
+            for side, engine in [*tried.sides] if repeat % 2 else tried.sides[::-1]:
+                _run(tried, Context(side.plan, engine, kept, watch), side, users, repeat)
             found = with_gains(found, load(kept.folder), tried.reliefs)
             if repeat >= LEAST_RUNS and is_settled(found):
                 break
         kept.finish()
-    return found
+    return found.model_copy(update={"impossible": tried.impossible})
 
 
-def _run(context: Context, cell: Cell, users: int, repeat: int) -> None:
-    with Restored(context, cell, repeat) as restored:
-        restored.rung(Order(cell=cell.id, phase="final_run", users=users, repeat=repeat))
+def _run(tried: Tried, context: Context, side: Side, users: int, repeat: int) -> None:
+    """One run of one side, which leaves nothing that the other sides lack. A relief that turns out
+    to be impossible is left out.
+    """
+    order = Order(cell=side.cell.id, phase="final_run", users=users, repeat=repeat)
+    try:
+        with closing(context.engine), Restored(context, side.cell, repeat) as restored:
+            restored.rung(order)
+    except KneebenchError as error:
+        if not side.relief:
+            raise
+        tried.give_up(side, error.seen)

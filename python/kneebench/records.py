@@ -184,7 +184,8 @@ class Cell(Record):
 
     What the constraint allows the database: `cores` (a number of them), `memory_bytes` with the
     page cache, `engine_memory_bytes` by the database's own setting; None: not limited by it.
-    `reference`: a cell without a constraint, shown apart from a sweep.
+    `reference`: a cell without a constraint, shown apart from a sweep. `other_limits`: what else
+    its constraint limits, in words.
     """
 
     id: str
@@ -194,6 +195,7 @@ class Cell(Record):
     memory_bytes: int | None = None
     engine_memory_bytes: int | None = None
     reference: bool = False
+    other_limits: str = ""
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ then on fewer, until they are all busy. What is measured here is kept as the sea
 
 from __future__ import annotations
 
+from kneebench.analysis.wording import plural
 from kneebench.errors import KneebenchError
 from kneebench.ladder.saturating import next_try, saturated
 from kneebench.measurement.measure import measure
@@ -44,10 +45,12 @@ def _found(context: Context, cell: Cell) -> int:
         context.store.put_saturation(tried)
     found = saturated(tried, busy)
     shown = ", ".join(f"{cores}: {100 * share:.3g}%" for cores, share in tried.items())
-    context.store.put_note(
-        f"{found} saturating cores: the most that {context.plan.ladder.last} users keep at least"
-        f" {100 * busy:g}% busy on {cell.name} (least busy core by number of cores: {shown})"
-    )
+    users, limit = context.plan.ladder.last, f"at least {100 * busy:g}% busy"
+    said = f"{plural(found, 'saturating core')}: the most that {users} users keep {limit}"
+    if tried[found] < busy:
+        said = f"{users} users keep no number of cores {limit}, so one core is used"
+    by_number = f"least busy core by number of cores: {shown}"
+    context.store.put_note(f"{said} on {cell.name} ({by_number})")
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kneebench.analysis.wording import plural
+from kneebench.analysis.wording import capital, plural
 from kneebench.records import Check, Climb, Results
 
 QUANTITY = "database.busy"
@@ -40,7 +40,8 @@ def control_caveats(results: Results) -> Iterator[str]:
     """A sentence for each cell whose cores were not busy enough: not the cores limited it."""
     for climb in results.climbs:
         if (found := control(climb)) and not found.passed:
-            yield f"{climb.cell.name}: {found.sentence}; more than the cores limits this cell"
+            name = capital(climb.cell.name)
+            yield f"{name}: {found.sentence}; something other than its cores limits this cell"
 
 
 def _check(passed: bool, seen: str, limit: str, sentence: str) -> Check:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from kneebench.analysis.bottleneck import BY_KEY, bottleneck
 from kneebench.analysis.comparison import NOPM, ratio_of
 from kneebench.analysis.resources import CPU, DATA_READS, LOG
+from kneebench.analysis.still_warming import still_warming
+from kneebench.analysis.sweep import interleaved
 from kneebench.analysis.wording import times_with_interval
 from kneebench.records import Bottleneck, Climb, Estimate, Proof, Relieved, Results, Verdict
 
@@ -57,16 +59,15 @@ def bottlenecks(results: Results) -> dict[str, Bottleneck]:
 
 
 def proved(found: Bottleneck, proof: Proof | None) -> Bottleneck:
-    """The bottleneck with what relieving it gave; as it is where nothing was tried, or nothing that
-    relieves it could be.
-    """
-    if not proof or not proof.relieved:
+    """The bottleneck with what relieving it gave, and what could not be tried."""
+    if not proof:
         return found
     resource = BY_KEY.get(found.resource)
     own = [one for one in proof.relieved if resource and one.relief in resource.reliefs]
     verdict = {"verdict": own[0].verdict, "gain": own[0].gain} if own else {}
-    said = " ".join(one.sentence for one in proof.relieved)
-    return found.model_copy(update={**verdict, "next_limit": said})
+    said = [one.sentence for one in proof.relieved]
+    said += [f"Not tried: {relief} ({why})." for relief, why in proof.impossible.items()]
+    return found.model_copy(update={**verdict, "next_limit": " ".join(said)})
 
 
 def with_gains(proof: Proof, measured: Results, reliefs: Mapping[str, str]) -> Proof:
@@ -85,7 +86,8 @@ def is_settled(found: Proof) -> bool:
 
 
 def _relieved(climb: Climb, before: Climb, relief: str) -> Relieved:
-    compared = ratio_of(climb, before, NOPM)
+    in_turn = interleaved((climb, before))
+    compared = ratio_of(climb, before, NOPM, interleaved=in_turn)
     gain = compared.ratio if compared else None
     verdict, then = judged(gain), bottleneck(climb).resource
     return Relieved(
@@ -94,19 +96,19 @@ def _relieved(climb: Climb, before: Climb, relief: str) -> Relieved:
         gain=gain,
         verdict=verdict,
         next_resource=then,
-        sentence=_sentence(relief, climb, gain, verdict, then),
+        sentence=_sentence(relief, climb, gain, verdict, then)
+        if gain
+        else f"With {relief}: {still_warming(climb) or still_warming(before) or 'no valid runs'}.",
     )
 
 
-def _sentence(relief: str, climb: Climb, gain: Estimate | None, verdict: Verdict, then: str) -> str:
+def _sentence(relief: str, climb: Climb, gain: Estimate, verdict: Verdict, then: str) -> str:
     limits = f" ({climb.cell.constraint})" if relief in ("more cores", "more memory") else ""
-    if gain is None:
-        return f"With {relief}{limits}: no valid runs."
     words = {
         "proved": "at least 5% more",
         "refuted": "less than 5% more",
         "suspected": "not settled by these runs",
     }
     found = BY_KEY.get(then) if verdict == "proved" else None
-    next_limit = f"; then {found.called} limits it" if found else ""
+    next_limit = f"; the next limit is {found.called}" if found else ""
     return f"With {relief}{limits}: {times_with_interval(gain)} NOPM, {words[verdict]}{next_limit}."

@@ -65,13 +65,17 @@ def network(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         for way in ("received", "sent")
         if (value := readings.value(f"network.{way}")) is not None
     ]
+    lost = readings.value("network.errors")
+    errors = (f"{lost:.3g} errors and drops/s",) if lost is not None else ()
     if most is None:
-        return evidence(NETWORK, None, "the line rate is not known", utilization=tuple(bytes_per_s))
+        unknown, used = "the line rate is not known", tuple(bytes_per_s)
+        return evidence(NETWORK, None, unknown, utilization=used, errors=errors)
     return evidence(
         NETWORK,
         most > NETWORK.limit,
         f"{interface} was {busy(most)} (limit {share(NETWORK.limit)} of the line rate)",
         utilization=(f"{interface} {busy(most)}", *bytes_per_s),
+        errors=errors,
     )
 
 

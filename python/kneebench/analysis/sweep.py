@@ -151,7 +151,8 @@ def _groups(climbs: Sequence[Climb], resource: Resource) -> Iterator[list[Climb]
         value = value_of(climb.cell, resource)
         if value is not None and not climb.cell.reference:
             others = (value_of(climb.cell, other) for other in RESOURCES if other != resource)
-            alike.setdefault((climb.cell.storage, *others), {}).setdefault(value, climb)
+            key = (climb.cell.storage, climb.cell.other_limits, *others)
+            alike.setdefault(key, {}).setdefault(value, climb)
     for found in alike.values():
         if len(found) > 1:
             yield [climb for _, climb in sorted(found.items())]
@@ -179,7 +180,8 @@ def _reference(results: Results, storage: str) -> Climb | None:
 def _sweep(
     name: str, climbs: Sequence[Climb], resource: Resource, reference: Climb | None
 ) -> Sweep:
-    largest = climbs[-1]
+    steady = [climb for climb in climbs if not still_warming(climb)]
+    largest = (steady or climbs)[-1]
     return Sweep(
         name,
         resource,
@@ -205,7 +207,7 @@ def _cell(climb: Climb, largest: Climb) -> SweepCell:
 
 
 def _relative(climb: Climb, largest: Climb) -> Estimate | None:
-    """The ratio to the largest cell; that of the largest itself is 1 by definition."""
+    """The ratio to the largest cell that can be compared; its own is 1 by definition."""
     if climb is not largest:
         found = ratio_of(climb, largest, NOPM, interleaved=interleaved((climb, largest)))
         return found.ratio if found else None

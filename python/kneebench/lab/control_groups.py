@@ -89,7 +89,7 @@ class Groups:
 
     def without(self, process: int) -> list[Path]:
         """The groups that a process is not in."""
-        own = {
-            line.rpartition(":")[2] for line in Path(f"/proc/{process}/cgroup").read_text().split()
-        }
-        return [path for path in self.paths.values() if not any(o.endswith(path.name) for o in own)]
+        Path(f"/proc/{process}/cgroup").read_text()  # one that has ended is an error
+        own = str(process)
+        groups = self.paths.values()
+        return [path for path in groups if own not in (path / "cgroup.procs").read_text().split()]

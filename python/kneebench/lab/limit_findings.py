@@ -56,11 +56,14 @@ def _missing(plan: Plan, cell: Cell) -> Iterator[Finding]:
     if constraint.numa_node is not None and not cores_of_node(constraint.numa_node):
         seen = f"there is no NUMA node {constraint.numa_node}"
         yield _error(subject, seen, "use one of /sys/devices/system/node")
+    elif constraint.numa_node is not None and hierarchy_of("cpuset") is None:
+        seen = "memory of a NUMA node is limited by a cpuset, and this process may make none"
+        yield _error(subject, seen, "run as root on a kernel with cpusets, or remove numa_node")
     elif len(resources.cores) < (cell.cores or 1):
         kind = "" if constraint.siblings else "physical "
         do = "use fewer cores, or add some to database.cores"
         seen = (
-            f"{cell.constraint}: {len(resources.cores)} {kind}cores are there, {cell.cores} wanted"
+            f"{cell.constraint}: needs {cell.cores} {kind}cores, {len(resources.cores)} available"
         )
         yield _error(subject, seen, do)
     if resources.pinned and not shutil.which("taskset"):
@@ -79,7 +82,7 @@ def _memory_missing(limit_bytes: int) -> Iterator[Finding]:
         do = "run as root on a kernel with memory cgroups, or limit engine_memory or cores alone"
         yield _error("constraints", seen, do)
     if limit_bytes > (there := psutil.virtual_memory().total):
-        seen = f"{exact_size(limit_bytes)} of memory wanted, {exact_size(there)} are there"
+        seen = f"{exact_size(limit_bytes)} of memory needed, {exact_size(there)} available"
         yield _error("constraints", seen, "use a smaller size")
 
 

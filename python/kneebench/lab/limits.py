@@ -139,10 +139,16 @@ class Limits:
         words = [
             f"{name}={value}" for key, name in IO_KEYS.items() if (value := getattr(limits, key))
         ]
-        for device in whole_devices(paths):
+        devices = whole_devices(paths)
+        if not devices:
+            doing, seen = "limiting the database's reads and writes", "its files are on no device"
+            raise KneebenchError(doing, seen=seen, do=UNDONE)
+        for device in devices:
             number = (SYS_BLOCK / device / "dev").read_text().strip()
             _write(file, f"{number} {' '.join(words)}")
-            back = next((one for one in file.read_text().split("\n") if one.startswith(number)), "")
+            back = next(
+                (one for one in file.read_text().split("\n") if one.startswith(f"{number} ")), ""
+            )
             if not {*words} <= {*back.split()}:
                 doing, seen = f"limiting the I/O of {device}", f"{file} reads {back!r}"
                 raise KneebenchError(doing, seen=seen, do=UNDONE)

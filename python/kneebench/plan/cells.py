@@ -41,6 +41,7 @@ def _cell(id: str, storage: str, name: str, constraint: Constraint) -> Cell:
         memory_bytes=constraint.memory_bytes,
         engine_memory_bytes=constraint.engine_memory_bytes,
         reference=constraint.reference,
+        other_limits=constraint.other_limits,
     )
 
 

@@ -90,6 +90,14 @@ class Constraint(NamedTuple):
     io: IoLimits | None = None
     saturating: bool = False
 
+    @property
+    def other_limits(self) -> str:
+        """What it limits besides numbers of cores and sizes of memory."""
+        words = [] if self.siblings else ["no siblings"]
+        words += [] if self.numa_node is None else [f"NUMA node {self.numa_node}"]
+        given = self.io.model_dump(exclude_none=True) if self.io else {}
+        return ", ".join([*words, *(f"{key} {value}" for key, value in given.items())])
+
 
 class Constraints(Part):
     """What each database may use of this machine. Each storage is measured under each of them.

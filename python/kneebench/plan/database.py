@@ -31,6 +31,8 @@ class Database(Part):
     """The server setting by which temporary files have a place of their own; empty: they cannot."""
     cache_setting: ClassVar[str] = ""
     """The server setting for the size of the database's own cache; empty: it has none."""
+    sized_settings: ClassVar[tuple[str, ...]] = ()
+    """Server settings that the sizing rules set by machine, storages and ladder."""
     cannot_limit: ClassVar[tuple[str, ...]] = ("siblings", "numa_node", "io")
     """Keys of a constraint that the engine has no use for."""
     engine: Annotated[

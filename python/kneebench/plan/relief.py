@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kneebench import units
+from kneebench.analysis.wording import plural
 from kneebench.plan.amounts import amount_text
 from kneebench.plan.cells import cells
 from kneebench.plan.constraints import Constraint, named
@@ -18,17 +19,21 @@ from kneebench.plan.volume import LEAST_BYTES, EmulatedDrive, Volume
 from kneebench.records import Cell
 
 MIB = 2**20
-LOG_BYTES = 2 * 2**30
-"""A log volume in memory: PostgreSQL's default max_wal_size is 1 GB, and it keeps some more."""
+LOG_BYTES = (2 * 2**30, 8 * 2**30)
+"""Least and most of a log volume in memory; between them a quarter of what is free."""
 TIMES_MEMORY, TIMES_WAREHOUSES, TIMES_DATA = 4, 4, 1.5
 NOT_OURS = "the storage names no directory or drives"
 
 
 class Spare(NamedTuple):
-    """What this machine has: its cores, and memory that is free."""
+    """What this machine has: its cores, and memory that is free; and what the knee used: so many
+    cores of the database, and threads of the load generator.
+    """
 
     cores: tuple[int, ...]
     free_bytes: int
+    used_cores: int = 0
+    threads: int = 1
 
 
 class Side(NamedTuple):
@@ -48,8 +53,12 @@ class ReliefError(Exception):
 Change = Callable[[Plan, Cell, Spare], Plan]
 
 
-def as_it_was(plan: Plan, cell: Cell, users: int) -> Side:
-    """The cell alone, at a fixed number of users, run by run: in no short rounds."""
+def as_it_was(
+    plan: Plan, cell: Cell, users: int, settings: Mapping[str, str] | None = None
+) -> Side:
+    """The cell alone, at a fixed number of users, run by run: in no short rounds. `settings`: those
+    that its server had by the sizing rules, which see another plan now.
+    """
     constraint = plan.constraints_by_name.get(cell.constraint, Constraint())
     constraint = constraint._replace(cores=cell.cores, saturating=False)
     window_s = plan.ladder.final_window
@@ -58,7 +67,9 @@ def as_it_was(plan: Plan, cell: Cell, users: int) -> Side:
     ladder = plan.ladder.model_copy(
         update={"users": users, "rounds": "long", "final_window": window_s, "checkpoints": 0}
     )
+    given = {**(settings or {}), **plan.database.settings}
     fields = {
+        "database": plan.database.model_copy(update={"settings": given}),
         "storages": {cell.storage: plan.storages[cell.storage]},
         "constraints": named(cell.constraint, constraint),
         "ladder": ladder,
@@ -82,7 +93,8 @@ def _log_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
     if _may_be_files(plan, cell):
         change: dict[str, object] = {"log_path": MEMORY, "log": None}
     else:
-        change = {"log_path": None, "log": _in_memory(LOG_BYTES, spare)}
+        size = min(LOG_BYTES[1], max(LOG_BYTES[0], spare.free_bytes // 4))
+        change = {"log_path": None, "log": _in_memory(size, spare)}
     return _other_storage(plan, cell, "log in memory", change)
 
 
@@ -142,20 +154,22 @@ def _more_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
 
 def _more_cores(plan: Plan, cell: Cell, spare: Spare) -> Plan:
     """All of this machine that the load generator leaves; where it leaves none, it shares them."""
-    own = cell.cores or len(plan.database.cores)
-    if not own or own >= len(spare.cores):
-        cores = len(spare.cores)
-        raise ReliefError(f"the database may already use all {cores} cores of this machine")
-    change: dict[str, object] = {"database": plan.database.model_copy(update={"cores": ()})}
-    left = [core for core in spare.cores if core not in plan.workload.load_generator_cores]
+    own, every = spare.used_cores, spare.cores
+    if not own or own >= len(every):
+        raise ReliefError("the database may already use every core of this machine")
+    generator = plan.workload.load_generator_cores
+    left = tuple(core for core in every if core not in generator)
     if len(left) <= own:
-        left = [*spare.cores]
-        workload = plan.workload.model_copy(update={"load_generator_cores": ()})
-        change["workload"] = workload
-    return _other_limits(plan.model_copy(update=change), cell, cores=len(left))
+        left, generator = every, ()
+    change = {
+        "database": plan.database.model_copy(update={"cores": left}),
+        "workload": plan.workload.model_copy(update={"load_generator_cores": generator}),
+    }
+    limits = {"cores": len(left), "numa_node": None, "siblings": True}
+    return _other_limits(plan.model_copy(update=change), cell, **limits)
 
 
-def _other_limits(plan: Plan, cell: Cell, **limits: int) -> Plan:
+def _other_limits(plan: Plan, cell: Cell, **limits: int | None) -> Plan:
     """Under a constraint that is named by what it allows."""
     before = plan.constraints_by_name.get(cell.constraint, Constraint())
     after = before._replace(**limits, saturating=False)  # type: ignore[arg-type]
@@ -172,11 +186,14 @@ def _more_warehouses(plan: Plan, cell: Cell, spare: Spare) -> Plan:
 
 
 def _more_load_generator(plan: Plan, cell: Cell, spare: Spare) -> Plan:
-    """Twice the threads, on all cores."""
-    threads = plan.workload.load_generator_threads or 1
-    change = {"load_generator_threads": 2 * threads, "load_generator_cores": ()}
+    """Twice the threads, on all cores of this machine."""
+    threads = 2 * spare.threads
+    if threads > len(spare.cores):
+        seen = f"it has {plural(spare.threads, 'thread')} on {len(spare.cores)} cores"
+        raise ReliefError(f"there is no further core for the load generator: {seen}")
+    change = {"load_generator_threads": threads, "load_generator_cores": spare.cores}
     workload = plan.workload.model_copy(update=change)
-    storage = {f"{cell.storage}, {2 * threads} load generator threads": plan.storages[cell.storage]}
+    storage = {f"{cell.storage}, {threads} load generator threads": plan.storages[cell.storage]}
     return plan.model_copy(update={"workload": workload, "storages": storage})
 
 

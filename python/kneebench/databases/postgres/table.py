@@ -28,6 +28,14 @@ class PostgresDatabase(ServerDatabase):
     url_rule: ClassVar[UrlRule] = URL
     temporary_setting: ClassVar[str] = "temp_tablespaces"
     cache_setting: ClassVar[str] = "shared_buffers"
+    sized_settings: ClassVar[tuple[str, ...]] = (
+        "shared_buffers",
+        "max_wal_size",
+        "min_wal_size",
+        "checkpoint_timeout",
+        "checkpoint_completion_target",
+        "autovacuum_naptime",
+    )
     huge_pages_setting: ClassVar[str] = "huge_pages"
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
     url: Annotated[

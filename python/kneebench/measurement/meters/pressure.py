@@ -17,6 +17,7 @@ from kneebench.measurement.meters.meter import (
     Meter,
     MeterContext,
     UnavailableMeter,
+    elsewhere,
 )
 
 QUANTITIES = ("pressure.cpu", "pressure.io", "pressure.memory")
@@ -55,7 +56,11 @@ def stalled_s(quantity: str, text: bytes) -> dict[str, float]:
 
 
 def open_meter(context: MeterContext) -> Meter:
-    """The pressure on this machine, or a note that this kernel does not tell it."""
+    """The pressure on this machine, or a note that this kernel does not tell it, or that the server
+    is elsewhere.
+    """
+    if not context.server.cores:
+        return elsewhere("pressure", QUANTITIES, "pressure")
     try:
         meter = Pressure()
         meter.read()
