@@ -96,7 +96,7 @@ def test_check_says_which_cores_are_used_and_what_is_missing(server: Path) -> No
     [shared] = constraint_findings(planned({"cores": [8]}))
     assert shared.level == "note" and "shared with the load generator" in shared.seen
     [many] = constraint_findings(planned({"many": {"cores": 9}}))
-    assert many.level == "error" and many.seen == "many: 8 cores are there, 9 wanted"
+    assert many.level == "error" and many.seen == "many: needs 9 cores, 8 available"
     [node] = constraint_findings(planned({"far": {"numa_node": 7}}))
     assert node.seen == "there is no NUMA node 7"
 

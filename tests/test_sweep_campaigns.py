@@ -111,7 +111,7 @@ def test_the_cores_of_a_fixed_load_are_checked_on_each_cell(tmp_path: Path) -> N
     assert passed and passed.passed and passed.limit == "97%"
     assert failed and not failed.passed
     [caveat] = control_caveats(results)
-    assert caveat.startswith("disk (8 cores): the least busy database core was ")
+    assert caveat.startswith("Disk (8 cores): the least busy database core was ")
     assert results_json(results)["controls"][few.cell.id]["passed"]
 
 
