@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kneebench.databases.engine import engine_of
 from kneebench.errors import KneebenchError
-from kneebench.lab import memory_limit as limits
+from kneebench.lab import memory_limit
 from kneebench.lab.journal import Journal
-from kneebench.lab.memory_limit import controller, memory_limit
+from kneebench.lab.limits import Allowed, Limits
+from kneebench.lab.memory_limit import controller
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
 
@@ -30,31 +33,39 @@ def unwatched(event: Event) -> None:
     """Nobody looks."""
 
 
+@contextlib.contextmanager
+def limited(journal: Path, memory_bytes: int) -> Iterator[Limits]:
+    """Limits on memory alone; removed at the end."""
+    with contextlib.ExitStack() as until:
+        yield Limits(Allowed(memory_bytes=memory_bytes), Journal(journal), until)
+
+
 @needs_cgroups
 def test_a_process_beyond_the_limit_is_killed_and_the_group_says_so(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    with memory_limit(journal, 64 * MIB) as group:
-        assert group.out_of_memory == ""
+    with limited(tmp_path, 64 * MIB) as limits:
+        assert limits.out_of_memory == ""
         with subprocess.Popen([sys.executable, "-c", GREEDY], stdin=subprocess.PIPE) as greedy:
-            group.add(greedy.pid)
+            limits.add(greedy.pid)
             greedy.communicate(b"\n")
         assert greedy.returncode == -signal.SIGKILL
-        assert group.out_of_memory == (
+        assert limits.out_of_memory == (
             "the kernel killed 1 of its processes at its memory limit of 64 MiB"
         )
-    assert not group.path.exists()
+        assert limits.memory
+    assert not limits.memory.path.exists()
     assert list(tmp_path.iterdir()) == []
 
 
 @needs_cgroups
 def test_a_lifted_limit_lets_a_process_pass_and_is_there_again_afterwards(tmp_path: Path) -> None:
-    with memory_limit(Journal(tmp_path), 64 * MIB) as group:
-        limit = group.path / group.files.limit
+    with limited(tmp_path, 64 * MIB) as limits:
+        assert limits.memory
+        limit = limits.memory.path / limits.memory.files.limit
         with (
-            group.lifted(),
+            limits.lifted(),
             subprocess.Popen([sys.executable, "-c", GREEDY], stdin=subprocess.PIPE) as greedy,
         ):
-            group.add(greedy.pid)
+            limits.add(greedy.pid)
             greedy.communicate(b"\n")
         assert greedy.returncode == 0
         assert int(limit.read_text()) == 64 * MIB
@@ -63,15 +74,17 @@ def test_a_lifted_limit_lets_a_process_pass_and_is_there_again_afterwards(tmp_pa
 @needs_cgroups
 def test_a_group_that_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from kneebench.lab.journal import Journal;"
-        "from kneebench.lab.memory_limit import memory_limit\n"
-        "with memory_limit(Journal(Path(sys.argv[1])), 2**26) as group: os.kill(os.getpid(), 9)"
+        "import contextlib, os, sys; from pathlib import Path;"
+        "from kneebench.lab.journal import Journal; from kneebench.lab.limits import *\n"
+        "Limits(Allowed(memory_bytes=2**26), Journal(Path(sys.argv[1])), contextlib.ExitStack())\n"
+        "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
-    [change] = Journal(tmp_path).leftovers()
-    assert Path(change.where).is_dir()
-    assert Journal(tmp_path).clean(unwatched) == [change]
-    assert not Path(change.where).exists()
+    changes = Journal(tmp_path).leftovers()
+    assert changes
+    assert all(Path(change.where).is_dir() for change in changes)
+    assert Journal(tmp_path).clean(unwatched) == list(changes)
+    assert not any(Path(change.where).exists() for change in changes)
 
 
 @needs_cgroups
@@ -97,6 +110,6 @@ def test_a_server_of_a_plan_with_a_limit_is_in_its_group_and_sized_for_it(tmp_pa
 def test_without_a_controller_the_error_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "controller", lambda: None)
-    with pytest.raises(KneebenchError, match="run as root"), memory_limit(Journal(tmp_path), MIB):
+    monkeypatch.setattr(memory_limit, "controller", lambda: None)
+    with pytest.raises(KneebenchError, match="run as root"), limited(tmp_path, MIB):
         pass

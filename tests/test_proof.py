@@ -92,3 +92,22 @@ def test_a_proof_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     whole = run(plan(), tmp_path, fresh=True, reliefs=["more memory"])
     assert proof == whole.campaign.proofs["drive-small"], "the same as without a stop"
     assert len(measured) < 6 + 3 + 6, "what was kept was not measured again"
+
+
+def test_a_finished_campaign_is_proved_without_being_measured_again(tmp_path: Path) -> None:
+    announced: list[str] = []
+    finished = run(plan(), tmp_path)
+    memory = run(plan(), tmp_path, reliefs=["more memory"])
+    both = run(
+        plan(),
+        tmp_path,
+        lambda event: announced.append(event.doing),
+        reliefs=["more memory", "more cores"],
+    )
+    assert finished.folder == memory.folder == both.folder
+    assert both.finished and both.climbs == finished.climbs
+    [proof] = both.campaign.proofs.values()
+    assert proof.tried == ("more memory", "more cores")
+    [said] = [doing for doing in announced if doing.startswith("proving")]
+    assert said == "proving what limits drive (small): as it was and more cores, in turn"
+    assert run(plan(), tmp_path, reliefs=["more cores"]).folder != both.folder, "all were proved"

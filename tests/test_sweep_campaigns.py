@@ -19,8 +19,9 @@ from kneebench.plan.duration import expected
 from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
 from kneebench.preflight import preflight_checks
-from kneebench.records import Event, Order, Results
+from kneebench.records import Cell, Event, Order, Results, Setting
 from kneebench.results import load
+from kneebench.results.joining import sized_otherwise
 from kneebench.screen.summary import printed, results_json
 
 READS = {"read_latency": "2ms", "read_channels": 8, "cores": 4, "warm_after": 200}
@@ -176,6 +177,23 @@ def test_cells_that_a_plan_adds_join_its_finished_campaign_and_alone_are_measure
     assert load(results.folder or "").climbs == results.climbs
 
 
+def test_a_cell_that_joins_with_another_log_size_is_noted(tmp_path: Path) -> None:
+    campaign = run(plan({}), tmp_path).campaign
+    before, joined = (Cell(id=name, storage=name) for name in ("disk", "ssd"))
+    settings = {
+        id: tuple(
+            Setting(name=name, value=value, source="rule", matters=True)
+            for name, value in (("shared_buffers", cache), ("max_wal_size", size), ("jit", "off"))
+        )
+        for id, cache, size in (("disk", "1GB", "2GB"), ("ssd", "2GB", "1GB"))
+    }
+    kept = campaign.model_copy(update={"settings": settings, "joined": {"ssd": "now"}})
+    said = sized_otherwise(kept, joined, ("max_wal_size", "min_wal_size"))
+    assert said.startswith("ssd joined with other server settings: max_wal_size 1GB (was 2GB). ")
+    assert sized_otherwise(kept, before, ("max_wal_size",)) == ""
+    assert sized_otherwise(kept, joined, ("jit",)) == ""
+
+
 def test_another_plan_or_an_added_storage_with_another_baseline_is_a_campaign_of_its_own(
     tmp_path: Path,
 ) -> None:
@@ -222,7 +240,7 @@ def test_the_search_for_saturating_cores_ends_at_the_bend() -> None:
 def test_the_memory_preset_has_six_sizes_and_four_times_the_largest_as_data() -> None:
     swept = parse_plan(preset_text("memory"))
     found = cells(swept)
-    assert len(found) == 6 and swept.ladder.fixed and swept.ladder.repeats == 3
+    assert len(found) == 6 and swept.ladder.fixed and swept.ladder.repeats >= 3
     data_bytes = swept.engine.footprint.data_bytes(swept.workload.warehouses)
     assert data_bytes >= 4 * max(cell.memory_bytes or 0 for cell in found)
     assert expected(swept, host()).total_s < 40 * 60

@@ -36,7 +36,6 @@ from kneebench.records import (
     Climb,
     DriveLoad,
     Event,
-    Host,
     NoiseFloor,
     Preconditioned,
     Results,
@@ -63,11 +62,10 @@ def run(
 ) -> Results:
     """Measure a whole campaign and give its results.
 
-    `folder` holds campaigns, one folder each. An unfinished one of the same plan, image and
-    kneebench is continued unless `fresh`. Ctrl-C (KeyboardInterrupt) ends cleanly: the machine is
-    put back, what was measured stays. `brief`: one is written next. `erase`: drives that the user
-    agreed to erase. `reliefs`: see `prove`. Raises PlanError or Refused before anything is changed;
-    InvalidMeasurement when the database is lost.
+    `folder` holds campaigns. An unfinished one of the same plan, image and kneebench is continued
+    unless `fresh`. After Ctrl-C (KeyboardInterrupt) the machine is put back, what was measured
+    stays. `brief`: one is written next. `erase`: drives agreed to be erased. `reliefs`: see
+    `prove`. Raises PlanError or Refused before any change; InvalidMeasurement for a lost database.
 
     >>> from kneebench import preset, run
     >>> results = run(preset("simulated"), folder="kneebench-results")
@@ -78,17 +76,18 @@ def run(
     journal.clean(watch)
     engine = engine_of(plan, journal)
     refuse(preflight_checks(plan, engine, journal, erase=erase))
-    servers = {cell.id: engine.where(cell) for cell in cells(plan)}
-    machine = host(paths := _paths(servers.values()))
+    machine = host(paths := _paths(engine.where(cell) for cell in cells(plan)))
     with contextlib.ExitStack() as stack:
         stack.enter_context(closing(engine))
         in_force = stack.enter_context(sysctls(plan.kernel, journal, watch))
-        store = stack.enter_context(_store(plan, folder, machine, engine, watch, fresh=fresh))
+        root = Path(folder or CAMPAIGNS)
+        found = Store.for_plan(root, plan, machine, fresh=fresh, reliefs=reliefs)
+        store = stack.enter_context(_opened(found, plan, engine, watch))
         _put_before(store, plan, paths, known_noise_floor(machine, plan, watch))
         erase_drives(erase)
-        bench = Bench(Context(plan, engine, store, _keeping(store, watch), in_force))
-        bench.measure()
-        prove(bench.context, journal, reliefs)
+        context = Context(plan, engine, store, _keeping(store, watch), in_force)
+        Bench(context).measure()
+        prove(context, journal, reliefs)
         store.put_drives_after((*drives_under(paths), *drives_called(plan.drives)))
         return store.finish(exit_code, awaits_brief=brief)
 
@@ -123,25 +122,17 @@ def _keeping(store: Store, watch: Watch) -> Watch:
 
 
 @contextlib.contextmanager
-def _store(
-    plan: Plan,
-    folder: str | Path | None,
-    machine: Host,
-    engine: Engine,
-    watch: Watch,
-    *,
-    fresh: bool,
-) -> Iterator[Store]:
+def _opened(store: Store, plan: Plan, engine: Engine, watch: Watch) -> Iterator[Store]:
     """The campaign's folder, once its base image is there; a new one if the image has changed."""
-    root = Path(folder or CAMPAIGNS)
     with contextlib.ExitStack() as stack:
-        store = _opened(Store.for_plan(root, plan, machine, fresh=fresh), stack, watch)
+        _held(store, stack, watch)
         image = engine.prepare(watch)
         if differing := store.differing(image):
             doing = f"cannot resume {store.folder} ({differing}); starting a new campaign"
             watch(Event(kind="warning", doing=doing))
-            store = _opened(Store.create(root, plan, machine), stack, watch)
-        if joined := store.join(plan):
+            created = Store.create(store.folder.parent, plan, store.campaign.host)
+            store = _held(created, stack, watch)
+        if joined := store.reopen(plan):
             names = ", ".join(cell.name for cell in joined)
             doing = f"adding to {store.folder.name}: {names}"
             watch(Event(kind="start", doing=doing))
@@ -153,7 +144,7 @@ def _store(
         yield store
 
 
-def _opened(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
+def _held(store: Store, until: contextlib.ExitStack, watch: Watch) -> Store:
     """The store, open until then; its folder is reported."""
     folder = str(until.enter_context(store).folder)
     watch(Event(kind="start", doing=f"writing results to {folder}", data={"folder": folder}))

@@ -10,20 +10,23 @@ from contextlib import closing
 
 import psutil
 
+from kneebench import units
 from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.proof import (
     LEAST_RUNS,
     MOST_RUNS,
     Reliefs,
     is_settled,
-    reliefs_to_try,
+    still_to_try,
     with_gains,
 )
+from kneebench.analysis.wording import listed
 from kneebench.databases.engine import Engine, engine_of
 from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.volumes import volume_findings
+from kneebench.plan.duration import restored_run_s
 from kneebench.plan.relief import ReliefError, Side, Spare, as_it_was, relieved
 from kneebench.records import Cell, Climb, Event, Order, Proof, Watch
 from kneebench.restored import Context, Restored
@@ -57,23 +60,34 @@ class Tried:
 def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) -> None:
     """Relieve what was short at every knee that was measured, and keep what that gained.
 
-    `reliefs`: those to try; if empty, what looks short; None: nothing is proved. What was kept by a
-    killed run is not measured again. Raises what a campaign raises.
+    `reliefs`: those to try; if empty, what looks short; None: nothing is proved. A relief that was
+    tried and kept is not measured again. Raises what a campaign raises.
     """
     if reliefs is None:
         return
     store, watch = campaign.store, campaign.watch
     campaign.engine.close()  # the space of emulated drives
     for climb in load(store.folder).climbs:
-        if climb.knee_users and climb.cell.id not in store.campaign.proofs:
-            watch(Event(kind="start", doing=f"proving what limits {climb.cell.name}"))
-            wanted = [(name,) for name in reliefs] or reliefs_to_try(climb)
-            found = _measured(_tried(campaign, climb, wanted, journal), climb, store, watch)
-            store.put_proof(found)
+        kept = store.campaign.proofs.get(climb.cell.id)
+        if climb.knee_users and (wanted := still_to_try(climb, reliefs, kept)):
+            tried = _tried(campaign, climb, wanted, journal)
+            watch(Event(kind="start", doing=_announced(climb.cell, tried)))
+            found = _measured(tried, climb, store, watch)
+            store.put_proof(found.and_before(kept))
             for one in found.relieved:
                 watch(Event(kind="end", doing=one.sentence))
             for relief, why in found.impossible.items():
                 watch(Event(kind="warning", doing=f"not tried: {relief} ({why})"))
+
+
+def _announced(cell: Cell, tried: Tried) -> str:
+    """What is about to be measured, and how long that takes."""
+    plans = [side.plan for side, _ in tried.sides]
+    each_s = sum(restored_run_s(plan) for plan in plans if plan.engine.measures_real_hardware)
+    least, most = (units.rough_time(runs * each_s) for runs in (LEAST_RUNS, MOST_RUNS))
+    sides = listed([side.relief or "as it was" for side, _ in tried.sides])
+    time = f" in {least} to {most}" if each_s else ""
+    return f"proving what limits {cell.name}{time}: {sides}, in turn"
 
 
 def _tried(campaign: Context, climb: Climb, reliefs: Sequence[Reliefs], journal: Journal) -> Tried:

@@ -839,6 +839,19 @@ class Proof(Record):
     relieved: tuple[Relieved, ...]
     impossible: dict[str, str] = Field(default_factory=dict)
 
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """Names of the reliefs, also of impossible ones."""
+        return (*(one.relief for one in self.relieved), *self.impossible)
+
+    def and_before(self, kept: Proof | None) -> Proof:
+        """This proof with what an earlier one of the same cell tried."""
+        if not kept:
+            return self
+        relieved = (*kept.relieved, *self.relieved)
+        impossible = {**kept.impossible, **self.impossible}
+        return self.model_copy(update={"relieved": relieved, "impossible": impossible})
+
 
 class Campaign(Record):
     """Head of a results folder: everything except the rungs.

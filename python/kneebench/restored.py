@@ -25,6 +25,7 @@ from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Order, Rung, Setting, Watch
+from kneebench.results.joining import sized_otherwise
 from kneebench.results.store import Store
 from kneebench.workload import on_cores
 
@@ -111,8 +112,15 @@ class Restored:
                 self._log_trace = self._stack.enter_context(log_trace(self._server))
             self._unused = True
             kernel.extend(self._load_generator)
-            self.context.store.put_settings(self.cell, (*self._server.settings, *kernel))
+            self._keep_settings((*self._server.settings, *kernel))
         return self._server
+
+    def _keep_settings(self, settings: Sequence[Setting]) -> None:
+        store, database = self.context.store, self.context.plan.database
+        store.put_settings(self.cell, settings)
+        sized = [one for one in database.sized_settings if one != database.cache_setting]
+        if note := sized_otherwise(store.campaign, self.cell, sized):
+            store.put_note(note)
 
     @property
     def _load_generator(self) -> Iterator[Setting]:

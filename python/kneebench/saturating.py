@@ -62,7 +62,10 @@ def _busy(context: Context, cell: Cell, number: int) -> float:
     order = Order(cell=f"{cell.id}-on-{number}", phase="fixed_load", users=context.plan.ladder.last)
     with context.engine.restored(tried, context.watch) as server:
         plan = context.plan_of(tried)
-        rung = measure(order, plan, server, server.paths, context.watch, cold=True).rung
+        memory = tried.memory_bytes or 0
+        rung = measure(
+            order, plan, server, server.paths, context.watch, cold=True, memory_bytes=memory
+        ).rung
     share = rung.quantity(BUSY)
     if rung.invalid or share is None:
         seen = rung.invalid or "the load of the database's cores was not measured"

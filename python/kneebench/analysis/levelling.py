@@ -26,7 +26,7 @@ from kneebench.analysis.sweep import (
     Resource,
     Sweep,
     SweepCell,
-    interleaved,
+    took_turns,
     value_of,
 )
 from kneebench.records import Climb, Estimate
@@ -118,7 +118,7 @@ def _drawn(cells: Sequence[SweepCell], logs: Sequence[dict[int, float]]) -> Draw
     import numpy as np
 
     shared = set.intersection(*map(set, logs))
-    paired = len(shared) > 1 and interleaved([one.climb for one in cells])
+    paired = len(shared) > 1 and took_turns([one.climb for one in cells])
     if paired:
         logs = [{repeat: one[repeat] for repeat in sorted(shared)} for one in logs]
     runs = np.array([len(one) for one in logs])

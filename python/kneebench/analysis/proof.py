@@ -6,13 +6,13 @@ refutes it. Between the two it stays a suspicion, with its interval.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kneebench.analysis.bottleneck import BY_KEY, bottleneck
 from kneebench.analysis.comparison import NOPM, ratio_of
 from kneebench.analysis.resources import CPU, DATA_READS, LOG
 from kneebench.analysis.still_warming import still_warming
-from kneebench.analysis.sweep import interleaved
+from kneebench.analysis.sweep import took_turns
 from kneebench.analysis.wording import times_with_interval
 from kneebench.records import Bottleneck, Climb, Estimate, Proof, Relieved, Results, Verdict
 
@@ -46,6 +46,13 @@ def reliefs_to_try(climb: Climb) -> tuple[Reliefs, ...]:
     suspect = BY_KEY.get(bottleneck(climb).resource)
     every = [one for one in (suspect, *NEXT) if one]
     return tuple(dict.fromkeys(one.reliefs for one in every if one.reliefs))[:MOST_RELIEFS]
+
+
+def still_to_try(climb: Climb, asked: Sequence[str], kept: Proof | None) -> tuple[Reliefs, ...]:
+    """The reliefs that were asked for (none: what looks short) and that no kept proof has tried."""
+    if not asked:
+        return () if kept else reliefs_to_try(climb)
+    return tuple((one,) for one in asked if not kept or one not in kept.tried)
 
 
 def bottlenecks(results: Results) -> dict[str, Bottleneck]:
@@ -86,7 +93,7 @@ def is_settled(found: Proof) -> bool:
 
 
 def _relieved(climb: Climb, before: Climb, relief: str) -> Relieved:
-    in_turn = interleaved((climb, before))
+    in_turn = took_turns((climb, before))
     compared = ratio_of(climb, before, NOPM, interleaved=in_turn)
     gain = compared.ratio if compared else None
     verdict, then = judged(gain), bottleneck(climb).resource

@@ -209,7 +209,7 @@ def _cell(climb: Climb, largest: Climb) -> SweepCell:
 def _relative(climb: Climb, largest: Climb) -> Estimate | None:
     """The ratio to the largest cell that can be compared; its own is 1 by definition."""
     if climb is not largest:
-        found = ratio_of(climb, largest, NOPM, interleaved=interleaved((climb, largest)))
+        found = ratio_of(climb, largest, NOPM, interleaved=took_turns((climb, largest)))
         return found.ratio if found else None
     runs = len(quoted_rungs(climb))
     if not runs or still_warming(climb):
@@ -217,7 +217,7 @@ def _relative(climb: Climb, largest: Climb) -> Estimate | None:
     return Estimate(value=1.0, low=1.0, high=1.0, n=runs, method="the largest cell")
 
 
-def interleaved(climbs: Sequence[Climb]) -> bool:
+def took_turns(climbs: Sequence[Climb]) -> bool:
     """Whether the final runs took turns: every run of a repeat began before any of a later one."""
     began: dict[int, list[str]] = {}
     for climb in climbs:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from kneebench.errors import KneebenchError
 from kneebench.lab.control_groups import Groups, hierarchy_of
-from kneebench.lab.journal import Journal
 
 V2 = ("memory.max", "memory.swap.max", "memory.events", "max")
 V1 = ("memory.limit_in_bytes", "memory.swappiness", "memory.oom_control", "-1")
@@ -38,10 +37,6 @@ class MemoryGroup(NamedTuple):
     path: Path
     limit_bytes: int
     files: Controller
-
-    def add(self, process: int) -> None:
-        """Put a process in it. Raises OSError for one that has ended."""
-        (self.path / "cgroup.procs").write_text(str(process))
 
     @contextlib.contextmanager
     def lifted(self) -> Iterator[None]:
@@ -89,10 +84,3 @@ def limit_memory(groups: Groups, limit_bytes: int) -> MemoryGroup:
         seen = f"the kernel set {got:,} bytes in place of {limit_bytes:,}"
         raise KneebenchError(DOING, seen=seen, do=CORRECT)
     return MemoryGroup(path, limit_bytes, there)
-
-
-@contextlib.contextmanager
-def memory_limit(journal: Journal, limit_bytes: int) -> Iterator[MemoryGroup]:
-    """A cgroup with this limit alone; removed at the end. Raises as `limit_memory`."""
-    with contextlib.ExitStack() as until:
-        yield limit_memory(Groups(journal, until), limit_bytes)

@@ -54,17 +54,31 @@ def expected(plan: Plan, host: Host) -> Expected:
         return Expected(0.0, 1.0 * count, 1.0 * count)
     ladder, cores = plan.ladder, len(plan.database.cores) or host.cores
     load_s = 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
+    warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
+    climb_s = min(_warm_s(plan) + ladder.window + _RUNG_S + warmer_s, ladder.budget)
+    climb_s += _RAW_PROFILE_S if plan.raw_profile else 0.0
+    final_s = _rounds_s if ladder.rounds == "short" else _long_runs_s
+    return Expected(load_s, count * climb_s, final_s(ladder, count, _warm_s(plan), _final_s(plan)))
+
+
+def restored_run_s(plan: Plan) -> float:
+    """One final run on its own restore."""
+    return _warm_s(plan) + _final_s(plan)
+
+
+def _warm_s(plan: Plan) -> float:
+    """To restore and warm up one database."""
     restore_s = _START_S
     if plan.restore in ("copy", "template"):
         copied_bytes = plan.workload.warehouses * plan.engine.footprint.WAREHOUSE_BYTES
         restore_s += copied_bytes / _RESTORE_BYTES_PER_S
-    warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
-    cold_s = _warm_up_s(ladder, cold=plan.database.restored_cold)
-    climb_s = min(restore_s + cold_s + ladder.window + _RUNG_S + warmer_s, ladder.budget)
-    climb_s += _RAW_PROFILE_S if plan.raw_profile else 0.0
-    rung_s = _final_window_s(ladder, plan.engine.checkpoint_cycle_s(())) + _RUNG_S
-    final_s = _rounds_s if ladder.rounds == "short" else _long_runs_s
-    return Expected(load_s, count * climb_s, final_s(ladder, count, restore_s + cold_s, rung_s))
+    return restore_s + _warm_up_s(plan.ladder, cold=plan.database.restored_cold)
+
+
+def _final_s(plan: Plan) -> float:
+    """One final window."""
+    cycle_s = plan.engine.checkpoint_cycle_s(())
+    return max(plan.ladder.final_window, plan.ladder.checkpoints * cycle_s) + _RUNG_S
 
 
 def _rounds_s(ladder: Ladder, count: int, warm_s: float, rung_s: float) -> float:
@@ -103,7 +117,3 @@ def _warm_up_s(ladder: Ladder, cold: bool = False) -> float:
     if ladder.warm_up != "auto":
         return ladder.warm_up
     return _OF_ITS_LIMIT * (ladder.cold_warm_up_limit if cold else ladder.warm_up_limit)
-
-
-def _final_window_s(ladder: Ladder, cycle_s: float) -> float:
-    return max(ladder.final_window, ladder.checkpoints * cycle_s)

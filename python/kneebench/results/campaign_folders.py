@@ -35,18 +35,20 @@ def find_unfinished(
     but: Sequence[str] = RESUME_IGNORES,
     *,
     brief: bool = False,
+    reliefs: Sequence[str] | None = None,
 ) -> Path | None:
     """The newest campaign under `root` that this plan could resume: not finished (with `brief`,
-    also one whose brief is still to be written), nobody writes into it, the same plan `but` for
-    some fields (question and budget), and (where a host is given) the same machine."""
+    also one whose brief is still to be written; with `reliefs`, also one that lacks their proofs),
+    nobody writes into it, the same plan `but` for some fields (question and budget), and (where a
+    host is given) the same machine."""
     waiting = []
     for file in root.glob("*/campaign.json"):
         if held(file.parent):
             continue
         try:
-            if is_finished(file.parent, brief=brief):
-                continue
             campaign = read_kept(file, Campaign)
+            if is_finished(file.parent, brief=brief) and not lacks_proof(campaign, reliefs):
+                continue
         except KneebenchError:  # a damaged campaign stops no other; `campaigns` lists its error
             continue
         if resumable(campaign.plan, plan_document(plan), but) and (
@@ -64,6 +66,14 @@ def is_finished(folder: Path, *, brief: bool = False) -> bool:
     if not file.exists():
         return False
     return not brief or (folder / BRIEF).exists() or not read_kept(file, Finished).awaits_brief
+
+
+def lacks_proof(campaign: Campaign, reliefs: Sequence[str] | None) -> bool:
+    """Whether these reliefs (empty: any) are still to be tried; False for None, no proof."""
+    if reliefs is None:
+        return False
+    proofs = campaign.proofs.values()
+    return not proofs or any(name not in one.tried for one in proofs for name in reliefs)
 
 
 def same_machine(a: Host, b: Host) -> bool:

@@ -85,3 +85,22 @@ def with_cells(
         "notes": (*campaign.notes, note),
     }
     return changed.model_copy(update=update)
+
+
+def sized_otherwise(campaign: Campaign, cell: Cell, names: Iterable[str]) -> str:
+    """Which of these server settings a cell that joined has otherwise than the cells before it;
+    empty for none. The rules size a server by all storages of the plan, also by those that joined.
+    """
+    kept = (one for id, one in campaign.settings.items() if id not in campaign.joined)
+    before = {one.name: one.value for one in next(kept, ())}
+    if cell.id not in campaign.joined or not before:
+        return ""
+    own = {one.name: one.value for one in campaign.settings[cell.id]}
+    both = [name for name in names if name in own and name in before]
+    differing = [f"{n} {own[n]} (was {before[n]})" for n in both if own[n] != before[n]]
+    if not differing:
+        return ""
+    return (
+        f"{cell.name} joined with other server settings: {listed(differing)}. The difference to the"
+        " other cells may come from them: set them in the plan, or run --fresh"
+    )

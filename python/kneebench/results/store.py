@@ -102,20 +102,27 @@ class Store:
         return cls(folder)
 
     @classmethod
-    def for_plan(cls, root: Path, plan: Plan, host: Host, *, fresh: bool = False) -> Store:
-        """The unfinished campaign of this plan, to resume; else one that the plan only adds cells
-        to (`join`); a new one if there is neither, or if `fresh`.
+    def for_plan(
+        cls,
+        root: Path,
+        plan: Plan,
+        host: Host,
+        *,
+        fresh: bool = False,
+        reliefs: Sequence[str] | None = None,
+    ) -> Store:
+        """The unfinished campaign of this plan, to resume, or a finished one that lacks the proofs
+        of `reliefs`; else one that the plan only adds cells to; a new one if there is none, or if
+        `fresh`.
         """
-        found = None if fresh else find_unfinished(root, plan, host)
+        found = None if fresh else find_unfinished(root, plan, host, reliefs=reliefs)
         found = found or (None if fresh else find_joinable(root, plan, host))
         return cls.open(found) if found else cls.create(root, plan, host)
 
-    def join(self, plan: Plan) -> tuple[Cell, ...]:
-        """Add the cells that only this plan has, and give them. The campaign is unfinished until
-        they are measured.
-        """
+    def reopen(self, plan: Plan) -> tuple[Cell, ...]:
+        """Add the cells that only this plan has, and give them. The campaign is unfinished now."""
+        (self.folder / "finished.json").unlink(missing_ok=True)
         if added := added_cells(self.campaign, plan):
-            (self.folder / "finished.json").unlink(missing_ok=True)
             rungs = campaign_reader.rungs_in(self.folder, self._workload)
             self._keep(with_cells(self.campaign, plan, added, rungs))
         return added
