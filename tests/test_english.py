@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from kneebench.docs_generator import cli_reference
+from kneebench.errors import KneebenchError
 from kneebench.plan.json_schema import tables
 
 ROOT = Path(__file__).parent.parent
@@ -245,3 +246,75 @@ def test_the_rules_would_fail_on_the_sentences_they_replaced() -> None:
         " one rate; 0.9 warehouses a user"
     )
     assert len(faults(iter([Text("old", old)]))) == 2
+
+
+ERRORS = ("KneebenchError", "PlanError", "Refused", "InvalidMeasurement", "CheckFailed")
+BASE_VERBS = [
+    "add",
+    "build",
+    "check",
+    "choose",
+    "clean",
+    "compare",
+    "connect",
+    "copy",
+    "count",
+    "create",
+    "drop",
+    "emulate",
+    "erase",
+    "find",
+    "gather",
+    "ignore",
+    "install",
+    "limit",
+    "list",
+    "load",
+    "locate",
+    "lock",
+    "make",
+    "measure",
+    "open",
+    "place",
+    "prepare",
+    "profile",
+    "prove",
+    "read",
+    "remove",
+    "resolve",
+    "restore",
+    "resume",
+    "run",
+    "save",
+    "set",
+    "shut",
+    "size",
+    "skip",
+    "start",
+    "undo",
+    "use",
+    "verify",
+    "wait",
+    "warm",
+    "write",
+]
+
+
+def test_an_error_names_what_could_not_be_done_by_a_verb() -> None:
+    """Each verb that an error begins with is there without its ending, not half of it."""
+    found = {
+        node.value.partition(" ")[0]
+        for file in CODE.rglob("*.py")
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ERRORS
+        for node in ast.walk(call)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.match(r"[a-z]+ing ", node.value)
+    } - {"nothing"}
+    assert {"emulating", "writing"} <= found
+    broken = {
+        verb: said
+        for verb in found
+        if (said := str(KneebenchError(f"{verb} x", seen="y")).split()[1]) not in BASE_VERBS
+    }
+    assert broken == {}

@@ -10,11 +10,12 @@ import pytest
 from kneebench import load, run
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.configuration_summary import configuration_summaries
-from kneebench.analysis.proof import proved
+from kneebench.analysis.proof import proved, reliefs_to_try, users_to_prove
 from kneebench.brief import Brief
 from kneebench.plan import Plan
 from kneebench.records import Event, Results
 from kneebench.results.campaign_reader import rungs_in
+from tests.recorded.situations import kept
 
 ONE_CORE = {"small": {"cores": 1, "memory": "1GiB"}}
 """Of a machine with at least two; the model pretends 2 GB of data."""
@@ -92,6 +93,13 @@ def test_a_proof_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     whole = run(plan(), tmp_path, fresh=True, reliefs=["more memory"])
     assert proof == whole.campaign.proofs["drive-small"], "the same as without a stop"
     assert len(measured) < 6 + 3 + 6, "what was kept was not measured again"
+
+
+def test_a_load_that_the_load_generator_could_not_drive_is_proved_at_its_users() -> None:
+    generator, log = kept("load_generator"), kept("log")
+    assert (generator.knee_users, users_to_prove(generator)) == (None, 8)
+    assert users_to_prove(log) == log.knee_users == 8
+    assert reliefs_to_try(generator)[0] == ("another load generator core",)
 
 
 def test_a_finished_campaign_is_proved_without_being_measured_again(tmp_path: Path) -> None:

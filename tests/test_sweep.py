@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import finding, sentence, sweep_document
-from kneebench.analysis.sweep import SweepRow, interleaved, sweep_rows, sweeps
+from kneebench.analysis.sweep import SweepRow, sweep_rows, sweeps, took_turns
 from kneebench.brief import Brief
 from kneebench.cli import app
 from kneebench.errors import PlanError
@@ -140,8 +140,8 @@ def test_the_ratio_to_the_largest_is_paired_where_runs_took_turns_and_drift_canc
         assert cell.relative
         assert cell.relative.high / cell.relative.low < 1.03
     added = _began(one.cells[0].climb, "2026-01-02")
-    assert interleaved([one.cells[0].climb, largest.climb])
-    assert not interleaved([added, largest.climb])
+    assert took_turns([one.cells[0].climb, largest.climb])
+    assert not took_turns([added, largest.climb])
 
 
 def _began(one: Climb, at: str) -> Climb:

@@ -11,13 +11,13 @@ from contextlib import closing
 import psutil
 
 from kneebench import units
-from kneebench.analysis.knee import final_rungs
 from kneebench.analysis.proof import (
     LEAST_RUNS,
     MOST_RUNS,
     Reliefs,
     is_settled,
     still_to_try,
+    users_to_prove,
     with_gains,
 )
 from kneebench.analysis.wording import listed
@@ -69,10 +69,11 @@ def prove(campaign: Context, journal: Journal, reliefs: Sequence[str] | None) ->
     campaign.engine.close()  # the space of emulated drives
     for climb in load(store.folder).climbs:
         kept = store.campaign.proofs.get(climb.cell.id)
-        if climb.knee_users and (wanted := still_to_try(climb, reliefs, kept)):
-            tried = _tried(campaign, climb, wanted, journal)
+        users, wanted = users_to_prove(climb), still_to_try(climb, reliefs, kept)
+        if users and wanted:
+            tried = _tried(campaign, climb, users, wanted, journal)
             watch(Event(kind="start", doing=_announced(climb.cell, tried)))
-            found = _measured(tried, climb, store, watch)
+            found = _measured(tried, climb.cell, users, store, watch)
             store.put_proof(found.and_before(kept))
             for one in found.relieved:
                 watch(Event(kind="end", doing=one.sentence))
@@ -90,13 +91,15 @@ def _announced(cell: Cell, tried: Tried) -> str:
     return f"proving what limits {cell.name}{time}: {sides}, in turn"
 
 
-def _tried(campaign: Context, climb: Climb, reliefs: Sequence[Reliefs], journal: Journal) -> Tried:
+def _tried(
+    campaign: Context, climb: Climb, users: int, reliefs: Sequence[Reliefs], journal: Journal
+) -> Tried:
     """The knee as it was, and of each resource the first relief that is possible here."""
     plan, tried = campaign.plan, Tried()
     kept = campaign.store.campaign.settings.get(climb.cell.id, ())
     names = () if plan.urls[climb.cell.storage] else plan.database.sized_settings
     sized = {one.name: one.value for one in kept if one.name in names}
-    before = as_it_was(plan, climb.cell, climb.knee_users or 1, sized)
+    before = as_it_was(plan, climb.cell, users, sized)
     engine = _engine(before, journal, campaign.watch)
     tried.sides.append((before, engine))
     spare = _spare(engine, before.cell, climb)
@@ -127,17 +130,17 @@ def _engine(side: Side, journal: Journal, watch: Watch) -> Engine:
 
 def _spare(engine: Engine, cell: Cell, climb: Climb) -> Spare:
     cores, free = tuple(sorted(os.sched_getaffinity(0))), psutil.virtual_memory().available
-    threads = max((rung.tally.load_generator_threads for rung in final_rungs(climb)), default=1)
+    threads = max((rung.tally.load_generator_threads for rung in climb.rungs), default=1)
     return Spare(cores, free, len(engine.where(cell).cores), threads)
 
 
-def _measured(tried: Tried, climb: Climb, store: Store, watch: Watch) -> Proof:
+def _measured(tried: Tried, cell: Cell, users: int, store: Store, watch: Watch) -> Proof:
     """All sides in turn until the gains are settled, or were measured often enough."""
-    root, users = store.folder / FOLDER / climb.cell.id, climb.knee_users or 1
+    root = store.folder / FOLDER / cell.id
     with Store.for_plan(root, tried.sides[0][0].plan, store.campaign.host) as kept:
         for side, _ in tried.sides:
             kept.put_climb(Climb(cell=side.cell, rungs=(), knee_users=users))
-        found = Proof(cell=climb.cell.id, users=users, relieved=())
+        found = Proof(cell=cell.id, users=users, relieved=())
         for repeat in range(1, MOST_RUNS + 1):
             for side, engine in [*tried.sides] if repeat % 2 else tried.sides[::-1]:
                 _run(tried, Context(side.plan, engine, kept, watch), side, users, repeat)

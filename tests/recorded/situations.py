@@ -58,6 +58,8 @@ repeats = 0
 SMALL = 'memory = "256MiB"'
 """Less than the data."""
 MEMORY = 'path = "memory"\nlog_path = "memory-log"'
+COMMIT_MS = DriveClass(read_iops=20000, write_iops=2000)
+"""Locks are held until a commit is written: shorter, and one core would be all busy first."""
 READ_HEAVY, WRITE_HEAVY, LOG_HEAVY = (
     DriveClass(read_iops=1500),
     DriveClass(read_iops=20000, write_iops=300),
@@ -109,12 +111,19 @@ SITUATIONS = {
         "one core",
         drives("nvme"),
         cache=SMALL,
-        users=16,
+        warehouses=12,
+        users=32,
         drives={"nvme": DriveClass()},
         load_generator_core=0,
         daemon=True,
     ),
-    "locks": Situation("locks", 'path = "disk"', warehouses=1, users=32),
+    "locks": Situation(
+        "locks",
+        drives("nvme-fast", "nvme"),
+        warehouses=1,
+        users=32,
+        drives={"nvme": COMMIT_MS},
+    ),
     "load_generator": Situation("load generator", MEMORY, hogs=12),
 }
 HELD_OUT = ("data_reads", "data_writes", "load_generator")

@@ -60,19 +60,27 @@ def bottleneck(climb: Climb) -> Bottleneck:
 
 
 def _ended_by_the_load_generator(climb: Climb) -> ResourceEvidence | None:
-    """The evidence of the rung that ended the climb, if that is invalid because of the load
-    generator.
-    """
-    last: Rung | None = climb.rungs[-1] if climb.rungs else None
-    searched = climb.of("search", "bisection", "fixed_load")
-    if climb.stopped_by in ("load_generator", "invalid") and searched:
-        last = searched[-1]
-    if last is None or not last.invalid:
+    """The evidence of the rung that the load generator made invalid, if that ended the climb."""
+    if not (last := generator_bound_rung(climb)):
         return None
     found = load_generator(KneeReadings([last]), climb)
     at = number_of_users(last.users)
     why = found.why if at == place(climb) else f"at {at}, {found.why}"
-    return found.model_copy(update={"why": why}) if found.short else None
+    return found.model_copy(update={"why": why})
+
+
+def generator_bound_rung(climb: Climb) -> Rung | None:
+    """The rung that ended the climb, if it is invalid because the load generator was short."""
+    last: Rung | None = climb.rungs[-1] if climb.rungs else None
+    searched = climb.of("search", "bisection", "fixed_load")
+    if climb.stopped_by in ("load_generator", "invalid") and searched:
+        last = searched[-1]
+    return last if last and is_generator_bound(last, climb) else None
+
+
+def is_generator_bound(rung: Rung, climb: Climb) -> bool:
+    """Whether a rung is invalid and the load generator was short in it."""
+    return bool(rung.invalid and load_generator(KneeReadings([rung]), climb).short)
 
 
 def _evidence_lines(rows: Sequence[ResourceEvidence]) -> Iterator[str]:

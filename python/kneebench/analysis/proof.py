@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kneebench.analysis.bottleneck import BY_KEY, bottleneck
+from kneebench.analysis.bottleneck import (
+    BY_KEY,
+    bottleneck,
+    generator_bound_rung,
+    is_generator_bound,
+)
 from kneebench.analysis.comparison import NOPM, ratio_of
 from kneebench.analysis.resources import CPU, DATA_READS, LOG
 from kneebench.analysis.still_warming import still_warming
@@ -48,6 +53,14 @@ def reliefs_to_try(climb: Climb) -> tuple[Reliefs, ...]:
     return tuple(dict.fromkeys(one.reliefs for one in every if one.reliefs))[:MOST_RELIEFS]
 
 
+def users_to_prove(climb: Climb) -> int | None:
+    """The knee's users; those of the rung that ended the climb, if the load generator was short
+    there.
+    """
+    ended = generator_bound_rung(climb)
+    return ended.users if ended else climb.knee_users
+
+
 def still_to_try(climb: Climb, asked: Sequence[str], kept: Proof | None) -> tuple[Reliefs, ...]:
     """The reliefs that were asked for (none: what looks short) and that no kept proof has tried."""
     if not asked:
@@ -81,10 +94,21 @@ def with_gains(proof: Proof, measured: Results, reliefs: Mapping[str, str]) -> P
     """The proof with what its sides gave so far. `reliefs`: the name of the relief by the id of its
     cell; empty for the knee as it was.
     """
-    climbs = {climb.cell.id: climb for climb in measured.climbs}
+    climbs = {climb.cell.id: _counted(climb) for climb in measured.climbs}
     [before] = [climbs[cell] for cell, relief in reliefs.items() if not relief]
     found = [_relieved(climbs[cell], before, relief) for cell, relief in reliefs.items() if relief]
     return proof.model_copy(update={"relieved": tuple(found)})
+
+
+def _counted(climb: Climb) -> Climb:
+    """With the runs that the load generator made invalid: their throughput is what it could
+    drive.
+    """
+    rungs = [
+        rung.model_copy(update={"invalid": ""}) if is_generator_bound(rung, climb) else rung
+        for rung in climb.rungs
+    ]
+    return climb.model_copy(update={"rungs": tuple(rungs)})
 
 
 def is_settled(found: Proof) -> bool:

@@ -22,6 +22,8 @@ MIB = 2**20
 LOG_BYTES = (2 * 2**30, 8 * 2**30)
 """Least and most of a log volume in memory; between them a quarter of what is free."""
 TIMES_MEMORY, TIMES_WAREHOUSES, TIMES_DATA = 4, 4, 1.5
+TIMES_NEEDED = 1.25
+"""What a climb needs, with its file system."""
 NOT_OURS = "the storage names no directory or drives"
 
 
@@ -101,7 +103,8 @@ def _log_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
 def _data_in_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
     """The log stays where it was."""
     storage = plan.storages[cell.storage]
-    volume = _in_memory(round(TIMES_DATA * plan.data_bytes), spare)
+    needed = plan.engine.footprint.climb_bytes(plan.workload.warehouses)
+    volume = _in_memory(round(TIMES_NEEDED * needed), spare)
     if _may_be_files(plan, cell):
         change: dict[str, object] = {"path": MEMORY}
     else:
@@ -141,7 +144,9 @@ def _other_storage(plan: Plan, cell: Cell, words: str, change: Mapping[str, obje
 
 
 def _more_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
-    """Enough for all data, if it is there."""
+    """Enough for all data, if it is there. Its warm-up ends when throughput and reads are steady: a
+    cache takes time to fill.
+    """
     if (limit := _memory_bytes(plan, cell)) is None:
         raise ReliefError("the database's memory is not limited")
     wanted = max(TIMES_MEMORY * limit, round(TIMES_DATA * plan.data_bytes))
@@ -149,7 +154,8 @@ def _more_memory(plan: Plan, cell: Cell, spare: Spare) -> Plan:
     if memory < 2 * limit:
         free = units.size(spare.free_bytes)
         raise ReliefError(f"twice its memory is not free ({free} is)")
-    return _other_limits(plan, cell, memory_bytes=memory // MIB * MIB)
+    warm = plan.model_copy(update={"ladder": plan.ladder.model_copy(update={"warm_up": "auto"})})
+    return _other_limits(warm, cell, memory_bytes=memory // MIB * MIB)
 
 
 def _more_cores(plan: Plan, cell: Cell, spare: Spare) -> Plan:

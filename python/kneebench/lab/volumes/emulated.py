@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import tomllib
 import uuid
@@ -119,7 +120,7 @@ def _limited(
     journal: Journal, place: Path, drive: EmulatedDrive, stack: contextlib.ExitStack
 ) -> Path:
     """A file that is the drive's image with its limits; the stack takes it apart again."""
-    _start(journal, stack, place, _export(drive), lambda: (place / SOCKET).exists())
+    _start(journal, stack, place, _export(drive), lambda: _listens(place))
     point = place / "drive"
     point.mkdir()
     stack.enter_context(journal.made(MountedFileSystem, "an emulated drive", point=str(point)))
@@ -146,6 +147,18 @@ def _start(
     stack.enter_context(journal.process(process.pid, f"an emulated drive's {command[0]}"))
     if not wait_until(lambda: is_up() or process.poll() is not None) or not is_up():
         raise OSError(f"{command[0]}: {(place / f'{command[0]}.log').read_text().strip()}")
+
+
+def _listens(place: Path) -> bool:
+    """Whether the drive's socket takes connections: its file is there a moment before. It is found
+    by way of its directory, as the path of a socket must be short (unix(7)).
+    """
+    directory = os.open(place, os.O_PATH)
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(f"/proc/self/fd/{directory}/{SOCKET}") == 0
+    finally:
+        os.close(directory)
 
 
 @contextlib.contextmanager
