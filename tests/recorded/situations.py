@@ -111,7 +111,7 @@ SITUATIONS = {
         "one core",
         drives("nvme"),
         cache=SMALL,
-        warehouses=12,
+        warehouses=10,
         users=32,
         drives={"nvme": DriveClass()},
         load_generator_core=0,
