@@ -58,6 +58,18 @@ repeats = 0
 SMALL = 'memory = "256MiB"'
 """Less than the data."""
 MEMORY = 'path = "memory"\nlog_path = "memory-log"'
+CACHED = "cache.direct=off,cache.no-flush=on"
+SECRET = "secret,id=key,data=known"
+_CREATE = f"qemu-img create -q -f luks --object {SECRET} -o key-secret=key,cipher-alg=serpent-256"
+TWICE_ENCRYPTED = f"""
+until {_CREATE},iter-time=10 image {{size}}; do sleep 0.1; done
+until {_CREATE},iter-time=10 inner {{inner_size}}; do sleep 0.1; done
+head -c 4M inner > header
+qemu-io --object {SECRET} --image-opts driver=luks,key-secret=key,file.filename=image \\
+    -c "write -q -s header 0 4M"
+rm inner header
+"""
+"""An image in an image; on a busy machine a key may fail to be made in the time it is given."""
 COMMIT_MS = DriveClass(read_iops=20000, write_iops=2000)
 """Locks are held until a commit is written: shorter, and one core would be all busy first."""
 READ_HEAVY, WRITE_HEAVY, LOG_HEAVY = (
@@ -80,7 +92,9 @@ class Situation(NamedTuple):
     drives: dict[str, DriveClass] = {}  # noqa: RUF012
     """Limits of the classes of emulated drives, in place of their own."""
     daemon: bool = False
-    """Whether the programs of drives are pinned to core 1, and encrypt a drive of class nvme."""
+    """Whether the programs of drives are pinned to core 1, and encrypt a drive of class nvme; its
+    file is cached, so that nothing but that core is in their way.
+    """
     hogs: int = 0
     """Processes that compute all the time on the load generator's core."""
 
@@ -109,10 +123,9 @@ SITUATIONS = {
     "cpu": Situation("cpu", MEMORY),
     "one_core": Situation(
         "one core",
-        drives("nvme"),
+        'drives = [{ emulated = "nvme", size = "4GiB" }]',
         cache=SMALL,
-        warehouses=10,
-        users=32,
+        users=16,
         drives={"nvme": DriveClass()},
         load_generator_core=0,
         daemon=True,
@@ -217,20 +230,18 @@ def _drives(situation: Situation) -> Iterator[None]:
     plain, start = emulated._export, emulated._start
 
     def encrypted(drive: EmulatedDrive) -> list[str]:
-        secret, key = "secret,id=key,data=known", "key-secret=key,cipher-alg=serpent-256"
-        size = drive.size - 2**24
-        create = f"qemu-img create -q -f luks --object {secret} -o {key},iter-time=10 image {size}"
-        command = plain(drive)
+        command = [one.replace("cache.direct=on", CACHED) for one in plain(drive)]
         if drive.emulated != "nvme":
             return command
         at = command.index("--blockdev") + 2
         command[at:at] = [
-            *("--object", secret),
-            *("--blockdev", "driver=luks,node-name=clear,file=image,key-secret=key"),
+            *("--object", SECRET),
+            *("--blockdev", "driver=luks,node-name=outer,file=image,key-secret=key"),
+            *("--blockdev", "driver=luks,node-name=inner,file=outer,key-secret=key"),
         ]
-        served = " ".join(command).replace("file=image --nbd", "file=clear --nbd")
-        until = f"until {create}; do sleep 0.1; done"  # on a busy machine its key may fail
-        return ["sh", "-c", f"{until}; exec {served}"]
+        served = " ".join(command).replace("file=image --nbd", "file=inner --nbd")
+        sizes = {"size": drive.size - 2**24, "inner_size": drive.size - 2**25}
+        return ["sh", "-c", f"{TWICE_ENCRYPTED.format(**sizes)}exec {served}"]
 
     def pinned(*arguments: object) -> None:
         start(*arguments)  # type: ignore[arg-type]
@@ -274,7 +285,7 @@ if __name__ == "__main__":
     if "--prove" in sys.argv:
         for wanted in [name for name in sys.argv[1:] if name in SITUATIONS] or SITUATIONS:
             print(prove(wanted, BY_KEY[SITUATIONS[wanted].answer].reliefs[0]), flush=True)
-        print(f"assumed wrongly: {prove('log', 'data in memory')}")
+        print(f"assumed wrongly: {prove('data_reads', 'log in memory')}")
         raise SystemExit
     for wanted in sys.argv[1:] or SITUATIONS:
         made = keep(wanted, undisturbed(wanted))

@@ -75,12 +75,8 @@ def generator_bound_rung(climb: Climb) -> Rung | None:
     searched = climb.of("search", "bisection", "fixed_load")
     if climb.stopped_by in ("load_generator", "invalid") and searched:
         last = searched[-1]
-    return last if last and is_generator_bound(last, climb) else None
-
-
-def is_generator_bound(rung: Rung, climb: Climb) -> bool:
-    """Whether a rung is invalid and the load generator was short in it."""
-    return bool(rung.invalid and load_generator(KneeReadings([rung]), climb).short)
+    short = last and last.invalid and load_generator(KneeReadings([last]), climb).short
+    return last if short else None
 
 
 def _evidence_lines(rows: Sequence[ResourceEvidence]) -> Iterator[str]:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kneebench.analysis.bottleneck import (
-    BY_KEY,
-    bottleneck,
-    generator_bound_rung,
-    is_generator_bound,
-)
+from kneebench.analysis.bottleneck import BY_KEY, bottleneck, generator_bound_rung
 from kneebench.analysis.comparison import NOPM, ratio_of
-from kneebench.analysis.resources import CPU, DATA_READS, LOG
+from kneebench.analysis.knee_readings import KneeReadings
+from kneebench.analysis.resource_evidence import delayed_share
+from kneebench.analysis.resources import (
+    CPU,
+    DATA_READS,
+    LOAD_GENERATOR,
+    LOAD_GENERATOR_DELAY,
+    LOG,
+)
 from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.sweep import took_turns
 from kneebench.analysis.wording import times_with_interval
-from kneebench.records import Bottleneck, Climb, Estimate, Proof, Relieved, Results, Verdict
+from kneebench.records import Bottleneck, Climb, Estimate, Proof, Relieved, Results, Rung, Verdict
 
 GAIN = 1.05
 """Least gain that counts (methods: a cheap intervention that gains 5% proves the limit)."""
@@ -101,14 +104,20 @@ def with_gains(proof: Proof, measured: Results, reliefs: Mapping[str, str]) -> P
 
 
 def _counted(climb: Climb) -> Climb:
-    """With the runs that the load generator made invalid: their throughput is what it could
-    drive.
+    """With the runs that the load generator made invalid, whose latency is of no use: their
+    throughput is what it could drive.
     """
     rungs = [
-        rung.model_copy(update={"invalid": ""}) if is_generator_bound(rung, climb) else rung
+        rung.model_copy(update={"invalid": ""}) if _is_driven_late(rung) else rung
         for rung in climb.rungs
     ]
     return climb.model_copy(update={"rungs": tuple(rungs)})
+
+
+def _is_driven_late(rung: Rung) -> bool:
+    readings = KneeReadings([rung])
+    used = readings.value("load_generator.busy") or 0.0
+    return used > LOAD_GENERATOR.limit or delayed_share(readings) > LOAD_GENERATOR_DELAY
 
 
 def is_settled(found: Proof) -> bool:

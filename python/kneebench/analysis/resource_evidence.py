@@ -36,9 +36,9 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     throughput where the database's cores are busy all the same.
     """
     used, delay_s = readings.value("load_generator.busy"), readings.value("load_generator.delay")
-    delayed = delay_s / readings.latency_s if delay_s and readings.latency_s else None
+    delayed = delayed_share(readings)
     cores = readings.value("database.busy") or 0.0
-    late = (delayed or 0.0) > LOAD_GENERATOR_DELAY and cores < NEARLY_BUSY
+    late = delayed > LOAD_GENERATOR_DELAY and cores < NEARLY_BUSY
     says = f"load generator threads were {busy(used)} (limit {share(LOAD_GENERATOR.limit)})"
     if late:
         says = (
@@ -54,6 +54,12 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         saturation=(f"{time(delay_s)} delay per transaction",) if delay_s is not None else (),
         errors=(f"{lost} lost connections",),
     )
+
+
+def delayed_share(readings: KneeReadings) -> float:
+    """The load generator's delay as a share of the latency; 0 if it was not measured."""
+    delay_s = readings.value("load_generator.delay")
+    return delay_s / readings.latency_s if delay_s and readings.latency_s else 0.0
 
 
 def network(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
