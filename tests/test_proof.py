@@ -97,7 +97,7 @@ def test_a_proof_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_load_that_the_load_generator_could_not_drive_is_proved_at_its_users() -> None:
     generator, log = kept("load_generator"), kept("log")
-    assert (generator.knee_users, users_to_prove(generator)) == (None, 8)
+    assert (generator.knee_users, users_to_prove(generator)) == (None, 4)
     assert users_to_prove(log) == log.knee_users == 8
     assert reliefs_to_try(generator)[0] == ("another load generator core",)
 

@@ -137,7 +137,7 @@ SITUATIONS = {
         users=32,
         drives={"nvme": COMMIT_MS},
     ),
-    "load_generator": Situation("load generator", MEMORY, hogs=12),
+    "load_generator": Situation("load generator", MEMORY, users=4, hogs=12),
 }
 HELD_OUT = ("data_reads", "data_writes", "load_generator")
 """Made and judged only once the rules were complete."""
