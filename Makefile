@@ -40,7 +40,8 @@ test-python: ready
 test-long: ready  ## simulations and kills again with all their seeds and steps, 15 minutes
 	$(BIN)/python -m pytest --long tests/test_ladder_plateau.py tests/test_ladder_knee.py \
 		tests/test_analysis_rounds.py tests/test_interval_coverage.py tests/test_kills.py \
-		tests/test_partitions.py tests/test_volumes.py tests/test_campaign_drives.py
+		tests/test_partitions.py tests/test_volumes.py tests/test_md.py \
+		tests/test_campaign_drives.py
 
 bench: ready debian  ## what kneebench itself costs (make bench BENCH="loading restore" for some)
 	$(BIN)/python -m bench --page $(BENCH)

@@ -25,6 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what is marked as long, unless that was asked for."""
+    if item.get_closest_marker("long") and not item.config.getoption("--long"):
+        pytest.skip("takes long: make test-long")
+
+
 @pytest.fixture(scope="session")
 def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
     """So many seeds with --long, else a quarter of them."""

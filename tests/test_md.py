@@ -16,6 +16,7 @@ GUEST = Path(__file__).parent / "md_guest.py"
 MODULES = [f"md/{name}" for name in ("md-mod", "raid0", "raid1", "raid10", "dm-mod")]
 CLEAN = {"journal": [], "arrays": [], "mounts": [], "states": ["blank"] * 4}
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it reads all of the host's files"),
     pytest.mark.skipif(not found("mdadm"), reason="needs mdadm"),

@@ -120,9 +120,9 @@ def _drive(place: str) -> WholeDrive | None:
 
     Raises PlanError with the drives that there are.
     """
-    from kneebench.lab.inventory import inventory, named
+    from kneebench.lab.volumes import left_alone
 
     path = Path(place)
     if path.is_dir() or ("/" in place and not path.is_block_device()):
         return None
-    return named(inventory(), place)
+    return left_alone([place])[0]

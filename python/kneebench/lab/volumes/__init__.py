@@ -11,6 +11,7 @@ from kneebench.lab.volumes.capacity import capacity_bytes
 from kneebench.lab.volumes.claiming import (
     claimed,
     erase_drives,
+    left_alone,
     named_drives,
     require_blank,
     to_be_erased,
@@ -25,6 +26,7 @@ __all__ = [
     "capacity_bytes",
     "claimed",
     "erase_drives",
+    "left_alone",
     "named_drives",
     "preconditioning_cost",
     "preconditioning_s",

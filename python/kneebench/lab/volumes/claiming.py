@@ -47,7 +47,7 @@ def claimed(names: Sequence[str]) -> list[WholeDrive]:
     All are looked at again while they are held for us alone (O_EXCL), right before the first write.
     Raises Refused or PlanError.
     """
-    drives = _left_alone(names) if names else []
+    drives = left_alone(names) if names else []
     for drive in drives:
         require_blank(drive, drive_state(drive))
     with contextlib.ExitStack() as stack:
@@ -58,7 +58,7 @@ def claimed(names: Sequence[str]) -> list[WholeDrive]:
     return drives
 
 
-def _left_alone(names: Sequence[str]) -> list[WholeDrive]:
+def left_alone(names: Sequence[str]) -> list[WholeDrive]:
     """The drives of these names. What is only opened is looked at again for a moment: udev, losetup
     and another kneebench's inventory open drives for an instant.
     """
