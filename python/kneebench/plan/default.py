@@ -87,7 +87,7 @@ def sized_plan(directory: Path, warehouses: int, memory: Path = MEMORY) -> Plan:
             final_window=2.0,
             checkpoints=0,
             rounds="short",
-            repeats=(10, 16),
+            repeats=(10, 14),
             budget=600.0,
             fixed_rate_share=0.5,
         ),
