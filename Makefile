@@ -14,7 +14,7 @@ RUST := $(shell find src -name "*.rs") Cargo.toml Cargo.lock
 PG15 := /usr/lib/postgresql/15/bin/postgres
 DEBIAN_TOOLS := $(PG15) /usr/bin/chromium /usr/bin/openssl /usr/sbin/mkfs.xfs \
 	/sbin/mkfs.btrfs /sbin/sfdisk /usr/bin/fio /usr/bin/qemu-storage-daemon /usr/bin/nbdfuse \
-	/usr/bin/bpftrace
+	/usr/bin/bpftrace /usr/sbin/mariadbd /usr/bin/mariadb
 apt = test "$$(id -u)" = 0 && apt-get update -qq \
 	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(1)
 
@@ -37,11 +37,8 @@ test-rust: ready
 test-python: ready
 	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-test-long: ready  ## simulations and kills again with all their seeds and steps, 15 minutes
-	$(BIN)/python -m pytest --long tests/test_ladder_plateau.py tests/test_ladder_knee.py \
-		tests/test_analysis_rounds.py tests/test_interval_coverage.py tests/test_kills.py \
-		tests/test_partitions.py tests/test_volumes.py tests/test_md.py \
-		tests/test_campaign_drives.py
+test-long: ready debian  ## every test in full: all seeds, steps, builds and benchmarks
+	$(BIN)/python -m pytest --long -n 4 --dist loadfile --no-loadscope-reorder
 
 bench: ready debian  ## what kneebench itself costs (make bench BENCH="loading restore" for some)
 	$(BIN)/python -m bench --page $(BENCH)
@@ -96,14 +93,15 @@ ready: .venv/built
 		|| { echo "make: no C compiler: apt-get install gcc libc6-dev, then run make again"; exit 1; }
 	touch $@
 
-# What the tests try beside the embedded server: Debian's PostgreSQL 15, a browser, file systems.
-# Skipped when not root.
+# What the tests try beside the embedded server: Debian's PostgreSQL 15 and MariaDB, a browser, file
+# systems. Skipped when not root.
 debian:
 	@missing=; for tool in $(DEBIAN_TOOLS); do test -x $$tool || missing=yes; done; \
 	test -n "$$missing" || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		$(call apt,--no-install-recommends postgresql-15 chromium openssl xfsprogs \
-			btrfs-progs fdisk fio qemu-utils libnbd-bin bpftrace) >/dev/null; \
+			btrfs-progs fdisk fio qemu-system-common libnbd-bin bpftrace \
+			mariadb-server-core mariadb-client-core) >/dev/null; \
 	else \
 		echo "make: not root: tests of parts that are not installed are skipped, with a reason"; \
 	fi

@@ -39,8 +39,6 @@ def seeds(request: pytest.FixtureRequest) -> Callable[[int], range]:
 
 
 @pytest.fixture(autouse=True)
-def _directory_of_its_own(
-    request: pytest.FixtureRequest, tmp_path: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _directory_of_its_own(request: pytest.FixtureRequest) -> None:
     if isinstance(request.node, DoctestItem):
-        monkeypatch.chdir(str(tmp_path))
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))

@@ -26,7 +26,7 @@ use _core::response_arrival;
 use _core::session::postgres::PostgresConnector;
 use _core::session::postgres::errors::driver_error;
 use _core::session::postgres::request;
-use _core::session::postgres::socket::ReadInterestSocket;
+use _core::session::socket::ReadInterestSocket;
 use _core::session::{Connector, Delay, Error, Outcome, Session};
 
 type Failure = Box<dyn std::error::Error>;

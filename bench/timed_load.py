@@ -5,16 +5,21 @@ meters; prints its sums each second.
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 from kneebench._core import Address, GeneratorSpec, LoadGenerator
 from kneebench.workload import running_load
 
+PASSWORD = "KNEEBENCH_BENCH_PASSWORD"
+"""The variable that the password of the server is read from, where it needs one."""
+
 
 def main(given: str, seconds: int) -> None:
     """Ready, go, a tick each second, stop."""
     values = json.loads(given)
-    address = Address(protocol="postgres", **values.pop("address"))
+    where = {"protocol": "postgres", **values.pop("address")}
+    address = Address(**where | {"password": os.environ.get(PASSWORD)})
     generator = LoadGenerator(GeneratorSpec(**values), address)
     generator.ready()
     committed, rolled_back, new_orders, now_s = 0, 0, 0, 0.0

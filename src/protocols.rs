@@ -4,21 +4,27 @@ use crate::address::ServerAddress;
 use crate::generator_spec::GeneratorSpec;
 use crate::load_generator::{LoadGenerator, ThreadedLoadGenerator};
 use crate::loading::{Load, LoadProgress, LoadingSpec};
+use crate::session::mysql::MysqlConnector;
 use crate::session::postgres::PostgresConnector;
+use crate::session::tds::TdsConnector;
 
 /// The address of a database, by the wire protocol of its server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Address {
+    Mysql(ServerAddress),
     Postgres(ServerAddress),
+    Tds(ServerAddress),
 }
 
 /// Names of the protocols.
-pub const NAMES: [&str; 1] = ["postgres"];
+pub const NAMES: [&str; 3] = ["mysql", "postgres", "tds"];
 
 impl Address {
     pub fn new(protocol: &str, server: ServerAddress) -> Result<Self, String> {
         match protocol {
+            "mysql" => Ok(Address::Mysql(server)),
             "postgres" => Ok(Address::Postgres(server)),
+            "tds" => Ok(Address::Tds(server)),
             _ => Err(format!("unknown protocol {protocol:?}; known: {}", NAMES.join(", "))),
         }
     }
@@ -26,8 +32,14 @@ impl Address {
     /// A load generator for this database; nothing is opened before ready().
     pub fn load_generator(self, spec: GeneratorSpec) -> Box<dyn LoadGenerator> {
         match self {
+            Address::Mysql(server) => {
+                Box::new(ThreadedLoadGenerator::new(spec, MysqlConnector::new(server)))
+            }
             Address::Postgres(server) => {
                 Box::new(ThreadedLoadGenerator::new(spec, PostgresConnector::new(server)))
+            }
+            Address::Tds(server) => {
+                Box::new(ThreadedLoadGenerator::new(spec, TdsConnector::new(server)))
             }
         }
     }
@@ -35,7 +47,9 @@ impl Address {
     /// A load of this database; nothing is opened before start().
     pub fn load(self, spec: LoadingSpec) -> Box<dyn LoadProgress> {
         match self {
+            Address::Mysql(server) => Box::new(Load::new(spec, MysqlConnector::new(server))),
             Address::Postgres(server) => Box::new(Load::new(spec, PostgresConnector::new(server))),
+            Address::Tds(server) => Box::new(Load::new(spec, TdsConnector::new(server))),
         }
     }
 }

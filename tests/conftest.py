@@ -30,6 +30,8 @@ SLOWEST = (
     "md",
     "hung_server",
     "postgres_url",
+    "several_postgres",
+    "several_databases",
     "cli",
     "stopping",
 )

@@ -35,10 +35,16 @@ DEBIAN = Path("/usr/lib/postgresql/15/bin")
 WITHOUT_DEBIAN = pytest.mark.skipif(
     not DEBIAN.exists(), reason="Debian's PostgreSQL 15 is not installed"
 )
+_ON_DEBIAN = (pytest.mark.postgres15, WITHOUT_DEBIAN)
 BUILDS = [
     pytest.param(None, id="embedded-18"),
-    pytest.param(DEBIAN, id="debian-15", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN]),
+    pytest.param(DEBIAN, id="debian-15", marks=_ON_DEBIAN),
 ]
+BUILDS_IN_FULL = [
+    BUILDS[0],
+    pytest.param(DEBIAN, id="debian-15", marks=[*_ON_DEBIAN, pytest.mark.long]),
+]
+"""The older one with --long only: the engine contract runs over both at any time."""
 SEED = 9300
 """Of what is loaded here; the default of a plan, so that plans find the same base image."""
 SETTINGS = {

@@ -15,7 +15,7 @@ from kneebench.lab.programs import found
 
 needs_emulation = pytest.mark.skipif(
     not (found("nbdfuse") and found("qemu-storage-daemon")),
-    reason="needs libnbd-bin and qemu-utils",
+    reason="needs libnbd-bin and qemu-system-common",
 )
 MIB = 2**20
 SIZE = 320 * MIB

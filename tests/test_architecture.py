@@ -32,6 +32,7 @@ ABOVE = (
     "expected_duration",
     "preflight",
     "restored",
+    "trial",
     "proof",
     "saturating",
     "campaign",
@@ -136,7 +137,7 @@ def test_what_is_above_the_rooms_imports_only_what_is_before_it(part: str) -> No
 
 
 def test_what_every_managed_server_needs_names_no_engine() -> None:
-    engines = "postgres|pg_|wal|simulated"
+    engines = "postgres|pg_|wal|simulated|mariadb|mysql|innodb"
     files = (HOUSE / "databases" / "managed").rglob("*.py")
     lines = [(file, line) for file in files for line in file.read_text().splitlines()]
     found = [(file, line) for file, line in lines if re.search(engines, line, re.IGNORECASE)]
@@ -146,7 +147,10 @@ def test_what_every_managed_server_needs_names_no_engine() -> None:
 def test_the_properties_of_an_engine_stand_on_the_ground_floor() -> None:
     folders = [HOUSE / "databases" / name for name in ENGINES.names()]
     files = [
-        folder / f"{module}.py" for folder in folders for module in ("properties", "footprint")
+        file
+        for folder in folders
+        for module in ("properties", "footprint")
+        if (file := folder / f"{module}.py").exists()
     ]
     wrong = [
         f"{name_of(file)} imports {part}"
@@ -169,7 +173,11 @@ def test_the_table_of_an_engine_needs_no_whole_plan() -> None:
     assert {
         name
         for name, found in imported.items()
-        if found - {"plan.database", "plan.server_url", "plan.values"}
+        if found
+        - {
+            f"plan.{part}"
+            for part in ("constraints", "database", "server_url", "storage", "values")
+        }
     } == set()
 
 
@@ -184,9 +192,9 @@ NEUTRAL = (
     "plan/machine_share.py",
     "preflight.py",
 )
-POSTGRES = (
-    r"postgres|\bpg_|pgstat|pgpass|libpq|sslmode|sqlstate|vacuum|\bwal(?![lk])|checkpointer"
-    r"|shared_buffers"
+ONE_DATABASE = (
+    r"innodb|mariadb|mysql|postgres|\bpg_|pgstat|pgpass|libpq|sslmode|sqlstate|vacuum"
+    r"|\bwal(?![lk])|checkpointer|shared_buffers"
 )
 
 
@@ -202,7 +210,7 @@ def test_what_measures_and_judges_names_no_object_of_one_database() -> None:
     assert [
         f"{name_of(file)}: {line.strip()}"
         for file, line in lines
-        if re.search(POSTGRES, line.lower())
+        if re.search(ONE_DATABASE, line.lower())
     ] == []
 
 
@@ -214,14 +222,11 @@ MAY_NAME_AN_ENGINE = {
 
 def test_no_code_outside_its_folder_names_an_object_of_one_database() -> None:
     """Docstrings may, for their examples."""
-    files = [
-        file
-        for file in MODULES
-        if not name_of(file).startswith(("databases/postgres/", "databases/simulated/"))
-    ]
-    assert {name_of(file) for file in files if re.search(POSTGRES, code_of(file).lower())} == set(
-        MAY_NAME_AN_ENGINE
-    )
+    own = tuple(f"databases/{name}/" for name in ENGINES.names())
+    files = [file for file in MODULES if not name_of(file).startswith(own)]
+    assert {
+        name_of(file) for file in files if re.search(ONE_DATABASE, code_of(file).lower())
+    } == set(MAY_NAME_AN_ENGINE)
 
 
 def code_of(file: Path) -> str:
@@ -373,7 +378,12 @@ def test_no_line_of_code_or_of_a_page_is_too_long() -> None:
 CORE = Path(__file__).parent.parent / "src"
 TEST_CODE = re.compile(r"#\[cfg\(test\)\].*", re.DOTALL)
 """In every file the code for tests comes last."""
-MAY_NAME_POSTGRES = ("session/postgres/", "protocols.rs")
+PROTOCOLS = {
+    "postgres": "postgres|libpq",
+    "mysql": "mysql|mariadb",
+    "tds": r"\btds|babelfish|sql server",
+}
+"""The words of each wire protocol, and of its servers."""
 
 
 def core_module(file: Path) -> tuple[str, ...]:
@@ -472,20 +482,23 @@ def test_a_cycle_of_modules_would_be_found() -> None:
     assert cycles(imported) == ["a::b", "c"]
 
 
-def test_only_the_postgres_session_and_the_list_of_protocols_name_postgres() -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_only_a_protocols_session_and_the_list_of_protocols_name_it(protocol: str) -> None:
     files = [
         file
         for file in CORE.rglob("*.rs")
-        if not str(file.relative_to(CORE)).startswith(MAY_NAME_POSTGRES)
+        if not str(file.relative_to(CORE)).startswith((f"session/{protocol}/", "protocols.rs"))
     ]
     lines = [
         (file, line)
         for file in files
         for line in file.read_text().splitlines()
-        if re.search("postgres|libpq", line, re.IGNORECASE)
+        if re.search(PROTOCOLS[protocol], line, re.IGNORECASE)
     ]
     assert [
-        f"{file.relative_to(CORE)}: {line}" for file, line in lines if line != "pub mod postgres;"
+        f"{file.relative_to(CORE)}: {line}"
+        for file, line in lines
+        if line != f"pub mod {protocol};"
     ] == []
 
 

@@ -11,8 +11,17 @@ from bench.ratio import Ratio, at_least, at_most, told, turns
 from bench.table import printed, verdict
 from tests.loaded import shared_images
 
+SLOW = {"brief", "clients", "flat", "loading", "real", "restore"}
+"""Benchmarks whose quick form takes long, too."""
 
-@pytest.mark.parametrize("name", sorted(benchmarks()))
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name in SLOW else [])
+        for name in sorted(benchmarks())
+    ],
+)
 def test_every_benchmark_runs_and_gives_rows_with_intervals_and_aims(name, tmp_path, capsys):
     if reason := getattr(benchmarks()[name], "unable", str)():
         pytest.skip(reason)

@@ -6,12 +6,12 @@ import pytest
 
 from kneebench.measurement.checks import (
     CheckInput,
-    Idle,
     checks,
     counted_by_the_database,
     new_order_scatter,
     warehouses_note,
 )
+from kneebench.measurement.idle_counts import Idle
 from kneebench.plan.plan import Workload
 from kneebench.records import Counts, Latency, Order, Tally, TransactionTally
 
@@ -81,6 +81,17 @@ def with_new_orders(**changes: int) -> Tally:
 
 def failed(seen: CheckInput) -> list[str]:
     return [check.name for check in checks(seen) if not check.passed]
+
+
+def test_a_database_that_does_not_count_the_workload_apart_is_not_judged_by_its_counts() -> None:
+    seen = honest()
+    unknown = seen._replace(before=Idle(1000), after=Idle(seen.after.next_order_ids))
+    assert {one.name for one in checks(seen)} - {one.name for one in checks(unknown)} == {
+        "rollbacks",
+        "tpm_nopm",
+    }
+    counted = counted_by_the_database(seen.tally, unknown.before, unknown.after)
+    assert counted == 60 * seen.tally.throughput_per_s
 
 
 def test_honest_counts_pass_every_check() -> None:

@@ -10,7 +10,14 @@ import psycopg
 import pytest
 from loaded import Databases, Servers, session
 
-from kneebench.databases.postgres.conditions import all_conditions, checked_warehouses, conditions
+from kneebench.databases.postgres.conditions import (
+    SETTINGS,
+    all_conditions,
+    checked_warehouses,
+    conditions,
+)
+from kneebench.databases.postgres.sql_schema import LARGEST_FIRST
+from kneebench.databases.sqlserver.conditions import conditions as conditions_of_sqlserver
 from kneebench.records import Check
 
 BREAKING = {
@@ -59,6 +66,27 @@ def broken(checks: list[Check]) -> set[int]:
     return {number for number, check in enumerate(checks, 1) if not check.passed}
 
 
+class AsDbo:
+    """A session in which the tables are in the schema dbo, as on SQL Server: its conditions are
+    written in what both understand.
+    """
+
+    def __init__(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+        self._connection = connection
+        connection.execute("CREATE SCHEMA dbo")
+        for setting in SETTINGS:
+            connection.execute(f"SET {setting}".encode())
+        for table in LARGEST_FIRST:
+            connection.execute(f"CREATE VIEW dbo.{table} AS TABLE public.{table}".encode())
+
+    def execute(self, statement: str) -> list[tuple[object, ...]]:
+        return self._connection.execute(statement.encode()).fetchall()
+
+
+def in_transact_sql(connection: psycopg.Connection[tuple[object, ...]]) -> list[Check]:
+    return conditions_of_sqlserver(AsDbo(connection), 1)
+
+
 def test_there_are_twelve_and_a_fresh_load_keeps_them(
     loaded: psycopg.Connection[tuple[object, ...]],
 ) -> None:
@@ -75,6 +103,7 @@ def test_what_breaks_a_condition_is_noticed(there: Databases, number: int) -> No
     with session(there.loaded()) as connection:
         connection.execute(statement.encode())
         checks = conditions(connection, 1)
+        assert broken(in_transact_sql(connection)) == noticed
     assert broken(checks) == noticed
     assert (
         "is broken in" in checks[number - 1].sentence and "warehouse 1" in checks[number - 1].seen

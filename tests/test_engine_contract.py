@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kneebench.databases.engine import Engine, Server, engine_of
+from kneebench.databases.mariadb.session import connect as session
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import DatabaseLost, InvalidMeasurement
@@ -27,14 +28,25 @@ from kneebench.plan import Plan
 from kneebench.records import Cell, Check, Event, Finding, Order, Rung, Tally, Watch
 from kneebench.shelf import ENGINES
 from kneebench.workload import generator_spec
+from tests import tds_server
 from tests.elsewhere import PASSWORD, Elsewhere, elsewhere  # noqa: F401
 from tests.loaded import BUILDS, DEBIAN, WITHOUT_DEBIAN, shared_images, url_of
+from tests.mariadb_elsewhere import PASSWORD as MARIADB_PASSWORD
+from tests.mariadb_elsewhere import (  # noqa: F401
+    SMALL_LOG,
+    WITHOUT_MARIADB,
+    MariadbElsewhere,
+    another_server,
+    mariadb_elsewhere,
+)
 from tests.toy_shelf import put_on_the_shelf
 
 CELL, SECOND = (Cell(id=name, storage=name) for name in ("here", "there"))
 USERS, TOO_MANY_USERS = 4, 64
 LADDER = {"users": (1, TOO_MANY_USERS), "warm_up": "1s", "window": "2s", "checkpoints": 0}
 SHORT_ROUNDS = {**LADDER, "window": "1s", "rounds": "short", "repeats": 4}
+SLOW_FIRST_CALLS = {"warm_up": "8s", "window": "4s"}
+"""Of each session on Babelfish, which compiles T-SQL anew for it."""
 LONGEST_S = 20
 """How long a busy machine may take to show one transaction of a kind."""
 
@@ -49,7 +61,9 @@ class Subject(NamedTuple):
     `tables`: the tables of its plan, with those that make a fault happen ("conflicts", "full",
     "killed") where the plan does it. `second`: the table of a storage for a second database beside
     the first. `conflicts`: makes transactions of a running server conflict.
-    `full`: leaves it few connections for the block. `kill`: ends it under its users.
+    `full`: leaves it few connections for the block. `kill`: ends it under its users. `slow`: its
+    restores take long, so what another subject of its engine shows too is for --long. `ladder`:
+    keys that it needs other values of.
     """
 
     engine: str
@@ -59,11 +73,13 @@ class Subject(NamedTuple):
     conflicts: Callable[[Server], None] = lambda server: None
     full: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     kill: Callable[[Server], None] = lambda server: None
+    slow: bool = False
+    ladder: Mapping[str, str] = {}
 
     def plan(self, fault: str = "") -> Plan:
         given = {
             "workload": {"warehouses": 1},
-            "ladder": LADDER,
+            "ladder": {**LADDER, **self.ladder},
             "meters": ["log_writes", "checkpoints", "tables", "waits"],
         }
         return Plan.model_validate({**given, **self.tables(fault)})
@@ -72,7 +88,8 @@ class Subject(NamedTuple):
         """A plan with two storages, whose servers are up side by side."""
         one = self.plan().model_dump(exclude_unset=True)
         storages = {**one["storages"], SECOND.storage: self.second}
-        return Plan.model_validate({**one, "ladder": SHORT_ROUNDS, "storages": storages})
+        ladder = {**SHORT_ROUNDS, **self.ladder}
+        return Plan.model_validate({**one, "ladder": ladder, "storages": storages})
 
     def opened(self, fault: str = "") -> Engine:
         return engine_of(self.plan(fault), self.journal)
@@ -180,10 +197,95 @@ def by_url(there: Elsewhere, second: Address) -> Subject:
     return Subject("postgres", there.journal, tables, another, with_conflicts, full, kill)
 
 
+WITH_MARIADB_CONFLICTS = """
+CREATE TRIGGER conflicts BEFORE UPDATE ON warehouse FOR EACH ROW IF rand() < 0.05 THEN
+    SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'a conflict'; END IF"""
+
+
+def with_mariadb_conflicts(server: Server) -> None:
+    with session(server.address) as asking:
+        asking.run(WITH_MARIADB_CONFLICTS)
+
+
+def own_mariadb(folder: Path) -> Subject:
+    for name in ("disk", "second"):
+        (folder / name).mkdir()
+
+    def tables(fault: str) -> dict[str, Any]:
+        settings = {**SMALL_LOG, **({"max_connections": 16} if fault == "full" else {})}
+        database = {"engine": "mariadb", "base_image_path": shared_images(), "settings": settings}
+        return {"database": database, "storages": {"here": {"path": folder / "disk"}}}
+
+    def kill(server: Server) -> None:
+        os.kill(server.processes()[0], signal.SIGKILL)
+
+    journal, second = Journal(folder / "journal"), {"path": folder / "second"}
+    return Subject("mariadb", journal, tables, second, with_mariadb_conflicts, kill=kill)
+
+
+def mariadb_by_url(there: MariadbElsewhere, second: str) -> Subject:
+    def tables(fault: str) -> dict[str, Any]:
+        return {
+            "database": {"engine": "mariadb", "url": there.url()},
+            "storages": {"here": {}},
+        }
+
+    @contextlib.contextmanager
+    def full() -> Iterator[None]:
+        there.execute("ALTER USER tester@'127.0.0.1' WITH MAX_USER_CONNECTIONS 16")
+        try:
+            yield
+        finally:
+            there.execute("ALTER USER tester@'127.0.0.1' WITH MAX_USER_CONNECTIONS 0")
+
+    def conflicts(server: Server) -> None:
+        with session(there.address, server.address.database) as asking:
+            asking.run(WITH_MARIADB_CONFLICTS)
+
+    def kill(server: Server) -> None:
+        there.kill()
+
+    another = {"url": second}
+    return Subject("mariadb", there.journal, tables, another, conflicts, full, kill, slow=True)
+
+
+MARIADB = pytest.param("mariadb", marks=[pytest.mark.mariadb, WITHOUT_MARIADB])
+MARIADB_BY_URL = pytest.param(
+    "mariadb-url", id="mariadb-url-tls", marks=[pytest.mark.mariadb, WITHOUT_MARIADB]
+)
+
+
+def over_tds(folder: Path) -> Subject:
+    def tables(fault: str) -> dict[str, Any]:
+        return {"database": tds_server.database(), "storages": {"here": {}}}
+
+    @contextlib.contextmanager
+    def full() -> Iterator[None]:
+        pytest.skip("its connections cannot be limited from here")
+        yield
+
+    name = f"{tds_server.DATABASE}_second"
+    second = {"url": tds_server.url(name, other_name=True)}
+    return Subject(
+        "sqlserver",
+        Journal(folder / "journal"),
+        tables,
+        second,
+        lambda server: tds_server.with_conflicts(server.address),
+        full,
+        lambda server: tds_server.end_all_sessions(server.address),
+        ladder=SLOW_FIRST_CALLS,
+    )
+
+
 BY_URL = pytest.param("url", id="url-15-tls", marks=[pytest.mark.postgres15, WITHOUT_DEBIAN])
+OVER_TDS = pytest.param("tds", marks=tds_server.WITHOUT_SERVER)
 
 
-@pytest.fixture(scope="module", params=["simulated", "toy", *BUILDS, BY_URL])
+ON_THE_SHELF = ["simulated", "toy", *BUILDS, BY_URL, MARIADB, MARIADB_BY_URL, OVER_TDS]
+
+
+@pytest.fixture(scope="module", params=ON_THE_SHELF)
 def subject(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Subject]:
@@ -196,14 +298,31 @@ def subject(
             patch.setenv("PGPASSFILE", str(folder / "none"))
             second = request.getfixturevalue("servers")(None).empty()
             yield by_url(request.getfixturevalue("elsewhere"), second)
+        elif request.param == "mariadb-url":
+            patch.setenv("MYSQL_PWD", MARIADB_PASSWORD)
+            there = request.getfixturevalue("mariadb_elsewhere")
+            with contextlib.ExitStack() as stack:
+                second_url = ""
+                if request.config.getoption("--long"):
+                    other = another_server(tmp_path_factory.mktemp("second"))
+                    second_url = stack.enter_context(other).url()
+                yield mariadb_by_url(there, second_url)
+        elif request.param == "tds":
+            patch.setenv("SQLCMDPASSWORD", tds_server.password())
+            subject = over_tds(folder)
+            yield subject
+            tds_server.drop_databases()
         elif request.param in (None, DEBIAN):
             yield managed(folder, request.param)
         else:
-            yield {"simulated": simulated, "toy": toy}[request.param](folder)
+            made = {"simulated": simulated, "toy": toy, "mariadb": own_mariadb}
+            yield made[request.param](folder)
 
 
 def test_the_contract_runs_over_every_engine_on_the_shelf() -> None:
-    assert {"simulated", "postgres"} == set(ENGINES.names())
+    untried = {"mysql"}
+    engines = {"simulated", "postgres", "mariadb", "sqlserver"}
+    assert engines == set(ENGINES.names()) - untried
 
 
 def test_the_toy_engine_has_fewer_than_300_lines() -> None:
@@ -220,9 +339,11 @@ class Seen(NamedTuple):
     facts: Mapping[str, str]
     again: Mapping[str, str]
     first_order_ids: int
+    counts: Sequence[tuple[int, int] | None]
     before: Mapping[str, Mapping[str, float]]
     after: Mapping[str, Mapping[str, float]]
     rung: Rung
+    with_rollbacks: Tally
     conditions: Sequence[Check]
     cycle_s: float
 
@@ -233,11 +354,15 @@ def seen(subject: Subject) -> Seen:
     findings, facts, again = engine.findings(), engine.prepare(unwatched), engine.prepare(unwatched)
     with engine.restored(CELL, unwatched) as server:
         order_ids, before = server.sum_next_order_ids(), read(server)
+        counts = [server.transaction_counts()]
         rung = subject.measured(server)
+        with_rollbacks = loaded(subject, server, lambda tally: tally.whole.rolled_back > 0)
+        counts += [server.transaction_counts()]
         after, conditions = read(server), server.conditions(unwatched)
         cycle_s = subject.plan().engine.checkpoint_cycle_s(server.settings)
         assert server.alive() == ""
-    return Seen(findings, facts, again, order_ids, before, after, rung, conditions, cycle_s)
+    judged = (rung, with_rollbacks, conditions, cycle_s)
+    return Seen(findings, facts, again, order_ids, counts, before, after, *judged)
 
 
 def read(server: Server) -> dict[str, dict[str, float]]:
@@ -270,6 +395,16 @@ def test_a_run_commits_orders_and_its_counts_agree(seen: Seen) -> None:
     ] == []
 
 
+def test_some_new_orders_and_nothing_else_roll_back_by_design(seen: Seen) -> None:
+    before, after = seen.counts
+    if before:
+        assert [now > then for then, now in zip(before, after or before, strict=True)] == [True] * 2
+    tally = seen.with_rollbacks
+    counts = {kind: one.whole.rolled_back for kind, one in tally.transactions.items()}
+    assert counts.pop("new_order") > 0
+    assert set(counts.values()) == {0}
+
+
 def test_the_twelve_conditions_are_asked_and_hold_after_a_run(subject: Subject, seen: Seen) -> None:
     assert [check.sentence for check in seen.conditions if not check.passed] == []
     numbers = {int(check.name.removeprefix("condition ")) for check in seen.conditions}
@@ -299,6 +434,14 @@ def test_an_engine_has_a_name_for_people_and_a_checkpoint_cycle(
 # --- two databases side by side -------------------------------------------------------------------
 
 
+@pytest.fixture
+def all_of_it(subject: Subject, request: pytest.FixtureRequest) -> None:
+    """Skips the slow subjects without --long."""
+    if subject.slow and not request.config.getoption("--long"):
+        pytest.skip("takes long: make test-long")
+
+
+@pytest.mark.usefixtures("all_of_it")
 def test_two_databases_side_by_side_are_measured_in_turn_and_apart(subject: Subject) -> None:
     plan = subject.plan_of_two()
     engine = engine_of(plan, subject.journal)
@@ -343,17 +486,7 @@ def loaded(
         seconds *= 2
 
 
-def test_some_new_orders_and_nothing_else_roll_back_by_design(subject: Subject) -> None:
-    with subject.opened().restored(CELL, unwatched) as server:
-        committed, undone = server.transaction_counts()
-        tally = loaded(subject, server, lambda tally: tally.whole.rolled_back > 0)
-        assert server.transaction_counts()[1] > undone
-        assert server.transaction_counts()[0] > committed
-    counts = {kind: one.whole.rolled_back for kind, one in tally.transactions.items()}
-    assert counts.pop("new_order") > 0
-    assert set(counts.values()) == {0}
-
-
+@pytest.mark.usefixtures("all_of_it")
 def test_a_conflict_is_retried_until_the_transaction_commits(subject: Subject) -> None:
     with subject.opened("conflicts").restored(CELL, unwatched) as server:
         subject.conflicts(server)

@@ -364,6 +364,7 @@ SAID = {
     "process": "ended: it (process 1)",
     "setting": "restored: it (/proc/sys/a)",
     "table": "removed: it (/dev/md/a)",
+    "server_setting": "restored: it",
 }
 """What `kneebench clean` prints, by kind."""
 

@@ -14,5 +14,5 @@ from kills import kill
 def test_kills_at_random_moments_lose_nothing_and_leave_nothing(
     seeds: Callable[[int], range],
 ) -> None:
-    count = len(seeds(40))
+    count = len(seeds(20))
     assert kill(count, seed=9300) >= count

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS, SEED, Databases, Servers, session, unwatched, value
+from loaded import BUILDS_IN_FULL, SEED, Databases, Servers, session, unwatched, value
 
 from kneebench.databases.postgres import loading
 from kneebench.databases.postgres.address import connect
@@ -27,7 +27,7 @@ from kneebench.records import Event
 ONE = Workload(warehouses=1)
 
 
-@pytest.fixture(scope="module", params=BUILDS)
+@pytest.fixture(scope="module", params=BUILDS_IN_FULL)
 def there(request: pytest.FixtureRequest, servers: Servers) -> Databases:
     return servers(request.param)
 

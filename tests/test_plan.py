@@ -193,6 +193,7 @@ def test_an_engine_may_have_a_table_of_each_storage_and_the_plan_keeps_it() -> N
         ("storages", "*", "temporary", "file_system"),
         ("storages", "*", "temporary", "drive_settings"),
         ("storages", "*", "simulated"),
+        ("storages", "*", "sqlserver"),
     ]
 
 

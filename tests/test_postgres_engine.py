@@ -37,7 +37,7 @@ from kneebench.lab.removal import MARKER
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
-from tests.loaded import BUILDS
+from tests.loaded import BUILDS_IN_FULL
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes accounts: needs root")
 
@@ -97,7 +97,7 @@ ORDER: dict[str, Any] = {
 ORDER |= {"seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers": 1, "cores": []}
 
 
-@pytest.fixture(scope="module", params=BUILDS)
+@pytest.fixture(scope="module", params=BUILDS_IN_FULL)
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """One bench a build; its image is built where a killed build left half of one."""
     bench = Bench(tmp_path_factory.mktemp("bench"), request.param)

@@ -238,6 +238,7 @@ def beside_one_checkpoint(cell: str) -> Callable[..., MeasuredRung]:
     return measured
 
 
+@pytest.mark.long
 def test_real_servers_stay_up_side_by_side_and_are_restored_together(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from kneebench.plan.database import Database as TABLE  # noqa: F401
 # --- its properties -------------------------------------------------------------------------------
 
 label = "Toy"
+postponed = ""
 measures_real_hardware = False
 server_program = ServerProgram("toyserver", stop=signal.SIGQUIT)
 own_quantities: dict[str, Quantity] = {}

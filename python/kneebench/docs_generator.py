@@ -20,9 +20,10 @@ _COLUMNS = 100
 _PLAN_HEAD = """# The plan
 
 A plan is one TOML file. It names the storages to compare, the database, the workload and the search
-for the knee. Only `[storages]` is required, or `database.url` alone. `kneebench plan preset quick`
-prints a plan to start from. `kneebench check plan.toml` is a dry run. Every error names file, line,
-key, the value found and the values allowed. `kneebench plan schema` prints the JSON Schema.
+for the knee. Only `[storages]` is required, or `database.url` alone. `[databases.NAME]` tables in
+place of `[database]` name [several databases](databases.md). `kneebench plan preset quick` prints a
+plan to start from. `kneebench check plan.toml` is a dry run. Every error names file, line, key, the
+value found and the values allowed. `kneebench plan schema` prints the JSON Schema.
 
 Times are text with a unit: `"500us"`, `"5ms"`, `"30s"`, `"10min"`, `"4h"`. Paths are relative to
 the directory in which kneebench is started. A plan contains no password: the key `url` says where

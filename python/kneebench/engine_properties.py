@@ -105,6 +105,9 @@ class EngineProperties(Protocol):
     footprint: Footprint
     server_program: ServerProgram | None
     """None where kneebench starts no server of it."""
+    postponed: str
+    """What short rounds set on a server that kneebench starts, as a sentence of the brief; empty:
+    nothing."""
     own_quantities: Mapping[str, Quantity]
     """Quantities that its servers read beside those of every database, by name."""
 
@@ -139,7 +142,7 @@ def server_programs() -> dict[str, Signals]:
     killed run left is known whichever engine it was of.
 
     >>> server_programs()
-    {'postgres': <Signals.SIGINT: 2>}
+    {'mariadbd': <Signals.SIGTERM: 15>, 'postgres': <Signals.SIGINT: 2>}
     """
     programs = (engine_properties(name).server_program for name in ENGINES.names())
     return {one.name: one.stop for one in programs if one}

@@ -18,17 +18,19 @@ def expected_duration(plan: Plan, machine: Host) -> Expected:
 
 
 def cell_findings(plan: Plan, machine: Host) -> Iterator[Finding]:
-    """The cells of a plan with constraints in running order, with the time and the bytes that each
-    takes; none without constraints.
+    """The cells of a plan with constraints or several databases in running order, with the time and
+    the bytes that each takes; none for other plans.
     """
-    order = running_order(cells(plan)) if plan.constraints_by_name else ()
+    crossed = plan.constraints_by_name or plan.databases
+    order = running_order(cells(plan)) if crossed else ()
     parts = expected_duration(plan, machine)
     for place, cell in enumerate(order, start=1):
         each_s = (parts.total_s - parts.load_s) / len(order)
         seen = f"{cell.name}: about {units.rough_time(each_s)}"
         if plan.engine.measures_real_hardware:
             restores = plan.ladder.most_restores
-            needs = units.size(plan.engine.footprint.climb_bytes(plan.workload.warehouses))
+            footprint = plan.of(cell).engine.footprint
+            needs = units.size(footprint.climb_bytes(plan.workload.warehouses))
             seen += f", {restores} restores of up to {needs}"
         yield Finding(level="ok", subject=f"cell {place} of {len(order)}", seen=seen)
 
@@ -44,8 +46,9 @@ def duration_finding(plan: Plan, machine: Host) -> Finding:
             takes_s=parts.total_s,
         )
     drives = f"drives {units.rough_time(parts.drives_s)}, " if parts.drives_s else ""
+    once = "once for each database" if plan.databases else "once"
     breakdown = (
-        f"{drives}loading {units.rough_time(parts.load_s)} (once), climbs"
+        f"{drives}loading {units.rough_time(parts.load_s)} ({once}), climbs"
         f" {units.rough_time(parts.climbs_s)}, final runs {units.rough_time(parts.final_runs_s)}"
     )
     return Finding(

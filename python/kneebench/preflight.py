@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from kneebench import units
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine
+from kneebench.databases.several import of_each_database
 from kneebench.errors import PlanError, Refused
 from kneebench.expected_duration import cell_findings, duration_finding
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
@@ -26,11 +28,10 @@ from kneebench.measurement.log_trace import PROGRAM_NAME, missing
 from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.present_load import present_load
 from kneebench.plan import Plan, reader
-from kneebench.plan.cells import cells
 from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
-from kneebench.records import Finding, Host, WholeDrive
+from kneebench.records import Cell, Finding, Host, WholeDrive
 from kneebench.shelf import ENGINES, METERS
 
 _CORES_SHOWN = 16
@@ -45,15 +46,17 @@ def preflight_checks(
     `erase`: drives that this run may erase.
     """
     machine, real = host(), plan.engine.measures_real_hardware
+    each = partial(of_each_database, plan)
     return (
         *engine.findings(),
         *volume_findings(plan, erase=erase),
         *kernel_findings(plan),
-        *(constraint_findings(plan) if real else []),
+        *(each(constraint_findings) if real else []),
         *_parts(plan),
         *_fio(plan),
-        *_cores(plan, machine),
-        *([*_data(plan, machine), *_drives(plan)] if real else []),
+        *each(lambda one, _: _cores(one, machine)),
+        *(each(lambda one, some: _data(one, some, machine)) if real else []),
+        *(_drives(plan) if real else []),
         *_users(plan, machine),
         *(_log_histogram(plan) if real else []),
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
@@ -68,7 +71,9 @@ def load_now(plan: Plan) -> tuple[Finding, ...]:
     """Findings on the current load of the machine and of each of the plan's drives, measured for
     about a second.
     """
-    cores = Shares(plan).resources.cores
+    cores = sorted(
+        {core for one in plan.by_database.values() for core in Shares(one).resources.cores}
+    )
     return load_findings(present_load(cores, whole_devices(plan.paths)), len(cores))
 
 
@@ -98,7 +103,8 @@ def preset(name: str) -> Plan:
 
 def _parts(plan: Plan) -> Iterator[Finding]:
     for key, known in shelves().items():
-        for name in plan.meters if key == "meters" else [plan.database.engine]:
+        engines = [one.database.engine for one in plan.by_database.values()]
+        for name in plan.meters if key == "meters" else engines:
             if name not in known:
                 yield Finding(
                     level="error",
@@ -146,11 +152,11 @@ def _allowed_cores() -> set[int]:
     return os.sched_getaffinity(0)
 
 
-def _data(plan: Plan, machine: Host) -> Iterator[Finding]:
+def _data(plan: Plan, some: Sequence[Cell], machine: Host) -> Iterator[Finding]:
     warehouse_bytes, shares = plan.engine.footprint.WAREHOUSE_BYTES, Shares(plan)
     memory_bytes = max(
         resources.memory_bytes if resources.limited else machine.memory_bytes
-        for resources in map(shares.resources_of, cells(plan))
+        for resources in map(shares.resources_of, some)
     )
     data_bytes = plan.workload.warehouses * warehouse_bytes
     seen = (

@@ -95,7 +95,7 @@ def _tried(
     campaign: Context, climb: Climb, users: int, reliefs: Sequence[Reliefs], journal: Journal
 ) -> Tried:
     """The knee as it was, and of each resource the first relief that is possible here."""
-    plan, tried = campaign.plan, Tried()
+    plan, tried = campaign.plan.of(climb.cell), Tried()
     kept = campaign.store.campaign.settings.get(climb.cell.id, ())
     names = () if plan.urls[climb.cell.storage] else plan.database.sized_settings
     sized = {one.name: one.value for one in kept if one.name in names}

@@ -173,14 +173,20 @@ class Host(Record):
     places: dict[str, str] = Field(default_factory=dict)
 
 
-def cell_name(storage: str, constraint: str) -> str:
-    """What people read of a cell: the storage, and the constraint if there is one."""
-    return f"{storage} ({constraint})" if constraint else storage
+def cell_name(storage: str, constraint: str, database: str = "") -> str:
+    """What people read of a cell: the storage, the database where the plan has several, and the
+    constraint if there is one.
+
+    >>> cell_name("disk", "2 cores", "mariadb")
+    'disk, mariadb (2 cores)'
+    """
+    place = f"{storage}, {database}" if database else storage
+    return f"{place} ({constraint})" if constraint else place
 
 
 class Cell(Record):
-    """One storage under one constraint, called configuration in user-facing text: the subject of a
-    climb. `id` is a valid file name.
+    """One storage with one database under one constraint, called configuration in user-facing text:
+    the subject of a climb. `id` is a valid file name; `database` is empty where the plan has one.
 
     What the constraint allows the database: `cores` (a number of them), `memory_bytes` with the
     page cache, `engine_memory_bytes` by the database's own setting; None: not limited by it.
@@ -196,19 +202,25 @@ class Cell(Record):
     engine_memory_bytes: int | None = None
     reference: bool = False
     other_limits: str = ""
+    database: str = ""
 
     @property
     def name(self) -> str:
         """What people read."""
-        return cell_name(self.storage, self.constraint)
+        return cell_name(self.storage, self.constraint, self.database)
+
+    @property
+    def unlimited_name(self) -> str:
+        """The same without the constraint."""
+        return cell_name(self.storage, "", self.database)
 
 
 class Finding(Record):
     """One line of `kneebench check`: the subject, the value seen, and the fix.
 
-    `writes_bytes`: the most that the campaign writes to a disk (or to memory) and removes again;
-    `keeps_bytes`: the part that stays; `takes_s`: the duration of the campaign, for the finding on
-    the duration.
+    `writes_bytes`: the most that a cell writes to a disk (or to memory) and removes again, into the
+    directory `writes_to` where it is one; `keeps_bytes`: the part that stays; `takes_s`: the
+    duration of the campaign, for the finding on the duration.
     """
 
     level: Literal["ok", "note", "warning", "error", "refused"]
@@ -216,6 +228,7 @@ class Finding(Record):
     seen: str
     do: str = ""
     writes_bytes: int = 0
+    writes_to: str = ""
     keeps_bytes: int = 0
     takes_s: float | None = None
 
@@ -527,12 +540,12 @@ class LogHistogram(Record):
 
 class Counted(Record):
     """The database's own counts over a rung, from idle to idle: the rise of sum D_NEXT_O_ID,
-    commits and rollbacks.
+    commits and rollbacks; None where it does not count the workload's apart from others.
     """
 
     next_order_ids: int
-    commits: int
-    rollbacks: int
+    commits: int | None = None
+    rollbacks: int | None = None
 
 
 class Moved(Record):
@@ -896,6 +909,23 @@ class Campaign(Record):
     def interleaved(self, one: str, other: str) -> bool:
         """Whether the final runs of two cells, by id, were measured in turn."""
         return self.joined.get(one) == self.joined.get(other)
+
+    @property
+    def engines(self) -> dict[str, str]:
+        """The engine by the database's name; of a plan with one database by ""."""
+        several, one = (self.plan.get(key) for key in ("databases", "database"))
+        tables = several if isinstance(several, dict) and several else {"": one}
+        return {
+            name: str(table.get("engine"))
+            for name, table in tables.items()
+            if isinstance(table, dict)
+        }
+
+    def image_of(self, database: str) -> dict[str, str]:
+        """The facts about a database's base image."""
+        start = f"{database}: " if database else ""
+        facts = self.base_image.items()
+        return {name.removeprefix(start): fact for name, fact in facts if name.startswith(start)}
 
     @property
     def emulated(self) -> bool:

@@ -24,6 +24,7 @@ from kneebench.measurement.meters import log_histogram
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
+from kneebench.plan.cells import cells
 from kneebench.records import Cell, Event, Order, Rung, Setting, Watch
 from kneebench.results.joining import sized_otherwise
 from kneebench.results.store import Store
@@ -50,8 +51,11 @@ class Context(NamedTuple):
     """The kernel's settings of the plan."""
 
     def plan_of(self, cell: Cell) -> Plan:
-        """The plan as it is for one cell: with the cores that its load generator has."""
-        return on_cores(self.plan, Shares(self.plan).load_generator_cores(cell))
+        """The plan as it is for one cell: for its database, with the cores that its load generator
+        has.
+        """
+        plan = self.plan.of(cell)
+        return on_cores(plan, Shares(plan).load_generator_cores(cell))
 
     def report_rung(self, rung: Rung, *, kept: bool) -> None:
         """Report a rung to the watcher: measured now, or kept from before."""
@@ -107,7 +111,7 @@ class Restored:
 
             restored = self.context.engine.restored(self.cell, watched, self.restore)
             self._server = self._stack.enter_context(restored)
-            plan = self.context.plan
+            plan = self._plan
             if log_histogram.NAME in plan.meters and plan.engine.measures_real_hardware:
                 self._log_trace = self._stack.enter_context(log_trace(self._server))
             self._unused = True
@@ -116,10 +120,12 @@ class Restored:
         return self._server
 
     def _keep_settings(self, settings: Sequence[Setting]) -> None:
-        store, database = self.context.store, self.context.plan.database
+        store, database = self.context.store, self._plan.database
         store.put_settings(self.cell, settings)
         sized = [one for one in database.sized_settings if one != database.cache_setting]
-        if note := sized_otherwise(store.campaign, self.cell, sized):
+        every, own = cells(self.context.plan), self.cell.database
+        others = [one.id for one in every if one.database != own]
+        if note := sized_otherwise(store.campaign, self.cell, sized, others):
             store.put_note(note)
 
     @property
@@ -194,7 +200,8 @@ class Restored:
         checkpoint, so that the next attempt is alike on all.
         """
         servers = self._beside()
-        kinds = background_kinds(self.context.plan.engine.own_quantities)
+        engines = [one.engine for one in self.context.plan.by_database.values()]
+        kinds = background_kinds(*(engine.own_quantities for engine in engines))
         background = BackgroundWork(servers, kinds)
         measured = self._measure(order, cold=cold)
         if not (began := background.began()):

@@ -32,7 +32,7 @@ class Shelf(NamedTuple):
         """The names of all components, sorted.
 
         >>> ENGINES.names()
-        ['postgres', 'simulated']
+        ['mariadb', 'mysql', 'postgres', 'simulated', 'sqlserver']
         """
         path = tuple(import_module(self.package).__path__)
         return [name for name in _modules(path) if name not in self.no_components]
@@ -52,7 +52,7 @@ def _modules(path: tuple[str, ...]) -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(path))
 
 
-ENGINES = Shelf("engine", "kneebench.databases", ("engine", "managed"))
+ENGINES = Shelf("engine", "kneebench.databases", ("engine", "managed", "several"))
 METERS = Shelf("meter", "kneebench.measurement.meters", ("meter",))
 STOPS = Shelf(
     "stop", "kneebench.ladder.stops", ("fixed_load", "invalid", "load_generator", "warming")

@@ -2,9 +2,16 @@
 //! wire protocol implements it.
 
 pub mod error;
+mod exchange;
+pub mod mysql;
 pub mod postgres;
+mod receive_timestamp;
 pub mod simulated;
+pub mod socket;
+mod stream;
+pub mod tds;
 pub mod tls;
+mod transport;
 
 use std::future::Future;
 

@@ -3,52 +3,64 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    SupportedProtocolVersion,
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use crate::address::{ServerAddress, TlsMode};
 
-/// The TLS configuration for this address; also built for `disable`, which does not use it.
-pub fn client_config(address: &ServerAddress) -> Result<ClientConfig, String> {
+/// The TLS configuration for this address, for a protocol that allows these versions of TLS; also
+/// built for `disable`, which does not use it.
+pub fn client_config(
+    address: &ServerAddress,
+    versions: &[&'static SupportedProtocolVersion],
+) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match address.tls {
-        TlsMode::VerifyFull => chain(address, &provider)?,
+    let issuers = match address.tls {
         // `require` verifies the issuer if a root certificate is given
-        TlsMode::Require if address.root_certificate.is_empty() => {
-            Arc::new(Verifier { chain: None, provider: Arc::clone(&provider) })
-        }
-        TlsMode::Require | TlsMode::VerifyCa => Arc::new(Verifier {
-            chain: Some(chain(address, &provider)?),
-            provider: Arc::clone(&provider),
-        }),
-        TlsMode::Disable | TlsMode::Prefer => {
-            Arc::new(Verifier { chain: None, provider: Arc::clone(&provider) })
+        TlsMode::Require if address.root_certificate.is_empty() => None,
+        TlsMode::Disable | TlsMode::Prefer => None,
+        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => {
+            Some(Issuers::new(address, &provider)?)
         }
     };
+    let verifier = Arc::new(Verifier {
+        issuers,
+        names: address.tls == TlsMode::VerifyFull,
+        provider: Arc::clone(&provider),
+    });
     Ok(ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .map_err(|error| format!("TLS: {error}"))?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth())
 }
 
-fn chain(
-    address: &ServerAddress,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, String> {
-    WebPkiServerVerifier::builder_with_provider(
-        Arc::new(roots(&address.root_certificate)?),
-        Arc::clone(provider),
-    )
-    .build()
-    .map_err(|error| format!("TLS: {error}"))
+/// Who may have issued the server's certificate.
+#[derive(Debug)]
+struct Issuers {
+    /// These certificates themselves are trusted, too: one that signs itself has no other issuer.
+    trusted: Vec<CertificateDer<'static>>,
+    chain: Arc<WebPkiServerVerifier>,
+}
+
+impl Issuers {
+    fn new(address: &ServerAddress, provider: &Arc<CryptoProvider>) -> Result<Self, String> {
+        let (trusted, roots) = roots(&address.root_certificate)?;
+        let chain =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+                .build()
+                .map_err(|error| format!("TLS: {error}"))?;
+        Ok(Self { trusted, chain })
+    }
 }
 
 /// The file of the machine's own root certificates: SSL_CERT_FILE, or the place of its
@@ -57,7 +69,7 @@ pub fn system_roots() -> Option<PathBuf> {
     openssl_probe::probe().cert_file
 }
 
-fn roots(file: &str) -> Result<RootCertStore, String> {
+fn roots(file: &str) -> Result<(Vec<CertificateDer<'static>>, RootCertStore), String> {
     let path = match file {
         "" | "system" => system_roots()
             .ok_or("the system has no file of root certificates; name one with sslrootcert")?,
@@ -66,20 +78,22 @@ fn roots(file: &str) -> Result<RootCertStore, String> {
     let unread = |error| format!("root certificate {path:?}: {error}");
     let certificates: Result<Vec<_>, _> =
         CertificateDer::pem_file_iter(&path).map_err(unread)?.collect();
+    let certificates = certificates.map_err(unread)?;
     let mut store = RootCertStore::empty();
-    store.add_parsable_certificates(certificates.map_err(unread)?);
+    store.add_parsable_certificates(certificates.iter().cloned());
     if store.is_empty() {
         Err(format!("root certificate {path:?} contains no certificate"))
     } else {
-        Ok(store)
+        Ok((certificates, store))
     }
 }
 
-/// A verifier that is weaker than a browser's: with `chain` the issuer but not the name
-/// (verify-ca), without it nothing (require).
+/// Verifies the issuer, unless there are none to verify by, and then the name, unless it may be any
+/// (verify-ca).
 #[derive(Debug)]
 struct Verifier {
-    chain: Option<Arc<WebPkiServerVerifier>>,
+    issuers: Option<Issuers>,
+    names: bool,
     provider: Arc<CryptoProvider>,
 }
 
@@ -92,11 +106,20 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        let Some(Issuers { trusted, chain }) = &self.issuers else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        if trusted.iter().any(|one| one == end_entity) {
+            return match self.names {
+                true => verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)
+                    .map(|()| ServerCertVerified::assertion()),
+                false => Ok(ServerCertVerified::assertion()),
+            };
+        }
         match chain.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if !self.names => Ok(ServerCertVerified::assertion()),
             verdict => verdict,
         }
     }

@@ -1,6 +1,7 @@
 """Makes seven situations with a known bottleneck on the embedded PostgreSQL, and keeps what the
-verdict reads of each: `python tests/recorded/situations.py [NAME ...]`, as root. With `--prove`
-nothing is kept: what is known to be short is relieved, and in one situation what is not.
+verdict reads of each: `python tests/recorded/situations.py [NAME ...]`, as root, with Debian's
+qemu-utils. With `--prove` nothing is kept: what is known to be short is relieved, and in one
+situation what is not.
 
 Each takes less than a minute on 2 cores once the first ones have loaded the database. The load is
 fixed: what is known is which resource that load has too little of. Half of them were held out while

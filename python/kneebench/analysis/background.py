@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kneebench.analysis.comparison import called
+from kneebench.analysis.databases import by_database
 from kneebench.analysis.wording import listed
 from kneebench.engine_properties import Quantity, engine_properties
 from kneebench.records import Check, Climb, Phase, Results, Rung
@@ -42,10 +43,13 @@ class UnequalWork(NamedTuple):
         return f"{self.what} in {self.windows}"
 
 
-def background_kinds(own_quantities: Mapping[str, Quantity]) -> Kinds:
-    """The kinds of background work of an engine with such quantities of its own."""
+def background_kinds(*own_quantities: Mapping[str, Quantity]) -> Kinds:
+    """The kinds of background work of engines with such quantities of their own."""
     events = {
-        quantity.event: (name,) for name, quantity in own_quantities.items() if quantity.event
+        quantity.event: (name,)
+        for own in own_quantities
+        for name, quantity in own.items()
+        if quantity.event
     }
     return {"a checkpoint started": CHECKPOINTS, **events}
 
@@ -73,13 +77,11 @@ def background_checks(results: Results) -> tuple[Check, ...]:
     """The check of a comparison of storages that background work fell into their windows alike;
     none without a comparison.
     """
-    database = results.campaign.plan.get("database")
-    engine = database.get("engine") if isinstance(database, Mapping) else None
-    if len(results.climbs) < 2 or not results.finished or engine not in ENGINES.names():
+    engines = results.campaign.engines
+    known = {*engines.values()} <= {*ENGINES.names()}
+    if len(results.climbs) < 2 or not results.finished or not engines or not known:
         return ()
-    found = list(
-        unequal_work(results.climbs, background_kinds(engine_properties(engine).own_quantities))
-    )
+    found = [one for part in by_database(results).values() for one in unequal_in(part)]
     unequal = [one for one in found if one.apart >= APART]
     seen = "; ".join(one.sentence for one in unequal)
     return (
@@ -93,6 +95,15 @@ def background_checks(results: Results) -> tuple[Check, ...]:
             else "the windows compared are alike in background work",
         ),
     )
+
+
+def unequal_in(results: Results) -> Iterator[UnequalWork]:
+    """That of a campaign of one database: storages are compared within one."""
+    engines = results.campaign.engines
+    databases = dict.fromkeys(climb.cell.database for climb in results.climbs)
+    names = [engines[name] for name in databases if name in engines]
+    kinds = background_kinds(*(engine_properties(name).own_quantities for name in names))
+    return unequal_work(results.climbs, kinds)
 
 
 def _happened(rung: Rung, counters: Sequence[str]) -> bool:

@@ -99,7 +99,7 @@ def _sentence(
     rest = ", ".join(row.resource for row in short[1:])
     also = f" (also over its limit: {rest})" if rest else ""
     return (
-        f"{capital(climb.cell.storage)} is limited by {resource.called} at {place(climb)}:"
+        f"{capital(climb.cell.unlimited_name)} is limited by {resource.called} at {place(climb)}:"
         f" {short[0].why}{also}.{_not_the_storage(climb, readings, short)}"
     )
 
@@ -133,7 +133,7 @@ def _none_found(climb: Climb, readings: KneeReadings, rows: Sequence[ResourceEvi
         row.resource for row in rows if row.short is None and row.resource not in OPTIONAL
     )
     return (
-        f"No single bottleneck was found for {climb.cell.storage} at {place(climb)}"
+        f"No single bottleneck was found for {climb.cell.unlimited_name} at {place(climb)}"
         + (f"; users spent most of their time waiting for {spent}" if spent else "")
         + (f" (not judged: {unmeasured})." if unmeasured else ".")
     )

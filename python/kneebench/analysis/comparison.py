@@ -1,4 +1,5 @@
-"""Cells against the baseline: at their knees, and at one rate.
+"""Cells against the baseline: at their knees, and at one rate. Storages are compared within one
+database; databases with one another in databases.py.
 
 The unit is one restored run. Runs are paired by repeat, as the final runs interleaved them (A B B
 A), so that what drifts with time cancels out; runs of two campaigns are not interleaved and not
@@ -27,7 +28,7 @@ from kneebench.analysis.wording import (
     times,
     times_with_interval,
 )
-from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung
+from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung, cell_name
 from kneebench.units import count
 
 Pick = Callable[[Rung], float]
@@ -59,24 +60,22 @@ P999 = ComparedQuantity("latency.p999", "fixed_rate", _p999_s, "P99.9 latency at
 
 
 def compare(results: Results) -> tuple[Comparison, ...]:
-    """Every cell against the baseline's cell of the same constraint: "nopm", then "latency.mean"
-    and "latency.p999" at one rate.
+    """Every cell against the baseline's cell of the same database and constraint: "nopm", then
+    "latency.mean" and "latency.p999" at one rate.
 
     Pairs of which one is missing, invalid or did nothing are left out; a quantity without any pair
     has no comparison, and neither has a cell that never became steady (still_warming.py). One pair
     alone has an interval that excludes nothing (estimate.ALONE), so it never differs.
     """
     base = baseline(results)
+    bases = {
+        (climb.cell.database, climb.cell.constraint): climb
+        for climb in results.climbs
+        if climb.cell.storage == base
+    }
     found: list[Comparison] = []
     for climb in results.climbs:
-        against = next(
-            (
-                c
-                for c in results.climbs
-                if c.cell.storage == base and c.cell.constraint == climb.cell.constraint
-            ),
-            None,
-        )
+        against = bases.get((climb.cell.database, climb.cell.constraint))
         if against is not None and climb.cell.storage != base:
             interleaved = results.campaign.interleaved(climb.cell.id, against.cell.id)
             found += _of_cell(climb, against, interleaved=interleaved)
@@ -134,15 +133,13 @@ def ratio_of(
     own, machine = _claim_floor(both, quantity), machine_floor(both, quantity.name)
     floor = max(own, machine)
     beyond, differs = is_beyond(ratio, floor), is_claimed(ratio, floor)
-    sentence = (
-        f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(called(against))}"
-        f" {what}"
-    )
+    base = _called_beside(climb, against)
+    sentence = f"{capital(called(climb))}: {times_with_interval(ratio)} {possessive(base)} {what}"
     if not differs:
         unsure = "the interval includes 1x" if ratio.n > 1 else "one pair of runs is too few"
         why = unsure if beyond else _within(own, machine)
         sentence = (
-            f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {called(against)}"
+            f"{NO_DIFFERENCE} in {what}: {called(climb)} vs. {base}"
             f" {times_with_interval(ratio)}, {why}"
         )
     return Comparison(
@@ -178,6 +175,17 @@ def _within(own: float, machine: float) -> str:
 def called(climb: Climb) -> str:
     """A cell as people call it."""
     return climb.cell.name
+
+
+def _called_beside(climb: Climb, against: Climb) -> str:
+    """The second cell in a sentence that names the first: by its storage within one database, by
+    its database on one storage.
+    """
+    one, other = climb.cell, against.cell
+    if one.database == other.database:
+        return cell_name(other.storage, other.constraint)
+    alike = (one.storage, one.constraint) == (other.storage, other.constraint)
+    return other.database if alike else other.name
 
 
 def _of_cell(climb: Climb, against: Climb, *, interleaved: bool) -> Iterator[Comparison]:

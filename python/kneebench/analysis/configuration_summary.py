@@ -38,6 +38,7 @@ class ConfigurationSummary(Record):
 
     storage: str
     constraint: str = ""
+    database: str = ""
     point: str
     users: Estimate | None
     nopm: Estimate | None
@@ -53,7 +54,7 @@ class ConfigurationSummary(Record):
     @property
     def name(self) -> str:
         """What people read."""
-        return cell_name(self.storage, self.constraint)
+        return cell_name(self.storage, self.constraint, self.database)
 
 
 def configuration_summaries(results: Results) -> list[ConfigurationSummary]:
@@ -68,6 +69,7 @@ def _summary(climb: Climb, at: str, proof: Proof | None) -> ConfigurationSummary
     return ConfigurationSummary(
         storage=climb.cell.storage,
         constraint=climb.cell.constraint,
+        database=climb.cell.database,
         point=at,
         users=found.users if found else None,
         nopm=found.nopm if found else None,

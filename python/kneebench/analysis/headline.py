@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
 from kneebench.analysis.comparison import NOPM, called, compare
+from kneebench.analysis.databases import by_database, database_rows
 from kneebench.analysis.knee import final_rungs, knee, place
 from kneebench.analysis.levelling import Levelling, levelling
 from kneebench.analysis.levelling_words import finding
@@ -17,12 +18,13 @@ from kneebench.analysis.wording import (
     NO_DIFFERENCE,
     capital,
     known,
+    listed,
     number_of_users,
     possessive,
     times,
     times_and_interval,
 )
-from kneebench.records import Climb, Comparison, Knee, Results
+from kneebench.records import Climb, Comparison, Knee, Results, cell_name
 from kneebench.units import count
 
 HARDLY_ANY_READS = 0.1
@@ -40,8 +42,10 @@ def headline(results: Results) -> str:
 
     Of compared cells it is the ratio of NOPM at the knee that is farthest from 1 (a third as much
     is farther than twice as much); where no NOPM differs, a mean latency at the fixed rate that
-    does. One storage alone gives where its sweep levels off, or its knee; a campaign without final
-    runs says so. What limits the finding is in the title too ("simulated", "data cached").
+    does. Of several databases it gives each one's ratio, or where there is only one storage that of
+    the databases themselves. One storage alone gives where its sweep levels off, or its knee; a
+    campaign without final runs says so. What limits the finding is in the title too ("simulated",
+    "data cached").
     """
     label = f"{results.campaign.label}: " if results.campaign.label else ""
     return f"{label}{_fitting(results, LONGEST - len(label))}"
@@ -51,8 +55,12 @@ def subtitle(results: Results) -> str:
     """Intervals of the title's figures, and the other comparisons; empty if nothing was
     measured.
     """
-    if main := _main(results):
-        sentence = _behind(main)
+    if mains := _mains(results):
+        sentence = ". ".join(
+            f"{name}: {_behind(main)}" if name else _behind(main) for name, main in mains.items()
+        )
+    elif between := _between_databases(results):
+        sentence = between.sentence
     elif swept := _swept(results):
         sentence = behind(swept).rstrip(".")
     else:
@@ -109,6 +117,42 @@ def _main(results: Results) -> _Main | None:
     return _Main(best, latency, climbs[best.cell], climbs[best.baseline])
 
 
+def _mains(results: Results) -> dict[str, _Main]:
+    """That of each database, by name; of one database by ""."""
+    parts = by_database(results)
+    return {name: found for name, part in parts.items() if (found := _main(part))}
+
+
+def _several(mains: Mapping[str, _Main]) -> Iterator[str]:
+    """What the storages' difference is on each database."""
+    each = {name: _ratio(main) for name, main in mains.items()}
+    pairs = {
+        (_without_database(main.cell), _without_database(main.base)) for main in mains.values()
+    }
+    on = listed([f"{ratio} on {name}" for name, ratio in each.items()])
+    if len(pairs) == 1:
+        [(cell, base)] = pairs
+        what = NOPM.called.format(place(next(iter(mains.values())).cell))
+        yield f"{capital(cell)} vs. {base}, {what}: {on}"
+        yield f"{capital(cell)} vs. {base}, NOPM: {on}"
+    first = next(iter(mains))
+    yield f"{capital(_without_database(mains[first].cell))}: {each[first]} on {first}, others below"
+
+
+def _ratio(main: _Main) -> str:
+    return times(main.best.ratio.value) if main.best.differs else NO_DIFFERENCE.lower()
+
+
+def _without_database(climb: Climb) -> str:
+    return cell_name(climb.cell.storage, climb.cell.constraint)
+
+
+def _between_databases(results: Results) -> Comparison | None:
+    """The foremost comparison of databases by NOPM; None for one database, or for a sweep."""
+    rows = () if sweeps(results) else database_rows(results)
+    return foremost([one for row in rows for one in row.against.values()])
+
+
 def _swept(results: Results) -> Levelling | None:
     """Where the first sweep levels off; None without a sweep."""
     return next((levelling(sweep) for sweep in sweeps(results)), None)
@@ -124,14 +168,34 @@ def _fitting(results: Results, longest: int) -> str:
 
 
 def _titles(results: Results) -> Iterator[str]:
-    main = _main(results)
-    if main is None and (swept := _swept(results)):
+    mains = _mains(results)
+    if len(mains) > 1:
+        yield from _several(mains)
+    elif mains:
+        yield from _of_storages(*mains.values())
+    elif between := _between_databases(results):
+        yield from _of_databases(results, between)
+    elif swept := _swept(results):
         yield finding(swept)
-        return
-    if main is None:
+    else:
         knees = [(climb, found) for climb in results.climbs if (found := knee(climb))]
         yield _alone(*knees[0]) if knees else "No final runs yet"
-        return
+
+
+def _of_databases(results: Results, best: Comparison) -> Iterator[str]:
+    """What one database with its settings did in comparison with another on the same storage."""
+    climbs = {climb.cell.id: climb for climb in results.climbs}
+    climb, base = climbs[best.cell], climbs[best.baseline].cell.database
+    if best.differs:
+        ratio = f"{times(best.ratio.value)} {possessive(base)}"
+        yield f"{capital(called(climb))}: {ratio} {NOPM.called.format(place(climb))}"
+        yield f"{capital(called(climb))}: {ratio} NOPM"
+    else:
+        where = _without_database(climb)
+        yield f"{NO_DIFFERENCE} between {climb.cell.database} and {base} on {where}"
+
+
+def _of_storages(main: _Main) -> Iterator[str]:
     cell, base = capital(called(main.cell)), called(main.base)
     latency = main.latency if main.latency and main.latency.differs else None
     if main.best.differs:

@@ -59,6 +59,7 @@ def sweep_document(results: Results) -> dict[str, Any]:
             {
                 "sweep": one.sweep.resource,
                 "storage": one.sweep.storage,
+                "database": one.sweep.cells[0].cell.database,
                 "answer": one.answer,
                 "cell": one.at.cell.name if one.at else None,
                 "between": [cell.cell.name for cell in one.between] if one.between else None,

@@ -1,5 +1,5 @@
-"""The distribution of the log's flushes: buckets, percentiles, and whether the database's own mean
-agrees.
+"""The distribution of the log's flushes: buckets, percentiles, and whether the database's
+statistics agree: their mean, or their count where the database does not time its log.
 
 Below 64 ns a bucket is 1 ns wide. Above, each doubling has 32 buckets, so that a bucket is 1.6% to
 3.1% wide. A percentile is interpolated within its bucket.
@@ -16,7 +16,7 @@ from kneebench.records import LogHistogram
 
 PER_DOUBLING = 32
 AGREEMENT = 0.05
-"""Largest difference of the two means, as a share of the database's."""
+"""Largest difference of the two means, or of the two counts, as a share of the database's."""
 CERTAIN, SHOWN = 100, 10
 """Flushes beyond a percentile from which it is certain, and from which it is shown at all."""
 
@@ -89,20 +89,18 @@ def _beyond(one: LogHistogram, share: float) -> int:
 
 
 def agrees(one: LogHistogram) -> bool:
-    """Whether its mean is that of the database's statistics; False where they have none."""
+    """Whether it is that of the database's statistics; False where they have none."""
     return one.difference is not None and abs(one.difference) <= AGREEMENT
 
 
 def disagreement(one: LogHistogram) -> tuple[str, ...]:
-    """A note for the reader where its mean is not the database's, so that its percentiles are not
-    shown.
-    """
+    """A note for the reader where it is not the database's: its percentiles are not shown."""
     if agrees(one):
         return ()
     what = (
-        "the database reports no mean to compare it with"
+        "the database reports nothing to compare it with"
         if one.difference is None
-        else f"its mean differs from the database's by {percent(one.difference, signed=True)}"
+        else f"it differs from the database's statistics by {percent(one.difference, signed=True)}"
         f" (limit {percent(AGREEMENT)})"
     )
     return (f"log write histogram not shown: {what}",)

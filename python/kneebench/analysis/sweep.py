@@ -51,7 +51,8 @@ class SweepCell(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """The cells of one storage over one resource, the smallest first; `reference` is apart.
+    """The cells of one storage and database over one resource, the smallest first; `reference` is
+    apart.
 
     `name`: the storage, and what else limits the cells where it has several such sweeps.
     """
@@ -76,13 +77,14 @@ class SweepRow(NamedTuple):
     """A cell of a sweep as a flat row for a notebook or a table: numbers, and None where something
     was not measured.
 
-    `sweep`: the resource that grows. Sizes and rates are in bytes, shares from 0 to 1; `low` and
-    `high` are the ends of 95% intervals, of `runs` final runs; `relative` is the ratio of NOPM to
-    that of the largest cell.
+    `sweep`: the resource that grows; `database`: None where the plan has only one. Sizes and rates
+    are in bytes, shares from 0 to 1; `low` and `high` are the ends of 95% intervals, of `runs`
+    final runs; `relative` is the ratio of NOPM to that of the largest cell.
     """
 
     sweep: str
     storage: str
+    database: str | None
     cell: str
     reference: bool
     memory_bytes: int | None
@@ -105,15 +107,17 @@ class SweepRow(NamedTuple):
 
 
 def sweeps(results: Results) -> tuple[Sweep, ...]:
-    """The sweeps of a campaign, by resource and then by storage as measured; empty without one."""
+    """The sweeps of a campaign, by resource and then by storage and database as measured; empty
+    without one.
+    """
     found = []
     for resource in RESOURCES:
         groups = list(_groups(results.climbs, resource))
-        storages = [climbs[0].cell.storage for climbs in groups]
-        for climbs, storage in zip(groups, storages, strict=True):
-            apart = _others(climbs[0].cell, resource) if storages.count(storage) > 1 else ""
-            name = f"{storage}, {apart}" if apart else storage
-            found.append(_sweep(name, climbs, resource, _reference(results, storage)))
+        places = [climbs[0].cell.unlimited_name for climbs in groups]
+        for climbs, place in zip(groups, places, strict=True):
+            apart = _others(climbs[0].cell, resource) if places.count(place) > 1 else ""
+            name = f"{place}, {apart}" if apart else place
+            found.append(_sweep(name, climbs, resource, _reference(results, climbs[0].cell)))
     return tuple(found)
 
 
@@ -151,7 +155,7 @@ def _groups(climbs: Sequence[Climb], resource: Resource) -> Iterator[list[Climb]
         value = value_of(climb.cell, resource)
         if value is not None and not climb.cell.reference:
             others = (value_of(climb.cell, other) for other in RESOURCES if other != resource)
-            key = (climb.cell.storage, climb.cell.other_limits, *others)
+            key = (climb.cell.storage, climb.cell.database, climb.cell.other_limits, *others)
             alike.setdefault(key, {}).setdefault(value, climb)
     for found in alike.values():
         if len(found) > 1:
@@ -168,10 +172,10 @@ def _others(cell: Cell, resource: Resource) -> str:
     return ", ".join(held)
 
 
-def _reference(results: Results, storage: str) -> Climb | None:
-    return next(
-        (one for one in results.climbs if one.cell.reference and one.cell.storage == storage), None
-    )
+def _reference(results: Results, cell: Cell) -> Climb | None:
+    place = (cell.storage, cell.database)
+    cells = ((one.cell, one) for one in results.climbs if one.cell.reference)
+    return next((one for own, one in cells if (own.storage, own.database) == place), None)
 
 
 # --- their figures ----------------------------------------------------------------------------
@@ -243,6 +247,7 @@ def _row(one: SweepCell, sweep: Sweep) -> SweepRow:
     return SweepRow(
         sweep=sweep.resource,
         storage=cell.storage,
+        database=cell.database or None,
         cell=cell.name,
         reference=cell.reference,
         memory_bytes=cell.memory_bytes,

@@ -132,8 +132,8 @@ def _why(rungs: Rungs) -> str:
     if any(agrees(one) for one in measured):
         return "fewer than 10 flushes exceed the P99"
     if all(one.difference is None for one in measured):
-        return "the database reports no mean to compare it with"
-    return f"it differs by more than {percent(AGREEMENT)} from the database's own mean"
+        return "the database reports nothing to compare it with"
+    return f"it differs by more than {percent(AGREEMENT)} from the database's statistics"
 
 
 def p999_at_the_knee(climb: Climb) -> str:

@@ -14,20 +14,25 @@ HERE = frozenset(["localhost", "127.0.0.1", "::1"])
 
 
 def kind(plan: Plan) -> Kind:
-    """Kind of server: managed ("own"), external ("url") or a model."""
+    """Kind of server of a plan for one database: managed ("own"), external ("url") or a model."""
     if not plan.engine.measures_real_hardware:
         return "simulated"
     return "url" if any(plan.urls.values()) else "own"
 
 
-def restored(campaign: Campaign, plan: Plan) -> str:
-    """How each climb and repeat got its database: "copy", "clone", "template", "command", "none",
-    "model"; empty where an old campaign did not keep it (its plan has the default of a server of
-    ours, whatever was done to one by URL)."""
+def kinds(plan: Plan) -> set[Kind]:
+    """Those of all databases of a plan."""
+    return {kind(one) for one in plan.by_database.values()}
+
+
+def restored(campaign: Campaign, database: str, plan: Plan) -> str:
+    """How each climb and repeat got its database, that of this name: "copy", "clone", "template",
+    "backup", "load", "command", "none", "model"; empty where an old campaign did not keep it (its
+    plan has the default of a server of ours, whatever was done to one by URL)."""
     found = {
         "simulated": "model",
         "own": plan.restore,
-        "url": campaign.base_image.get("restored_by", ""),
+        "url": campaign.image_of(database).get("restored_by", ""),
     }
     return found[kind(plan)]
 
@@ -49,15 +54,16 @@ def elsewhere(campaign: Campaign, names: Mapping[str, str]) -> list[str]:
 
 
 def hosts(plan: Plan) -> list[str]:
-    """Where the servers by URL were reached, as the URLs name it; a socket's directory is this
-    machine.
+    """Where the servers by URL of all databases were reached, as the URLs name it; a socket's
+    directory is this machine.
 
     >>> storages = {"a": {}, "b": {"url": "postgresql:///x"}}
     >>> database = {"url": "postgresql://me@db1:5433/x"}
     >>> hosts(Plan.model_validate({"database": database, "storages": storages}))
     ['db1', 'localhost']
     """
-    return list(dict.fromkeys(map(_host, filter(None, plan.urls.values()))))
+    urls = [url for one in plan.by_database.values() for url in one.urls.values()]
+    return list(dict.fromkeys(map(_host, filter(None, urls))))
 
 
 def _host(url: str) -> str:

@@ -7,12 +7,11 @@ from functools import cached_property
 from statistics import median
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from kneebench.analysis import disturbance
 from kneebench.analysis.background import background_checks
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.configuration_summary import point
+from kneebench.analysis.databases import by_database
 from kneebench.analysis.drift import Drift, drift
 from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
@@ -21,12 +20,19 @@ from kneebench.analysis.outcome import MissingFigure, conditions, missing_figure
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.wording import listed, named, plural
 from kneebench.brief import chart_theme, server_provenance
-from kneebench.errors import KneebenchError
-from kneebench.plan import Plan
+from kneebench.brief.databases import Databases, measured_plan
 from kneebench.plan.default import MEMORY
-from kneebench.records import Bottleneck, Check, Climb, Comparison, Knee, Results, Rung, Series
+from kneebench.records import (
+    Bottleneck,
+    Check,
+    Climb,
+    Comparison,
+    Knee,
+    Results,
+    Rung,
+    Series,
+)
 from kneebench.results.campaign_reader import series
-from kneebench.visible import is_plain
 
 
 class Failed(NamedTuple):
@@ -39,11 +45,24 @@ class Failed(NamedTuple):
 class ViewModel:
     """The campaign's cells in running order, and their analysis."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, cells: Sequence[str] = ()) -> None:
+        """`cells`: those of the whole campaign by id, of which this is a part."""
+        self._cells = cells or [climb.cell.id for climb in results.climbs]
         self.results = results
         self.campaign = results.campaign
-        self.plan = _plan(results)
+        self.plan = measured_plan(results)
         self.climbs = results.climbs
+
+    @cached_property
+    def databases(self) -> Databases:
+        """The databases of the plan, one or several."""
+        return Databases(self.results, self.plan)
+
+    @cached_property
+    def parts(self) -> tuple[ViewModel, ...]:
+        """The campaign of each database, with the colours of the whole."""
+        parts = by_database(self.results).values()
+        return tuple(ViewModel(part, self._cells) for part in parts)
 
     @cached_property
     def title(self) -> str:
@@ -114,8 +133,12 @@ class ViewModel:
 
     @property
     def restored(self) -> str:
-        """The way in which each climb and repeat got its database; empty if unknown."""
-        return server_provenance.restored(self.campaign, self.plan)
+        """The way in which each climb and repeat got its database; empty if unknown, or if several
+        databases differ in it.
+        """
+        plans = self.databases.plans
+        ways = {server_provenance.restored(self.campaign, *one) for one in plans.items()}
+        return ways.pop() if len(ways) == 1 else ""
 
     @property
     def own_restore(self) -> str:
@@ -165,7 +188,7 @@ class ViewModel:
 
     def place(self, cell: str) -> int:
         """The cell's place, which gives it its colour."""
-        return next(n for n, climb in enumerate(self.climbs) if climb.cell.id == cell)
+        return self._cells.index(cell)
 
     def some(self, cells: list[str]) -> str:
         """Cells in a sentence; all of them in two words."""
@@ -193,7 +216,7 @@ class ViewModel:
     @property
     def colours(self) -> list[str]:
         """All cells' colours, in the order of `names`."""
-        return [chart_theme.colour(place) for place in range(len(self.climbs))]
+        return [chart_theme.colour(self.place(climb.cell.id)) for climb in self.climbs]
 
     @cached_property
     def shared(self) -> dict[str, tuple[str, ...]]:
@@ -258,27 +281,6 @@ class ViewModel:
                 for when, checks in conditions(climb)
                 for check in checks
             )
-
-
-def _plan(results: Results) -> Plan:
-    """The measured plan.
-
-    Raises KneebenchError for a plan of another version, and for names that no chart can draw.
-    """
-    doing = f"reading the plan of {results.campaign.id}"
-    do = "use the kneebench version that measured it, or measure again"
-    try:
-        plan = Plan.model_validate(results.campaign.plan)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise KneebenchError(
-            doing, seen=f"{'.'.join(map(str, first['loc']))}: {first['msg']}", do=do
-        ) from None
-    if odd := [climb.cell.storage for climb in results.climbs if not is_plain(climb.cell.storage)]:
-        raise KneebenchError(
-            doing, seen=f"control characters in the storage's name {odd[0]!r}", do=do
-        )
-    return plan
 
 
 def _common(rungs: Sequence[Rung]) -> tuple[str, ...]:

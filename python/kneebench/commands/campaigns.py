@@ -90,8 +90,9 @@ def compare(campaigns: CampaignNames, root: Root = CAMPAIGNS, as_json: Json = Fa
 
     Every storage is compared with the first campaign's baseline. The trend compares each storage
     with itself in the first campaign. Refused if the plans differ in a field that affects the
-    figures (the first one is named), or if the server's major versions differ. Other differences
-    from the first campaign are listed below the tables.
+    figures (the first one is named), or if the servers' engines or major versions differ: that is
+    no difference between storages. Other differences from the first campaign are listed below the
+    tables.
 
     \b
     Examples:

@@ -81,6 +81,12 @@ Window = Annotated[
 ]
 
 
+Try = Annotated[
+    bool,
+    typer.Option("--try", help="Try out the plan's external server, on one warehouse."),
+]
+
+
 def run(
     plan: PlanFile = None,
     out: Out = CAMPAIGNS,
@@ -122,17 +128,32 @@ def run(
         _print_results(results, brief, as_json)
 
 
-def check(plan: PlanFile = None, as_json: Json = False) -> None:
+def check(plan: PlanFile = None, as_json: Json = False, trial: Try = False) -> None:
     """Dry run: prerequisites, paths, disk space, duration.
 
     Nothing is changed or started. The machine's current load is measured for one second.
+
+    With --try, the plan's external server is tried out: one warehouse is loaded into a database
+    that kneebench creates and drops; every transaction, reading and consistency condition, backup
+    and restore are run once. It takes about a minute.
 
     \b
     Examples:
       kneebench check                what `kneebench run` would do here
       kneebench check plan.toml
-    Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused.
+      kneebench check --try plan.toml
+    Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused. With --try
+    also 4: something does not work on this server.
     """
+    from kneebench.commands.trying import try_out
+
+    if trial:
+        try_out(plan, as_json=as_json)
+    _print_findings(plan, as_json=as_json)
+
+
+def _print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
+    """All findings on a plan, and the exit code by the worst of them."""
     from kneebench.databases.engine import engine_of
     from kneebench.errors import PlanError, Refused
     from kneebench.lab.journal import Journal

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from kneebench._core import GeneratorSpec, LoadGenerator
+from kneebench.databases.several import SeveralEngines
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -65,9 +66,9 @@ class Server(Protocol):
         """sum D_NEXT_O_ID, to be compared with the load generator's New-Orders, idle to idle."""
         ...
 
-    def transaction_counts(self) -> tuple[int, int]:
-        """(committed, rolled back) in the workload's database, everything flushed: ask when
-        idle.
+    def transaction_counts(self) -> tuple[int, int] | None:
+        """(committed, rolled back) in the workload's database, everything flushed: ask when idle.
+        None where the database does not count the workload's transactions apart from others.
         """
         ...
 
@@ -125,7 +126,9 @@ def finding_of(error: KneebenchError, subject: str = "") -> Finding:
 
 
 class Engine(Protocol):
-    """One kind of database, made from a plan."""
+    """One kind of database, made from a plan for one database. Of a plan with several, its cells
+    are those with its database; what all have in common is the same as in the whole plan.
+    """
 
     def findings(self) -> Sequence[Finding]:
         """What is there, what is missing, what would be written where; changes nothing."""
@@ -160,10 +163,23 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class RemovesImages(Engine, Protocol):
+    """An engine whose base image can be removed: of a trial nothing is kept."""
+
+    def remove_image(self, watch: Watch) -> str:
+        """Remove what `prepare` made and keeps for the next run; what was removed, in words."""
+        ...
+
+
 def engine_of(plan: Plan, journal: Journal) -> Engine:
-    """The plan's engine, ready to say what it finds; nothing is changed yet.
+    """The plan's engine, or those of its databases as one, ready to say what it finds; nothing is
+    changed yet.
 
     Raises UnknownPart with the names of the engines.
     """
-    made: Engine = ENGINES.module(plan.database.engine, "engine").open_engine(plan, journal)
-    return made
+    engines: dict[str, Engine] = {
+        name: ENGINES.module(one.database.engine, "engine").open_engine(one, journal)
+        for name, one in plan.by_database.items()
+    }
+    return SeveralEngines(plan, engines) if plan.databases else engines[""]

@@ -165,10 +165,23 @@ class Journal:
         It has one entry whichever run made it, so the next that makes and removes it takes that of
         a killed one along.
         """
-        one = hashlib.sha256(f"{server}/{what}".encode()).hexdigest()[:32]
+        one = _id_of(f"{server}/{what}")
         change = self.change(MadeOnServer, f"{what} on {server}", id=one, by_hand=by_hand)
         self._write(change)
         return change
+
+    def on_server(self, kind: type[Kind], what: str, **facts: object) -> Kind:
+        """A change of another kind on a server that is not ours, written down in place of that of
+        the run before; `forget` it once it is undone.
+        """
+        change = self.change(kind, what, id=_id_of(what), **facts)
+        self._write(change)
+        return change
+
+    def left_on_server(self, kind: type[Kind], what: str) -> Kind | None:
+        """The same change as an earlier run wrote it down and could not undo it."""
+        found = (change for change in self._changes() if change.id == _id_of(what))
+        return next((change for change in found if isinstance(change, kind)), None)
 
     def others(self) -> list[Change]:
         """Changes of another kneebench, which still runs."""
@@ -217,6 +230,10 @@ class Journal:
             return False
         self.forget(change)
         return done
+
+
+def _id_of(what: str) -> str:
+    return hashlib.sha256(what.encode()).hexdigest()[:32]
 
 
 def _is_left(change: Change) -> bool:

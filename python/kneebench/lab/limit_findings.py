@@ -39,11 +39,13 @@ def missing_for_all(cores: Sequence[int], memory_bytes: int | None) -> Iterator[
         yield _error("database.memory", seen, do)
 
 
-def constraint_findings(plan: Plan) -> Iterator[Finding]:
-    """What prevents the plan's constraints, or how they are applied; none without any."""
+def constraint_findings(plan: Plan, some: Sequence[Cell] = ()) -> Iterator[Finding]:
+    """What prevents the plan's constraints, or how they are applied; none without any. `some`:
+    those of the plan's cells that it is about, all if empty.
+    """
     if not plan.constraints_by_name:
         return
-    first = {cell.constraint: cell for cell in reversed(cells(plan))}
+    first = {cell.constraint: cell for cell in reversed(some or cells(plan))}
     wrong = [one for cell in first.values() for one in _missing(plan, cell)]
     yield from {one.seen: one for one in wrong}.values()
     if not wrong:

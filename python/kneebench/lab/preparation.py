@@ -84,6 +84,12 @@ class Shares:
         """Servers that are up at the same time: those of all cells in short rounds."""
         return len(cells(self.plan)) if self.plan.ladder.rounds == "short" else 1
 
+    @property
+    def databases(self) -> int:
+        """Databases of the plan that are up at the same time, each with a log on the same drive."""
+        several = len(self.plan.databases) if self.plan.ladder.rounds == "short" else 1
+        return max(1, several)
+
     def resources_of(self, cell: Cell) -> Resources:
         """The share of one cell: that of every cell, with the limits of its constraint. Fewer cores
         than the constraint wants where there are fewer.

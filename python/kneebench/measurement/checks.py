@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import NamedTuple
 
+from kneebench.measurement.idle_counts import Idle, difference
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.plan import Workload
 from kneebench.records import Check, Counts, Order, Tally
@@ -29,19 +30,6 @@ SURE = 4.5
 """Standard deviations beyond which chance is ruled out: a campaign has dozens of rungs, and at
 three every tenth would cry wolf."""
 LITTLE = 0.02
-
-
-class Idle(NamedTuple):
-    """What the database counts while nobody is connected but kneebench."""
-
-    next_order_ids: int
-    commits: int
-    rollbacks: int
-
-
-def rise(before: Idle, after: Idle) -> Idle:
-    """What was counted in between."""
-    return Idle(*(b - a for a, b in zip(before, after, strict=True)))
 
 
 class CheckInput(NamedTuple):
@@ -117,14 +105,16 @@ def new_orders(seen: CheckInput) -> Check:
     )
 
 
-def rollbacks(seen: CheckInput) -> Check:
+def rollbacks(seen: CheckInput) -> Check | None:
     """The database's rollbacks = those by design + tries that were retried + failed ones, idle to
-    idle; more by at most the unknown.
+    idle; more by at most the unknown. Not judged where it does not count them apart.
     """
+    rise = difference(seen.before.rollbacks, seen.after.rollbacks)
+    if rise is None:
+        return None
     whole = seen.tally.whole
     retried = _retried(seen.tally)
     expected = whole.rolled_back + retried + whole.failed
-    rise = seen.after.rollbacks - seen.before.rollbacks
     sentence = (
         f"The database counted {rise:,} rollbacks; expected {expected:,} = {whole.rolled_back:,} by"
         f" design + {retried:,} retried + {whole.failed:,} failed (limit: equal, plus up to"
@@ -147,10 +137,13 @@ def counted_by_the_database(tally: Tally, before: Idle, after: Idle) -> float:
     Its counts are exact from idle to idle only: within a window they lag by up to a second, as a
     database's sessions may report once a second only, which moved a window of 10 s by 7% here. So
     the window is the clients', scaled by what the database counted for each of their transactions
-    from idle to idle, without what the sessions' beginnings may have cost.
+    from idle to idle, without what the sessions' beginnings may have cost. Where the database does
+    not count the workload's transactions apart, the load generator's count stands.
     """
     started = max(1, tally.whole.started)
-    counted = after.commits - before.commits + after.rollbacks - before.rollbacks
+    counted = difference(before.transactions, after.transactions)
+    if counted is None:
+        return 60 * tally.throughput_per_s
     beyond = counted - tally.whole.started - _retried(tally)
     sessions = min(max(beyond, 0), SESSION_COMMITS * tally.users)
     return 60 * tally.throughput_per_s * (counted - sessions) / started
@@ -162,7 +155,7 @@ def ratio(seen: CheckInput) -> Check | None:
     counts besides, and what failed, had it all been New-Orders.
     """
     nopm, whole = seen.tally.nopm, seen.tally.whole
-    if not nopm:
+    if not nopm or seen.after.transactions is None:
         return None
     share = NEW_ORDER_SHARE[seen.workload.profile]
     expected = 1 / (share * COMMITTED_NEW_ORDERS)

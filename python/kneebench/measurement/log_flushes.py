@@ -1,7 +1,7 @@
 """The log's flushes of a rung: their distribution in its window, and whether the database's own
-mean agrees.
+mean agrees (or count, where it does not time them).
 
-The two means are compared over the whole rung, because the database's counts are exact from idle to
+They are compared over the whole rung, because the database's counts are exact from idle to
 idle only: within it a session reports them once per second at most.
 """
 
@@ -13,10 +13,11 @@ from kneebench.analysis.log_histogram import disagreement, log_histogram
 from kneebench.measurement.log_trace import PROGRAM_NAME
 from kneebench.measurement.quantities import RATIOS
 from kneebench.measurement.sampler import RawSeries
-from kneebench.measurement.summaries import Window, between, histogram, quotient
+from kneebench.measurement.summaries import Window, between, combined, histogram, quotient
 from kneebench.records import LogHistogram
 
-KERNEL, DATABASE = RATIOS["log.kernel_write_latency"], RATIOS["log.write_latency"]
+KERNEL = RATIOS["log.kernel_write_latency"]
+DATABASE = RATIOS["log.write_latency"]._replace(instead="")
 
 
 def log_flushes(held: Window) -> LogHistogram | None:
@@ -47,10 +48,14 @@ def _traced(raw_series: Sequence[RawSeries], sample: int) -> bool:
 
 def _difference(raw_series: Sequence[RawSeries]) -> float | None:
     """Of the kernel's mean from the database's, from the first sample that has the kernel's counts
-    to the last one.
+    to the last one; of its count, where the database does not time its log.
     """
     samples = range(len(raw_series[0].at_s))
     first = next(at for at in samples if _traced(raw_series, at))
     whole = between(raw_series, first, samples[-1])
-    kernel_s, database_s = quotient(whole, KERNEL), quotient(whole, DATABASE)
-    return kernel_s / database_s - 1 if kernel_s and database_s else None
+    kernel, database = quotient(whole, KERNEL), quotient(whole, DATABASE)
+    if database is None:
+        kernel, database = (
+            combined(whole, f"log.{what}") for what in ("kernel_flushes", "flushes")
+        )
+    return kernel / database - 1 if kernel and database else None

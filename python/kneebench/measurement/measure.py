@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kneebench._core import ConnectError, LoadGenerator
 from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
-from kneebench.measurement.checks import Idle
+from kneebench.measurement.idle_counts import Idle
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters import open_meters
 from kneebench.measurement.meters.meter import MeterContext
@@ -114,7 +114,7 @@ def _recorded(
 
 
 def _idle(server: Server) -> Idle:
-    return Idle(server.sum_next_order_ids(), *server.transaction_counts())
+    return Idle(server.sum_next_order_ids(), *(server.transaction_counts() or (None, None)))
 
 
 def _connect(generator: LoadGenerator, order: Order, server: Server) -> None:

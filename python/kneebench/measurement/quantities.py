@@ -15,11 +15,15 @@ from kneebench.shelf import ENGINES
 
 
 class Ratio(NamedTuple):
-    """A quotient of what was read; several numerators are added up."""
+    """A quotient of what was read; several numerators are added up.
+
+    `instead`: the ratio that takes its place where a part of it was not read.
+    """
 
     unit: str
     numerators: tuple[str, ...]
     denominators: tuple[str, ...]
+    instead: str = ""
 
 
 READ: dict[str, Quantity] = {
@@ -94,7 +98,12 @@ for _engine in ENGINES.names():
     READ.update(engine_properties(_engine).own_quantities)
 
 RATIOS: dict[str, Ratio] = {
-    "log.write_latency": Ratio("s", ("log.write_time", "log.flush_time"), ("log.flushes",)),
+    "log.write_latency": Ratio(
+        "s",
+        ("log.write_time", "log.flush_time"),
+        ("log.flushes",),
+        instead="log.kernel_write_latency",
+    ),
     "log.kernel_write_latency": Ratio("s", ("log.kernel_time",), ("log.kernel_flushes",)),
     "log.commits_per_flush": Ratio("commits", ("database.commits",), ("log.flushes",)),
     "log.bytes_per_transaction": Ratio(

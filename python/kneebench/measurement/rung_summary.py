@@ -10,13 +10,12 @@ from kneebench.lab.drives import counted_devices
 from kneebench.measurement import delay
 from kneebench.measurement.checks import (
     CheckInput,
-    Idle,
     checks,
     counted_by_the_database,
-    rise,
     warehouses_note,
 )
 from kneebench.measurement.derived_metrics import derived_metrics
+from kneebench.measurement.idle_counts import Idle, rise
 from kneebench.measurement.log_flushes import log_flushes, log_notes
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import Values, summaries, window

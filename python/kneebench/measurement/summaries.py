@@ -121,10 +121,17 @@ def combined(values: Values, quantity: str) -> float | None:
 
 
 def quotient(values: Values, ratio: Ratio) -> float | None:
-    """A ratio over all sources; None where a part was not read or nothing happened to divide by."""
+    """A ratio over all sources; None where a part was not read or nothing happened to divide by.
+
+    >>> kernel = {"log.kernel_time": {"kernel": 0.5}, "log.kernel_flushes": {"kernel": 100.0}}
+    >>> quotient(kernel, RATIOS["log.write_latency"])
+    0.005
+    """
     above = [combined(values, name) for name in ratio.numerators]
     below = [combined(values, name) for name in ratio.denominators]
-    if None in above or None in below or not (divisor := sum(b for b in below if b)):
+    if None in above or None in below:
+        return quotient(values, RATIOS[ratio.instead]) if ratio.instead else None
+    if not (divisor := sum(b for b in below if b)):
         return None
     return sum(a for a in above if a) / divisor
 
@@ -132,6 +139,8 @@ def quotient(values: Values, ratio: Ratio) -> float | None:
 def quotients(values: Values, ratio: Ratio) -> dict[str, float]:
     """A ratio by source, for the sources that all its parts have."""
     parts = [values.get(name, {}) for name in (*ratio.numerators, *ratio.denominators)]
+    if ratio.instead and not all(parts):
+        return quotients(values, RATIOS[ratio.instead])
     shared = [source for source in parts[0] if all(source in part for part in parts)]
     each = {
         source: quotient(

@@ -1,4 +1,6 @@
-"""The cells of a plan: every storage under every constraint, and the order they are measured in."""
+"""The cells of a plan: every storage with every database under every constraint, and the order they
+are measured in.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ from kneebench.records import Cell
 
 
 def cells(plan: Plan) -> tuple[Cell, ...]:
-    """One cell per storage and constraint: the baseline first and the other storages as the plan
-    lists them, each with the constraints in the plan's order; ids are fit for file names.
+    """One cell per storage, database and constraint: the baseline first and the other storages as
+    the plan lists them, each with the databases and their constraints in the plan's order; ids are
+    fit for file names.
 
     >>> storages = {"2x NVMe": {"path": "a"}, "2X nvme!": {"path": "b"}}
     >>> [cell.id for cell in cells(Plan.model_validate({"storages": storages}))]
@@ -20,22 +23,31 @@ def cells(plan: Plan) -> tuple[Cell, ...]:
     >>> sweep = {"constraints": {"cores": [1, 2]}, "storages": {"disk": {"path": "."}}}
     >>> [(cell.id, cell.name) for cell in cells(Plan.model_validate(sweep))]
     [('disk-1-core', 'disk (1 core)'), ('disk-2-cores', 'disk (2 cores)')]
+    >>> several = {"databases": {"18": {}, "15": {}}, "storages": {"disk": {"path": "."}}}
+    >>> [(cell.id, cell.name) for cell in cells(Plan.model_validate(several))]
+    [('disk-18', 'disk, 18'), ('disk-15', 'disk, 15')]
     """
-    names = sorted(plan.storages, key=lambda name: name != plan.base)
-    constraints = plan.constraints_by_name or {"": Constraint()}
+    storages = sorted(plan.storages, key=lambda name: name != plan.base)
+    databases = {
+        name: one.constraints_by_name or {"": Constraint()}
+        for name, one in plan.by_database.items()
+    }
     found: list[Cell] = []
-    for storage in names:
-        for name, constraint in constraints.items():
-            words = f"{_slug(storage)}-{_slug(name)}" if name else _slug(storage)
-            id = _free(words, [cell.id for cell in found])
-            found.append(_cell(id, storage, name, constraint))
+    for storage in storages:
+        for database, constraints in databases.items():
+            for name, constraint in constraints.items():
+                names = (storage, *filter(None, (database, name)))
+                id = _free("-".join(map(_slug, names)), [cell.id for cell in found])
+                found.append(_cell(id, (storage, database, name), constraint))
     return tuple(found)
 
 
-def _cell(id: str, storage: str, name: str, constraint: Constraint) -> Cell:
+def _cell(id: str, names: tuple[str, str, str], constraint: Constraint) -> Cell:
+    storage, database, name = names
     return Cell(
         id=id,
         storage=storage,
+        database=database,
         constraint=name,
         cores=constraint.cores,
         memory_bytes=constraint.memory_bytes,
@@ -47,8 +59,8 @@ def _cell(id: str, storage: str, name: str, constraint: Constraint) -> Cell:
 
 def running_order(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     """The cells as they are measured, so that what drifts with time falls on neither end of a
-    sweep: a block for each constraint, with all storages in it (A B, then B A); every other
-    constraint on the way there, the rest on the way back.
+    sweep: a block for each constraint, with all storages and databases in it (A B, then B A);
+    every other constraint on the way there, the rest on the way back.
 
     >>> def sweep(a):
     ...     return [Cell(id=f"{a}{n}", storage=a, constraint=str(n)) for n in range(5)]

@@ -33,6 +33,8 @@ class Database(Part):
     """The server setting for the size of the database's own cache; empty: it has none."""
     sized_settings: ClassVar[tuple[str, ...]] = ()
     """Server settings that the sizing rules set by machine, storages and ladder."""
+    restores: ClassVar[tuple[str, ...]] = ("auto", "copy", "clone", "template", "command", "none")
+    """The values of `restore` that the engine has."""
     cannot_limit: ClassVar[tuple[str, ...]] = ("siblings", "numa_node", "io")
     """Keys of a constraint that the engine has no use for."""
     engine: Annotated[
@@ -43,18 +45,25 @@ class Database(Part):
         default={}, description="Server settings by name; they override the sizing rules"
     )
     restore: Annotated[
-        Literal["auto", "copy", "clone", "template", "command", "none"],
+        Literal["auto", "copy", "clone", "template", "backup", "load", "command", "none"],
         Field(
             description=(
                 "Source of each climb's fresh database. auto: copy, or template with a url;"
                 ' required with schema_from = "hammerdb". copy and clone (reflink; the run includes'
-                " its copy-on-write) need a managed server, the others a url"
+                " its copy-on-write) need a managed server, the others a url. SQL Server: backup,"
+                " load (again) or none"
             )
         ),
     ] = "auto"
     cores: Annotated[
         Cores, Field(description="Cores that the server is pinned to; empty: all")
     ] = ()
+
+    @model_validator(mode="after")
+    def _restore_is_the_engines(self) -> Self:
+        if self.restore not in self.restores:
+            raise wrong("restore", sentence=f"one of: {', '.join(self.restores)}")
+        return self
 
     def check(self, storages: Mapping[str, Storage]) -> None:
         """Raise the rule's error where the storages do not fit the engine; `key` counts from the
@@ -93,6 +102,16 @@ class Database(Part):
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """How a climb gets its database, "auto" resolved; `urls` by storage."""
         return "copy" if self.restore == "auto" else self.restore
+
+    def for_trial(self) -> Self:
+        """The table by which `check --try` works in a database of its own."""
+        return self.model_copy(update={"url": self.trial_url(self.url)})
+
+    def trial_url(self, url: str) -> str:
+        """The URL of a server as the trial uses it: of a database of its own where the URL's is the
+        one that is measured.
+        """
+        return url
 
     @property
     def restored_cold(self) -> bool:

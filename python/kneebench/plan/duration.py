@@ -46,10 +46,17 @@ class Expected(NamedTuple):
 
 
 def expected(plan: Plan, host: Host) -> Expected:
-    """The parts of the duration: loading (once), the climbs, the final runs; right within a factor
-    of about two.
+    """The parts of the duration: loading (once for each database), the climbs, the final runs;
+    right within a factor of about two.
     """
-    count = len(cells(plan))
+    databases = [*plan.by_database.values()]
+    count = len(cells(plan)) // len(databases)
+    parts = [_expected(one, host, count) for one in databases]
+    return Expected(*map(sum, zip(*parts, strict=True)))
+
+
+def _expected(plan: Plan, host: Host, count: int) -> Expected:
+    """The parts of one database with so many cells."""
     if not plan.engine.measures_real_hardware:
         return Expected(0.0, 1.0 * count, 1.0 * count)
     ladder, cores = plan.ladder, len(plan.database.cores) or host.cores

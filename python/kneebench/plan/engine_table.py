@@ -58,8 +58,9 @@ class _OneOfThem:
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """One schema for each engine on the shelf."""
-        return {"oneOf": [_schema(name) for name in ENGINES.names()]}
+        """One schema for each engine on the shelf, the default's first."""
+        names = sorted(ENGINES.names(), key=lambda name: name != DEFAULT)
+        return {"oneOf": [_schema(name) for name in names]}
 
 
 EngineTable = Annotated[SerializeAsAny[Database], BeforeValidator(_by_its_engine), _OneOfThem()]

@@ -82,6 +82,8 @@ class Document:
         """
         first: dict[Path, ErrorDetails] = {}
         for error in errors:
+            if error["type"] == "default_factory_not_called":  # what it is made from is wrong
+                continue
             path = self._path(error)
             if path not in first or "le" in error.get("ctx", {}):
                 first[path] = error
@@ -107,7 +109,7 @@ class Document:
 
     def _fault(self, path: Path, error: ErrorDetails) -> Fault:
         if error["type"] == "extra_forbidden":
-            known = keys_of(path[:-1], str(self.value(("database", "engine"))))
+            known = keys_of(path[:-1], str(self.value((*path[:-1], "engine"))))
             if new := next((new for old, new in RENAMED.items() if old == path), ""):
                 return self.fault(path, f'unknown key "{path[-1]}"', f"renamed to {new}")
             return self.fault(
@@ -131,8 +133,8 @@ class Document:
 
 
 def near(name: str, known: Sequence[str]) -> str:
-    """The known name that was perhaps meant; empty where none is close."""
-    return next(iter(get_close_matches(name, known, 1, 0.6)), "")
+    """The known name that was perhaps meant; empty where none is close, or for a known one."""
+    return "" if name in known else next(iter(get_close_matches(name, known, 1, 0.6)), "")
 
 
 def dotted(path: Path) -> str:

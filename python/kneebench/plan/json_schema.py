@@ -15,6 +15,9 @@ AMOUNT_ALLOWED = f'{SIZE_ALLOWED}, or a share of the data, as in "12.5%"'
 TIME_ALLOWED = 'a time with its unit in quotes (ns, us, ms, s, min, h), as in "10min"'
 
 
+SEVERAL = "One of several databases, in place of `[database]`: its keys are the same."
+
+
 class PlanKey(NamedTuple):
     """One key of the plan: `allowed` for people, `default` as TOML, or None where there is none."""
 
@@ -44,7 +47,9 @@ def plan_schema() -> dict[str, Any]:
 
 
 def tables() -> Iterator[PlanTable]:
-    """All tables of the plan, outer before inner, in the order of the model."""
+    """All tables of the plan, outer before inner, in the order of the model, those with names of
+    the plan's choice last.
+    """
     yield from _tables((), plan_schema())
 
 
@@ -59,20 +64,31 @@ def keys_of(path: Sequence[str | int], engine: str = "") -> list[str]:
     >>> keys_of(["database"], "simulated")
     ['engine', 'url', 'settings', 'restore', 'cores']
     """
-    tables = (
-        plan_schema()["properties"]["database"]["oneOf"] if tuple(path) == ("database",) else ()
-    )
-    own = next((one for one in tables if one["properties"]["engine"]["const"] == engine), at(path))
-    return list(own.get("properties", {}))
+    return list(at(path, engine).get("properties", {}))
 
 
-def at(path: Sequence[str | int]) -> dict[str, Any]:
-    """What the schema says of the value at a path; empty where there is no such value."""
-    part = plan_schema()
+def at(path: Sequence[str | int], engine: str = "") -> dict[str, Any]:
+    """What the schema says of the value at a path; empty where there is no such value.
+
+    With an engine the table of the database is that engine's.
+
+    >>> at(["database", "url"], "mysql")["description"][:33]
+    'External server, mysql://user@hos'
+    """
+    part: dict[str, Any] = plan_schema()
+    to_table = {"database": 1, "databases": 2}.get(str(path[0]), 0) if path else 0
+    if 0 < to_table <= len(path) and (own := _table_of(engine)):
+        part, path = own, path[to_table:]
     for name in path:
         inner = part.get("properties", {}).get(name) or part.get("additionalProperties")
         part = _resolved(inner) if isinstance(inner, dict) else {}
     return part
+
+
+def _table_of(engine: str) -> dict[str, Any] | None:
+    """The table of the database of one engine; None for one that does not exist."""
+    tables = plan_schema()["properties"]["database"]["oneOf"]
+    return next((one for one in tables if one["properties"]["engine"]["const"] == engine), None)
 
 
 def is_time(schema: dict[str, Any]) -> bool:
@@ -134,15 +150,29 @@ def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _together(tables: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The tables of all engines as one, with the keys of each; what several have is the first
-    one's.
+    one's, with what the others say of it otherwise.
     """
     keys = {name: key for table in reversed(tables) for name, key in table["properties"].items()}
+    keys = {name: {**key, **_described(name, tables)} for name, key in keys.items()}
     engines = [table["properties"]["engine"]["const"] for table in tables]
     engine = {
         key: value for key, value in tables[0]["properties"]["engine"].items() if key != "const"
     }
     ordered = {name: keys[name] for table in tables for name in table["properties"]}
     return {**tables[0], "properties": {**ordered, "engine": {**engine, "enum": engines}}}
+
+
+def _described(name: str, tables: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """The description of a key by the first of the tables that have it, then by those that have
+    another one.
+    """
+    said: dict[str, list[str]] = {}
+    for table in tables:
+        if text := table["properties"].get(name, {}).get("description", ""):
+            said.setdefault(text, []).append(f'"{table["properties"]["engine"]["const"]}"')
+    first, *others = said or [""]
+    more = (f"engine = {' or '.join(said[text])}: {text}" for text in others)
+    return {"description": ". With ".join((first, *more))}
 
 
 def _with_time_texts(schema: Any) -> Any:
@@ -166,6 +196,8 @@ def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[PlanTable
         named = value.get("additionalProperties")
         if isinstance(named, dict) and "$ref" in named:
             inner[f"{name}.*"] = _resolved(named)
+        elif isinstance(named, dict) and "oneOf" in named:
+            inner[f"{name}.*"] = {"description": SEVERAL, "properties": {}}
         elif "properties" in _resolved(value):
             inner[name] = _resolved(value)
         else:
@@ -174,7 +206,7 @@ def _tables(path: tuple[str, ...], schema: dict[str, Any]) -> Iterator[PlanTable
     if isinstance(own, dict):
         inner["*"] = _resolved(own)
     yield PlanTable(path, schema.get("description", ""), tuple(keys))
-    for name, value in inner.items():
+    for name, value in sorted(inner.items(), key=lambda one: one[0].endswith(".*")):
         yield from _tables((*path, *name.split(".")), value)
 
 

@@ -36,8 +36,13 @@ def noise_plan(host: Host, directory: Path) -> Plan:
 def same_twice(plan: Plan) -> Plan:
     """The plan with its baseline under two names as its only storages.
 
-    Raises PlanError for short rounds on an external server or on drives: they need two of them.
+    Raises PlanError for several databases, and for short rounds on an external server or on drives:
+    they need two of them.
     """
+    if plan.databases:
+        names = ", ".join(plan.databases)
+        do = "name a plan with one of them as [database]; each has its own noise floor"
+        raise PlanError("databases", seen=f"several databases ({names})", do=do)
     storage = plan.storages[plan.base]
     drives = any(volume.named_drives for volume in storage.volumes)
     if plan.ladder.rounds == "short" and (plan.urls[plan.base] or drives):

@@ -7,7 +7,7 @@ strict (`true` and `"3"` are no numbers), and a rule that spans fields names the
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
@@ -15,86 +15,48 @@ from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.acceptance import Accept
 from kneebench.plan.constraints import Constraint, Constraints, too_small
 from kneebench.plan.database import Database as Database
+from kneebench.plan.databases import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
 from kneebench.plan.kernel import Kernel
-from kneebench.plan.ladder import WAREHOUSES_PER_USER, Ladder
-from kneebench.plan.server_url import server_of
+from kneebench.plan.ladder import Ladder
 from kneebench.plan.storage import Storage as Storage
-from kneebench.plan.values import Cores, Directory, Name, Sentence, Switch, Whole, wrong
+from kneebench.plan.values import Directory, Name, Sentence, Switch, Whole, wrong
 from kneebench.plan.values import Part as Part
 from kneebench.plan.volume import Volume
+from kneebench.plan.workload import Workload as Workload
+from kneebench.records import Cell
 from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
-
-
-class Workload(Part):
-    """TPROC-C: data size, profile and behaviour of the users."""
-
-    warehouses: Annotated[
-        Whole,
-        Field(
-            ge=1,
-            le=100_000,
-            description=(
-                f"Number of warehouses, about 100 MB each; at least {WAREHOUSES_PER_USER} per user"
-                " at the knee"
-            ),
-        ),
-    ] = 20
-    profile: Annotated[
-        Literal["spec", "hammerdb"],
-        Field(
-            description=(
-                "Transaction mix. spec: 45/43/4/4/4 from a deck of 100, NURand picks; hammerdb:"
-                " 10/10/1/1/1 in 23, uniform picks"
-            )
-        ),
-    ] = "spec"
-    home: Annotated[
-        Literal["all", "one"],
-        Field(description="Home warehouses. all: users use all warehouses; one: each user has one"),
-    ] = "all"
-    think_times: Annotated[
-        Switch, Field(description="Use the keying and think times of the workload")
-    ] = False
-    connections: Annotated[
-        Whole,
-        Field(
-            ge=0,
-            le=100_000,
-            description=(
-                "Connections shared by the users; the wait for a free one counts as latency; 0: one"
-                " per user"
-            ),
-        ),
-    ] = 0
-    retries: Annotated[
-        Whole,
-        Field(
-            ge=0,
-            le=100,
-            description="Retries after a serialization failure or deadlock, with the same inputs",
-        ),
-    ] = 10
-    load_generator_threads: Annotated[
-        Whole,
-        Field(ge=0, le=256, description="Threads of the load generator; 0: chosen for the machine"),
-    ] = 0
-    load_generator_cores: Annotated[
-        Cores, Field(description="Cores that the load generator is pinned to; empty: not pinned")
-    ] = ()
-
 
 _STORAGES_OR_URL: list[JsonValue] = [
     {"required": ["storages"]},
     {"required": ["database"], "properties": {"database": {"required": ["url"]}}},
+    {
+        "required": ["databases"],
+        "properties": {"databases": {"additionalProperties": {"required": ["url"]}}},
+    },
 ]
 
 
-class Plan(Part):
-    """One campaign: storages, one database, one workload, one ladder."""
+def _first(given: dict[str, Any]) -> Database:
+    """What `database` is where the plan does not name it: the first of several, or the default."""
+    return next(iter(given.get("databases", {}).values()), None) or default_database()
 
-    model_config = ConfigDict(json_schema_extra={"required": [], "anyOf": _STORAGES_OR_URL})
+
+class Plan(Part):
+    """One campaign: storages, one database or several, one workload, one ladder."""
+
+    # With several databases, what depends on one of them (`database`, `engine`, `urls`, `restore`,
+    # `data_bytes`, `constraints_by_name`) is the first's, or of the one that `of` or `by_database`
+    # chose.
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "required": [],
+            "anyOf": _STORAGES_OR_URL,
+            "not": {"required": ["database", "databases"]},
+        }
+    )
 
     question: Annotated[Sentence, Field(description="Question that the brief answers")] = (
         "What does this storage buy my database?"
@@ -103,7 +65,15 @@ class Plan(Part):
     baseline: Annotated[
         Name, Field(description="Storage that the others are compared with; empty: the first")
     ] = ""
-    database: EngineTable = Field(default_factory=default_database)
+    databases: dict[Name, EngineTable] = Field(
+        default={},
+        max_length=20,
+        description=(
+            "Several databases by name, in place of `[database]`, with the same keys: each storage"
+            " is measured with each of them"
+        ),
+    )
+    database: EngineTable = Field(default_factory=_first)
     workload: Workload = Workload()
     constraints: Constraints = Constraints()
     kernel: Kernel = Kernel()
@@ -158,10 +128,14 @@ class Plan(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_server_is_one_storage(cls, given: Any) -> Any:
-        """Without storages the server at database.url is the only one."""
-        database = given.get("database") if isinstance(given, dict) else None
-        if isinstance(database, dict) and database.get("url") and "storages" not in given:
+    def _servers_are_one_storage(cls, given: Any) -> Any:
+        """Without storages the server at database.url, or those of all databases, are one."""
+        if not isinstance(given, dict) or "storages" in given:
+            return given
+        several = given.get("databases") or {}
+        tables = [*several.values()] if isinstance(several, dict) else []
+        tables = tables or [given.get("database")]
+        if all(isinstance(one, dict) and one.get("url") for one in tables):
             return {**given, "storages": {"server": {}}}
         return given
 
@@ -172,43 +146,46 @@ class Plan(Part):
         return self
 
     @model_validator(mode="after")
-    def _storages_fit_the_engine(self) -> Self:
-        self.database.check(self.storages)
+    def _storages_fit_the_engines(self) -> Self:
+        if self.databases:
+            check_databases(self.databases, self.storages, both="database" in self.model_fields_set)
+        for name, one in self.by_database.items():
+            with about(name):
+                one.database.check(self.storages)
         return self
 
     @model_validator(mode="after")
-    def _rounds_have_servers_side_by_side(self) -> Self:
-        servers = [server_of(url) for url in self.urls.values() if url]
-        if self.ladder.rounds == "short" and len(set(servers)) < len(servers):
-            sentence = '"long": storages on one external server cannot be measured side by side'
-            raise wrong("ladder", "rounds", sentence=sentence)
+    def _rounds_have_servers_and_drives_of_their_own(self) -> Self:
+        if self.ladder.rounds == "short":
+            urls = [url for one in self.by_database.values() for url in one.urls.values() if url]
+            check_rounds(self.storages, urls, self._cells_per_storage)
         return self
 
     @model_validator(mode="after")
-    def _rounds_have_drives_of_their_own(self) -> Self:
-        names = [
-            name
-            for storage in self.storages.values()
-            for name in {name for volume in storage.volumes for name in volume.named_drives}
-        ]
-        if self.ladder.rounds == "short" and len(set(names)) < len(names):
-            sentence = '"long": storages that share drives cannot be measured side by side'
-            raise wrong("ladder", "rounds", sentence=sentence)
-        if self.ladder.rounds == "short" and self.volumes and len(self.constraints_by_name) > 1:
-            sentence = '"long": two cells on the same drives cannot be measured side by side'
-            raise wrong("ladder", "rounds", sentence=sentence)
-        return self
-
-    @model_validator(mode="after")
-    def _constraints_fit_the_engine(self) -> Self:
-        if self.constraints_by_name:
-            self.database.check_constraints(self.constraints_by_name, self.urls)
-            if error := too_small(self.constraints, self.data_bytes):
+    def _constraints_fit_the_engines(self) -> Self:
+        for name, one in self.by_database.items() if self.constraints_by_name else ():
+            with about(name):
+                one.database.check_constraints(one.constraints_by_name, one.urls)
+            if error := too_small(self.constraints, one.data_bytes):
                 raise error
-            if self.constraints.cores == "saturating" and not self.ladder.fixed:
-                sentence = 'numbers, or "saturating" with ladder.users as one number'
-                raise wrong("constraints", "cores", sentence=sentence)
+        if self.constraints.cores == "saturating" and not self.ladder.fixed:
+            sentence = 'numbers, or "saturating" with ladder.users as one number'
+            raise wrong("constraints", "cores", sentence=sentence)
         return self
+
+    @property
+    def by_database(self) -> dict[str, Plan]:
+        """The plan for each of its databases, by name; of a plan with one database, "" and the
+        plan itself.
+        """
+        return {name: self._for(one) for name, one in self.databases.items()} or {"": self}
+
+    def of(self, cell: Cell) -> Plan:
+        """The plan for the database of a cell."""
+        return self._for(self.databases[cell.database]) if self.databases else self
+
+    def _for(self, database: Database) -> Plan:
+        return self.model_copy(update={"database": database})
 
     @property
     def constraints_by_name(self) -> dict[str, Constraint]:
@@ -226,8 +203,12 @@ class Plan(Part):
 
     @property
     def most_restores(self) -> int:
-        """Most restores on one storage, under all constraints."""
-        return self.ladder.most_restores * max(1, len(self.constraints_by_name))
+        """Most restores on one storage, of all databases under all constraints."""
+        return self.ladder.most_restores * self._cells_per_storage
+
+    @property
+    def _cells_per_storage(self) -> int:
+        return len(self.by_database) * max(1, len(self.constraints_by_name))
 
     @property
     def base(self) -> str:
@@ -250,8 +231,12 @@ class Plan(Part):
     @property
     def kept_commands(self) -> tuple[tuple[str, ...], ...]:
         """Keys that hold only what results keep of a command: such a plan can be read, not run."""
-        found = self.database.commands.items()
-        return tuple(("database", *key) for key, value in found if is_kept_command(value))
+        return tuple(
+            (*(("databases", name) if name else ("database",)), *key)
+            for name, one in self.by_database.items()
+            for key, value in one.database.commands.items()
+            if is_kept_command(value)
+        )
 
     @property
     def paths(self) -> tuple[Path, ...]:

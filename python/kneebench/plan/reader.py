@@ -132,20 +132,31 @@ def _digits_fault(file: str, text: str, message: str) -> Fault:
 
 def _unknown_parts(document: Document, shelves: Shelves) -> Iterator[Fault]:
     for key, names in shelves.items():
-        path = tuple(key.split("."))
-        value: Any = document.value(path)
-        for name in value if isinstance(value, list) else [value]:
-            if isinstance(name, str) and name not in names:
-                yield document.fault(
-                    path, f'"{name}"', f"one of: {', '.join(names)}", near(name, names)
-                )
+        for path in _places(document, key):
+            value: Any = document.value(path)
+            for name in value if isinstance(value, list) else [value]:
+                if isinstance(name, str) and name not in names:
+                    yield document.fault(
+                        path, f'"{name}"', f"one of: {', '.join(names)}", near(name, names)
+                    )
+
+
+def _places(document: Document, key: str) -> Iterator[tuple[str, ...]]:
+    """Where a plan may have a key: one of the database's in each database's table."""
+    table, *rest = key.split(".")
+    yield (table, *rest)
+    several = document.value(("databases",))
+    if table == "database" and isinstance(several, dict):
+        yield from (("databases", name, *rest) for name in several)
 
 
 def _of_results(document: Document, plan: Plan) -> Iterator[Fault]:
     """What the model takes when results are read back, and a plan shall not say."""
-    if any(plan.urls.values()) and plan.database.restore in ("copy", "clone"):
-        allowed = '"template", "command" or "none": a copy of files needs a managed server'
-        yield document.fault(("database", "restore"), f'"{plan.database.restore}"', allowed)
+    for name, one in plan.by_database.items():
+        if any(one.urls.values()) and one.database.restore in ("copy", "clone"):
+            table = ("databases", name) if name else ("database",)
+            allowed = '"template", "command" or "none": a copy of files needs a managed server'
+            yield document.fault((*table, "restore"), f'"{one.database.restore}"', allowed)
     for key in plan.kept_commands:
         yield document.fault(
             key, "the placeholder that results keep in place of a command", "the command itself"

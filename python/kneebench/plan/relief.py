@@ -61,6 +61,7 @@ def as_it_was(
     """The cell alone, at a fixed number of users, run by run: in no short rounds. `settings`: those
     that its server had by the sizing rules, which see another plan now.
     """
+    plan = plan.of(cell)
     constraint = plan.constraints_by_name.get(cell.constraint, Constraint())
     constraint = constraint._replace(cores=cell.cores, saturating=False)
     window_s = plan.ladder.final_window
@@ -72,6 +73,7 @@ def as_it_was(
     given = {**(settings or {}), **plan.database.settings}
     fields = {
         "database": plan.database.model_copy(update={"settings": given}),
+        "databases": {},
         "storages": {cell.storage: plan.storages[cell.storage]},
         "constraints": named(cell.constraint, constraint),
         "ladder": ladder,

@@ -24,10 +24,12 @@ def to_toml(plan: Plan) -> str:
     path = "a"                                   # Directory for data (and log), relative to ...
     <BLANKLINE>
     """
-    return "\n".join(_table((), plan.model_dump(exclude_unset=True))).lstrip("\n") + "\n"
+    lines = _table((), plan.model_dump(exclude_unset=True), plan.database.engine)
+    return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _table(path: tuple[str, ...], values: dict[str, Any]) -> Iterator[str]:
+def _table(path: tuple[str, ...], values: dict[str, Any], engine: str) -> Iterator[str]:
+    engine = values.get("engine", engine)
     plain = {
         name: value
         for name, value in values.items()
@@ -36,14 +38,14 @@ def _table(path: tuple[str, ...], values: dict[str, Any]) -> Iterator[str]:
     if path and (plain or not values):
         yield f"\n[{dotted(path)}]"
     for name, value in plain.items():
-        yield _pair(path, name, value)
+        yield _pair(path, name, value, engine)
     for name, value in values.items():
         if isinstance(value, dict):
-            yield from _table((*path, name), value)
+            yield from _table((*path, name), value, engine)
 
 
-def _pair(path: tuple[str, ...], name: str, value: Any) -> str:
-    schema = at((*path, name))
+def _pair(path: tuple[str, ...], name: str, value: Any, engine: str) -> str:
+    schema = at((*path, name), engine)
     note = re.sub(r"\s+", " ", schema.get("description", ""))
     pair = f"{dotted((name,))} = {toml_text(value, schema)}"
     return f"{pair:<{_KEYS_BEFORE_NOTES}} # {note}" if note else pair

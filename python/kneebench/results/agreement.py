@@ -19,7 +19,6 @@ from math import isclose
 from kneebench._core import merge_histograms
 from kneebench.measurement.checks import (
     CheckInput,
-    Idle,
     counted_by_the_database,
     little,
     new_orders,
@@ -28,6 +27,7 @@ from kneebench.measurement.checks import (
     rollbacks,
     unstarted,
 )
+from kneebench.measurement.idle_counts import Idle
 from kneebench.plan.plan import Workload
 from kneebench.records import Check, Counted, Counts, Latency, Rung, Tally
 

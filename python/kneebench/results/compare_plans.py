@@ -4,11 +4,12 @@ may resume the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
+from kneebench.analysis.wording import listed
 from kneebench.engine_properties import engine_properties
 from kneebench.errors import PlanError
 from kneebench.plan import Plan
@@ -56,7 +57,10 @@ def plan_document(plan: PlanLike) -> dict[str, Any]:
         except ValidationError:
             return dict(clean(dict(plan)))
     document = plan.model_dump(mode="json")
-    document["database"]["restore"] = plan.restore
+    for name, one in plan.by_database.items():
+        table = document["databases"][name] if name else document["database"]
+        table["restore"] = one.restore
+    del document["database" if plan.databases else "databases"]
     return dict(clean(document))
 
 
@@ -78,7 +82,8 @@ def compare_plans(a: PlanLike, b: PlanLike) -> list[str]:
             side.pop("ladder.fixed_rate_share", None)
     differing = [name for name in {**left, **right} if left.get(name) != right.get(name)]
     order = {field: place for place, field in enumerate(MATTERS)}
-    found = [(order[field], name) for name in differing if (field := _within(name, MATTERS))]
+    databases = {**_engines(a), **_engines(b)}
+    found = [(order[field], name) for name in differing if (field := _matters(name, databases))]
     return [name for _, name in sorted(found)]
 
 
@@ -87,17 +92,22 @@ def comparable(a: Results, b: Results) -> None:
     servers of different major versions: figures of such campaigns must not stand side by side."""
     doing = f"comparing {a.campaign.id} with {b.campaign.id}"
     comparable_plans(a.campaign.plan, b.campaign.plan, doing)
-    one, two = (_majors(results.campaign) for results in (a, b))
-    if one and two and one != two:
-        raise PlanError(
-            doing,
-            seen=f"the server is version {one} in the first and {two} in the second",
-            do="measure both with one major version",
-        )
+    one, two = (_majors(results) for results in (a, b))
+    for name in one:
+        if one[name] and two.get(name) and one[name] != two[name]:
+            server = f"the server of {name}" if name else "the server"
+            raise PlanError(
+                doing,
+                seen=f"{server} is version {one[name]} in the first and {two[name]} in the second",
+                do="measure both with one major version",
+            )
 
 
 def comparable_plans(a: PlanLike, b: PlanLike, doing: str) -> None:
-    """Raise PlanError that names the first field that matters and differs between two plans."""
+    """Raise PlanError that names the first field that matters and differs between two plans; the
+    engines of their databases before any other.
+    """
+    _same_engines(a, b, doing)
     if fields := compare_plans(a, b):
         one, two = (_shown(plan, fields[0]) for plan in (a, b))
         more = f" (and {len(fields) - 1} more: {', '.join(fields[1:])})" if fields[1:] else ""
@@ -106,6 +116,30 @@ def comparable_plans(a: PlanLike, b: PlanLike, doing: str) -> None:
             seen=f"{fields[0]} is {one} in the first and {two} in the second{more}",
             do="measure both with the same plan",
         )
+
+
+def _same_engines(a: PlanLike, b: PlanLike, doing: str) -> None:
+    if (one := _engines(a)) == (two := _engines(b)):
+        return
+    shown = [
+        listed([f"{name} ({engine})" if name else engine for name, engine in side.items()])
+        for side in (one, two)
+    ]
+    raise PlanError(
+        doing,
+        seen=(
+            f"the first was measured with {shown[0]}, the second with {shown[1]}: what they differ"
+            " by is no difference between storages"
+        ),
+        do="compare databases within one campaign, under [databases] (see docs/databases.md)",
+    )
+
+
+def _engines(plan: PlanLike) -> dict[str, str]:
+    """The engine by the database's name; of a plan with one database by ""."""
+    document = plan_document(plan)
+    tables = document.get("databases") or {"": document.get("database", {})}
+    return {name: str(table.get("engine", "")) for name, table in tables.items()}
 
 
 def differences(a: Results, b: Results) -> list[str]:
@@ -152,14 +186,18 @@ def _machine(host: Host) -> dict[str, str]:
     return {name: str(value) for name, value in facts.items()}
 
 
-def _majors(campaign: Campaign) -> str:
-    """The server's major version; more than one where storages have servers of their own."""
-    name = plan_document(campaign.plan).get("database", {}).get("engine", "")
-    if name not in ENGINES.names():
-        return ""
-    engine = engine_properties(name)
-    versions = {engine.major_version(settings) for settings in campaign.settings.values()}
-    return ", ".join(sorted(versions - {""}))
+def _majors(results: Results) -> dict[str, str]:
+    """The server's major version by database; more than one where storages have servers of their
+    own.
+    """
+    database = {climb.cell.id: climb.cell.database for climb in results.climbs}
+    versions: dict[str, set[str]] = {}
+    engines = _engines(results.campaign.plan)
+    for cell, settings in results.campaign.settings.items():
+        if (engine := engines.get(name := database.get(cell, ""))) in ENGINES.names():
+            version = engine_properties(engine).major_version(settings)
+            versions.setdefault(name, set()).add(version)
+    return {name: ", ".join(sorted(found - {""})) for name, found in versions.items()}
 
 
 def resumable(kept: PlanLike, requested: PlanLike, but: Sequence[str] = RESUME_IGNORES) -> bool:
@@ -191,6 +229,15 @@ def _within(name: str, fields: Sequence[str]) -> str:
     return next((field for field in fields if name == field or name.startswith(f"{field}.")), "")
 
 
+def _matters(name: str, databases: Iterable[str]) -> str:
+    """The field of `MATTERS` that a key belongs to; that of one of several databases belongs where
+    the only one's does.
+    """
+    tables = (f"databases.{one}." for one in databases)
+    table = next((one for one in tables if name.startswith(one)), "")
+    return _within(f"database.{name.removeprefix(table)}" if table else name, MATTERS)
+
+
 def _leaves(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in document.items():
         if isinstance(value, Mapping):
@@ -203,10 +250,22 @@ def measured_by_another(campaign: Campaign, version: str, image: Mapping[str, st
     """Why a campaign cannot go on: another version of kneebench or another base image measured it;
     empty if both match.
     """
-    kept = {"kneebench": campaign.kneebench, "base image": campaign.base_image.get("key", "")}
-    now = {"kneebench": version, "base image": image.get("key", "")}
+    keys = [fact for fact in image if fact == "key" or fact.endswith(": key")] or ["key"]
+    before = {_image_name(fact): campaign.base_image.get(fact, "") for fact in keys}
+    kept = {"kneebench": campaign.kneebench, **before}
+    now = {"kneebench": version, **{_image_name(fact): image.get(fact, "") for fact in keys}}
     return " and ".join(
         f"{name} changed: {kept[name]}, now {now[name]}"
         for name in kept
         if kept[name] and kept[name] != now[name]
     )
+
+
+def _image_name(fact: str) -> str:
+    """What a base image is called by the fact that has its key.
+
+    >>> _image_name("key"), _image_name("mariadb: key")
+    ('base image', 'base image of mariadb')
+    """
+    database = fact.removesuffix("key").removesuffix(": ")
+    return f"base image of {database}" if database else "base image"

@@ -1,4 +1,6 @@
-"""Cross-campaign comparison: the knee of every cell of several campaigns, against one baseline."""
+"""Cross-campaign comparison: the knee of every cell of several campaigns, against one baseline of
+each database.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from collections.abc import Sequence
 
 from kneebench.analysis.comparison import KNEE_LATENCY, MEAN, NOPM, baseline, ratio_of
 from kneebench.analysis.configuration_summary import point
+from kneebench.analysis.databases import by_database
 from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee
 from kneebench.analysis.still_warming import still_warming
@@ -33,6 +36,7 @@ class CampaignRow(Record):
     cell: str
     storage: str
     constraint: str
+    database: str = ""
     point: str
     knee: Knee | None
     against: Comparison | None
@@ -45,7 +49,7 @@ class CampaignRow(Record):
     @property
     def name(self) -> str:
         """What people read of the cell."""
-        return cell_name(self.storage, self.constraint)
+        return cell_name(self.storage, self.constraint, self.database)
 
 
 def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
@@ -58,10 +62,16 @@ def compare_campaigns(campaigns: Sequence[Results]) -> tuple[CampaignRow, ...]:
     """
     for other in campaigns[1:]:
         comparable(campaigns[0], other)
-    base = _base(campaigns[0])
+    bases = {name: _base(part) for name, part in by_database(campaigns[0]).items()}
     rate_per_s = _one_rate([climb for results in campaigns for climb in results.climbs])
     return tuple(
-        _row(results, climb, base, rate_per_s, interleaved=results is campaigns[0])
+        _row(
+            results,
+            climb,
+            bases[climb.cell.database],
+            rate_per_s,
+            interleaved=results is campaigns[0],
+        )
         for results in campaigns
         for climb in results.climbs
     )
@@ -143,6 +153,7 @@ def _row(
         cell=climb.cell.id,
         storage=climb.cell.storage,
         constraint=climb.cell.constraint,
+        database=climb.cell.database,
         point=at,
         knee=found,
         against=against,

@@ -38,6 +38,7 @@ SECONDS = {
 SWEEP = {
     "sweep": "VARCHAR",
     "storage": "VARCHAR",
+    "database": "VARCHAR",
     "cell": "VARCHAR",
     "reference": "BOOLEAN",
     "memory_bytes": "BIGINT",

@@ -19,27 +19,41 @@ from kneebench.results.compare_plans import RESUME_IGNORES, PlanLike, plan_docum
 from kneebench.results.formats import read_kept
 from kneebench.results.lock import held
 
-OF_CELLS = ("storages", "constraints", "baseline")
+OF_CELLS = ("storages", "databases", "constraints", "baseline")
 """Fields of a plan that its cells are made of."""
 
 
 def joinable(kept: PlanLike, requested: Plan) -> bool:
     """True if a campaign of the first plan can take in the cells that the second one adds: it has
-    all cells of the first with the same constraints and storages, and is else equal. Short rounds
-    need all cells side by side, so none can be added later.
+    all cells of the first with the same storages, databases and constraints, and is else equal.
+    Short rounds need all cells side by side, so none can be added later.
     """
     if requested.ladder.rounds == "short":
         return False
     if not resumable(kept, requested, (*RESUME_IGNORES, *OF_CELLS)):
         return False
     before = kept if isinstance(kept, Plan) else Plan.model_validate(kept)
-    there, wanted = before.constraints_by_name, requested.constraints_by_name
     return (
         before.base == requested.base
         and {*cells(before)} < {*cells(requested)}
-        and all(wanted.get(name) == one for name, one in there.items())
+        and all(_alike(one, requested, name) for name, one in before.by_database.items())
         and all(requested.storages.get(name) == one for name, one in before.storages.items())
     )
+
+
+def _alike(before: Plan, requested: Plan, name: str) -> bool:
+    """Whether the second plan has the database of the first with its constraints."""
+    now = requested.by_database.get(name)
+    if now is None or (name and _kept(now) != _kept(before)):
+        return False
+    wanted = now.constraints_by_name
+    return all(wanted.get(name) == one for name, one in before.constraints_by_name.items())
+
+
+def _kept(plan: Plan) -> object:
+    """The database of a plan as results keep it: without secrets, its restore resolved."""
+    alone = plan.model_copy(update={"databases": {}})
+    return plan_document(alone)["database"]
 
 
 def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
@@ -87,11 +101,15 @@ def with_cells(
     return changed.model_copy(update=update)
 
 
-def sized_otherwise(campaign: Campaign, cell: Cell, names: Iterable[str]) -> str:
+def sized_otherwise(
+    campaign: Campaign, cell: Cell, names: Iterable[str], others: Sequence[str] = ()
+) -> str:
     """Which of these server settings a cell that joined has otherwise than the cells before it;
     empty for none. The rules size a server by all storages of the plan, also by those that joined.
+    `others`: the cells of other databases, by id.
     """
-    kept = (one for id, one in campaign.settings.items() if id not in campaign.joined)
+    apart = {*campaign.joined, *others}
+    kept = (one for id, one in campaign.settings.items() if id not in apart)
     before = {one.name: one.value for one in next(kept, ())}
     if cell.id not in campaign.joined or not before:
         return ""

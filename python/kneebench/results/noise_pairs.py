@@ -71,16 +71,19 @@ class MachinePairs(NamedTuple):
             yield found[0].measured, tuple(one.pair for one in found[-NEWEST:])
 
     def floor(self, plan: Plan) -> NoiseFloor | None:
-        """The noise floor that applies to a plan: the largest of all series of its engine, kind of
+        """The noise floor that applies to a plan: the largest of all series of its engines, kind of
         rounds, servers, and emulated or real drives; None without one.
         """
-        servers = set(map(_server, plan.urls.values()))
+        databases = plan.by_database.values()
+        servers = {
+            (one.database.engine, _server(url)) for one in databases for url in one.urls.values()
+        }
         return largest(
             noise_floor_of(pairs)
             for measured, pairs in self.series()
-            if measured.server in servers
+            if (measured.engine, measured.server) in servers
             and measured.emulated == plan.has_emulated_drives
-            and (measured.engine, measured.rounds) == (plan.database.engine, plan.ladder.rounds)
+            and measured.rounds == plan.ladder.rounds
         )
 
 

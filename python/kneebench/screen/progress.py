@@ -33,11 +33,12 @@ class RungLine(NamedTuple):
     note: str
     p999_certain: bool = True
     constraint: str = ""
+    database: str = ""
 
     @property
     def name(self) -> str:
         """The cell as people read it."""
-        return cell_name(self.storage, self.constraint)
+        return cell_name(self.storage, self.constraint, self.database)
 
 
 def rung_line(rung: Rung, cells: Mapping[str, Cell]) -> RungLine:
@@ -53,6 +54,7 @@ def rung_line(rung: Rung, cells: Mapping[str, Cell]) -> RungLine:
     return RungLine(
         storage=cell.storage,
         constraint=cell.constraint,
+        database=cell.database,
         phase=rung.order.phase,
         users=rung.users,
         nopm=rung.tally.nopm,

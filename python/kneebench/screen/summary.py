@@ -13,6 +13,7 @@ from rich.text import Text
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.analysis.control import control_caveats, controls
+from kneebench.analysis.databases import MEANING, database_document, database_sentences
 from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.levelling import levelling
@@ -57,6 +58,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
         yield table
         yield Text()
     yield from (Text(f"{comparison.sentence}.") for comparison in compare(results))
+    yield from _of_databases(results)
     yield from (Text(sentence(levelling(sweep))) for sweep in sweeps(results))
     if rounds := rounds_of(results):
         yield Text(f"{capital(rounds.sentence)}.")
@@ -70,6 +72,14 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
             ]
         )
     yield Text(f"\n{DERIVED}", style="dim")
+
+
+def _of_databases(results: Results) -> Iterator[Text]:
+    """The comparison of databases, with what it means; nothing for one database."""
+    if sentences := list(database_sentences(results)):
+        yield Text("\nDatabases, each with its settings, on one storage:", style="bold")
+        yield from (Text(f"{sentence}.") for sentence in sentences)
+        yield from (Text(sentence, style="dim") for sentence in MEANING)
 
 
 def results_json(results: Results) -> dict[str, Any]:
@@ -98,6 +108,7 @@ def results_json(results: Results) -> dict[str, Any]:
         },
         "rounds": rounds._asdict() if (rounds := rounds_of(results)) else None,
         "comparisons": [comparison.model_dump(mode="json") for comparison in compare(results)],
+        "databases": database_document(results),
         "sweep": sweep_document(results),
         "rungs": [
             rung_line(rung, cells)._asdict() for climb in results.climbs for rung in climb.rungs

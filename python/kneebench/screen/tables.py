@@ -157,6 +157,22 @@ def readiness(found: Sequence[Finding]) -> Text:
     )
 
 
+def trial_outcome(found: Sequence[Finding]) -> Text:
+    """The last line of `check --try`.
+
+    >>> print(trial_outcome([Finding(level="ok", subject="load", seen="")]))
+    Everything that was tried works (1 step).
+    """
+    failed = sum(finding.level in ("error", "refused") for finding in found)
+    absent = sum(finding.level == "warning" for finding in found)
+    if failed:
+        return Text(f"{failed} of {len(found)} steps failed.", style="red")
+    if absent:
+        return Text(f"It works, with {absent} warning{'s' * (absent != 1)}.", style="yellow")
+    steps = f"{len(found)} step{'s' * (len(found) != 1)}"
+    return Text(f"Everything that was tried works ({steps}).", style="green")
+
+
 def configuration_summaries(found: Sequence[ConfigurationSummary]) -> Iterator[Table]:
     """One column a storage, a few to a table: what it reached, and what stopped it."""
     for first in range(0, len(found), _STORAGES_A_TABLE):

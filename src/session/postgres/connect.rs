@@ -1,26 +1,19 @@
 //! Connecting with tokio-postgres: address, TLS and authentication.
 
 use std::future::Future;
-use std::io;
-use std::net::SocketAddr;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock, PoisonError};
-use std::time::Duration;
 
-use tokio::net::{TcpSocket, UnixStream, lookup_host};
-use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::errors::driver_error;
-use super::transport::{CapturingTls, Shared, Socket, Transport};
+use super::transport::{CapturingTls, Shared, Transport};
 use crate::address::{ServerAddress, TlsMode};
+use crate::session::stream::{self, CONNECT_TIMEOUT, Socket};
 use crate::session::{Error, tls};
-
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The task that moves bytes for a client; it ends with the client.
 pub type Connection = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
@@ -51,28 +44,15 @@ impl ConnectionSettings {
 
     /// Open an authenticated transport; tries each address of the host name in turn.
     pub async fn open_transport(&self) -> Result<Transport, Error> {
-        let failed = |error: io::Error| Error::lost(format!("error connecting to server: {error}"));
-        let ServerAddress { host, port, .. } = &self.address;
-        if self.address.is_local_socket() {
-            return self.authenticate(unix(host, *port).await.map_err(failed)?).await;
-        }
-        let mut last = Error::lost("no address is known for the host");
-        for one in lookup_host((host.as_str(), *port)).await.map_err(failed)? {
-            let connected = match tcp(one).await {
-                Ok(socket) => self.authenticate(socket).await,
-                Err(error) => Err(failed(error)),
-            };
-            match connected {
-                Ok(transport) => return Ok(transport),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let unix_socket = format!(".s.PGSQL.{}", self.address.port);
+        stream::connect(&self.address, &unix_socket, async |socket| self.authenticate(socket).await)
+            .await
     }
 
     fn tls(&self) -> Result<MakeRustlsConnect, Error> {
-        let built =
-            self.tls.get_or_init(|| tls::client_config(&self.address).map(MakeRustlsConnect::new));
+        let built = self.tls.get_or_init(|| {
+            tls::client_config(&self.address, rustls::DEFAULT_VERSIONS).map(MakeRustlsConnect::new)
+        });
         built.clone().map_err(Error::other)
     }
 
@@ -104,18 +84,6 @@ impl ConnectionSettings {
         };
         transport.ok_or_else(|| Error::other("the connection has another owner; this is a defect"))
     }
-}
-
-async fn unix(folder: &str, port: u16) -> io::Result<Socket> {
-    let connecting = UnixStream::connect(Path::new(folder).join(format!(".s.PGSQL.{port}")));
-    timeout(CONNECT_TIMEOUT, connecting).await?.map(Socket::Unix)
-}
-
-async fn tcp(address: SocketAddr) -> io::Result<Socket> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_keepalive(true)?;
-    socket.set_nodelay(true)?;
-    timeout(CONNECT_TIMEOUT, socket.connect(address)).await?.map(Socket::Tcp)
 }
 
 fn config(address: &ServerAddress) -> Config {

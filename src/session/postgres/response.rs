@@ -1,6 +1,7 @@
 //! Response parser: reads pieces of any size and keeps only the message of an error.
 
 use super::errors;
+use crate::session::exchange::Responses;
 use crate::session::{Error, ErrorClass};
 
 /// A tag and a length.
@@ -33,9 +34,10 @@ pub struct ResponseParser {
     response: Option<Option<ErrorResponse>>,
 }
 
-impl ResponseParser {
-    /// Parse the next bytes. Fails if they are no messages.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), String> {
+impl Responses for ResponseParser {
+    type Refusal = ErrorResponse;
+
+    fn feed(&mut self, mut bytes: &[u8]) -> Result<(), String> {
         while !bytes.is_empty() {
             bytes = self.header(bytes)?;
             if self.header_bytes == HEADER_BYTES {
@@ -45,6 +47,20 @@ impl ResponseParser {
         Ok(())
     }
 
+    fn response(&mut self) -> Option<Option<ErrorResponse>> {
+        self.response.take()
+    }
+
+    fn termination(&self) -> Option<Error> {
+        self.error_response
+            .as_ref()
+            .filter(|error_response| error_response.fatal)
+            .cloned()
+            .map(ErrorResponse::outcome_error)
+    }
+}
+
+impl ResponseParser {
     fn header<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], String> {
         let (details, rest) = bytes.split_at(bytes.len().min(HEADER_BYTES - self.header_bytes));
         self.header[self.header_bytes..self.header_bytes + details.len()].copy_from_slice(details);
@@ -82,20 +98,6 @@ impl ResponseParser {
             }
         }
         rest
-    }
-
-    /// The response once it is complete: None without an error.
-    pub fn response(&mut self) -> Option<Option<ErrorResponse>> {
-        self.response.take()
-    }
-
-    /// The last message of a server that ends the connection.
-    pub fn termination(&self) -> Option<Error> {
-        self.error_response
-            .as_ref()
-            .filter(|error_response| error_response.fatal)
-            .cloned()
-            .map(ErrorResponse::outcome_error)
     }
 }
 

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kneebench import units
-from kneebench.analysis.background import APART, background_kinds, unequal_work
+from kneebench.analysis.background import APART, unequal_in
 from kneebench.analysis.control import control_caveats
+from kneebench.analysis.databases import by_database
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
 from kneebench.analysis.outcome import never_steady
@@ -18,6 +19,7 @@ from kneebench.analysis.sustained_load import Drains, drains
 from kneebench.analysis.wording import capital, listed, number_of_users, percent
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
+from kneebench.plan import Plan
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.records import Climb
 
@@ -87,17 +89,26 @@ def _cautions(view: ViewModel) -> Iterator[str]:
         if found.matters:
             yield f"{view.name(climb.cell.id)}: {found.sentence}."
     yield from _background(view)
-    if view.plan.database.restore == "clone":
-        yield (
-            "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also"
-            " for the log."
-        )
+    yield from view.databases.said(_cloned)
     yield from _memory_backed(view)
 
 
+def _cloned(database: str, plan: Plan) -> str:
+    if plan.database.restore != "clone":
+        return ""
+    return (
+        "Restored by reflink clones: the runs include the copy-on-write of shared blocks, also"
+        " for the log."
+    )
+
+
 def _background(view: ViewModel) -> Iterator[str]:
-    kinds = background_kinds(view.plan.engine.own_quantities)
-    unequal = [w.sentence for w in unequal_work(view.climbs, kinds) if w.apart < APART]
+    unequal = [
+        work.sentence
+        for part in by_database(view.results).values()
+        for work in unequal_in(part)
+        if work.apart < APART
+    ]
     if unequal:
         yield (
             "Background work was spread unevenly over the windows and affects these comparisons:"

@@ -19,6 +19,7 @@ PLACE = 120
 def section(view: ViewModel) -> Section:
     """Host, drives and image."""
     host, image = view.campaign.host, view.campaign.base_image
+    kinds = server_provenance.kinds(view.plan)
     facts = {
         "Processor": f"{host.cpu}, {plural(host.cores, 'core')}",
         "Memory": units.size(host.memory_bytes),
@@ -33,9 +34,7 @@ def section(view: ViewModel) -> Section:
     }
     tables = [_facts(facts)]
     if host.drives:
-        elsewhere = server_provenance.kind(view.plan) == "url" and not server_provenance.is_here(
-            view.campaign
-        )
+        elsewhere = "url" in kinds and not server_provenance.is_here(view.campaign)
         tables.append(
             _drives(host.drives, "Drives of the load generator's machine. " if elsewhere else "")
         )
@@ -61,13 +60,13 @@ def _volumes(view: ViewModel) -> dict[str, str]:
 
 def _whose(view: ViewModel) -> Iterator[str]:
     """What the facts are of, where it is not simply the machine that was measured."""
-    kind = server_provenance.kind(view.plan)
-    if kind == "simulated":
+    kinds = server_provenance.kinds(view.plan)
+    if "simulated" in kinds:
         yield (
             "The simulation ran on this machine; the database, its cores and its drives were a"
             " model."
         )
-    if kind != "url":
+    if "url" not in kinds:
         return
     if server_provenance.is_here(view.campaign):
         yield "Server and load generator ran on this machine."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from kneebench import units
 from kneebench.analysis.knee_fit import LOWER
@@ -11,6 +12,7 @@ from kneebench.analysis.wording import as_sentence, listed, percent, plural
 from kneebench.brief import server_provenance
 from kneebench.brief.section import Section
 from kneebench.brief.view_model import ViewModel
+from kneebench.plan import Plan
 from kneebench.records import NoiseFloor
 
 PLACE = 100
@@ -20,6 +22,8 @@ BEGAN = {
     "template": (
         "Every climb and repeat started from a fresh copy of a template database on the server"
     ),
+    "backup": "Every climb and repeat started from the same backup, which the server restored",
+    "load": "Every climb and repeat started from a database that was loaded again",
     "command": "Every climb and repeat started from a database restored by the plan's command",
     "none": (
         "The database was never restored: every climb and repeat started from the state the"
@@ -46,13 +50,6 @@ HAMMERDB = {
 """Whose tables they were, by the same."""
 
 
-POSTPONED = (
-    " Checkpoints and the removal of old rows are set to wait for an hour, longer than a restored"
-    " database is used; a full log still asks for a checkpoint."
-)
-"""What short rounds set on a server that kneebench starts."""
-
-
 def section(view: ViewModel) -> Section:
     """The method in sentences."""
     return Section(
@@ -65,6 +62,9 @@ def section(view: ViewModel) -> Section:
 def _method(view: ViewModel) -> Iterator[str]:
     ladder = view.plan.ladder
     yield _workload(view)
+    if view.plan.databases:
+        names = listed([*view.plan.databases])
+        yield f"Databases: {names}. Each storage was measured with each of them, all in turn."
     if not ladder.fixed:
         yield (
             "Climb: one rung with many users warms up the database. Then each rung multiplies the"
@@ -80,11 +80,22 @@ def _method(view: ViewModel) -> Iterator[str]:
     yield f"Intervals are 95% CIs; {_sampling_unit(view)}."
     if view.campaign.noise_floor:
         yield _noise_floor(view.campaign.noise_floor)
-    began = f"{BEGAN[view.restored]}, and" if view.restored else "Every climb and repeat"
-    yield f"{began} was warmed under load. {_pinned(view)}"
-    if view.campaign.base_image.get("schema_from") == "hammerdb" and view.restored in HAMMERDB:
-        yield f"{HAMMERDB[view.restored]}."
+    yield from view.databases.said(partial(_began, view))
+    yield from view.databases.said(partial(_schema, view))
     yield f"{plural(view.checked, 'self-check')}: {len(view.failed) or 'none'} failed."
+
+
+def _began(view: ViewModel, database: str, plan: Plan) -> str:
+    restored = server_provenance.restored(view.campaign, database, plan)
+    began = f"{BEGAN[restored]}, and" if restored else "Every climb and repeat"
+    return f"{began} was warmed under load. {_pinned(view, plan)}"
+
+
+def _schema(view: ViewModel, database: str, plan: Plan) -> str:
+    """Whose tables they were, where they were not ours."""
+    restored = server_provenance.restored(view.campaign, database, plan)
+    origin = view.campaign.image_of(database).get("schema_from")
+    return f"{HAMMERDB[restored]}." if origin == "hammerdb" and restored in HAMMERDB else ""
 
 
 def _workload(view: ViewModel) -> str:
@@ -137,8 +148,14 @@ def _rounds(view: ViewModel) -> str:
         f" at the {view.point} and in two of four rounds at the fixed rate, with windows of"
         f" {window}; the order reverses from round to round. The servers stay up side by side and"
         " only one is under load."
-        f"{POSTPONED if server_provenance.kind(view.plan) == 'own' else ''}"
+        f"{_postponed(view.plan)}"
     )
+
+
+def _postponed(plan: Plan) -> str:
+    """What idle servers wait with, by engine; nothing of servers by URL."""
+    own = [one for one in plan.by_database.values() if server_provenance.kind(one) == "own"]
+    return "".join(dict.fromkeys(f" {one.engine.postponed}" for one in own if one.engine.postponed))
 
 
 def _sampling_unit(view: ViewModel) -> str:
@@ -165,9 +182,9 @@ def _noise_floor(floor: NoiseFloor) -> str:
     )
 
 
-def _pinned(view: ViewModel) -> str:
-    server, generator = view.plan.database.cores, view.plan.workload.load_generator_cores
-    kind = server_provenance.kind(view.plan)
+def _pinned(view: ViewModel, plan: Plan) -> str:
+    server, generator = plan.database.cores, plan.workload.load_generator_cores
+    kind = server_provenance.kind(plan)
     if kind == "simulated":
         return (
             "The database was a model with its own cores and shared none with the load generator."

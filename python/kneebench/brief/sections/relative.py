@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase
 from typing import Any
 
 from kneebench import units
@@ -28,9 +29,15 @@ MOST_LINES = 2
 
 
 def section(view: ViewModel) -> Section | None:
-    """Bars for knees, lighter ones for the rungs that led there."""
-    if view.base.cell.id not in view.knees:
-        return None
+    """Bars for knees, lighter ones for the rungs that led there; a figure for each database."""
+    with_base = [part for part in view.parts if part.base.cell.id in part.knees]
+    letters = ascii_lowercase if len(view.parts) > 1 else [""]
+    figures = [_figure(*one) for one in zip(with_base, letters, strict=False)]
+    return Section(name="relative", title="Throughput", figures=(*figures,)) if figures else None
+
+
+def _figure(view: ViewModel, letter: str) -> Figure:
+    """`letter`: of this figure among those of several databases."""
     search_rungs = sum(len(_lighter(climb)) for climb in view.climbs)
     whole = len(view.climbs) <= MOST_PANELS and 0 < search_rungs <= MOST_BARS
     data = [bar for climb in view.climbs for bar in _bars(view, climb)]
@@ -51,15 +58,14 @@ def section(view: ViewModel) -> Section | None:
         name = view.name(best.cell)
         ratio = f"{times_with_interval(best.ratio)} {possessive(view.name(best.baseline))} NOPM"
         title = f"{capital(name)}: {ratio}" if best.differs else f"{NO_DIFFERENCE}: {name} {ratio}"
-    figure = Figure(
-        name="relative-nopm",
-        number="Fig. 1",
+    return Figure(
+        name=f"relative-nopm{letter and '-'}{letter}",
+        number=f"Fig. 1{letter}",
         title=title,
         caption=caption,
         alt=f"Bars of relative NOPM. {title}.",
         spec=spec,
     )
-    return Section(name="relative", title="Throughput", figures=(figure,))
 
 
 def _caption(view: ViewModel, knees: list[dict[str, Any]], whole: bool) -> str:

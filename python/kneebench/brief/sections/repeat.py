@@ -34,7 +34,6 @@ def section(view: ViewModel) -> Section:
 
 def _relative(plan: Plan) -> bool:
     """Whether a path that is used begins where kneebench is run."""
-    if server_provenance.kind(plan) != "own":
-        return False
-    paths = [*plan.database.paths, *plan.paths]
+    own = [one for one in plan.by_database.values() if server_provenance.kind(one) == "own"]
+    paths = [path for one in own for path in (*one.database.paths, *plan.paths)]
     return any(not path.is_absolute() for path in paths)

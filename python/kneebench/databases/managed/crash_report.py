@@ -8,10 +8,15 @@ import os
 import re
 import shutil
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 TAIL_BYTES = 65_536
+DYING_S = 2.0
+"""Time that a server that no longer answers has to be seen dead: the kernel closes its sockets
+before it ends the process."""
 LOGS_KEPT = 20
 """Number of logs of lost servers that are kept; older ones are removed."""
 
@@ -23,6 +28,18 @@ class CrashSigns(NamedTuple):
 
     in_the_log: re.Pattern[str]
     program: str
+
+
+def seen_of_its_end(crash_report: Callable[[], str], answers: Callable[[], bool]) -> str:
+    """Empty while a server answers; else its crash report, or that it accepts no connections."""
+    if seen := crash_report():
+        return seen
+    if answers():
+        return ""
+    until = time.monotonic() + DYING_S
+    while not (seen := crash_report()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return seen or "it accepts no connections"
 
 
 def last_lines(log: Path, lines: int = 5) -> str:

@@ -17,14 +17,18 @@ from typing import Literal
 
 from kneebench.databases.engine import Engine, finding_of
 from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.directory_findings import (
+    DirectoryFindings,
+    Sizes,
+    image_requirement,
+)
 from kneebench.databases.managed.disk_space import require
 from kneebench.databases.managed.ownership import home
+from kneebench.databases.managed.storage_space import log_space_bytes
 from kneebench.databases.postgres import image as images
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE
-from kneebench.databases.postgres.directory_findings import DirectoryFindings, image_requirement
-from kneebench.databases.postgres.disk_space import log_space_bytes
 from kneebench.databases.postgres.footprint import cache_bytes
 from kneebench.databases.postgres.launcher import Launch, RunningServer, running_server
 from kneebench.databases.postgres.remote import RemotePostgres
@@ -37,6 +41,7 @@ from kneebench.databases.postgres.server_settings import (
     complaint,
     initdb_options,
     rules,
+    setting_bytes,
 )
 from kneebench.databases.postgres.table import postgres_table
 from kneebench.databases.postgres.temporary import TABLESPACE, make_tablespace
@@ -111,8 +116,9 @@ class OwnPostgres:
     def _log_space_bytes(self) -> int:
         memory, servers = self.lab.resources.memory_bytes, self.lab.servers
         cache = cache_bytes(memory, self.plan.workload.warehouses)
-        image = image_requirement(self.plan, self.recipe)
-        return log_space_bytes(self.plan, servers * memory, servers * cache, image)
+        image = image_requirement(self.plan, self.image_path)
+        space = log_space_bytes(self.plan, servers * memory, servers * cache, image)
+        return space // self.lab.databases
 
     @cached_property
     def recipe(self) -> images.Recipe:
@@ -124,10 +130,18 @@ class OwnPostgres:
             self.plan.seed,
         )
 
+    @property
+    def image_path(self) -> Path:
+        """The base image's directory, there or not."""
+        return self.table.base_image_path.absolute() / self.recipe.key
+
     @cached_property
     def directories(self) -> DirectoryFindings:
         """Findings on the plan's directories."""
-        return DirectoryFindings(self.plan, self.recipe, self.account, self.settings)
+        log, cache = "max_wal_size", "shared_buffers"
+        of_log, of_cache = (setting_bytes(self.settings[name]) for name in (log, cache))
+        sizes = Sizes(of_log, log, of_cache, cache)
+        return DirectoryFindings(self.plan, self.image_path, self.account, sizes)
 
     @contextlib.contextmanager
     def _launch(self, resources: Resources, limits: Limits | None = None) -> Iterator[Launch]:

@@ -28,13 +28,12 @@ from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.connection_limit import too_few_connections
 from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.rights import LOGGED, rights
 from kneebench.databases.postgres.server import PostgresServer, Process
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import facts as facts_of_load
 from kneebench.databases.postgres.sql_schema import (
     install_functions,
-    logs_errors,
-    may_quiet,
     quiet_rollbacks,
 )
 from kneebench.databases.postgres.table import postgres_table
@@ -58,11 +57,6 @@ LIBPQ = {
 }
 START_LIMIT_S = 60.0
 """Time limit for the server to answer again after the restore command."""
-
-LOGGED = (
-    "each New-Order that rolls back by design (1 in 100) writes an error of about 0.5 kB to the"
-    " server's log"
-)
 
 
 class RemotePostgres:
@@ -102,7 +96,7 @@ class RemotePostgres:
                 yield from (
                     Finding(level="note", subject=subject, seen=note) for note in where.notes
                 )
-                yield from _rights(connection, subject, self.how)
+                yield from rights(connection, subject, self.how)
                 if self.foreign:
                     yield from adopted.findings(
                         connection, subject, self.how, stated=self.table.restore == self.how
@@ -174,6 +168,12 @@ class RemotePostgres:
             stack.callback(server.close)
             server.checkpoint()
             yield server
+
+    def remove_image(self, watch: Watch) -> str:
+        """Drop the image databases of all servers (restore = "template")."""
+        storages = {url: name for name, url in self.plan.urls.items()}.values()
+        removed = [self._template(self._address(name)).remove() for name in storages]
+        return f"dropped {', '.join(removed)}"
 
     def close(self) -> None:
         """Nothing is kept between restores."""
@@ -265,36 +265,3 @@ def _libpq_environment(address: Address) -> dict[str, str]:
 
 def _version(connection: Connection) -> str:
     return str(connection.info.parameter_status("server_version")).split()[0]
-
-
-RIGHTS = """
-SELECT rolsuper OR rolcreatedb,
-    rolsuper OR pg_has_role(current_user, 'pg_monitor', 'usage'),
-    current_setting('track_wal_io_timing') = 'on',
-    has_database_privilege(current_database(), 'CREATE')
-FROM pg_roles WHERE rolname = current_user"""
-
-
-def _rights(connection: Connection, subject: str, how: str) -> Iterator[Finding]:
-    known, user = connection.execute(RIGHTS).fetchone(), connection.info.user
-    may_create, may_monitor, timed, may_add = known or (False, False, False, False)
-    if how == "template" and not may_create:
-        seen = "the role has no right to create databases"
-        do = 'grant CREATEDB, or set restore = "command" or "none"'
-        yield Finding(level="error", subject=subject, seen=seen, do=do)
-    if how != "template" and not may_add:
-        seen = "the role has no right to create schemas in the database"
-        do = f"GRANT CREATE ON DATABASE {connection.info.dbname} TO {user}"
-        yield Finding(level="error", subject=subject, seen=seen, do=do)
-    if logs_errors(connection) and not may_quiet(connection):
-        grant = f"GRANT SET ON PARAMETER log_min_messages TO {user}"
-        newer = connection.info.server_version >= 150000
-        do = grant if newer else "to suppress them, use a superuser in the URL"
-        yield Finding(level="note", subject=subject, seen=LOGGED, do=do)
-    if not may_monitor:
-        seen = "the role has no right to see other sessions"
-        yield Finding(level="warning", subject=subject, seen=seen, do="grant pg_monitor")
-    if not timed:
-        seen = "track_wal_io_timing is off: log write latency will not be measured"
-        do = "set track_wal_io_timing = on"
-        yield Finding(level="warning", subject=subject, seen=seen, do=do)

@@ -13,6 +13,7 @@ import psycopg
 
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import UNLOCK, LogCalls
+from kneebench.databases.managed.crash_report import seen_of_its_end
 from kneebench.databases.postgres.address import answers, connect, core_address, explained
 from kneebench.databases.postgres.blocked import end_stuck, lockers
 from kneebench.databases.postgres.client_timeouts import Timeouts
@@ -216,12 +217,7 @@ class PostgresServer:
 
     def alive(self) -> str:
         """Empty while the server answers; else what was seen of its end."""
-        seen = self._process.crash_report()
-        return seen or (
-            ""
-            if answers(self.address)
-            else self._process.crash_report() or "it accepts no connections"
-        )
+        return seen_of_its_end(self._process.crash_report, lambda: answers(self.address))
 
 
 @contextlib.contextmanager

@@ -112,6 +112,11 @@ class PostgresDatabase(ServerDatabase):
             return super().restored_by(urls)
         return "none" if self.schema_from == "hammerdb" else "template"
 
+    def for_trial(self) -> Self:
+        """A template and its copy are databases of their own, whatever the plan measures."""
+        own = {"restore": "template", "restore_command": "", "schema_from": "kneebench"}
+        return self.model_copy(update=own)
+
     @property
     def paths(self) -> tuple[Path, ...]:
         """The base image's directory, and the build's."""

@@ -92,6 +92,12 @@ class Template(NamedTuple):
             _mark(connection, self.image, f"image {json.dumps(facts)}")
         return {**facts, "reused": "no"}
 
+    def remove(self) -> str:
+        """Drop the image database; its name. Raises Refused for one that is not ours."""
+        with self._alone() as connection, explained(f"dropping {self.image}", self.address):
+            _drop(connection, self.image)
+        return self.image
+
     @contextlib.contextmanager
     def work(self, watch: Watch) -> Iterator[Address]:
         """A fresh copy of the image, as its address; dropped at the end.

@@ -15,6 +15,7 @@ from kneebench._core import SimulatedServer
 from kneebench.databases.simulated import footprint
 from kneebench.databases.simulated.server import Simulated
 from kneebench.databases.simulated.storage import SimulatedStorage, constrained, drives_of
+from kneebench.databases.simulated.table import simulated_table
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -55,7 +56,7 @@ class SimulatedEngine:
         return [self._finding(name) for name in self._plan.storages]
 
     def _finding(self, name: str) -> Finding:
-        found = drives_of(self._plan.storages[name])
+        found = self._drives_of(name)
         if found is None:
             return Finding(
                 level="error", subject=f"storage {name}", seen="no model", do=_table(name)
@@ -75,9 +76,14 @@ class SimulatedEngine:
 
     def _drives(self, cell: Cell) -> SimulatedStorage | None:
         """The model's figures under the cell's constraint; None for a storage without a model."""
-        found = drives_of(self._plan.storages[cell.storage])
+        found = self._drives_of(cell.storage)
         data_bytes = footprint.data_bytes(self._plan.workload.warehouses)
         return found and constrained(found, cell, data_bytes)
+
+    def _drives_of(self, storage: str) -> SimulatedStorage | None:
+        """The storage's figures with those that the database's settings change."""
+        found = drives_of(self._plan.storages[storage])
+        return found and simulated_table(self._plan.database).changed(found)
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Nothing to load: a model is born with its tables full."""

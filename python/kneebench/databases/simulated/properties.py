@@ -11,6 +11,7 @@ from kneebench.engine_properties import ErrorClass, Quantity, WaitClass
 from kneebench.records import Setting
 
 label = "Simulated"
+postponed = ""
 measures_real_hardware = False
 server_program = None
 own_quantities = {

@@ -30,7 +30,7 @@ from kneebench.plan.default import MEMORY
 from kneebench.plan.volume import EmulatedDrive
 
 PROGRAMS = {
-    "qemu-storage-daemon": "qemu-utils",
+    "qemu-storage-daemon": "qemu-system-common",
     "nbdfuse": "libnbd-bin",
     "losetup": "mount",
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
+from kneebench.databases.managed import base_image
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.disk_space import (
     Memory,
@@ -16,15 +18,11 @@ from kneebench.databases.managed.disk_space import (
     obstacles,
     space_shortages,
 )
-from kneebench.databases.postgres import image as images
-from kneebench.databases.postgres.disk_space import (
+from kneebench.databases.managed.storage_space import (
     reduction_hint,
     space_requirements,
     volume_requirements,
 )
-from kneebench.databases.postgres.footprint import data_bytes, image_bytes
-from kneebench.databases.postgres.server_settings import setting_bytes
-from kneebench.databases.postgres.table import postgres_table
 from kneebench.lab.drives import existing, mount_of
 from kneebench.lab.volumes import capacity_bytes
 from kneebench.plan import Plan
@@ -35,32 +33,32 @@ from kneebench.units import size
 REFLINKING = frozenset(["btrfs", "xfs", "bcachefs"])
 
 
-def image_requirement(plan: Plan, recipe: images.Recipe) -> list[SpaceRequirement]:
+class Sizes(NamedTuple):
+    """The bytes of a server's log and of its cache, and its settings for them."""
+
+    log_bytes: int
+    log_setting: str
+    cache_bytes: int
+    cache_setting: str
+
+
+def image_requirement(plan: Plan, image: Path) -> list[SpaceRequirement]:
     """The base image's directory, with the space that it needs; empty if the image is built."""
-    folder = postgres_table(plan.database).base_image_path.absolute()
-    if images.find(folder, recipe):
+    if base_image.find(image):
         return []
-    needed = image_bytes(plan.workload.warehouses)
-    return [SpaceRequirement(existing(folder), "base image", needed)]
+    needed = plan.engine.footprint.image_bytes(plan.workload.warehouses)
+    return [SpaceRequirement(existing(image.parent), "base image", needed)]
 
 
 class DirectoryFindings:
-    """Findings on the directories of a plan's storages and of its base image.
+    """Findings on the directories of a plan's storages and of its base image, `image`.
 
-    `settings` are those of the server that loads the image.
+    `sizes` are those of the server that loads the image.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        recipe: images.Recipe,
-        account: Account | None,
-        settings: Mapping[str, str],
-    ) -> None:
-        self._plan, self._recipe, self._account = plan, recipe, account
-        self._table = postgres_table(plan.database)
-        self._log_bytes = setting_bytes(settings["max_wal_size"])
-        self._buffers_bytes = setting_bytes(settings["shared_buffers"])
+    def __init__(self, plan: Plan, image: Path, account: Account | None, sizes: Sizes) -> None:
+        self._plan, self._image, self._account, self._sizes = plan, image, account, sizes
+        self._data_bytes = plan.engine.footprint.climb_bytes(plan.workload.warehouses)
 
     def of(self, storage: Storage) -> Iterator[Finding]:
         """What prevents a database on this storage; if nothing does, what will be written there."""
@@ -70,12 +68,12 @@ class DirectoryFindings:
 
     def of_volumes(self, name: str, storage: Storage) -> Iterator[Finding]:
         """Whether the volumes of the storage of this name have space for a database."""
-        warehouses = self._plan.workload.warehouses
-        for volume, holds, needed in volume_requirements(storage, warehouses, self._log_bytes):
+        found = volume_requirements(storage, self._data_bytes, self._sizes.log_bytes)
+        for volume, holds, needed in found:
             capacity = capacity_bytes(volume)
             seen = f"{volume.words}: {size(capacity)} for {holds}, up to {size(needed)} needed"
             if capacity < needed:
-                do = f"use larger drives, or {reduction_hint(self._plan)}"
+                do = f"use larger drives, or {self._reduction}"
                 yield Finding(level="error", subject=name, seen=seen, do=do)
             else:
                 yield Finding(level="ok", subject=name, seen=seen, writes_bytes=needed)
@@ -96,16 +94,15 @@ class DirectoryFindings:
 
     def base_image(self) -> Finding:
         """The base image that will be reused, the one to be built, or what prevents it."""
-        folder = self._table.base_image_path.absolute()
-        if image := images.find(folder, self._recipe):
+        if image := base_image.find(self._image):
             return Finding(
                 level="ok",
                 subject="base image",
                 seen=f"{image.folder}: built, {size(image.size_bytes)}; will be reused",
             )
-        [requirement] = image_requirement(self._plan, self._recipe)
-        kept_bytes = data_bytes(self._plan.workload.warehouses)
-        written = f"{folder / self._recipe.key}: about {size(kept_bytes)} to be written and kept"
+        [requirement] = image_requirement(self._plan, self._image)
+        kept_bytes = self._plan.engine.footprint.data_bytes(self._plan.workload.warehouses)
+        written = f"{self._image}: about {size(kept_bytes)} to be written and kept"
         return next(
             itertools.chain(obstacles(requirement, self._account), self._shortages([requirement])),
             Finding(level="ok", subject="base image", seen=written, keeps_bytes=kept_bytes),
@@ -116,9 +113,9 @@ class DirectoryFindings:
 
         Both must be on one file system that supports reflinks.
         """
-        clones = self._table.restore == "clone"
+        clones = self._plan.database.restore == "clone"
         for name, storage in self._plan.storages.items() if clones else ():
-            image, there = mount_of(self._table.base_image_path), mount_of(storage.path or Path())
+            image, there = mount_of(self._image.parent), mount_of(storage.path or Path())
             if image.source != there.source or there.type not in REFLINKING:
                 seen = (
                     f"the base image is on {image.source} ({image.type}), the storage on"
@@ -132,20 +129,26 @@ class DirectoryFindings:
                 )
 
     def _requirements(self, storage: Storage) -> list[SpaceRequirement]:
-        return space_requirements(storage, self._plan.workload.warehouses, self._log_bytes)
+        return space_requirements(storage, self._data_bytes, self._sizes.log_bytes)
 
     def _with_image(self, there: Sequence[SpaceRequirement]) -> list[SpaceRequirement]:
         """These requirements, and the base image's if it will be built on one of their devices."""
         devices = {device_of(requirement.path) for requirement in there}
-        image = image_requirement(self._plan, self._recipe)
+        image = image_requirement(self._plan, self._image)
         return [*there, *(one for one in image if device_of(one.path) in devices)]
 
     def _shortages(
         self, requirements: Sequence[SpaceRequirement], servers: int = 1
     ) -> Iterator[Finding]:
         available_bytes = psutil.virtual_memory().available
-        memory = Memory(available_bytes, self._buffers_bytes * servers, "shared_buffers")
-        return space_shortages(requirements, memory, reduction_hint(self._plan))
+        memory = Memory(
+            available_bytes, self._sizes.cache_bytes * servers, self._sizes.cache_setting
+        )
+        return space_shortages(requirements, memory, self._reduction)
+
+    @property
+    def _reduction(self) -> str:
+        return reduction_hint(self._plan, self._sizes.log_setting)
 
 
 def _to_be_written(requirement: SpaceRequirement) -> Finding:
@@ -155,4 +158,5 @@ def _to_be_written(requirement: SpaceRequirement) -> Finding:
         subject=str(requirement.path),
         seen=f"{requirement.holds}: up to {size(needed)} to be written, removed after each climb",
         writes_bytes=needed,
+        writes_to=str(requirement.path),
     )

@@ -1,0 +1,106 @@
+"""From a URL to an address, and where its password is found.
+
+The password comes from MYSQL_PWD or from an option file, in this order: the one that the URL's
+parameter passfile names, else ~/.my.cnf. It stays in the address, which is never stored.
+"""
+
+from __future__ import annotations
+
+import configparser
+import getpass
+import os
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from pydantic import SecretStr, ValidationError
+
+from kneebench._core import Address as CoreAddress
+from kneebench.databases.mariadb.server_address import Address
+from kneebench.errors import PlanError
+from kneebench.secrets import without_passwords
+
+EXAMPLE = "mariadb://user@host:3306/database?sslmode=verify-full"
+PARAMETERS = ("host", "passfile", "sslmode", "sslrootcert")
+SECTIONS = ("client", "client-server", "client-mariadb", "kneebench")
+"""Of an option file, the last one that has a password."""
+
+
+def address_of(url: str) -> Address:
+    """The address of a running server; raises PlanError for a URL that we cannot use."""
+    doing = f"reading the URL {without_passwords(url)}"
+    split, given = urlsplit(url), dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
+    if unknown := sorted(set(given) - set(PARAMETERS)):
+        raise PlanError(
+            doing,
+            seen=f"unsupported parameters: {', '.join(unknown)}",
+            do=f"use {', '.join(PARAMETERS)}",
+        )
+    bare = {
+        "host": given.get("host") or unquote(split.hostname or "") or "localhost",
+        "port": split.port or 3306,
+        "user": unquote(split.username or "") or getpass.getuser(),
+        "database": unquote(split.path.lstrip("/")),
+        "sslmode": given.get("sslmode", "prefer"),
+        "sslrootcert": given.get("sslrootcert", ""),
+    }
+    try:
+        address = Address.model_validate(bare)
+    except ValidationError as error:
+        seen = "; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors())
+        raise PlanError(doing, seen=seen, do="correct it") from None
+    password = _password(given.get("passfile", ""), doing)
+    return address.model_copy(update={"password": SecretStr(password) if password else None})
+
+
+def _password(passfile: str, doing: str) -> str:
+    """MYSQL_PWD, or that of an option file; empty without one."""
+    if "MYSQL_PWD" in os.environ:
+        return os.environ["MYSQL_PWD"]
+    file = Path(passfile) if passfile else Path.home() / ".my.cnf"
+    if not (passfile or file.is_file()):
+        return ""
+    options = configparser.ConfigParser(
+        allow_no_value=True, strict=False, interpolation=None, inline_comment_prefixes=("#",)
+    )
+    try:
+        lines = file.read_text().splitlines()
+        options.read_string("\n".join(line for line in lines if not line.startswith("!")))
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        seen = f"the option file {file} cannot be read ({type(error).__name__})"
+        do = "write it as [client] and password = ..., with mode 0600"
+        raise PlanError(doing, seen=seen, do=do) from None
+    found = [options.get(section, "password", fallback="") for section in SECTIONS]
+    return next((one.strip("'\"") for one in reversed(found) if one), "")
+
+
+def core_address(address: Address) -> CoreAddress:
+    """The address as the Rust core takes it."""
+    return CoreAddress(
+        protocol="mysql",  # type: ignore[arg-type]
+        host=address.host,
+        port=address.port,
+        user=address.user,
+        password=address.password.get_secret_value() if address.password else None,
+        database=address.database,
+        sslmode=address.sslmode,
+        sslrootcert=address.sslrootcert,
+    )
+
+
+def client_command(address: Address, statements: str = "") -> str:
+    """A command of MariaDB's client that makes the same connection, without the password; with
+    statements, it runs them.
+
+    >>> client_command(Address(host="db", user="me"), "SELECT 1")
+    'mariadb --host=db --port=3306 --user=me --password --skip-ssl -e "SELECT 1"'
+    """
+    socket = f"--socket={address.socket}"
+    place = socket if address.socket else f"--host={address.host} --port={address.port}"
+    tls = {
+        "disable": " --skip-ssl",
+        "prefer": "",
+        "require": " --ssl",
+    }.get(address.sslmode, " --ssl-verify-server-cert")
+    root = f" --ssl-ca={address.sslrootcert}" if address.sslrootcert else ""
+    run = f' -e "{statements}"' if statements else ""
+    return f"mariadb {place} --user={quote(address.user)} --password{tls}{root}{run}"

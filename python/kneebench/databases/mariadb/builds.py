@@ -1,0 +1,99 @@
+"""Which MariaDB binaries run: the user's own build, or the system's."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+from kneebench.databases.managed.account import Account, bar, unprivileged_account
+from kneebench.errors import PlanError
+
+PROGRAM = "mariadbd"
+ACCOUNTS = ("mysql", "nobody")
+"""Accounts that root may lend the server, the preferred one first."""
+PLACES = (Path("/usr/sbin"), Path("/usr/local/sbin"), Path("/usr/bin"), Path("/usr/local/bin"))
+"""Where the system's server may be."""
+SHARES = ("share/mariadb", "share/mysql", "share")
+"""Where, below a build's prefix, its messages and the statements of its system tables are."""
+SYSTEM_TABLES = "mysql_system_tables.sql"
+OLDEST = (10, 6)
+INSTALL = "install mariadb-server-core, or set database.bin_dir or database.url"
+
+
+class Build(NamedTuple):
+    """Binaries of one version.
+
+    `share` has the messages and the statements of the system tables; `roots` are the directories
+    that the server's account must be able to enter.
+    """
+
+    program: Path
+    version: str
+    share: Path
+    roots: tuple[Path, ...]
+
+
+def server_account() -> Account | None:
+    """The account that the server runs as; None for our own, when we are not root."""
+    return unprivileged_account(ACCOUNTS)
+
+
+def find_build(bin_dir: Path | None) -> Build:
+    """The build that the plan asks for: `bin_dir`, or the system's without one.
+
+    Raises PlanError where there are no binaries, they do not run, or their version is too old.
+    """
+    places = (bin_dir.absolute(),) if bin_dir else PLACES
+    found = (place.resolve() / PROGRAM for place in places if os.access(place / PROGRAM, os.X_OK))
+    program = next(found, None)
+    if program is None:
+        raise PlanError(
+            f"looking for MariaDB in {', '.join(map(str, places))}",
+            seen=f"no {PROGRAM}",
+            do="set database.bin_dir to the directory of mariadbd" if bin_dir else INSTALL,
+        )
+    version = _version(program)
+    if tuple(map(int, version.split(".")[:2])) < OLDEST:
+        raise PlanError(
+            f"looking for MariaDB in {program.parent}",
+            seen=f"version {version} is too old",
+            do=f"use version {'.'.join(map(str, OLDEST))} or later",
+        )
+    share = _share(program)
+    return Build(program, version, share, (program.parent, share))
+
+
+def _version(program: Path) -> str:
+    """The version as `mariadbd --version` says it, "10.11.19". Asked with the rights that the
+    server will have: a build may belong to its account.
+    """
+    account = server_account()
+    rights = account.rights if account and bar(account, program.parent) is None else {}
+    command = [str(program), "--no-defaults", "--version"]
+    doing, do = f"running {program}", "set database.bin_dir to binaries for this machine"
+    try:
+        run = subprocess.run(
+            command, capture_output=True, text=True, timeout=30, check=False, **rights
+        )
+    except OSError as error:
+        raise PlanError(doing, seen=str(error), do=do) from error
+    found = re.search(r"Ver (\d+\.\d+\.\d+)-MariaDB", run.stdout)
+    if not found:
+        seen = (run.stderr or run.stdout).strip() or f"exit code {run.returncode}"
+        raise PlanError(f"{doing} --version", seen=seen, do=do)
+    return found[1]
+
+
+def _share(program: Path) -> Path:
+    places = [program.parent.parent / share for share in SHARES]
+    found = next((place for place in places if (place / SYSTEM_TABLES).exists()), None)
+    if found is None:
+        raise PlanError(
+            f"looking for {SYSTEM_TABLES}",
+            seen=f"it is in none of {', '.join(map(str, places))}",
+            do="install the missing files of that MariaDB, or correct database.bin_dir",
+        )
+    return found

@@ -1,0 +1,222 @@
+"""The base image as a database on a running server, and the work database copied from it table by
+table.
+
+Each database of ours has a table kneebench_image with our mark; no other database is dropped,
+whatever its name. Two runs on the same image would drop each other's work databases, so each holds
+a named lock (GET_LOCK) while it builds or measures.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import pymysql
+
+from kneebench.databases.mariadb.address import client_command
+from kneebench.databases.mariadb.image import Recipe
+from kneebench.databases.mariadb.loading import STREAMS, finish, load
+from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.session import Session, answers, connect, explained
+from kneebench.databases.mariadb.sql_schema import (
+    FACTS,
+    LARGEST_FIRST,
+    facts,
+    note,
+    quoted,
+    tables_there,
+)
+from kneebench.errors import KneebenchError, Refused
+from kneebench.lab.changes.database import MadeOnServer
+from kneebench.lab.journal import Journal
+from kneebench.plan.plan import Workload
+from kneebench.records import Event, Watch
+
+RESTART_LIMIT_S = 60.0
+"""Longest wait for a server that recovers from a crash."""
+FAST = ("SET SESSION unique_checks = 0", "SET SESSION foreign_key_checks = 0")
+"""MariaDB then fills an empty table page by page, without an undo record for each row."""
+
+
+class Copies(NamedTuple):
+    """The image on one server, and its copy."""
+
+    address: Address
+    recipe: Recipe
+    journal: Journal
+
+    @property
+    def image(self) -> str:
+        """The image database's name."""
+        return f"kneebench_image_{self._digest}"
+
+    @property
+    def work_database(self) -> str:
+        """The name of its copy."""
+        return f"kneebench_work_{self._digest}"
+
+    @property
+    def _digest(self) -> str:
+        return self.recipe.key.rpartition("-")[2]
+
+    def _of(self, database: str) -> Address:
+        return self.address.model_copy(update={"database": database})
+
+    def prepare(self, workload: Workload, seed: int, watch: Watch) -> dict[str, str]:
+        """Load the image database, unless it is complete; returns its facts."""
+        with self._alone() as session:
+            if found := self._whole(session):
+                return {**found, "reused": "yes"}
+            _drop(session, self.image)
+            self._create(session, self.image)
+            began = time.monotonic()
+            loaded = load(self._of(self.image), workload, seed, watch)
+            seconds = time.monotonic() - began
+            known = {
+                "key": self.recipe.key,
+                "server": self.recipe.version,
+                "warehouses": str(workload.warehouses),
+                "bytes": str(_size_bytes(session, self.image)),
+                "build_s": f"{seconds:.1f}",
+                "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
+            }
+            with connect(self._of(self.image)) as inside:
+                note(inside, {**known, "state": "whole"})
+        return {**loaded, **known, "reused": "no"}
+
+    def _whole(self, session: Session) -> dict[str, str]:
+        """The facts of an image that came to its end; empty for none."""
+        if not _exists(session, self.image):
+            return {}
+        with connect(self._of(self.image)) as inside:
+            found = facts(inside)
+        whole = found.get("state") == "whole" and "build_s" in found
+        return {name: value for name, value in found.items() if name != "state"} if whole else {}
+
+    @contextlib.contextmanager
+    def work(self, watch: Watch) -> Iterator[Address]:
+        """A fresh copy of the image, as its address; dropped at the end.
+
+        If that fails, the failure is reported with the command that removes the copy.
+        """
+        name = self.work_database
+        with self._alone() as session:
+            with explained(f"dropping the database {name} of an earlier run", self.address):
+                _drop(session, name)
+            command = client_command(self.address, f"DROP DATABASE IF EXISTS {name}")
+            what = f"the database {name}"
+            noted = self.journal.on_a_server(what, self.address.place, command)
+            try:
+                with explained(f"copying the database {self.image}", self.address):
+                    self._create(session, name)
+                    self._copy(watch)
+                yield self._of(name)
+            finally:
+                self._undo_or_report(lambda: self._remove(session, name), noted, watch)
+
+    def _create(self, session: Session, name: str) -> None:
+        """An empty database with our mark."""
+        with explained(f"creating the database {name}", self.address):
+            session.run(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+            with connect(self._of(name)) as inside:
+                note(inside, {"state": "loading"})
+
+    def _copy(self, watch: Watch) -> None:
+        """All tables, a few at a time, in the order of their keys: the same pages each time."""
+        watch(Event(kind="progress", doing=f"copying the database {self.image}", share=0.0))
+        with ThreadPoolExecutor(STREAMS, thread_name_prefix="copying") as threads:
+            for copied in [threads.submit(self._copy_table, table) for table in LARGEST_FIRST]:
+                copied.result()
+        with connect(self._of(self.work_database)) as session:
+            finish(session, watch)
+
+    def _copy_table(self, table: str) -> None:
+        with connect(self._of(self.work_database)) as session:
+            for statement in FAST:
+                session.run(statement)
+            session.run(f"CREATE TABLE {table} LIKE {self.image}.{table}")
+            session.run(f"INSERT INTO {table} SELECT * FROM {self.image}.{table}")  # noqa: S608
+
+    def _remove(self, session: Session, name: str) -> None:
+        """Drop it; if the server ended our session, as soon as it accepts sessions again."""
+        try:
+            _drop(session, name)
+        except (pymysql.OperationalError, pymysql.InterfaceError, OSError):
+            until = time.monotonic() + RESTART_LIMIT_S
+            while not answers(self.address) and time.monotonic() < until:
+                time.sleep(0.2)
+            with self._alone() as again:
+                _drop(again, name)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[Session]:
+        """A session that holds the image's lock; raises Refused if another run holds it."""
+        with connect(self.address.model_copy(update={"database": ""})) as session:
+            with explained(f"locking the base image {self.image}", self.address):
+                got = session.value("SELECT GET_LOCK(%s, 0)", f"kneebench_{self._digest}")
+            if got != 1:
+                raise Refused(
+                    f"locking the base image {self.image}",
+                    seen="another kneebench run uses it",
+                    do="wait for it to finish, or use another server",
+                )
+            try:
+                yield session
+            finally:  # at once: closing the session releases the lock a moment later
+                with contextlib.suppress(pymysql.Error, OSError):
+                    session.run("DO RELEASE_LOCK(%s)", f"kneebench_{self._digest}")
+
+    def _undo_or_report(self, undo: Callable[[], None], noted: MadeOnServer, watch: Watch) -> None:
+        """Undo a journal entry and forget it. If that fails, the entry stays, and the failure is
+        reported: with the error that ends the run, or else as a warning.
+        """
+        ending = sys.exc_info()[1]
+        try:
+            undo()
+        except (KneebenchError, pymysql.Error, OSError) as error:
+            why = " ".join(str(error).split())
+            left = (
+                f"{noted.what} could not be removed ({why}). The next run of this plan removes it;"
+                f" to remove it now: {noted.by_hand}"
+            )
+            if isinstance(ending, KneebenchError):
+                ending.also(left)
+            else:
+                watch(Event(kind="warning", doing=left))
+        else:
+            self.journal.forget(noted)
+
+
+def _exists(session: Session, database: str) -> bool:
+    query = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = %s"
+    return bool(session.value(query, database))
+
+
+def _size_bytes(session: Session, database: str) -> int:
+    query = (
+        "SELECT sum(data_length + index_length) FROM information_schema.tables"
+        " WHERE table_schema = %s"
+    )
+    return int(session.value(query, database) or 0)
+
+
+def _drop(session: Session, database: str) -> None:
+    """Drop a database of ours, if it exists; raises Refused for one without our mark. One that is
+    empty was made just before a run was killed.
+    """
+    if not _exists(session, database):
+        return
+    session.run(f"USE {quoted(database)}")
+    there: Sequence[str] = [name for name, ours in tables_there(session).items() if not ours]
+    marked = FACTS in tables_there(session)
+    if there or not (marked or not tables_there(session)):
+        raise Refused(
+            f"dropping the database {database}",
+            seen="it carries no kneebench mark, or has tables that kneebench did not create",
+            do="rename it or drop it yourself",
+        )
+    session.run(f"DROP DATABASE {quoted(database)}")

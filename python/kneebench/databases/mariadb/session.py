@@ -1,0 +1,184 @@
+"""A control session: what kneebench asks of a server and has it do, beside the virtual users.
+
+In autocommit; its statements are written out by the client (PyMySQL), so the server prepares
+nothing for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from collections.abc import Iterator
+from typing import Any, Self
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.constants import CLIENT
+
+from kneebench._core import system_roots
+from kneebench.databases.mariadb.error_hints import error_hint, refusal
+from kneebench.databases.mariadb.server_address import Address
+from kneebench.errors import KneebenchError, PlanError
+
+CONNECT_S = 10
+LONGEST_S = 6 * 3600.0
+NO_TLS = 2026
+"""The client's number for a connection whose TLS fails."""
+MULTI_LINE = CLIENT.MULTI_STATEMENTS
+Row = tuple[Any, ...]
+
+
+class Session:
+    """A session whose answers may take so long; later ones are lost, and the session with them."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def id(self) -> int:
+        """The server's number for it."""
+        return int(self._connection.thread_id())  # type: ignore[no-untyped-call]
+
+    @property
+    def version(self) -> str:
+        """What the server says of its version, such as "10.11.19-MariaDB-0+deb12u1"."""
+        return str(self._connection.get_server_info())  # type: ignore[no-untyped-call]
+
+    @property
+    def peer(self) -> Any:
+        """The socket to the server."""
+        return self._connection._sock  # type: ignore[attr-defined]
+
+    def limit(self, limit_s: float) -> None:
+        """From now on answers may take so long."""
+        self._connection._read_timeout = limit_s  # type: ignore[attr-defined]
+
+    def rows(self, statement: str, *values: object) -> list[Row]:
+        """All rows of a query's answer; its values are written in place of %s."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values or None)
+            return list(cursor.fetchall())
+
+    def row(self, statement: str, *values: object) -> Row:
+        """The first row; empty where there is none."""
+        return next(iter(self.rows(statement, *values)), ())
+
+    def value(self, statement: str, *values: object) -> Any:
+        """The first value of the first row; None where there is no row."""
+        return next(iter(self.row(statement, *values)), None)
+
+    def run(self, statement: str, *values: object) -> None:
+        """Run a statement whose answer does not matter."""
+        self.rows(statement, *values)
+
+    def close(self) -> None:
+        """End it, also after it was lost."""
+        with contextlib.suppress(pymysql.Error, OSError):
+            self._connection.close()
+
+
+def connect(address: Address, database: str = "", limit_s: float = LONGEST_S) -> Session:
+    """A session; raises PlanError with the server's words where it refuses."""
+    try:
+        return Session(_connected(address, database or address.database, limit_s))
+    except (pymysql.Error, OSError, UnicodeError) as error:
+        code, words = words_of(error)
+        raise PlanError(
+            f"connecting to {address.place} as {address.user}",
+            seen=words,
+            do=error_hint(code, words, address),
+        ) from None
+
+
+def _connected(address: Address, database: str, limit_s: float) -> Connection[Any]:
+    contexts = [_tls(address), None] if address.sslmode == "prefer" else [_tls(address)]
+    for context in contexts[:-1]:
+        with contextlib.suppress(pymysql.OperationalError):
+            return _opened(address, database, limit_s, context)
+    return _opened(address, database, limit_s, contexts[-1])
+
+
+def _opened(
+    address: Address, database: str, limit_s: float, tls: ssl.SSLContext | None
+) -> Connection[Any]:
+    where: dict[str, Any] = (
+        {"unix_socket": address.socket}
+        if address.socket
+        else {"host": address.host, "port": address.port}
+    )
+    connection: Connection[Any] = Connection(
+        **where,
+        user=address.user,
+        password=address.password.get_secret_value() if address.password else "",
+        database=database or None,
+        ssl=tls,
+        ssl_disabled=tls is None,
+        connect_timeout=CONNECT_S,
+        read_timeout=limit_s,
+        write_timeout=CONNECT_S,
+        autocommit=True,
+        charset="utf8mb4",
+        program_name="kneebench",
+    )
+    return connection
+
+
+def _tls(address: Address) -> ssl.SSLContext | None:
+    """What the mode requires of the server's certificate; None for a connection without TLS."""
+    if address.sslmode == "disable" or address.socket:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = address.sslmode == "verify-full"
+    if not address.sslmode.startswith("verify"):
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    given = address.sslrootcert if address.sslrootcert not in ("", "system") else system_roots()
+    try:
+        context.load_verify_locations(cafile=given)
+    except (OSError, TypeError) as error:
+        raise PlanError(
+            f"reading the root certificates {given or 'of the system'}",
+            seen=str(error),
+            do="correct sslrootcert in the URL",
+        ) from None
+    return context
+
+
+def words_of(error: BaseException) -> tuple[str, str]:
+    """(number, words) of what a server or its client reported; the number is empty for other
+    errors.
+    """
+    if isinstance(error, pymysql.Error) and len(error.args) > 1:
+        return str(error.args[0]), " ".join(str(error.args[1]).split())
+    return "", " ".join(str(error).split()) or type(error).__name__
+
+
+@contextlib.contextmanager
+def explained(doing: str, address: Address | None = None) -> Iterator[None]:
+    """What the server refuses inside is raised as a KneebenchError in its words; with an address,
+    that of the plan's URL, as a PlanError where the plan or the server must be changed first.
+    """
+    try:
+        yield
+    except (pymysql.Error, OSError) as error:
+        code, words = words_of(error)
+        said = f"{words} (error {code})" if code else words
+        if address:
+            raise refusal(doing, said, code, address) from error
+        raise KneebenchError(doing, seen=said, do=error_hint(code, words, None)) from error
+
+
+def answers(address: Address) -> bool:
+    """True where a server takes connections there."""
+    try:
+        _connected(address, "", CONNECT_S).close()
+    except (pymysql.Error, OSError) as error:
+        code = words_of(error)[0]
+        return code.isdigit() and 1000 <= int(code) < 2000 and code != "1053"
+    return True

@@ -1,0 +1,66 @@
+"""Which product and version a server is: MariaDB and MySQL speak one protocol."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from kneebench.errors import PlanError
+
+NOT_TRIED = (
+    "not tried on MySQL 8: statements and readings follow its reference manual; report what fails"
+)
+
+
+class Product(Enum):
+    """A product by the engine's name, and its oldest version that has all that is used."""
+
+    MARIADB = ("mariadb", "MariaDB", (10, 6))
+    MYSQL = ("mysql", "MySQL", (8, 0))
+
+    @property
+    def engine(self) -> str:
+        """The engine's name in a plan."""
+        return self.value[0]
+
+    @property
+    def caveat(self) -> str:
+        """What a reader must know of every result on it; empty for nothing."""
+        return NOT_TRIED if self is Product.MYSQL else ""
+
+
+def series(version: str) -> str:
+    """Product and version for people.
+
+    >>> series("10.11.19-MariaDB-0+deb12u1"), series("8.0.36")
+    ('MariaDB 10.11.19', 'MySQL 8.0.36')
+    """
+    return f"{_product(version).value[1]} {_number(version)}"
+
+
+def require_product(product: Product, version: str, place: str) -> None:
+    """Raises PlanError for a server of the other product, or of a version that is too old."""
+    there = _product(version)
+    if there is not product:
+        raise PlanError(
+            f"using the server at {place}",
+            seen=f"it is {series(version)}",
+            do=f'set database.engine = "{there.engine}"',
+        )
+    oldest = product.value[2]
+    if tuple(map(int, _number(version).split(".")[:2])) < oldest:
+        raise PlanError(
+            f"using the server at {place}",
+            seen=f"{series(version)} is too old",
+            do=f"use version {'.'.join(map(str, oldest))} or later",
+        )
+
+
+def _product(version: str) -> Product:
+    return Product.MARIADB if "mariadb" in version.lower() else Product.MYSQL
+
+
+def _number(version: str) -> str:
+    """The numbers of a version; MariaDB before 11 says 5.5.5- first, for old replicas."""
+    found = re.match(r"(?:5\.5\.5-)?(\d+\.\d+(?:\.\d+)?)", version)
+    return found[1] if found else "0.0"

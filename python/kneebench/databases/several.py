@@ -1,0 +1,129 @@
+"""The engines of a plan of several databases, as one: each does the work of its own cells.
+
+It adds nothing to what an engine does but a look at the space that all of them need at once, which
+no engine can see alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from kneebench.databases.managed.disk_space import device_of, free_bytes
+from kneebench.lab.drives import IN_MEMORY, file_system_of
+from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.records import Cell, Finding, Watch, Whereabouts
+from kneebench.units import size
+
+if TYPE_CHECKING:
+    from kneebench.databases.engine import Engine, Server
+
+
+class SeveralEngines:
+    """An engine for each database of a plan, by the database's name."""
+
+    def __init__(self, plan: Plan, engines: Mapping[str, Engine]) -> None:
+        self._plan, self._engines = plan, engines
+        self._up = 0
+
+    def findings(self) -> Sequence[Finding]:
+        """Those of each engine; with short rounds also whether all databases fit at once."""
+        found = {name: [*engine.findings()] for name, engine in self._engines.items()}
+        if self._plan.ladder.rounds != "short":
+            return together(found)
+        times = max(1, len(self._plan.constraints_by_name))
+        every = [one for some in found.values() for one in some]
+        return (*together(found), *_shortages(every, times))
+
+    def where(self, cell: Cell) -> Whereabouts:
+        """As the engine of the cell's database knows it."""
+        return self._engines[cell.database].where(cell)
+
+    def prepare(self, watch: Watch) -> dict[str, str]:
+        """Load all databases, or find their images; each fact with the name of its database."""
+        return {
+            f"{name}: {fact}": value
+            for name, engine in self._engines.items()
+            for fact, value in engine.prepare(watch).items()
+        }
+
+    @contextlib.contextmanager
+    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[Server]:
+        """A server of the cell's engine. While no other server is up, the other engines give back
+        what they keep between restores, such as emulated drives.
+        """
+        engine = self._engines[cell.database]
+        for other in self._engines.values() if not self._up else ():
+            if other is not engine:
+                other.close()
+        with engine.restored(cell, watch, restore) as server:
+            self._up += 1
+            try:
+                yield server
+            finally:
+                self._up -= 1
+
+    def close(self) -> None:
+        """Close all of them, also where closing one fails."""
+        with contextlib.ExitStack() as stack:
+            for engine in self._engines.values():
+                stack.callback(engine.close)
+
+
+def together(found: Mapping[str, Sequence[Finding]]) -> tuple[Finding, ...]:
+    """Findings by the name of a database as one list: what all say is in it once, and what one says
+    is said of its database. Those of a plan with one database are as they were.
+    """
+    if len(found) == 1:
+        return tuple(*found.values())
+    rest = [[*some] for some in found.values()]
+    shared = [one for one in rest[0] if all(one in others for others in rest)]
+    own = (
+        one.model_copy(update={"subject": f"{name}: {one.subject}"})
+        for name, some in found.items()
+        for one in some
+        if one not in shared
+    )
+    return (*dict.fromkeys(shared), *own)
+
+
+def of_each_database(
+    plan: Plan, found: Callable[[Plan, Sequence[Cell]], Iterable[Finding]]
+) -> tuple[Finding, ...]:
+    """Findings on each database of a plan: on the plan for it, and on its cells."""
+    every = cells(plan)
+    return together(
+        {
+            name: [*found(one, [cell for cell in every if cell.database == name])]
+            for name, one in plan.by_database.items()
+        }
+    )
+
+
+def _shortages(found: Sequence[Finding], times: int) -> Iterator[Finding]:
+    """File systems with less space than the databases of all cells, up side by side, need there;
+    `times`: constraints, each with a database of its own.
+    """
+    written: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    for one in found:
+        if one.writes_to:
+            there = written[device_of(Path(one.writes_to))]
+            there[one.writes_to] = there.get(one.writes_to, 0) + times * one.writes_bytes
+    for by_path in written.values():
+        first, needed = Path(next(iter(by_path))), sum(by_path.values())
+        free = free_bytes(first)
+        if file_system_of(first) in IN_MEMORY:
+            free = min(free, psutil.virtual_memory().available)
+        if free < needed:
+            yield Finding(
+                level="error",
+                subject=", ".join(by_path),
+                seen=f"{size(free)} free, {size(needed)} needed by all databases side by side",
+                do='free some space, lower workload.warehouses, or set ladder.rounds = "long"',
+            )

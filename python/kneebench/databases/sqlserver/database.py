@@ -1,0 +1,136 @@
+"""The workload's database on a server: whose it is, how it is created, how it is dropped.
+
+A database of ours holds the table dbo.kneebench_image from the moment of its creation, with the
+facts of its load. One that cannot be opened (a restore was interrupted) is recognized by the
+logical names of its files. No other database is ever touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from kneebench.databases.sqlserver.address import explained
+from kneebench.databases.sqlserver.placement import PREFIX, File, master_files, sized
+from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.session import Session, SqlError, connect, literal, quoted
+from kneebench.errors import PlanError, Refused
+
+Whose = Literal["nobody's", "ours", "another's"]
+MARK = "dbo.kneebench_image"
+IS_MARKED = "SELECT count(*) FROM sys.tables WHERE name = 'kneebench_image'"
+STATE = "SELECT state_desc, is_read_only FROM sys.databases WHERE name = {name}"
+CREATE_MARK = (
+    f"CREATE TABLE {MARK} (name varchar(40) NOT NULL PRIMARY KEY, value nvarchar(400) NOT NULL)"
+)
+
+
+def whose(session: Session, database: str) -> Whose:
+    """Whose the database of that name is."""
+    rows = session.execute(STATE.format(name=literal(database)))
+    if not rows:
+        return "nobody's"
+    if rows[0][0] in ("ONLINE", None):
+        try:
+            with connect(session.address, database, limit_s=30.0) as inside:
+                return "ours" if inside.value(IS_MARKED) else "another's"
+        except PlanError:  # in single-user mode, or without a user for the login
+            pass
+    files = master_files(session, database)
+    ours = bool(files) and all(file.name.startswith(PREFIX) for file in files)
+    return "ours" if ours else "another's"
+
+
+def require_ours(session: Session, database: str, doing: str) -> bool:
+    """Whether the database is there. Raises Refused where it is not ours."""
+    found = whose(session, database)
+    if found == "another's":
+        raise Refused(
+            doing,
+            seen=f"the database {database} exists and was not created by kneebench",
+            do="name another database in the URL: kneebench creates it",
+        )
+    return found == "ours"
+
+
+def create(
+    session: Session,
+    address: Address,
+    files: Sequence[File],
+    warehouses: int,
+    options: Mapping[str, str],
+) -> None:
+    """Create the database with these files and options, and mark it; no files: the server's choice
+    (Babelfish, which has no options either).
+    """
+    name = quoted(address.database)
+    with explained(f"creating the database {address.database}", address):
+        session.execute(create_statement(address.database, files, warehouses))
+        for statement in option_statements(address.database, options) if files else ():
+            session.execute(statement)
+    with explained(f"marking the database {name}", address), connect_to(address) as inside:
+        inside.execute(CREATE_MARK)
+
+
+def create_statement(database: str, files: Sequence[File], warehouses: int) -> str:
+    """CREATE DATABASE with its files."""
+    if not files:
+        return f"CREATE DATABASE {quoted(database)}"
+    data, log = sized(files, warehouses)
+    return f"CREATE DATABASE {quoted(database)} ON PRIMARY {data} LOG ON {log}"
+
+
+def option_statements(database: str, options: Mapping[str, str]) -> list[str]:
+    """The statements that set a database's options.
+
+    >>> option_statements("x", {"RECOVERY": "SIMPLE", "COMPATIBILITY_LEVEL": "150"})
+    ['ALTER DATABASE [x] SET RECOVERY SIMPLE', 'ALTER DATABASE [x] SET COMPATIBILITY_LEVEL = 150']
+    """
+    form = {
+        "COMPATIBILITY_LEVEL": " = {}",
+        "DELAYED_DURABILITY": " = {}",
+        "TARGET_RECOVERY_TIME": " = {} SECONDS",
+        "READ_COMMITTED_SNAPSHOT": " {} WITH ROLLBACK IMMEDIATE",
+    }
+    return [
+        f"ALTER DATABASE {quoted(database)} SET {name}{form.get(name, ' {}').format(value)}"
+        for name, value in options.items()
+    ]
+
+
+def connect_to(address: Address, limit_s: float | None = None) -> Session:
+    """A session in the workload's database."""
+    return connect(address, address.database, limit_s)
+
+
+def close_sessions(session: Session, database: str) -> None:
+    """End all sessions in the database of ours; where the server cannot (Babelfish), they are left.
+
+    SINGLE_USER rolls their transactions back at once; RESTORE and DROP need the database alone.
+    """
+    statement = f"ALTER DATABASE {quoted(database)} SET SINGLE_USER WITH ROLLBACK IMMEDIATE"
+    try:
+        session.execute(statement)
+    except SqlError as error:
+        if error.lost:
+            raise
+
+
+def drop(session: Session, database: str) -> None:
+    """Drop the database, if it is there. Raises Refused where it is not ours."""
+    if require_ours(session, database, f"dropping the database {database}"):
+        close_sessions(session, database)
+        session.execute(f"DROP DATABASE {quoted(database)}")
+
+
+def facts(inside: Session) -> dict[str, str]:
+    """What the load noted of itself, in a session in the database; empty where there was none."""
+    return dict(inside.execute(f"SELECT name, value FROM {MARK}"))  # noqa: S608
+
+
+def note(inside: Session, known: Mapping[str, str]) -> None:
+    """Keep facts of the load in place of all before."""
+    inside.execute(f"DELETE FROM {MARK}")  # noqa: S608
+    for name, value in known.items():
+        values = f"({literal(name)}, {literal(value)})"
+        inside.execute(f"INSERT INTO {MARK} VALUES {values}")  # noqa: S608

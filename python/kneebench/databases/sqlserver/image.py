@@ -1,0 +1,163 @@
+"""The base image of a server: its backup, or the loaded database itself; made, found again, and put
+in place of the work database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kneebench.databases.sqlserver import database as databases
+from kneebench.databases.sqlserver.backup import Backup
+from kneebench.databases.sqlserver.loading import ROWS_FORMAT, load, loaded_facts, shape_of
+from kneebench.databases.sqlserver.placement import (
+    File,
+    Placement,
+    master_files,
+    misplaced,
+    misplaced_tempdb,
+    with_defaults,
+)
+from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.session import Session
+from kneebench.databases.sqlserver.sql_files import sql_hash
+from kneebench.databases.sqlserver.version import Version
+from kneebench.errors import PlanError
+from kneebench.plan.plan import Workload
+from kneebench.records import Watch
+
+FORMAT = 1
+SIZE = "SELECT SUM(CAST(size AS bigint)) * 8192 FROM sys.master_files WHERE database_id = DB_ID(%s)"
+UNPLACED = "the server does not say where its files are: their placement is not verified"
+
+
+class Image(NamedTuple):
+    """The image for one storage, asked by a session in master.
+
+    `how`: a climb's database is restored from the "backup", by "load", or it is left ("none").
+    """
+
+    session: Session
+    address: Address
+    version: Version
+    how: str
+    path: str
+    placement: Placement
+    data_files: int
+    options: Mapping[str, str]
+    workload: Workload
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Readable, and a hash of all that shapes the image."""
+        workload = self.workload
+        shape = [
+            *(FORMAT, ROWS_FORMAT, self.version.major, sorted(self.options.items())),
+            *(workload.warehouses, workload.profile, self.seed, sql_hash()),
+        ]
+        digest = hashlib.sha256(json.dumps(shape).encode()).hexdigest()[:12]
+        return f"sqlserver-{self.version.major}-{workload.warehouses}w-{workload.profile}-{digest}"
+
+    @property
+    def backup(self) -> Backup:
+        """The backup on the server."""
+        return Backup(self.address, self.path)
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """The files of the work database; none where the server has no file placement."""
+        if not self.version.restores:
+            return ()
+        placed = with_defaults(self.placement, self.session)
+        if not (placed.data and placed.log):
+            raise PlanError(
+                "placing the database's files",
+                seen="the server has no default directories for data and log",
+                do="set data_dirs and log_dir",
+            )
+        return placed.files(self.address.database, self.data_files)
+
+    @property
+    def notes(self) -> list[str]:
+        """What cannot be said of the placement."""
+        return [] if self.version.restores else [UNPLACED]
+
+    def prepare(self, watch: Watch) -> dict[str, str]:
+        """Make the image unless it is there; its facts. Raises Refused for a database or a backup
+        of another's.
+        """
+        name = self.address.database
+        there = databases.require_ours(self.session, name, f"preparing the database {name}")
+        if self.how == "backup":
+            found = self.backup.facts(self.session)
+            if found.get("key") == self.key:
+                return {**found, "reused": "yes"}
+        elif there and (found := self._loaded()):
+            return {**found, "reused": "yes"}
+        facts = self._load(watch)
+        if self.how == "backup":
+            facts = self.backup.write(self.session, facts)
+            databases.drop(self.session, name)
+        return {**facts, "reused": "no"}
+
+    def _loaded(self) -> dict[str, str]:
+        """The facts of the loaded database, where it is whole, as the plan says, in its place, and
+        unused (unless it is never restored).
+        """
+        shape = shape_of(self.workload, self.seed)
+        with databases.connect_to(self.address) as inside:
+            found = loaded_facts(inside, shape, used=self.how == "none")
+        return {} if found.get("key") != self.key or [*self._misplaced()] else found
+
+    def _misplaced(self) -> Sequence[str]:
+        found = master_files(self.session, self.address.database) if self.version.restores else []
+        return [*misplaced(found, self.placement)]
+
+    def _load(self, watch: Watch) -> dict[str, str]:
+        name, workload = self.address.database, self.workload
+        databases.drop(self.session, name)
+        databases.create(self.session, self.address, self.files, workload.warehouses, self.options)
+        began = time.monotonic()
+        loaded = load(self.address, workload, self.seed, watch)
+        build_s = time.monotonic() - began
+        facts = {
+            **loaded,
+            "key": self.key,
+            "bytes": str(self.session.value(SIZE, name) or 0),
+            "build_s": f"{build_s:.1f}",
+            "warehouses_per_min": f"{60 * workload.warehouses / build_s:.1f}",
+        }
+        with databases.connect_to(self.address) as inside:
+            databases.note(inside, {**facts, "state": "whole"})
+        return facts
+
+    def restore(self, watch: Watch) -> None:
+        """Put a fresh database in place, and verify where its files and those of tempdb are."""
+        name = self.address.database
+        there = databases.require_ours(self.session, name, f"restoring the database {name}")
+        if self.how == "backup":
+            self.backup.restore(self.session, self.files)
+        elif not (there and self._loaded()):
+            self._load(watch)
+        self.verify()
+
+    def verify(self) -> None:
+        """Raises PlanError where files are not where the plan says."""
+        wrong = [*self._misplaced(), *self.misplaced_tempdb()]
+        if wrong:
+            raise PlanError(
+                "verifying where the files are",
+                seen="; ".join(wrong),
+                do="correct the directories in the plan, or move the files (tempdb: ALTER DATABASE"
+                " tempdb MODIFY FILE, then restart the server)",
+            )
+
+    def misplaced_tempdb(self) -> list[str]:
+        """What of tempdb is not where the plan says."""
+        if not (self.version.restores and self.placement.tempdb):
+            return []
+        return [*misplaced_tempdb(master_files(self.session, "tempdb"), self.placement)]

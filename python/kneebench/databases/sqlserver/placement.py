@@ -1,0 +1,173 @@
+"""Where the files of the workload's database go on the server, as the plan says and as
+sys.master_files has it.
+"""
+
+from __future__ import annotations
+
+import ntpath
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from kneebench.databases.sqlserver import footprint
+from kneebench.databases.sqlserver.session import Session, literal
+from kneebench.databases.sqlserver.storage import SqlServerStorage
+from kneebench.databases.sqlserver.table import SqlServerDatabase
+from kneebench.plan.storage import Storage
+
+PREFIX = "kneebench_"
+"""How the logical names of our files begin."""
+MIB = 2**20
+MASTER_FILES = """
+SELECT name, physical_name, type_desc FROM sys.master_files WHERE database_id = DB_ID({database})"""
+DEFAULTS = """
+SELECT CAST(SERVERPROPERTY('InstanceDefaultDataPath') AS nvarchar(400)),
+    CAST(SERVERPROPERTY('InstanceDefaultLogPath') AS nvarchar(400))"""
+
+
+class File(NamedTuple):
+    """A file of a database: its logical name, its path on the server, and whether it is of the
+    log.
+    """
+
+    name: str
+    path: str
+    log: bool = False
+
+    @property
+    def moved(self) -> str:
+        """Its clause of RESTORE."""
+        return f"MOVE {literal(self.name)} TO {literal(self.path)}"
+
+    def created(self, size_bytes: int) -> str:
+        """Its clause of CREATE DATABASE."""
+        size_mb = max(64, -(-size_bytes // MIB))
+        return (
+            f"(NAME = {literal(self.name)}, FILENAME = {literal(self.path)},"
+            f" SIZE = {size_mb}MB, FILEGROWTH = 256MB)"
+        )
+
+
+class Placement(NamedTuple):
+    """The directories of one storage; empty ones are the server's choice."""
+
+    data: Sequence[str] = ()
+    log: str = ""
+    tempdb: Sequence[str] = ()
+
+    def files(self, database: str, number: int) -> tuple[File, ...]:
+        """The files of a database: data files in turn over the directories, then the log.
+
+        >>> for file in Placement(("D:\\\\a", "/b/"), "L:\\\\").files("x", 2): print(file.path)
+        D:\\a\\x_data_1.mdf
+        /b/x_data_2.ndf
+        L:\\x_log.ldf
+        """
+        data = [
+            File(
+                f"{PREFIX}data_{nth + 1}",
+                joined(
+                    self.data[nth % len(self.data)],
+                    f"{database}_data_{nth + 1}.{'ndf' if nth else 'mdf'}",
+                ),
+            )
+            for nth in range(max(number, len(self.data)))
+        ]
+        return (*data, File(f"{PREFIX}log", joined(self.log, f"{database}_log.ldf"), log=True))
+
+
+def joined(directory: str, name: str) -> str:
+    r"""A path on the server, of Windows or Linux by the directory's own form.
+
+    >>> joined("D:\\data", "x.mdf"), joined("/var/opt", "x.mdf")
+    ('D:\\data\\x.mdf', '/var/opt/x.mdf')
+    """
+    return (
+        ntpath.join(directory, name) if is_windows(directory) else posixpath.join(directory, name)
+    )
+
+
+def is_windows(path: str) -> bool:
+    """Whether a path is one of Windows."""
+    return not path.startswith("/")
+
+
+def within(path: str, directories: Iterable[str]) -> bool:
+    r"""Whether a file is directly in one of these directories.
+
+    >>> within("D:\\Data\\x.mdf", ["d:\\data\\"]), within("/a/b/x", ["/a"])
+    (True, False)
+    """
+    return any(_folded(_parent(path)) == _folded(directory) for directory in directories)
+
+
+def _parent(path: str) -> str:
+    return ntpath.dirname(path) if is_windows(path) else posixpath.dirname(path)
+
+
+def _folded(directory: str) -> str:
+    if not is_windows(directory):
+        return posixpath.normpath(directory)
+    return ntpath.normcase(ntpath.normpath(directory))
+
+
+def placement_of(table: SqlServerDatabase, storage: Storage) -> Placement:
+    """A storage's directories: its own table's, else those of `[database]`."""
+    own = storage.own_table("sqlserver")
+    given = own if isinstance(own, SqlServerStorage) else SqlServerStorage()
+    return Placement(
+        given.data or table.data_dirs,
+        given.log or table.log_dir,
+        given.tempdb or table.tempdb_dirs,
+    )
+
+
+def with_defaults(placement: Placement, session: Session) -> Placement:
+    """The placement with the server's default directories where the plan names none."""
+    rows = session.execute(DEFAULTS)
+    data, log = rows[0] if rows else ("", "")
+    return Placement(
+        placement.data or ((data,) if data else ()), placement.log or log or "", placement.tempdb
+    )
+
+
+def master_files(session: Session, database: str) -> list[File]:
+    """The files of a database as the server knows them; none where it does not say (Babelfish)."""
+    rows = session.execute(MASTER_FILES.format(database=literal(database)))
+    return [File(name, path, kind == "LOG") for name, path, kind in rows]
+
+
+def misplaced(found: Sequence[File], placement: Placement) -> Iterator[str]:
+    r"""The files that are not where the plan puts them.
+
+    >>> list(misplaced([File("log", "C:\\x.ldf", log=True)], Placement(log="L:\\")))
+    ['log is at C:\\x.ldf, the plan says L:\\']
+    """
+    for file in found:
+        wanted = (placement.log,) if file.log else placement.data
+        if any(wanted) and not within(file.path, wanted):
+            yield f"{file.name} is at {file.path}, the plan says {', '.join(wanted)}"
+
+
+def misplaced_tempdb(found: Sequence[File], placement: Placement) -> Iterator[str]:
+    """The files of tempdb outside the plan's directories, and directories without any of them."""
+    wanted = placement.tempdb
+    if not wanted:
+        return
+    for file in found:
+        if not within(file.path, wanted):
+            yield f"{file.name} is at {file.path}"
+    for directory in wanted:
+        if not any(within(file.path, [directory]) for file in found if not file.log):
+            yield f"no data file of tempdb is in {directory}"
+
+
+def sized(files: Sequence[File], warehouses: int) -> tuple[str, str]:
+    """The clauses of CREATE DATABASE for data files and log, sized so that loading grows none."""
+    data = [file for file in files if not file.log]
+    each_bytes = footprint.climb_bytes(warehouses) // len(data)
+    log_bytes = footprint.log_bytes(4, footprint.data_bytes(warehouses) // 2, quick=False)
+    return (
+        ", ".join(file.created(each_bytes) for file in data),
+        ", ".join(file.created(log_bytes) for file in files if file.log),
+    )

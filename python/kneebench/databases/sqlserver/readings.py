@@ -1,0 +1,224 @@
+"""What a SQL Server counts about itself, asked once a second in a few fast queries of dm_ views.
+
+Each query is tried once when the server is opened. One that is refused, or whose view is not there,
+is left out from then on, and a note says so with the grant that allows it.
+
+- Log: sys.dm_io_virtual_file_stats has the writes of the log file and their stall, the time until
+  they were finished. Each write is durable, so it is counted as a flush, too.
+- Performance counters named ".../sec" are counts since the start. "Transactions/sec" counts all
+  transactions of the database, those that were rolled back too. "Batch Requests/sec" counts every
+  batch and call of the instance; HammerDB takes it for TPM.
+- CPU: the process's own times, each scheduler's, and the latest record of the ring buffer (one a
+  minute) for the whole machine of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kneebench.databases.sqlserver.properties import wait_class
+from kneebench.databases.sqlserver.session import Session, SqlError, literal
+
+Found = dict[str, float]
+FILES = """
+SELECT f.type, f.name, v.num_of_reads, v.num_of_bytes_read, v.io_stall_read_ms, v.num_of_writes,
+    v.num_of_bytes_written, v.io_stall_write_ms
+FROM sys.dm_io_virtual_file_stats(DB_ID({database}), NULL) v
+JOIN sys.master_files f ON f.database_id = v.database_id AND f.file_id = v.file_id"""
+COUNTERS = """
+SELECT RTRIM(counter_name), cntr_value FROM sys.dm_os_performance_counters
+WHERE (RTRIM(instance_name) = {database} AND RTRIM(counter_name) IN ({of_database}))
+    OR (object_name LIKE '%:Buffer Manager%' AND RTRIM(counter_name) IN ({of_instance}))
+    OR RTRIM(counter_name) = 'Batch Requests/sec'"""
+OF_DATABASE = {
+    "Transactions/sec": ("database.transactions", 1.0),
+    "Log Flush Waits/sec": ("log.flush_waits", 1.0),
+    "Log Flush Wait Time": ("log.flush_wait_time", 1e-3),
+}
+"""Counters of the object Databases, with what they are here and the factor."""
+OF_INSTANCE = (
+    "Page lookups/sec",
+    "Page reads/sec",
+    "Readahead pages/sec",
+    "Page life expectancy",
+    "Checkpoint pages/sec",
+    "Background writer pages/sec",
+)
+"""Counters of the object Buffer Manager."""
+WAITS = """
+SELECT wait_type, wait_time_ms FROM sys.dm_os_wait_stats
+WHERE wait_time_ms > 0 AND (wait_type LIKE 'LCK%' OR wait_type LIKE 'PAGE%LATCH%'
+    OR wait_type LIKE 'LATCH%' OR wait_type IN ('WRITELOG', 'LOGBUFFER', 'WRITE_COMPLETION',
+    'IO_COMPLETION', 'ASYNC_IO_COMPLETION', 'SOS_SCHEDULER_YIELD', 'RESOURCE_SEMAPHORE',
+    'THREADPOOL', 'CXPACKET', 'ASYNC_NETWORK_IO'))"""
+SCANS = """
+SELECT t.name, SUM(u.user_scans) FROM sys.dm_db_index_usage_stats u
+JOIN {name}.sys.tables t ON t.object_id = u.object_id
+WHERE u.database_id = DB_ID({database}) AND u.index_id < 2 GROUP BY t.name"""
+CPU = "SELECT process_user_time_ms + process_kernel_time_ms FROM sys.dm_os_sys_info"
+SCHEDULERS = """
+SELECT scheduler_id, total_cpu_usage_ms, runnable_tasks_count FROM sys.dm_os_schedulers
+WHERE status = 'VISIBLE ONLINE'"""
+HOST = """
+SELECT TOP (1) CONVERT(xml, record).value(
+    '(./Record/SchedulerMonitorEvent/SystemHealth/SystemIdle)[1]', 'int')
+FROM sys.dm_os_ring_buffers
+WHERE ring_buffer_type = N'RING_BUFFER_SCHEDULER_MONITOR' AND record LIKE N'%<SystemHealth>%'
+ORDER BY timestamp DESC"""
+SMALL = ("warehouse", "district")
+"""Tables that are rightly read from end to end."""
+GRANT = "GRANT VIEW SERVER STATE TO {}"
+
+
+class Readings:
+    """The counters and gauges of one server, for the workload's database."""
+
+    def __init__(self, session: Session, database: str) -> None:
+        self._session, self._database = session, database
+        parts: dict[str, dict[str, Callable[[], Found]]] = {
+            "log_writes": {"log and data files": self._files, "transactions": self._counted},
+            "checkpoints": {"checkpoints": self._checkpoints},
+            "tables": {
+                "cache": self._cache,
+                "scans": self._scans,
+                "waits by class": self._waits,
+                "CPU of the server": self._cpu,
+                "load of its cores": self._schedulers,
+                "CPU of its machine": self._host,
+            },
+        }
+        self.absent: dict[str, str] = {}
+        self._parts = {
+            meter: [read for what, read in some.items() if self._works(what, read)]
+            for meter, some in parts.items()
+        }
+
+    def _works(self, what: str, read: Callable[[], Found]) -> bool:
+        """Whether the server answers; if not, the reason is kept."""
+        try:
+            read()
+        except SqlError as error:
+            if error.lost:
+                raise
+            self.absent[what] = error.message
+            return False
+        return True
+
+    @property
+    def meters(self) -> frozenset[str]:
+        """The meters that the server answers, at least in part."""
+        return frozenset(meter for meter, parts in self._parts.items() if parts)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not measured, and the grant that would allow it."""
+        if not self.absent:
+            return ()
+        user = self._session.address.user
+        grant = GRANT.format(f"[{user}]")
+        reason = next(iter(self.absent.values()))
+        return (f"not measured: {', '.join(self.absent)} ({reason}); {grant}",)
+
+    def read(self, meter: str) -> Found:
+        """One meter's readings by "quantity|source"; raises KeyError for one that is not there."""
+        return {name: value for part in self._parts[meter] for name, value in part().items()}
+
+    def _files(self) -> Found:
+        found: Found = {}
+        rows = self._session.execute(FILES.format(database=literal(self._database)))
+        for kind, name, *figures in rows:
+            found |= _of_log(figures) if kind == 1 else _of_data(name, figures)
+        return found
+
+    def _counters(self) -> Mapping[str, float]:
+        query = COUNTERS.format(
+            database=literal(self._database),
+            of_database=", ".join(map(literal, OF_DATABASE)),
+            of_instance=", ".join(map(literal, OF_INSTANCE)),
+        )
+        found = {name: float(value) for name, value in self._session.execute(query)}
+        if "Transactions/sec" not in found:
+            raise SqlError("sys.dm_os_performance_counters has no counters of the database")
+        return found
+
+    def _counted(self) -> Found:
+        counters = self._counters()
+        found = {
+            f"{quantity}|database": counters[name] * factor
+            for name, (quantity, factor) in OF_DATABASE.items()
+            if name in counters
+        }
+        if "Batch Requests/sec" in counters:
+            found["database.batches|database"] = counters["Batch Requests/sec"]
+        return found | {"database.commits|database": counters["Transactions/sec"]}
+
+    def _checkpoints(self) -> Found:
+        counters = self._counters()
+        pages = counters["Checkpoint pages/sec"] + counters.get("Background writer pages/sec", 0.0)
+        return {"checkpoints.buffers|database": pages}
+
+    def _cache(self) -> Found:
+        """Pages that a read-ahead brings are looked up only once they are there, which is a hit."""
+        counters = self._counters()
+        reads = counters["Page reads/sec"]
+        missed = max(0.0, reads - counters.get("Readahead pages/sec", 0.0))
+        return {
+            "cache.hits|database": counters["Page lookups/sec"] - missed,
+            "cache.reads|database": reads,
+            "cache.page_life|database": counters["Page life expectancy"],
+        }
+
+    def _scans(self) -> Found:
+        query = SCANS.format(name=f"[{self._database}]", database=literal(self._database))
+        return {
+            f"tables.sequential_scans|{table}": float(scans)
+            for table, scans in self._session.execute(query)
+            if table not in SMALL and not table.startswith("kneebench")
+        }
+
+    def _waits(self) -> Found:
+        return {
+            f"wait_time.{wait_class(name)}|{name}": float(waited_ms) / 1e3
+            for name, waited_ms in self._session.execute(WAITS)
+        }
+
+    def _cpu(self) -> Found:
+        """Also under the name of processes on this machine, which the brief prices transactions
+        by.
+        """
+        cpu_s = float(self._session.value(CPU)) / 1e3
+        return {"server.cpu|server": cpu_s, "processes.cpu|server": cpu_s}
+
+    def _schedulers(self) -> Found:
+        found: Found = {}
+        for number, cpu_ms, runnable in self._session.execute(SCHEDULERS):
+            found[f"server.scheduler_busy|{number}"] = float(cpu_ms) / 1e3
+            found[f"server.runnable|{number}"] = float(runnable)
+        return found
+
+    def _host(self) -> Found:
+        idle = self._session.value(HOST)
+        return {} if idle is None else {"server.host_busy|server": 1 - float(idle) / 100}
+
+
+def _of_log(figures: Sequence[Any]) -> Found:
+    _, _, _, writes, size_bytes, stall_ms = map(float, figures)
+    return {
+        "log.writes|database": writes,
+        "log.flushes|database": writes,
+        "log.bytes|database": size_bytes,
+        "log.write_time|database": stall_ms / 1e3,
+    }
+
+
+def _of_data(name: str, figures: Sequence[Any]) -> Found:
+    reads, read_bytes, read_ms, writes, write_bytes, write_ms = map(float, figures)
+    return {
+        f"data.reads|{name}": reads,
+        f"data.read_bytes|{name}": read_bytes,
+        f"data.read_time|{name}": read_ms / 1e3,
+        f"data.writes|{name}": writes,
+        f"data.write_bytes|{name}": write_bytes,
+        f"data.write_time|{name}": write_ms / 1e3,
+    }

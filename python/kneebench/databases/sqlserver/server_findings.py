@@ -1,0 +1,128 @@
+"""What a SQL Server and the login's rights on it mean for a campaign; changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kneebench.databases.sqlserver import database as databases
+from kneebench.databases.sqlserver.allowed_settings import of_instance
+from kneebench.databases.sqlserver.image import UNPLACED, Image
+from kneebench.databases.sqlserver.readings import GRANT
+from kneebench.databases.sqlserver.server_settings import configured
+from kneebench.databases.sqlserver.session import Session, SqlError, quoted
+from kneebench.databases.sqlserver.table import sqlserver_table
+from kneebench.errors import KneebenchError
+from kneebench.plan import Plan
+from kneebench.records import Finding
+
+RIGHTS = """
+SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'CREATE ANY DATABASE'),
+    HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'),
+    HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER SETTINGS'), IS_SRVROLEMEMBER('dbcreator'),
+    IS_SRVROLEMEMBER('sysadmin')"""
+REPLICAS = "SELECT COUNT(*) FROM sys.dm_hadr_database_replica_states"
+CONNECTIONS = "user connections"
+OURS = 6
+"""Sessions beside the users'."""
+
+
+def server_findings(session: Session, image: Image, subject: str, plan: Plan) -> Iterator[Finding]:
+    """Whose the database is, the backup, the placement, the rights, what else the server does."""
+    yield from _database(session, image, subject)
+    yield from _backup(session, image, subject)
+    yield from _tempdb(image, subject)
+    if image.version.babelfish:
+        yield Finding(level="note", subject=subject, seen=UNPLACED)
+        return
+    yield from _rights(session, subject, plan)
+    yield from _replicas(session, subject)
+    yield from _connections(session, subject, plan)
+
+
+def _database(session: Session, image: Image, subject: str) -> Iterator[Finding]:
+    name = image.address.database
+    whose = databases.whose(session, name)
+    if whose == "another's":
+        seen = f"the database {name} exists and was not created by kneebench"
+        do = "name another database in the URL: kneebench creates it"
+        yield Finding(level="refused", subject=subject, seen=seen, do=do)
+    else:
+        will = "is kneebench's and is replaced" if whose == "ours" else "is created"
+        seen = f"the database {name} {will}, and dropped at the end; restored by {image.how}"
+        yield Finding(level="ok", subject=subject, seen=seen)
+
+
+def _backup(session: Session, image: Image, subject: str) -> Iterator[Finding]:
+    if image.how == "backup":
+        try:
+            found = image.backup.facts(session)
+        except KneebenchError as error:
+            level = "refused" if error.exit_code == 5 else "error"
+            yield Finding(level=level, subject=subject, seen=error.seen, do=error.do)
+            return
+        state = (
+            "is used"
+            if found.get("key") == image.key
+            else "is made"
+            if not found
+            else "is replaced"
+        )
+        yield Finding(level="ok", subject=subject, seen=f"the backup {image.path} {state}")
+    elif image.how == "load":
+        reason = "the plan names no backup" if image.version.restores else "Babelfish has no BACKUP"
+        yield Finding(
+            level="note",
+            subject=subject,
+            seen=f"{reason}: the database is loaded again before each climb",
+            do="set backup to a file on the server" if image.version.restores else "",
+        )
+
+
+def _tempdb(image: Image, subject: str) -> Iterator[Finding]:
+    for seen in image.misplaced_tempdb():
+        do = "ALTER DATABASE tempdb MODIFY FILE, restart the server, or correct tempdb_dirs"
+        yield Finding(level="error", subject=subject, seen=f"tempdb: {seen}", do=do)
+
+
+def _rights(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
+    may_create, may_view, may_set, is_creator, is_admin = (
+        bool(value) for value in session.execute(RIGHTS)[0]
+    )
+    user = quoted(session.address.user)
+    if not (may_create or is_creator or is_admin):
+        seen = "the login has no right to create and restore databases"
+        do = f"ALTER SERVER ROLE [dbcreator] ADD MEMBER {user}"
+        yield Finding(level="error", subject=subject, seen=seen, do=do)
+    if not may_view:
+        seen = "the login may not see the server's views: nothing of the server will be measured"
+        yield Finding(level="warning", subject=subject, seen=seen, do=GRANT.format(user))
+    wanted = of_instance(sqlserver_table(plan.database).settings)
+    limited = any(one.engine_memory_bytes for one in plan.constraints_by_name.values())
+    if (wanted or limited) and not may_set:
+        seen = "the login has no right to change settings of the server, which the plan sets"
+        do = f"GRANT ALTER SETTINGS TO {user}"
+        yield Finding(level="error", subject=subject, seen=seen, do=do)
+
+
+def _replicas(session: Session, subject: str) -> Iterator[Finding]:
+    try:
+        replicas = session.value(REPLICAS)
+    except SqlError:
+        return
+    if replicas:
+        seen = f"{replicas} databases of this server are replicated (availability groups)"
+        do = "use a server of its own: replication writes and sends beside the measurement"
+        yield Finding(level="warning", subject=subject, seen=seen, do=do)
+
+
+def _connections(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
+    """0 is the most that there can be, 32,767."""
+    most = int(str(configured(session, [CONNECTIONS]).get(CONNECTIONS, 0)))
+    wanted = min(plan.ladder.last, plan.workload.connections or plan.ladder.last)
+    if 0 < most < wanted + OURS:
+        yield Finding(
+            level="error" if plan.ladder.fixed else "warning",
+            subject=subject,
+            seen=f"user connections is {most}, the plan needs up to {wanted + OURS}",
+            do="set user connections to 0 and restart the server, or lower ladder.users",
+        )

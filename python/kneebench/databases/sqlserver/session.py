@@ -1,0 +1,181 @@
+"""A session on a SQL Server for what is asked beside the load: statements, rows, errors with their
+numbers.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import pytds
+
+from kneebench.databases.sqlserver.error_hints import error_hint
+from kneebench.databases.sqlserver.server_address import Address
+from kneebench.databases.sqlserver.tls import context_of, use_own_tls
+from kneebench.errors import PlanError
+
+CONNECT_S = 10.0
+"""Longest wait for a connection and its login."""
+SECONDARY = {1802, 3013, 3119, 3621, 5069}
+"""Messages that only say that a statement failed: 1802 CREATE DATABASE, 3013 BACKUP or RESTORE,
+5069 ALTER DATABASE. What failed is in the message before."""
+
+
+class SqlError(Exception):
+    """What a server refused, or how its connection ended (`lost`, without a number)."""
+
+    def __init__(self, message: str, number: int = 0, *, lost: bool = False) -> None:
+        super().__init__(message)
+        self.message, self.number, self.lost = message, number, lost
+
+
+class Rows(NamedTuple):
+    """The names of the columns, and the rows."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def quoted(name: str) -> str:
+    """A name as an identifier.
+
+    >>> quoted("a]b")
+    '[a]]b]'
+    """
+    return f"[{name.replace(']', ']]')}]"
+
+
+def literal(text: str) -> str:
+    """A text as a constant.
+
+    >>> literal("D:\\\\it's")
+    "N'D:\\\\it''s'"
+    """
+    return "N'" + text.replace("'", "''") + "'"
+
+
+class Session:
+    """One connection in autocommit; statements run one at a time."""
+
+    def __init__(self, address: Address, connection: Any) -> None:
+        self.address, self._connection = address, connection
+        self.spid = int(self.value("SELECT @@SPID"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session; one that is lost already too."""
+        try:
+            self._connection.close()
+        except (pytds.Error, OSError):
+            return
+
+    def execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Run a batch to its end; the rows of its first result. `values` stand for its %s.
+
+        Raises SqlError.
+        """
+        return self.table(statement, *values).rows
+
+    def table(self, statement: str, *values: object) -> Rows:
+        """The same with the names of the columns."""
+        try:
+            return self._table(statement, values)
+        except (pytds.Error, OSError) as error:
+            raise self._explained(error) from error
+
+    def _table(self, statement: str, values: Sequence[object]) -> Rows:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, tuple(values) or None)
+            found: Rows | None = None
+            while True:
+                if cursor.description:
+                    columns = [column[0] for column in cursor.description]
+                    rows = Rows(columns, cursor.fetchall())
+                    found = found or rows
+                if not cursor.nextset():  # errors of later statements come with their results
+                    return found or Rows([], [])
+
+    def value(self, statement: str, *values: object) -> Any:
+        """The first value of the first row; None without a row."""
+        rows = self.execute(statement, *values)
+        return rows[0][0] if rows else None
+
+    def _explained(self, error: Exception) -> SqlError:
+        if isinstance(error, pytds.DatabaseError):
+            numbers = _numbers(self._connection)
+            number = next((one for one in numbers if one not in SECONDARY), _number(error))
+            return SqlError(_words(error), number)
+        self.close()
+        return SqlError(_words(error), lost=True)
+
+
+def connect(address: Address, database: str = "master", limit_s: float | None = None) -> Session:
+    """A session in a database, whose answers may take `limit_s`.
+
+    It logs in to the login's default database: an error about a database then has its own number.
+    Raises PlanError with the server's words where it refuses.
+    """
+    doing = f"connecting to {address.server} as {address.user}"
+    try:
+        session = Session(address, _opened(address, limit_s))
+        if database:
+            session.execute(f"USE {quoted(database)}")
+    except (pytds.Error, OSError, SqlError) as error:
+        cause = error.__cause__ if isinstance(error, TimeoutError) and error.__cause__ else error
+        number = cause.number if isinstance(cause, SqlError) else _number(cause)
+        seen = _words(cause)
+        do = error_hint(number, seen, address)
+        raise PlanError(doing, seen=seen, do=do) from error
+    return session
+
+
+def _opened(address: Address, limit_s: float | None) -> Any:
+    """The socket is opened here, because pytds would try again until its time is up and then report
+    that.
+    """
+    use_own_tls()
+    context = context_of(address)
+    opened = socket.create_connection((address.host, address.port), CONNECT_S)
+    password = address.password.get_secret_value() if address.password else ""
+    return pytds.connect(
+        dsn=address.host,
+        port=address.port,
+        user=address.user,
+        password=password,
+        appname="kneebench",
+        cafile=context,
+        sock=opened,
+        autocommit=True,
+        timeout=limit_s,
+        login_timeout=CONNECT_S,
+        disable_connect_retry=True,
+    )
+
+
+def _numbers(connection: Any) -> list[int]:
+    """The numbers of the errors of the last statement, in their order; messages of severity 10 and
+    below only inform.
+    """
+    session = getattr(getattr(connection, "_tds_socket", None), "main_session", None)
+    messages = getattr(session, "messages", ())
+    return [int(one["msgno"]) for one in messages if one["severity"] > 10]
+
+
+def _number(error: BaseException) -> int:
+    return int(getattr(error, "msg_no", 0) or getattr(error, "number", 0) or 0)
+
+
+def _words(error: BaseException) -> str:
+    """The words of an error on one line.
+
+    >>> _words(TimeoutError())
+    'no response in time'
+    """
+    text = str(error.args[0]) if isinstance(error, pytds.DatabaseError) else str(error)
+    return " ".join(text.split()) or "no response in time"

@@ -1,0 +1,141 @@
+"""A MariaDB that somebody else runs, with TLS and passwords."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kneebench.databases.managed.ownership import home
+from kneebench.databases.mariadb.builds import PLACES, PROGRAM, find_build, server_account
+from kneebench.databases.mariadb.cluster import configure, make_cluster
+from kneebench.databases.mariadb.launcher import USER, Files, Launch, runtime_directory
+from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.session import answers, connect
+from kneebench.lab.folder import Folder
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from tests.elsewhere import certify
+
+PASSWORD = "correct:horse@battery"
+INSTALLED = any((place / PROGRAM).exists() for place in PLACES)
+WITHOUT_MARIADB = pytest.mark.skipif(not INSTALLED, reason="Debian's MariaDB is not installed")
+SMALL_LOG = {"innodb_log_file_size": "64M"}
+"""Settings of a plan whose databases are restored often and used for seconds."""
+USERS = (
+    f"CREATE USER tester@'127.0.0.1' IDENTIFIED BY '{PASSWORD}' REQUIRE SSL",
+    r"GRANT ALL PRIVILEGES ON `kneebench\_%`.* TO tester@'127.0.0.1'",
+    "GRANT PROCESS ON *.* TO tester@'127.0.0.1'",
+    r"GRANT SELECT ON `performance\_schema`.* TO tester@'127.0.0.1'",
+    f"CREATE USER poor@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'",
+)
+
+
+class MariadbElsewhere:
+    """A server that somebody else runs."""
+
+    def __init__(self, launch: Launch, files: Files, port: int, root: Path, journal: Journal):
+        self.launch, self.files, self.journal = launch, files, journal
+        self.port, self.root = port, root
+        self.address = Address(host=str(launch.runtime / "socket"), user=USER)
+        self.start()
+
+    def start(self) -> None:
+        command, more = self.launch.server(self.files)
+        with (self.launch.runtime / "log").open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, **more)
+        until = time.monotonic() + 60
+        while not answers(self.address):
+            assert self.process.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """As the kernel does it when memory runs out; then whoever runs it starts it again."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(30)
+        self.start()
+
+    def url(self, database: str = "", *, user: str = "tester", **parameters: object) -> str:
+        given = {"sslmode": "verify-full", "sslrootcert": self.root, **parameters}
+        query = "&".join(f"{key}={value}" for key, value in given.items() if value)
+        return f"mariadb://{user}@localhost:{self.port}/{database}?{query}"
+
+    def plan(self, url: str, **database: Any) -> Plan:
+        given = {
+            "database": {"engine": "mariadb", "url": url, **database},
+            "workload": {"warehouses": 1},
+            "ladder": {"users": (1, 64)},
+            "storages": {"there": {}},
+        }
+        return Plan.model_validate(given)
+
+    def execute(self, *statements: str) -> list[tuple[Any, ...]]:
+        with connect(self.address) as session:
+            return [session.rows(statement) for statement in statements][-1]
+
+    @contextlib.contextmanager
+    def with_setting(self, name: str, value: str) -> Iterator[None]:
+        [(before,)] = self.execute(f"SELECT @@GLOBAL.{name}")
+        self.execute(f"SET GLOBAL {name} = {value}")
+        try:
+            yield
+        finally:
+            self.execute(f"SET GLOBAL {name} = {before}")
+
+    def databases(self) -> set[str]:
+        return {str(name) for (name,) in self.execute("SHOW DATABASES")}
+
+
+@contextlib.contextmanager
+def another_server(folder: Path) -> Iterator[MariadbElsewhere]:
+    """On a port of its own, with a user that may do what is needed and nothing more."""
+    journal, account = Journal(folder / "journal"), server_account()
+    root, certificate, key = certify(folder)
+    with runtime_directory(journal, account) as runtime, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        launch = Launch(find_build(None), account, runtime)
+        data = home(runtime, "data", account)
+        settings = {
+            "bind_address": "127.0.0.1",
+            "port": str(port),
+            "skip_name_resolve": "ON",
+            "ssl_cert": str(data / certificate.name),
+            "ssl_key": str(data / key.name),
+            "performance_schema": "ON",
+            "innodb_buffer_pool_size": "256M",
+            "innodb_flush_log_at_trx_commit": "1",
+        }
+        with Folder.at(data) as made:
+            for file in (certificate, key):
+                made.put(file.name, file.read_text(), account and account.owner)
+            configure(made, settings, account)
+            make_cluster(launch, made)
+        there = MariadbElsewhere(launch, Files.within(data), port, root, journal)
+        try:
+            there.execute(*USERS)
+            yield there
+            assert there.process.poll() is None, "the server of another was stopped"
+        finally:
+            there.process.kill()
+            there.process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def mariadb_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbElsewhere]:
+    with another_server(tmp_path_factory.mktemp("mariadb")) as there:
+        yield there
+
+
+@pytest.fixture(autouse=True)
+def no_mysql_password_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("MYSQL_PWD", raising=False)

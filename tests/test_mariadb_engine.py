@@ -1,0 +1,294 @@
+"""MariaDB that kneebench runs itself: settings, readings, faults, and what is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pymysql
+import pytest
+
+from kneebench.databases.engine import LogCalls, engine_of
+from kneebench.databases.mariadb.builds import find_build
+from kneebench.databases.mariadb.engine import OwnMariadb
+from kneebench.databases.mariadb.readings import NOT_TIMED
+from kneebench.databases.mariadb.server import MariadbServer
+from kneebench.databases.mariadb.session import connect
+from kneebench.errors import DatabaseLost, PlanError, Refused
+from kneebench.lab.drives import mount_of
+from kneebench.lab.journal import Journal
+from kneebench.measurement.quantities import READ
+from kneebench.plan import Plan
+from kneebench.records import Cell, Event, Finding
+from tests.loaded import shared_images
+from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
+
+pytestmark = [pytest.mark.mariadb, WITHOUT_MARIADB]
+CELL = Cell(id="here", storage="here")
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+class Bench:
+    """A directory for one storage, and plans that use it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.journal = folder, Journal(folder / "journal")
+        for name in ("disk", "log", "temporary"):
+            (folder / name).mkdir()
+
+    def engine(self, storage: dict[str, Any] | None = None, **database: Any) -> OwnMariadb:
+        settings = {**SMALL_LOG, **database.pop("settings", {})}
+        given = {"engine": "mariadb", "base_image_path": shared_images(), "settings": settings}
+        plan = {
+            "database": {**given, **database},
+            "workload": {"warehouses": 1},
+            "ladder": {"users": (1, 16)},
+            "storages": {"here": {"path": self.folder / "disk", **(storage or {})}},
+        }
+        engine = engine_of(Plan.model_validate(plan), self.journal)
+        assert isinstance(engine, OwnMariadb)
+        return engine
+
+    def left(self) -> list[Path]:
+        return [
+            file for name in ("disk", "log", "temporary") for file in (self.folder / name).iterdir()
+        ]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("own"))
+
+
+@pytest.fixture(scope="module")
+def server(bench: Bench) -> Iterator[MariadbServer]:
+    """One server with its log and its temporary files apart; nothing of it is left."""
+    apart = {"log_path": bench.folder / "log", "temporary_path": bench.folder / "temporary"}
+    with bench.engine(apart, settings={"innodb_io_capacity": 700}).restored(
+        CELL, unwatched
+    ) as running:
+        yield running
+    assert bench.left() == []
+    assert bench.journal.leftovers() == []
+
+
+def test_the_settings_in_force_are_kept_and_what_storage_sees_is_marked(
+    server: MariadbServer,
+) -> None:
+    kept = {setting.name: setting for setting in server.settings}
+    assert kept["innodb_flush_log_at_trx_commit"].value == "1"
+    assert kept["innodb_doublewrite"].value == "ON"
+    assert kept["innodb_log_file_size"].value == str(64 << 20)
+    assert kept["innodb_io_capacity"].value == "700"  # the plan's wins
+    assert {kept[name].matters for name in ("innodb_io_capacity", "innodb_flush_method")} == {True}
+    assert {"socket", "tmpdir", "datadir", "innodb_log_group_home_dir"} & set(kept) == set()
+
+
+def test_the_log_and_the_temporary_files_have_their_directories(
+    server: MariadbServer, bench: Bench
+) -> None:
+    names = {file.name for file in (bench.folder / "log").rglob("*")}
+    assert "ib_logfile0" in names
+    assert list((bench.folder / "temporary").rglob("ibtmp1"))
+    assert [*server.roles] == ["data", "log", "temporary files"]
+    calls = server.log_calls()
+    assert isinstance(calls, LogCalls)
+    assert (calls.write, calls.sync) == ("pwrite64", "fdatasync")
+    assert (calls.directory / "ib_logfile0").exists()
+
+
+def test_every_block_of_a_restored_log_on_a_drive_was_written_once(
+    server: MariadbServer, bench: Bench
+) -> None:
+    [log] = (bench.folder / "log").rglob("ib_logfile0")
+    if mount_of(log).type == "ext4":
+        assert unwritten_extents(log) == 0
+    assert log.stat().st_blocks * 512 >= 64 << 20
+
+
+def unwritten_extents(file: Path) -> int:
+    done = subprocess.run(["filefrag", "-v", file], capture_output=True, text=True, check=True)
+    return done.stdout.count("unwritten")
+
+
+def test_the_server_listens_on_no_port_and_runs_without_our_rights(
+    server: MariadbServer,
+) -> None:
+    [pid] = server.processes()
+    process = psutil.Process(pid)
+    assert process.name() == "mariadbd"
+    assert process.net_connections("inet") == []
+    if os.geteuid() == 0:
+        assert process.uids().real != 0
+
+
+def test_commits_are_counted_exactly_and_our_own_questions_are_not(
+    server: MariadbServer,
+) -> None:
+    before, flushes = server.transaction_counts(), server.readings("log_writes")
+    with connect(server.address) as session:
+        for number in range(20):
+            session.run("START TRANSACTION")
+            session.run("UPDATE warehouse SET w_zip = %s", f"{number:09}")
+            session.run("ROLLBACK" if number % 5 == 0 else "COMMIT")
+    for meter in server.measures:
+        server.readings(meter)
+    server.sum_next_order_ids()
+    assert server.conditions(unwatched)
+    after, then = server.transaction_counts(), server.readings("log_writes")
+    assert (after[0] - before[0], after[1] - before[1]) == (16, 4)
+    flushed = then["log.flushes|database"] - flushes["log.flushes|database"]
+    assert flushed >= 16
+    assert then["log.bytes|database"] > flushes["log.bytes|database"]
+    assert NOT_TIMED in server.notes
+    assert "log.flush_time|database" not in then
+
+
+def test_every_reading_has_a_quantity_of_the_engine_or_of_all(server: MariadbServer) -> None:
+    found = {name.partition("|")[0] for meter in server.measures for name in server.readings(meter)}
+    assert {"cache.hits", "pages.dirty", "log.checkpoint_age", "undo.history"} <= found
+    assert found <= set(READ)
+
+
+def test_a_session_of_somebody_else_that_locks_a_row_is_named_and_its_victims_are_ended(
+    server: MariadbServer,
+) -> None:
+    waiting = connect(server.address)
+    with connect(server.address, "mysql") as holder:  # in another database: none of the users
+        holder.run("START TRANSACTION")
+        holder.run("UPDATE kneebench.warehouse SET w_tax = 0.1")
+        failed: list[str] = []
+
+        def wait() -> None:
+            try:
+                waiting.run("UPDATE warehouse SET w_tax = 0.2")
+            except pymysql.Error as error:
+                failed.append(str(error))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        seen, until = "", time.monotonic() + 20
+        while not seen and time.monotonic() < until:
+            time.sleep(0.3)
+            assert server.readings("waits")["waits.lock|row lock"] == 1.0
+            seen = server.end_stuck(1.0)
+        thread.join(20)
+        holder.run("ROLLBACK")
+    assert "1 user waited up to" in seen
+    assert f"session {holder_of(seen)} (user 'kneebench' from localhost, Sleep" in seen
+    assert failed
+    assert server.end_stuck(1.0) == ""
+
+
+def holder_of(seen: str) -> str:
+    return seen.partition("session ")[2].partition(" ")[0]
+
+
+def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Bench) -> None:
+    with bench.engine().restored(CELL, unwatched) as running:
+        os.kill(running.processes()[0], signal.SIGKILL)
+        with pytest.raises(DatabaseLost, match="the server ended \\(killed by SIGKILL\\)"):
+            running.sum_next_order_ids()
+        assert "killed by SIGKILL" in running.alive()
+    assert bench.journal.leftovers() == []
+
+
+HELD = """
+import sys, time
+from pathlib import Path
+from kneebench.databases.engine import engine_of
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.records import Cell
+engine = engine_of(Plan.model_validate_json(sys.argv[1]), Journal(Path(sys.argv[2])))
+with engine.restored(Cell(id="here", storage="here"), lambda event: None):
+    print("restored", flush=True)
+    time.sleep(600)
+"""
+
+
+def killed_while_it_holds_a_server(plan: Plan, journal: Journal) -> None:
+    command = [sys.executable, "-c", HELD, plan.model_dump_json(), str(journal.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "restored\n"
+        process.kill()
+
+
+def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned(
+    bench: Bench, server: MariadbServer
+) -> None:
+    engine = bench.engine()
+    engine.prepare(unwatched)
+    killed_while_it_holds_a_server(engine.plan, bench.journal)
+    assert len(mariadbds(bench)) == 2
+    bench.journal.clean(unwatched)
+    assert mariadbds(bench) == [*server.processes()]
+    assert [file for file in bench.left() if file.parent.name == "disk"] == [*server_data(bench)]
+
+
+def mariadbds(bench: Bench) -> list[int]:
+    found = psutil.process_iter(["name"])
+    return [
+        one.pid
+        for one in found
+        if one.info["name"] == "mariadbd" and Path(one.cwd()).is_relative_to(bench.folder)
+    ]
+
+
+def server_data(bench: Bench) -> Iterator[Path]:
+    """The directory of the server that the tests share."""
+    return (file for file in (bench.folder / "disk").iterdir() if (file / "data").is_dir())
+
+
+def faults(found: list[Finding]) -> list[tuple[str, str, str]]:
+    return [(one.subject, one.seen, one.do) for one in found if one.level in ("error", "refused")]
+
+
+def test_a_setting_that_the_server_does_not_know_is_told_in_its_words(bench: Bench) -> None:
+    engine = bench.engine(settings={"innodb_iocapacity": 1})
+    [(subject, seen, do)] = faults([*engine.findings()])
+    assert (subject, do) == ("database.settings", "correct the plan's settings")
+    assert "unknown variable 'innodb_iocapacity=1'" in seen
+    with pytest.raises(PlanError, match=r"MariaDB 10.* reports: unknown variable"):
+        engine.prepare(unwatched)
+
+
+@pytest.mark.parametrize("name", ["datadir", "skip-networking", "innodb-log-group-home-dir"])
+def test_a_plan_may_not_set_where_a_server_listens_and_what_it_writes(
+    bench: Bench, name: str
+) -> None:
+    with pytest.raises(ValueError, match="kneebench sets the paths and the address"):
+        bench.engine(settings={name: "1"})
+
+
+def test_binaries_that_are_not_there_are_named_with_what_to_set(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"no mariadbd; set database\.bin_dir"):
+        find_build(tmp_path)
+    program = tmp_path / "mariadbd"
+    program.write_text("#!/bin/sh\necho 'mariadbd  Ver 10.3.39-MariaDB for Linux'\n")
+    program.chmod(0o755)
+    tmp_path.chmod(0o755)
+    with pytest.raises(
+        PlanError, match=r"version 10\.3\.39 is too old; use version 10\.6 or later"
+    ):
+        find_build(tmp_path)
+
+
+def test_what_is_no_image_of_ours_is_never_replaced(bench: Bench, tmp_path: Path) -> None:
+    engine = bench.engine(base_image_path=tmp_path)
+    (tmp_path / engine.recipe.key).write_text("a file of somebody else")
+    with pytest.raises(Refused, match="it is not a base image"):
+        engine.prepare(unwatched)
+    assert (tmp_path / engine.recipe.key).read_text() == "a file of somebody else"

@@ -1,0 +1,218 @@
+"""MariaDB by URL: what is found on a server of somebody else, and what its refusals say."""
+
+# ruff: noqa: F811 (fixtures are imported, and arguments named after them)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kneebench.databases.engine import engine_of
+from kneebench.databases.mariadb.address import address_of
+from kneebench.databases.mariadb.remote import RemoteMariadb
+from kneebench.databases.mariadb.session import connect
+from kneebench.databases.mariadb.sql_schema import note
+from kneebench.databases.mariadb.versions import Product, require_product
+from kneebench.errors import PlanError, Refused
+from kneebench.plan import Plan
+from kneebench.records import Cell, Event, Finding
+from tests.mariadb_elsewhere import (  # noqa: F401
+    PASSWORD,
+    WITHOUT_MARIADB,
+    MariadbElsewhere,
+    mariadb_elsewhere,
+    no_mysql_password_around,
+)
+
+pytestmark = [pytest.mark.mariadb, WITHOUT_MARIADB]
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+def found(there: MariadbElsewhere, plan: Plan) -> Sequence[Finding]:
+    return engine_of(plan, there.journal).findings()
+
+
+def faults(there: MariadbElsewhere, url: str) -> list[tuple[str, str, str]]:
+    return [
+        (one.level, one.seen, one.do)
+        for one in found(there, there.plan(url))
+        if one.level in ("error", "refused")
+    ]
+
+
+@pytest.fixture
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MYSQL_PWD", PASSWORD)
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_of_another_with_all_rights_has_nothing_in_the_way(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    before = mariadb_elsewhere.databases()
+    first, *others = found(mariadb_elsewhere, mariadb_elsewhere.plan(mariadb_elsewhere.url()))
+    assert (first.level, "restored by template; on this machine" in first.seen) == ("ok", True)
+    assert [one for one in others if one.level in ("error", "refused")] == []
+    assert mariadb_elsewhere.databases() == before
+
+
+def test_the_password_is_read_from_an_option_file(
+    mariadb_elsewhere: MariadbElsewhere, tmp_path: Path
+) -> None:
+    (tmp_path / ".my.cnf").write_text(f'[client]\npassword = "{PASSWORD}"\n!includedir /nowhere\n')
+    assert faults(mariadb_elsewhere, mariadb_elsewhere.url()) == []
+    another = tmp_path / "another.cnf"
+    another.write_text("[client]\npassword=wrong\n")
+    [(_, seen, do)] = faults(mariadb_elsewhere, mariadb_elsewhere.url(passfile=another))
+    assert "Access denied for user 'tester'" in seen
+    assert "set MYSQL_PWD" in do and PASSWORD not in seen
+
+
+@pytest.mark.usefixtures("password")
+def test_a_user_without_rights_is_told_what_to_grant(mariadb_elsewhere: MariadbElsewhere) -> None:
+    given = faults(mariadb_elsewhere, mariadb_elsewhere.url(user="poor"))
+    assert [do for _, _, do in given] == [
+        r"GRANT ALL PRIVILEGES ON `kneebench\_%`.* TO 'poor'@'127.0.0.1'",
+        "GRANT PROCESS ON *.* TO 'poor'@'127.0.0.1'",
+    ]
+
+
+@pytest.mark.usefixtures("password")
+def test_a_certificate_that_nobody_trusts_and_a_missing_tls_are_told_apart(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    [(_, seen, do)] = faults(mariadb_elsewhere, mariadb_elsewhere.url(sslrootcert="system"))
+    assert "certificate" in seen and "sslrootcert in the URL" in do
+    nowhere = mariadb_elsewhere.url(sslrootcert="/nowhere.pem")
+    [(_, seen, do)] = faults(mariadb_elsewhere, nowhere)
+    assert "No such file" in seen and "sslrootcert" in do
+    plain = mariadb_elsewhere.url(sslmode="disable", sslrootcert="")
+    [(_, seen, _)] = faults(mariadb_elsewhere, plain)
+    assert "Access denied" in seen  # all that the server says of REQUIRE SSL
+    assert faults(mariadb_elsewhere, mariadb_elsewhere.url(sslmode="require")) == []
+    assert faults(mariadb_elsewhere, mariadb_elsewhere.url(sslmode="prefer")) == []
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_that_cannot_be_loaded_says_why_and_what_to_set(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    url = mariadb_elsewhere.url()
+    with mariadb_elsewhere.with_setting("read_only", "1"):
+        [(_, seen, do)] = faults(mariadb_elsewhere, url)
+        assert "read-only" in seen and "SET GLOBAL read_only = OFF" in do
+    with mariadb_elsewhere.with_setting("local_infile", "0"):
+        [(_, seen, do)] = faults(mariadb_elsewhere, url)
+        assert "LOAD DATA LOCAL" in seen and do == "SET GLOBAL local_infile = ON"
+
+
+@pytest.mark.usefixtures("password")
+def test_too_few_connections_are_a_warning_with_the_number_that_fits(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    with mariadb_elsewhere.with_setting("max_connections", "40"):
+        plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
+        [warning] = [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"]
+    assert "max_connections is 40" in warning.seen and "the plan needs up to 64" in warning.seen
+    assert "raise max_connections" in warning.do
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_that_is_not_there_or_of_the_other_product_is_named(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    gone = mariadb_elsewhere.url().replace(str(mariadb_elsewhere.port), "1")
+    [(_, seen, do)] = faults(mariadb_elsewhere, gone)
+    assert "refused" in seen and "start the server" in do
+    other = mariadb_elsewhere.url().replace("mariadb://", "mysql://")
+    given = {"database": {"engine": "mysql", "url": other}, "storages": {"there": {}}}
+    [finding] = found(mariadb_elsewhere, Plan.model_validate(given))
+    assert "it is MariaDB 10." in finding.seen and 'database.engine = "mariadb"' in finding.do
+
+
+def test_versions_that_are_too_old_are_refused() -> None:
+    for product, version in ((Product.MARIADB, "10.5.1-MariaDB"), (Product.MYSQL, "5.7.44-log")):
+        with pytest.raises(PlanError, match="is too old; use version"):
+            require_product(product, version, "db:3306")
+    require_product(Product.MARIADB, "5.5.5-10.11.19-MariaDB-log", "db:3306")
+    require_product(Product.MYSQL, "8.0.36", "db:3306")
+
+
+def test_what_a_url_may_not_hold_is_refused_with_what_it_may() -> None:
+    with pytest.raises(PlanError, match="unsupported parameters: charset; use host, passfile"):
+        address_of("mariadb://me@db/x?charset=utf8")
+    with pytest.raises(PlanError, match="sslmode"):
+        address_of("mariadb://me@db/x?sslmode=maybe")
+    assert address_of("mariadb://me@db").port == 3306
+
+
+@pytest.mark.usefixtures("password")
+def test_a_database_that_is_not_ours_is_refused_and_nothing_of_it_is_dropped(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    plan = mariadb_elsewhere.plan(mariadb_elsewhere.url("kneebench_theirs"), restore="none")
+    mariadb_elsewhere.execute(
+        "CREATE DATABASE kneebench_theirs", "CREATE TABLE kneebench_theirs.stock (s_i_id int)"
+    )
+    try:
+        with pytest.raises(Refused, match="did not create: stock; use an empty database"):
+            engine_of(plan, mariadb_elsewhere.journal).prepare(unwatched)
+        assert mariadb_elsewhere.execute("SHOW TABLES IN kneebench_theirs") == [("stock",)]
+    finally:
+        mariadb_elsewhere.execute("DROP DATABASE kneebench_theirs")
+
+
+def test_mysql_is_measured_by_url_only() -> None:
+    given = {"database": {"engine": "mysql"}, "storages": {"here": {"path": "/srv"}}}
+    with pytest.raises(ValueError, match="a url: this engine has no managed servers"):
+        Plan.model_validate(given)
+    given["database"]["url"] = "mariadb://me@db/x"
+    with pytest.raises(ValueError, match="mysql://user@host"):
+        Plan.model_validate({**given, "storages": {"here": {}}})
+
+
+@pytest.mark.usefixtures("password")
+def test_what_a_killed_run_left_on_the_server_is_named_and_dropped_by_the_next_one(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
+    engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
+    copies = engine._copies(engine._address("there"))
+    name = copies.work_database
+    mariadb_elsewhere.execute(f"CREATE DATABASE {name}")  # as killed right after
+    with connect(mariadb_elsewhere.address, name) as session:
+        note(session, {"state": "loading"})
+    with copies._alone() as alone, pytest.raises(Refused, match="another kneebench run uses it"):
+        assert alone.id
+        with copies._alone():
+            pass
+    engine.prepare(unwatched)
+    with engine.restored(Cell(id="there", storage="there"), unwatched) as server:
+        assert name in mariadb_elsewhere.databases()
+        assert server.sum_next_order_ids() == 30010
+    assert name not in mariadb_elsewhere.databases()
+    assert mariadb_elsewhere.journal.leftovers() == []
+
+
+@pytest.mark.usefixtures("password")
+def test_a_database_with_the_name_of_ours_and_another_table_is_not_dropped(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
+    engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
+    name = engine._copies(engine._address("there")).work_database
+    mariadb_elsewhere.execute(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.theirs (x int)")
+    try:
+        with (
+            pytest.raises(Refused, match="it carries no kneebench mark"),
+            engine.restored(Cell(id="there", storage="there"), unwatched),
+        ):
+            pass
+        assert mariadb_elsewhere.execute(f"SHOW TABLES IN {name}") == [("theirs",)]
+    finally:
+        mariadb_elsewhere.execute(f"DROP DATABASE {name}")

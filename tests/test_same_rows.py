@@ -1,0 +1,108 @@
+"""The same seed loads the same rows into every database: a checksum over all nine tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from kneebench.databases.engine import engine_of
+from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.session import connect as mariadb_session
+from kneebench.databases.mariadb.sql_schema import LARGEST_FIRST, columns_of
+from kneebench.databases.postgres.address import connect
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.records import Cell, Event
+from tests.loaded import Servers, shared_images
+from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
+
+CELL = Cell(id="here", storage="here")
+TYPES = """
+SELECT column_name FROM information_schema.columns
+WHERE table_schema = 'public' AND table_name = %s AND data_type = 'timestamp with time zone'"""
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+def of_postgres(
+    connection: psycopg.Connection[tuple[Any, ...]], table: str, columns: list[str]
+) -> tuple[int, int]:
+    """(rows, sum of the first 8 hexadecimal digits of each row's MD5)."""
+    times = {name for (name,) in connection.execute(TYPES, [table])}
+    texts = [
+        f"coalesce({f'extract(epoch FROM {one})::int8' if one in times else one}::text, '-')"
+        for one in columns
+    ]
+    row = f"md5(concat_ws('|', {', '.join(texts)}))"
+    query = (
+        f"SELECT count(*), sum(('x' || left({row}, 8))::bit(32)::int8 & 4294967295)"
+        f" FROM public.{table}"
+    )
+    rows, total = connection.execute(query.encode()).fetchone() or (0, 0)
+    return int(rows), int(total)
+
+
+def of_mariadb(session: Session, table: str, columns: list[str]) -> tuple[int, int]:
+    """The same; its session's times are UTC."""
+    times = {
+        str(name)
+        for (name,) in session.rows(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE()"
+            " AND table_name = %s AND data_type = 'datetime'",
+            table,
+        )
+    }
+    texts = [
+        f"coalesce({f'unix_timestamp({one})' if one in times else one}, '-')" for one in columns
+    ]
+    row = f"md5(concat_ws('|', {', '.join(texts)}))"
+    rows, total = session.row(
+        f"SELECT count(*), sum(CAST(conv(left({row}, 8), 16, 10) AS UNSIGNED)) FROM {table}"
+    )
+    return int(rows), int(total)
+
+
+def sums(warehouses: int, folder: Path, servers: Servers) -> dict[str, list[tuple[int, int]]]:
+    (folder / "disk").mkdir()
+    given = {
+        "database": {
+            "engine": "mariadb",
+            "base_image_path": shared_images(),
+            "settings": SMALL_LOG,
+        },
+        "workload": {"warehouses": warehouses},
+        "storages": {"here": {"path": folder / "disk"}},
+    }
+    engine = engine_of(Plan.model_validate(given), Journal(folder / "journal"))
+    with (
+        engine.restored(CELL, unwatched) as server,
+        mariadb_session(server.address) as session,
+        connect(servers(None).loaded(warehouses)) as connection,
+    ):
+        session.run("SET time_zone = '+00:00'")
+        columns = {table: [*columns_of(session, table)] for table in LARGEST_FIRST}
+        return {
+            table: [
+                of_postgres(connection, table, columns[table]),
+                of_mariadb(session, table, columns[table]),
+            ]
+            for table in LARGEST_FIRST
+        }
+
+
+@pytest.mark.mariadb
+@WITHOUT_MARIADB
+@pytest.mark.parametrize("warehouses", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_postgres_and_mariadb_hold_the_same_rows_of_all_nine_tables(
+    warehouses: int, tmp_path: Path, servers: Servers
+) -> None:
+    found = sums(warehouses, tmp_path, servers)
+    assert found["stock"][0][0] == 100_000 * warehouses
+    assert {table: one for table, (one, _) in found.items()} == {
+        table: other for table, (_, other) in found.items()
+    }

@@ -1,0 +1,162 @@
+"""A restored database of SQL Server from its beginning to its end, on a server that answers as
+Microsoft's documentation shows (not tried on SQL Server): what is changed is undone after any end.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kneebench.databases.sqlserver import database, engine, server, server_settings
+from kneebench.databases.sqlserver.engine import RemoteSqlServer
+from kneebench.databases.sqlserver.session import SqlError
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
+from kneebench.plan.cells import cells
+from kneebench.records import Event
+from tests.documented_server import DocumentedSession
+
+DATABASE = {
+    "engine": "sqlserver",
+    "url": "sqlserver://bench@db.example/tpcc",
+    "backup": "B:\\tpcc.bak",
+    "data_files": 2,
+    "settings": {"maxdop": 1},
+}
+PLACES = {"data": ["D:\\data", "E:\\data"], "log": "L:\\log", "tempdb": ["T:\\tempdb"]}
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+class OneServer(DocumentedSession):
+    """All sessions of one server: the database is there from a RESTORE until a DROP."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer("FROM sys.databases WHERE name = N'tpcc'", self._state)
+        self.answer("FROM sys.tables", [(1,)])
+        self.kept("made by kneebench: " + json.dumps({"key": "another", "warehouses": "1"}))
+
+    def _state(self, statement: str) -> list[tuple[Any, ...]]:
+        changes = [
+            one for one in self.sent if one.startswith(("RESTORE DATABASE", "DROP DATABASE"))
+        ]
+        there = bool(changes) and changes[-1].startswith("RESTORE")
+        if not there:
+            return []
+        if "compatibility_level" in statement:
+            collation = "SQL_Latin1_General_CP1_CI_AS"
+            return [(160, "SIMPLE", "CHECKSUM", True, "OFF", "DISABLED", 60, collation, True)]
+        return [(False,)] if "accelerated" in statement else [("ONLINE", False)]
+
+    def changes(self) -> list[str]:
+        """What was sent that changes something, by its first two words."""
+        starts = ("RESTORE D", "DROP D", "ALTER", "EXEC sp", "CHECKPOINT", "CREATE D", "BACKUP")
+        found = [one.lstrip() for one in self.sent]
+        return [" ".join(one.split()[:2]) for one in found if one.startswith(starts)]
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> OneServer:
+    session = OneServer()
+    for module in (database, engine, server, server_settings):
+        monkeypatch.setattr(module, "connect", lambda *given, **limits: session)
+    return session
+
+
+def opened(folder: Path) -> tuple[RemoteSqlServer, Plan]:
+    given = {"database": DATABASE, "storages": {"drives": {"sqlserver": PLACES}}}
+    plan = Plan.model_validate({**given, "workload": {"warehouses": 1}})
+    return RemoteSqlServer(plan, Journal(folder)), plan
+
+
+def test_a_restored_database_has_the_plans_settings_and_all_is_undone_at_its_end(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, plan = opened(tmp_path)
+    with made.restored(cells(plan)[0], unwatched) as running:
+        settings = {one.name: (one.value, one.source) for one in running.settings}
+        assert settings["max degree of parallelism"] == ("1", "plan")
+        assert settings["trace flags"][0] == "none"
+        assert settings["read_committed_snapshot"][0] == "on"
+        assert running.measures == {"log_writes", "checkpoints", "tables", "waits"}
+        assert running.alive() == ""
+        kinds = {json.loads(file.read_text())["kind"] for file in tmp_path.glob("*.json")}
+        assert kinds == {"database", "server_setting"}
+    assert list(tmp_path.glob("*.json")) == []
+    assert there.changes() == [
+        *["EXEC sp_configure"] * 3,
+        "RESTORE DATABASE",
+        "ALTER DATABASE",
+        "CHECKPOINT",
+        "ALTER DATABASE",
+        "DROP DATABASE",
+        *["EXEC sp_configure"] * 3,
+    ]
+
+
+def test_a_restore_that_fails_for_lack_of_space_says_so_and_puts_the_settings_back(
+    there: OneServer, tmp_path: Path
+) -> None:
+    words = "There is insufficient free space on disk volume 'D:' to create the database."
+    there.answer(r"^RESTORE DATABASE", SqlError(words, 3257))
+    made, plan = opened(tmp_path)
+    words = r"insufficient free space.*free space on that drive"
+    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+        raise AssertionError
+    assert list(tmp_path.glob("*.json")) == []
+    assert there.changes()[-3:] == ["EXEC sp_configure"] * 3
+
+
+def test_a_database_that_cannot_be_dropped_stays_in_the_journal_with_the_command(
+    there: OneServer, tmp_path: Path
+) -> None:
+    there.answer(
+        r"^DROP DATABASE", SqlError("Cannot drop the database because it is in use.", 3702)
+    )
+    events: list[Event] = []
+    made, plan = opened(tmp_path)
+    with made.restored(cells(plan)[0], events.append):
+        pass
+    (warning,) = [one.doing for one in events if one.kind == "warning"]
+    assert "sqlcmd -S db.example,1433 -U bench -Q 'DROP DATABASE [tpcc]'" in warning
+    (entry,) = tmp_path.glob("*.json")
+    assert json.loads(entry.read_text())["kind"] == "database"
+
+
+def test_a_server_that_was_restarted_under_load_is_not_taken_for_the_same(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, plan = opened(tmp_path)
+    there.answer("'tempdb'$", [("yesterday",)])
+    with made.restored(cells(plan)[0], unwatched) as running:
+        assert running.alive() == ""
+        there.answer("'tempdb'$", [("today",)])
+        assert running.alive() == "it was restarted"
+
+
+def test_without_the_right_to_see_other_sessions_waits_are_not_measured_and_not_read_as_none(
+    there: OneServer, tmp_path: Path
+) -> None:
+    there.answer("HAS_PERMS", [(0,)])
+    made, plan = opened(tmp_path)
+    with made.restored(cells(plan)[0], unwatched) as running:
+        assert "waits" not in running.measures
+        assert "waits are not measured; GRANT VIEW SERVER STATE TO [bench]" in running.notes
+
+
+def test_a_plan_whose_placement_the_server_does_not_follow_is_not_measured(
+    there: OneServer, tmp_path: Path
+) -> None:
+    there.answer("master_files", [("kneebench_log", "C:\\x\\tpcc_log.ldf", "LOG")])
+    made, plan = opened(tmp_path)
+    refused = pytest.raises(KneebenchError, match="kneebench_log is at")
+    with refused, made.restored(cells(plan)[0], unwatched):
+        raise AssertionError
+    assert there.changes()[-4] == "DROP DATABASE"

@@ -1,0 +1,75 @@
+"""The plan's table of SQL Server: what fits, and each rule that a plan can break, by its key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from kneebench.databases.sqlserver.placement import placement_of
+from kneebench.databases.sqlserver.table import sqlserver_table
+from kneebench.plan import Plan
+from kneebench.results.compare_plans import plan_document
+
+URL = "sqlserver://bench@db.example:1433/tpcc"
+
+
+def plan(storages: dict[str, Any] | None = None, **database: Any) -> Plan:
+    given = {"database": {"engine": "sqlserver", "url": URL, **database}}
+    return Plan.model_validate({**given, **({"storages": storages} if storages else {})})
+
+
+def test_a_storage_is_a_placement_on_the_server_and_takes_the_rest_from_the_database() -> None:
+    found = plan(
+        {
+            "one": {"sqlserver": {"log": "L:\\log"}},
+            "two": {"sqlserver": {"data": ["D:\\a", "E:\\b"], "tempdb": ["T:\\"]}},
+        },
+        data_dirs=["C:\\data"],
+        log_dir="C:\\log",
+    )
+    one, two = (
+        placement_of(sqlserver_table(found.database), storage)
+        for storage in found.storages.values()
+    )
+    assert (one.data, one.log, one.tempdb) == (("C:\\data",), "L:\\log", ())
+    assert (two.data, two.log, two.tempdb) == (("D:\\a", "E:\\b"), "C:\\log", ("T:\\",))
+
+
+def test_the_restore_is_by_backup_where_the_plan_names_one() -> None:
+    kept = plan_document(plan())
+    assert Plan.model_validate(kept).restore == kept["database"]["restore"] == "load"
+    assert plan(backup="B:\\x.bak").restore == "backup"
+    assert plan().restore == "load"
+    assert plan(restore="none", backup="B:\\x.bak").restore == "none"
+
+
+def test_a_constraint_on_the_engines_memory_is_the_only_one_that_a_running_server_takes() -> None:
+    given = {"database": {"engine": "sqlserver", "url": URL}}
+    found = Plan.model_validate({**given, "constraints": {"engine_memory": ["1GiB", "2GiB"]}})
+    assert len(found.constraints_by_name) == 2
+    with pytest.raises(ValidationError, match="only engine_memory"):
+        Plan.model_validate({**given, "constraints": {"cores": [1, 2]}})
+
+
+@pytest.mark.parametrize(
+    ("database", "words"),
+    [
+        ({"url": ""}, "the URL of a running server"),
+        ({"url": "postgresql://a@b/c"}, "a server's address, sqlserver://"),
+        ({"url": "sqlserver://a:secret@b/c"}, "SQLCMDPASSWORD or in password_file"),
+        ({"restore": "template"}, "one of: auto, backup, load, none"),
+        ({"restore": "backup"}, "a file on the server"),
+        ({"settings": {"shared_buffers": "1GB"}}, "a setting that needs no restart"),
+        ({"settings": {"maxdop": "all"}}, "a whole number"),
+        ({"settings": {"recovery": "none"}}, "one of: simple, full, bulk_logged"),
+        ({"cores": [0]}, "only a managed server uses it"),
+        ({"data_files": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_a_table_that_no_server_fits_is_refused_with_what_is_allowed(
+    database: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValidationError, match=words):
+        plan({"one": {}}, **database)

@@ -1,0 +1,361 @@
+"""What is sent to a SQL Server, and what is made of its answers as Microsoft documents them (not
+tried on SQL Server).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kneebench.databases.sqlserver import database as databases
+from kneebench.databases.sqlserver.allowed_settings import of_database
+from kneebench.databases.sqlserver.backup import Backup
+from kneebench.databases.sqlserver.error_hints import error_hint
+from kneebench.databases.sqlserver.image import Image
+from kneebench.databases.sqlserver.placement import Placement
+from kneebench.databases.sqlserver.readings import Readings
+from kneebench.databases.sqlserver.server_findings import server_findings
+from kneebench.databases.sqlserver.server_settings import PlansSettings
+from kneebench.databases.sqlserver.session import SqlError
+from kneebench.databases.sqlserver.sql_files import LARGEST_FIRST, columns_of, keys_of, making
+from kneebench.databases.sqlserver.version import version_of
+from kneebench.errors import PlanError, Refused
+from kneebench.lab.changes.server_setting import ChangedServerSettings
+from kneebench.lab.journal import Journal
+from kneebench.measurement.quantities import READ
+from kneebench.plan import Plan
+from kneebench.plan.plan import Workload
+from kneebench.records import Event
+from tests.documented_server import ADDRESS, DENIED, DocumentedSession
+
+BACKUP = Backup(ADDRESS, r"B:\tpcc.bak")
+PLACES = Placement(("D:\\data", "E:\\data"), "L:\\log\\", ("T:\\tempdb",))
+URL = "sqlserver://bench@db.example/tpcc"
+
+
+def image(session: DocumentedSession, how: str = "backup", **changed: Any) -> Image:
+    made = Image(
+        session,
+        ADDRESS,
+        version_of(session),
+        how,
+        BACKUP.path,
+        PLACES,
+        2,
+        of_database({}),
+        Workload(warehouses=10),
+        1,
+    )
+    return made._replace(**changed)
+
+
+def plan(**database: Any) -> Plan:
+    return Plan.model_validate({"database": {"engine": "sqlserver", "url": URL, **database}})
+
+
+def unwatched(event: Event) -> None:
+    """Nobody looks."""
+
+
+# --- the database and its files -------------------------------------------------------------------
+
+
+def test_a_database_is_created_with_its_files_where_the_plan_puts_them() -> None:
+    files = image(DocumentedSession()).files
+    sent = databases.create_statement("tpcc", files, 10)
+    assert sent.startswith(
+        r"CREATE DATABASE [tpcc] ON PRIMARY (NAME = N'kneebench_data_1', FILENAME ="
+        r" N'D:\data\tpcc_data_1.mdf', SIZE = "
+    )
+    assert r"FILENAME = N'E:\data\tpcc_data_2.ndf'" in sent
+    assert r"LOG ON (NAME = N'kneebench_log', FILENAME = N'L:\log\tpcc_log.ldf'" in sent
+
+
+def test_without_directories_the_servers_own_defaults_are_used() -> None:
+    files = image(DocumentedSession(), placement=Placement()).files
+    assert [file.path for file in files] == [
+        r"C:\data\tpcc_data_1.mdf",
+        r"C:\data\tpcc_data_2.ndf",
+        r"C:\log\tpcc_log.ldf",
+    ]
+
+
+def test_files_that_are_elsewhere_than_the_plan_says_are_an_error() -> None:
+    image(DocumentedSession()).verify()
+    with pytest.raises(
+        PlanError, match=r"kneebench_log is at L:.log.tpcc_log.ldf, the plan says M:"
+    ):
+        image(DocumentedSession(), placement=PLACES._replace(log="M:\\")).verify()
+
+
+def test_tempdb_elsewhere_than_the_plan_says_is_an_error_with_the_way_to_move_it() -> None:
+    elsewhere = image(DocumentedSession(), placement=PLACES._replace(tempdb=("X:\\", "T:\\tempdb")))
+    with pytest.raises(PlanError, match=r"no data file of tempdb is in X:.*MODIFY FILE"):
+        elsewhere.verify()
+
+
+def test_a_database_of_anothers_is_refused_and_nothing_is_sent_that_changes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = [("ONLINE", False)]
+    session = DocumentedSession().answer("FROM sys.databases", there)
+    session.answer("master_files", [("sales", r"D:\sales.mdf", "ROWS")])
+    inside = DocumentedSession().answer("FROM sys.tables", [(0,)])
+    monkeypatch.setattr(databases, "connect", lambda *given, **limits: inside)
+    with pytest.raises(Refused, match="exists and was not created by kneebench"):
+        image(session).prepare(unwatched)
+    with pytest.raises(Refused):
+        databases.drop(session, "tpcc")
+    with pytest.raises(Refused):
+        BACKUP.restore(session, image(session).files)
+    changing = [one for one in session.sent if not one.lstrip().startswith("SELECT")]
+    assert changing == []
+
+
+def test_a_database_whose_restore_was_interrupted_is_known_by_the_names_of_its_files() -> None:
+    session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
+    assert databases.whose(session, "tpcc") == "ours"
+    session.answer("master_files", [("sales", r"D:\sales.mdf", "ROWS")])
+    assert databases.whose(session, "tpcc") == "another's"
+
+
+# --- backup and restore ---------------------------------------------------------------------------
+
+
+def test_a_backup_is_written_with_compression_and_checksum_and_says_whose_it_is() -> None:
+    session = DocumentedSession()
+    BACKUP.write(session, {"key": "k", "warehouses": "10", "seed": "1"})
+    assert session.sent == [
+        r"BACKUP DATABASE [tpcc] TO DISK = N'B:\tpcc.bak' WITH FORMAT, INIT, COPY_ONLY,"
+        " COMPRESSION, CHECKSUM, NAME = N'kneebench', DESCRIPTION ="
+        """ N'made by kneebench: {"key":"k","warehouses":"10"}'"""
+    ]
+
+
+def test_the_description_of_a_backup_has_room_for_its_facts() -> None:
+    facts = dict.fromkeys(("warehouses", "bytes", "build_s", "rows", "rows_s"), "9" * 12)
+    facts |= {"keys_s": "9" * 8, "key": image(DocumentedSession()).key}
+    BACKUP.write(session := DocumentedSession(), facts)
+    assert session.sent
+
+
+def test_a_backup_of_the_same_image_is_used_again_and_nothing_is_loaded() -> None:
+    session = DocumentedSession()
+    kept = {"key": image(session).key, "warehouses": "10"}
+    session.kept(f"made by kneebench: {json.dumps(kept)}")
+    assert image(session).prepare(unwatched) == {**kept, "reused": "yes"}
+    assert not [one for one in session.sent if "CREATE" in one or "BACKUP" in one]
+
+
+def test_a_file_that_holds_anothers_backup_is_refused() -> None:
+    with pytest.raises(Refused, match="no backup of kneebench"):
+        BACKUP.facts(DocumentedSession().kept("nightly"))
+    session = DocumentedSession()
+    session.header = SqlError("The media family on device is incorrectly formed.", 3241)
+    with pytest.raises(Refused):
+        BACKUP.facts(session)
+
+
+def test_a_backup_path_that_cannot_be_written_is_an_error_with_words_and_a_remedy() -> None:
+    session = DocumentedSession()
+    session.header = SqlError(
+        "Cannot open backup device 'Q:\\x.bak'. Operating system error 3(The system cannot find"
+        " the path specified.).",
+        3201,
+    )
+    with pytest.raises(PlanError, match=r"system error 3.*directory that exists on the server"):
+        BACKUP.facts(session)
+
+
+def test_a_restore_closes_all_connections_and_writes_over_the_same_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
+    BACKUP.restore(session, image(session).files)
+    changing = [one for one in session.sent if not one.lstrip().startswith("SELECT")]
+    assert changing == [
+        "ALTER DATABASE [tpcc] SET SINGLE_USER WITH ROLLBACK IMMEDIATE",
+        (
+            r"RESTORE DATABASE [tpcc] FROM DISK = N'B:\tpcc.bak' WITH REPLACE, CHECKSUM, RECOVERY,"
+            r" MOVE N'kneebench_data_1' TO N'D:\data\tpcc_data_1.mdf',"
+            r" MOVE N'kneebench_data_2' TO N'E:\data\tpcc_data_2.ndf',"
+            r" MOVE N'kneebench_log' TO N'L:\log\tpcc_log.ldf'"
+        ),
+        "ALTER DATABASE [tpcc] SET MULTI_USER",
+    ]
+
+
+def test_a_restore_to_other_drives_drops_the_database_first_so_that_no_file_remains() -> None:
+    session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
+    BACKUP.restore(session, image(session, placement=PLACES._replace(log="M:\\")).files)
+    changing = [one for one in session.sent if not one.lstrip().startswith("SELECT")]
+    assert changing[1] == "DROP DATABASE [tpcc]"
+    assert changing[2].endswith(r"MOVE N'kneebench_log' TO N'M:\tpcc_log.ldf'")
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def configured(statement: str) -> list[tuple[Any, ...]]:
+    values = {"max degree of parallelism": 8, "max server memory (MB)": 4096}
+    found = {**values, "show advanced options": 0}
+    return [(name, value) for name, value in found.items() if name in statement]
+
+
+def test_settings_of_the_instance_are_set_and_put_back_with_the_journal_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, session = Journal(tmp_path), DocumentedSession().answer("configurations", configured)
+    monkeypatch.setattr(
+        "kneebench.databases.sqlserver.server_settings.connect", lambda address: session
+    )
+    settings = PlansSettings(session, {"max degree of parallelism": 1}, journal)
+    with settings.in_force(unwatched) as changed:
+        assert [(one.name, one.value, one.source) for one in changed] == [
+            ("max degree of parallelism", "1", "plan")
+        ]
+        (entry,) = tmp_path.glob("*.json")
+        assert json.loads(entry.read_text())["values"] == {"max degree of parallelism": 8}
+    assert not list(tmp_path.glob("*.json"))
+    assert [one for one in session.sent if "sp_configure" in one] == [
+        "EXEC sp_configure N'show advanced options', 1; RECONFIGURE",
+        "EXEC sp_configure N'max degree of parallelism', 1; RECONFIGURE",
+        "EXEC sp_configure N'show advanced options', 0; RECONFIGURE",
+        "EXEC sp_configure N'show advanced options', 1; RECONFIGURE",
+        "EXEC sp_configure N'max degree of parallelism', 8; RECONFIGURE",
+        "EXEC sp_configure N'show advanced options', 0; RECONFIGURE",
+    ]
+
+
+def test_settings_that_a_killed_run_left_are_put_back_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, session = Journal(tmp_path), DocumentedSession().answer("configurations", configured)
+    monkeypatch.setattr(
+        "kneebench.databases.sqlserver.server_settings.connect", lambda address: session
+    )
+    left = {"max server memory (MB)": 2147483647}
+    what = f"settings of {ADDRESS.server}"
+    journal.on_server(ChangedServerSettings, what, values=left, by_hand="EXEC ...")
+    with PlansSettings(session, {}, Journal(tmp_path)).in_force(unwatched):
+        pass
+    assert "EXEC sp_configure N'max server memory (MB)', 2147483647; RECONFIGURE" in session.sent
+    assert not list(tmp_path.glob("*.json"))
+
+
+# --- readings -------------------------------------------------------------------------------------
+
+
+def test_log_write_latency_is_the_stall_of_the_log_file_over_its_writes() -> None:
+    seen = Readings(DocumentedSession(), "tpcc").read("log_writes")
+    assert seen["log.write_time|database"] == 4.5
+    assert seen["log.flushes|database"] == seen["log.writes|database"] == 10_000
+    assert seen["data.reads|kneebench_data_1"] == 250
+    assert seen["data.write_time|kneebench_data_2"] == 0.04
+    assert seen["database.batches|database"] == 21_000
+    assert seen["log.flush_wait_time|database"] == 4.1
+
+
+def test_the_cpu_of_a_remote_host_and_its_waits_are_read_from_the_server() -> None:
+    seen = Readings(DocumentedSession(), "tpcc").read("tables")
+    assert seen["server.cpu|server"] == 21.5
+    assert seen["server.scheduler_busy|0"] == 12
+    assert seen["server.host_busy|server"] == pytest.approx(0.63)
+    assert seen["wait_time.log|WRITELOG"] == 4.2
+    assert seen["wait_time.lock|LCK_M_U"] == 0.1
+    assert seen["cache.hits|database"] == 499_900
+    assert "tables.sequential_scans|district" not in seen
+    assert {name.partition("|")[0] for name in seen} <= set(READ)
+
+
+def test_a_view_that_is_not_permitted_is_not_measured_and_the_note_names_the_grant() -> None:
+    readings = Readings(DocumentedSession().answer(r"dm_", DENIED), "tpcc")
+    assert readings.meters == frozenset()
+    (note,) = readings.notes
+    assert "not measured: log and data files, transactions, checkpoints" in note
+    assert note.endswith("GRANT VIEW SERVER STATE TO [bench]")
+
+
+def test_one_view_that_is_missing_leaves_the_others_measured() -> None:
+    gone = SqlError("Invalid object name 'sys.dm_os_ring_buffers'.", 208)
+    readings = Readings(DocumentedSession().answer("ring_buffers", gone), "tpcc")
+    assert "server.cpu|server" in readings.read("tables")
+    assert "server.host_busy|server" not in readings.read("tables")
+    assert "CPU of its machine" in readings.notes[0]
+
+
+# --- findings -------------------------------------------------------------------------------------
+
+
+def found(session: DocumentedSession, **database: Any) -> dict[str, str]:
+    given = plan(**database)
+    return {
+        one.seen: f"{one.level}: {one.do}"
+        for one in server_findings(session, image(session), "server", given)
+    }
+
+
+def test_a_login_with_all_rights_finds_nothing_in_its_way() -> None:
+    assert {level.partition(":")[0] for level in found(DocumentedSession()).values()} == {"ok"}
+
+
+def test_a_login_without_rights_is_told_each_grant_that_it_lacks() -> None:
+    session = DocumentedSession().answer("HAS_PERMS", [(0, 0, 0, 0, 0)])
+    seen = "\n".join(found(session, settings={"maxdop": 1}).values())
+    assert "error: ALTER SERVER ROLE [dbcreator] ADD MEMBER [bench]" in seen
+    assert "warning: GRANT VIEW SERVER STATE TO [bench]" in seen
+    assert "error: GRANT ALTER SETTINGS TO [bench]" in seen
+
+
+def test_a_server_with_replicas_is_a_warning() -> None:
+    session = DocumentedSession().answer("hadr", [(2,)])
+    assert any("2 databases of this server are replicated" in one for one in found(session))
+
+
+@pytest.mark.parametrize(
+    ("product", "engine", "level"),
+    [("13.0.5026.0", 3, "error"), ("14.0.3456.2", 3, "ok"), ("12.0.2000.8", 5, "error")],
+)
+def test_versions_before_2017_and_azures_are_refused(product: str, engine: int, level: str) -> None:
+    answer = [(product, "Enterprise Edition", engine, None, "Microsoft SQL Server")]
+    version = version_of(DocumentedSession().answer("ProductVersion", answer))
+    assert next(iter(version.findings("server"))).level == level
+
+
+def test_babelfish_is_recognized_and_said_to_be_what_it_is() -> None:
+    text = "Babelfish for PostgreSQL ...\nPostgreSQL 16.4 on x86_64 (Babelfish 4.3.0)"
+    answer = [("12.0.2000.8", "Standard Edition", 2, 1, text)]
+    version = version_of(DocumentedSession().answer("ProductVersion", answer))
+    assert (version.name, version.restores) == ("Babelfish 4.3.0", False)
+    assert "its figures say nothing of SQL Server" in [*version.findings("server")][1].seen
+
+
+# --- schema and errors ----------------------------------------------------------------------------
+
+
+def test_every_table_is_made_filled_and_given_a_clustered_key_but_history() -> None:
+    for table in LARGEST_FIRST:
+        assert making(table).startswith(f"CREATE TABLE dbo.{table} (")
+        assert len(columns_of(table)) == making(table).count("NULL")
+        clustered = [one for one in keys_of(table) if "PRIMARY KEY CLUSTERED" in one]
+        assert len(clustered) == (table != "history")
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "do"),
+    [
+        (18456, "Login failed for user 'bench'.", "SQLCMDPASSWORD or password_file"),
+        (262, "CREATE DATABASE permission denied in database 'master'.", "[dbcreator] ADD MEMBER"),
+        (300, "VIEW SERVER STATE permission was denied", "GRANT VIEW SERVER STATE TO [bench]"),
+        (5123, "CREATE FILE encountered operating system error 5(Access is denied.)", "account"),
+        (3203, 'Write on "B:" failed: 112(There is not enough space on the disk.)', "free space"),
+        (0, "certificate verify failed: self-signed certificate", "trust_server_certificate"),
+        (0, "[Errno 111] Connection refused", "start the server"),
+        (0, "[Errno -2] Name or service not known", "correct host and port"),
+    ],
+)
+def test_each_error_that_people_meet_has_its_remedy(number: int, words: str, do: str) -> None:
+    assert do in error_hint(number, words, ADDRESS)
