@@ -19,13 +19,14 @@ from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE
 from kneebench.databases.postgres.conditions import conditions
-from kneebench.databases.postgres.image import Recipe, prepare
+from kneebench.databases.postgres.image import prepare, recipe_of
 from kneebench.databases.postgres.launcher import Launch, RunningServer, running_server
 from kneebench.databases.postgres.restoring import restore
 from kneebench.databases.postgres.runtime import runtime_directory
-from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.server_settings import LISTENING
+from kneebench.databases.process import Process
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
 from kneebench.plan.plan import Workload
@@ -167,7 +168,12 @@ def loaded(
             journal.directory(Path.cwd() / f"{name}-images", "a benchmark's base image")
         )
         image = prepare(
-            images, Recipe(build.version, (), workload, SEED), launch, settings, journal, unwatched
+            images,
+            recipe_of(build.version, (), workload, SEED),
+            launch,
+            settings,
+            journal,
+            unwatched,
         )
         folder = stack.enter_context(
             journal.directory((place or Path.cwd()) / name, "a benchmark's database")

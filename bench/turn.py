@@ -190,13 +190,15 @@ def sessions_as_ours(server: Loaded, database: str) -> None:
         server.run(f"ALTER DATABASE {database} SET {name} = '{value}'")
 
 
+def pinned(cores: Sequence[int]) -> list[str]:
+    """The start of a command that runs on those cores, where this machine has them."""
+    if not usable(cores):
+        return []
+    return [shutil.which("taskset") or "taskset", "--cpu-list", ",".join(map(str, cores))]
+
+
 def _turn(command: Sequence[str], cores: Sequence[int], told: Telling) -> Turn:
-    pinned = (
-        [shutil.which("taskset") or "taskset", "--cpu-list", ",".join(map(str, usable(cores)))]
-        if usable(cores)
-        else []
-    )
-    with _started([*pinned, *command]) as (process, lines):
+    with _started([*pinned(cores), *command]) as (process, lines):
         marks = list(told(lines, process.pid))
         left = list(lines)
     if process.returncode or len(marks) <= SETTLED_S:

@@ -16,7 +16,7 @@ import pytest
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.builds import find_build
-from kneebench.databases.postgres.launcher import Launch, make_cluster
+from kneebench.databases.postgres.launcher import Launch, make_cluster, program
 from kneebench.databases.postgres.runtime import runtime_directory, socket_folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -116,7 +116,14 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
             if account:
                 os.chown(path, *account.owner)
         command, more = launch.command(
-            "postgres", "-D", data, "-k", socket_folder(runtime), "-p", str(port), reach=()
+            program(launch, "postgres"),
+            "-D",
+            data,
+            "-k",
+            socket_folder(runtime),
+            "-p",
+            str(port),
+            reach=(),
         )
         with (runtime / "log").open("w") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, **more)

@@ -20,7 +20,7 @@ from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect, parameters
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import DATABASE
-from kneebench.databases.postgres.image import Recipe, prepare
+from kneebench.databases.postgres.image import prepare, recipe_of
 from kneebench.databases.postgres.launcher import Launch, running_server
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.restoring import restore
@@ -38,13 +38,9 @@ WITHOUT_DEBIAN = pytest.mark.skipif(
 _ON_DEBIAN = (pytest.mark.postgres15, WITHOUT_DEBIAN)
 BUILDS = [
     pytest.param(None, id="embedded-18"),
-    pytest.param(DEBIAN, id="debian-15", marks=_ON_DEBIAN),
-]
-BUILDS_IN_FULL = [
-    BUILDS[0],
     pytest.param(DEBIAN, id="debian-15", marks=[*_ON_DEBIAN, pytest.mark.long]),
 ]
-"""The older one with --long only: the engine contract runs over both at any time."""
+"""The older one with --long only: by URL it runs the engine contract at any time."""
 SEED = 9300
 """Of what is loaded here; the default of a plan, so that plans find the same base image."""
 SETTINGS = {
@@ -115,7 +111,7 @@ class Cluster(NamedTuple):
 @contextlib.contextmanager
 def cluster(folder: Path, bin_dir: Path | None) -> Iterator[Cluster]:
     journal, account, build = Journal(folder / "journal"), server_account(), find_build(bin_dir)
-    recipe = Recipe(build.version, (), Workload(warehouses=1), SEED)
+    recipe = recipe_of(build.version, (), Workload(warehouses=1), SEED)
     with runtime_directory(journal, account) as runtime:
         launch = Launch(build, account, runtime)
         image = prepare(shared_images(), recipe, launch, SETTINGS, journal, unwatched)

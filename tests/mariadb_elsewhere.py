@@ -16,7 +16,13 @@ import pytest
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.mariadb.builds import PLACES, PROGRAM, find_build, server_account
 from kneebench.databases.mariadb.cluster import configure, make_cluster
-from kneebench.databases.mariadb.launcher import USER, Files, Launch, runtime_directory
+from kneebench.databases.mariadb.launcher import (
+    USER,
+    Files,
+    Launch,
+    runtime_directory,
+    server_command,
+)
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.databases.mariadb.session import answers, connect
 from kneebench.lab.folder import Folder
@@ -48,7 +54,7 @@ class MariadbElsewhere:
         self.start()
 
     def start(self) -> None:
-        command, more = self.launch.server(self.files)
+        command, more = server_command(self.launch, self.files)
         with (self.launch.runtime / "log").open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, **more)
         until = time.monotonic() + 60

@@ -11,7 +11,7 @@ from bench.ratio import Ratio, at_least, at_most, told, turns
 from bench.table import printed, verdict
 from tests.loaded import shared_images
 
-SLOW = {"brief", "clients", "flat", "loading", "real", "restore"}
+SLOW = {"brief", "clients", "contended", "flat", "loading", "mysql", "orders", "real", "restore"}
 """Benchmarks whose quick form takes long, too."""
 
 

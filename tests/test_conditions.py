@@ -5,18 +5,16 @@ apart from what broke since.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 from loaded import Databases, Servers, session
 
-from kneebench.databases.postgres.conditions import (
-    SETTINGS,
-    all_conditions,
-    checked_warehouses,
-    conditions,
-)
-from kneebench.databases.postgres.sql_schema import LARGEST_FIRST
+from kneebench import databases
+from kneebench.databases.conditions import checked_warehouses, conditions_in
+from kneebench.databases.loading import LARGEST_FIRST
+from kneebench.databases.postgres.conditions import SETTINGS, conditions
 from kneebench.databases.sqlserver.conditions import conditions as conditions_of_sqlserver
 from kneebench.records import Check
 
@@ -167,5 +165,15 @@ def add_broken_warehouse(connection: psycopg.Connection[tuple[object, ...]], num
         connection.execute(statement.encode(), [number])
 
 
-def test_the_queries_name_what_they_ask_for() -> None:
-    assert all("%(warehouses)s" in one.query and one.holds for one in all_conditions())
+@pytest.mark.parametrize(
+    ("engine", "listed"),
+    [
+        ("postgres", "%(warehouses)s"),
+        ("mariadb", "%(warehouses)s"),
+        ("sqlserver", "{warehouses}"),
+    ],
+)
+def test_the_twelve_queries_of_an_engine_name_what_they_ask_for(engine: str, listed: str) -> None:
+    asked = conditions_in(Path(databases.__file__).parent / engine)
+    assert [one.number for one in asked] == list(range(1, 13))
+    assert all(listed in one.query and one.holds for one in asked)

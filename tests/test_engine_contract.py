@@ -194,7 +194,9 @@ def by_url(there: Elsewhere, second: Address) -> Subject:
         os.kill(pid, signal.SIGKILL)
 
     another = {"url": url_of(second)}
-    return Subject("postgres", there.journal, tables, another, with_conflicts, full, kill)
+    return Subject(
+        "postgres", there.journal, tables, another, with_conflicts, full, kill, slow=True
+    )
 
 
 WITH_MARIADB_CONFLICTS = """
@@ -511,6 +513,7 @@ def test_a_server_without_room_for_all_users_refuses_with_words_and_a_remedy(
     assert refused.value.do
 
 
+@pytest.mark.usefixtures("all_of_it")
 def test_a_server_killed_under_load_is_lost_and_the_next_restore_is_whole(
     subject: Subject, seen: Seen
 ) -> None:

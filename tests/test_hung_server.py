@@ -15,7 +15,8 @@ from loaded import databases
 
 from kneebench.databases.postgres.address import answers, connect
 from kneebench.databases.postgres.client_timeouts import Timeouts
-from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.databases.postgres.server import PostgresServer
+from kneebench.databases.process import Process
 from kneebench.errors import DatabaseLost
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan

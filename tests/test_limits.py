@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS_IN_FULL, Servers
+from loaded import BUILDS, Servers
 
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect, parameters
@@ -35,7 +35,7 @@ ORDER: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module", params=BUILDS_IN_FULL)
+@pytest.fixture(scope="module", params=BUILDS)
 def address(request: pytest.FixtureRequest, servers: Servers) -> Address:
     """A loaded database whose every limit is a fifth of a second."""
     address = servers(request.param).loaded()

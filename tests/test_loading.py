@@ -12,14 +12,15 @@ from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS_IN_FULL, SEED, Databases, Servers, session, unwatched, value
+from loaded import BUILDS, SEED, Databases, Servers, session, unwatched, value
 
+from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.databases.postgres import loading
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.loading import install_functions, load
 from kneebench.databases.postgres.server_address import Address
-from kneebench.databases.postgres.sql_schema import LARGEST_FIRST, facts, note, tables_there
+from kneebench.databases.postgres.sql_schema import facts, note, tables_there
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Event
@@ -27,7 +28,7 @@ from kneebench.records import Event
 ONE = Workload(warehouses=1)
 
 
-@pytest.fixture(scope="module", params=BUILDS_IN_FULL)
+@pytest.fixture(scope="module", params=BUILDS)
 def there(request: pytest.FixtureRequest, servers: Servers) -> Databases:
     return servers(request.param)
 
@@ -152,7 +153,7 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_streams(
     there: Databases, limited: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = there.loaded(), there.empty()
-    monkeypatch.setattr(loading, "STREAMS", 4)
+    monkeypatch.setattr("kneebench.databases.loading.STREAMS", 4)
     load(second, ONE, SEED, unwatched)
     for table in ("customer", "orders", "order_line", "stock"):
         assert printed(first, table) == printed(second, table) != printed(limited, table)

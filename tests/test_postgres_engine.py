@@ -37,7 +37,7 @@ from kneebench.lab.removal import MARKER
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
-from tests.loaded import BUILDS_IN_FULL
+from tests.loaded import BUILDS
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes accounts: needs root")
 
@@ -97,7 +97,7 @@ ORDER: dict[str, Any] = {
 ORDER |= {"seed": 1, "stream": 1, "rate_per_s": None, "drain_s": 10.0, "workers": 1, "cores": []}
 
 
-@pytest.fixture(scope="module", params=BUILDS_IN_FULL)
+@pytest.fixture(scope="module", params=BUILDS)
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """One bench a build; its image is built where a killed build left half of one."""
     bench = Bench(tmp_path_factory.mktemp("bench"), request.param)
@@ -582,7 +582,7 @@ def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_sma
         pytest.raises(
             PlanError, match=r"(?s)(SQLSTATE 53100|No space left on device).*free disk space"
         ),
-        engine._launch(engine.lab.resources) as launch,
+        engine.launch(engine.lab.resources) as launch,
     ):
         images.prepare(little, engine.recipe, launch, engine.settings, bench.journal, unwatched)
     assert [path for path in little.iterdir() if not path.name.endswith(".lock")] == []
@@ -599,7 +599,7 @@ def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of
 ) -> None:
     engine = bench.engine()
     assert isinstance(engine, OwnPostgres)
-    with engine._launch(engine.lab.resources) as launch:
+    with engine.launch(engine.lab.resources) as launch:
         data = given(little / "data", engine.account)
         make_cluster(launch, data, [])
         with Folder.at(data) as opened:
@@ -640,7 +640,7 @@ def test_an_initdb_that_fails_says_what_to_change_or_how_to_try_it_by_hand(
 ) -> None:
     engine = bench.engine()
     assert isinstance(engine, OwnPostgres)
-    with engine._launch(engine.lab.resources) as launch:
+    with engine.launch(engine.lab.resources) as launch:
         with pytest.raises(
             KneebenchError, match=r"not as root: .*/initdb -D .* --no-such-option"
         ) as told:

@@ -162,6 +162,7 @@ class TestOnRealDrives:
             pass
         assert list((tmp_path / "journal").iterdir()) == []
 
+    @pytest.mark.long
     @needs_emulation
     def test_a_drain_ends_when_burst_credits_are_used_up_and_says_when(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS_IN_FULL, Databases, Servers, session, value
+from loaded import BUILDS, Databases, Servers, session, value
 
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.server_address import Address
@@ -25,7 +25,7 @@ PAYMENT = "SELECT kneebench.payment(%s, %s, %s, %s, %s, %s, %s)"
 LARGE = ("customer", "stock", "orders", "order_line", "new_order", "history", "item")
 
 
-@pytest.fixture(scope="module", params=BUILDS_IN_FULL)
+@pytest.fixture(scope="module", params=BUILDS)
 def there(request: pytest.FixtureRequest, servers: Servers) -> Databases:
     return servers(request.param)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from loaded import BUILDS_IN_FULL, Databases, data_of, databases, unwatched, url_of
+from loaded import BUILDS, Databases, data_of, databases, unwatched, url_of
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.postgres.address import connect
@@ -23,7 +23,7 @@ WRONG_ITEM = "SELECT kneebench.new_order(1, 1, 1, '{1,100001}', '{1,1}', '{1,1}'
 GRANT = "GRANT SET ON PARAMETER log_min_messages TO me"
 
 
-@pytest.fixture(scope="module", params=BUILDS_IN_FULL)
+@pytest.fixture(scope="module", params=BUILDS)
 def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Databases]:

@@ -11,8 +11,9 @@ import pytest
 from formula import Formula, FormulaLoad
 
 from kneebench._core import GeneratorSpec
+from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.postgres.footprint import GIB
-from kneebench.databases.postgres.server_settings import Machine, rules
+from kneebench.databases.postgres.server_settings import rules
 from kneebench.errors import DatabaseLost, InvalidMeasurement, UnknownPart
 from kneebench.measurement.delay import notes
 from kneebench.measurement.measure import MeasuredRung, measure

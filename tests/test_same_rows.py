@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,18 @@ import psycopg
 import pytest
 
 from kneebench.databases.engine import engine_of
+from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.databases.mariadb.session import Session
 from kneebench.databases.mariadb.session import connect as mariadb_session
-from kneebench.databases.mariadb.sql_schema import LARGEST_FIRST, columns_of
+from kneebench.databases.mariadb.sql_schema import columns_of
 from kneebench.databases.postgres.address import connect
+from kneebench.databases.sqlserver.database import connect_to
+from kneebench.databases.sqlserver.session import Session as TdsSession
+from kneebench.databases.sqlserver.sql_files import columns_of as columns_in_the_schema
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
+from tests import tds_server
 from tests.loaded import Servers, shared_images
 from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
 
@@ -67,6 +74,20 @@ def of_mariadb(session: Session, table: str, columns: list[str]) -> tuple[int, i
     return int(rows), int(total)
 
 
+def of_sqlserver(session: TdsSession, table: str, columns: list[str]) -> tuple[int, int]:
+    """The same, computed here: SQL Server and Babelfish hash in different ways."""
+    rows = session.execute(f"SELECT {', '.join(columns)} FROM dbo.{table}")
+    texts = ("|".join(map(as_text, row)) for row in rows)
+    hashes = (hashlib.md5(text.encode(), usedforsecurity=False).digest() for text in texts)
+    return len(rows), sum(int.from_bytes(one[:4], "big") for one in hashes)
+
+
+def as_text(value: object) -> str:
+    if isinstance(value, datetime):
+        return str(round(value.replace(tzinfo=UTC).timestamp()))
+    return "-" if value is None else str(value)
+
+
 def sums(warehouses: int, folder: Path, servers: Servers) -> dict[str, list[tuple[int, int]]]:
     (folder / "disk").mkdir()
     given = {
@@ -106,3 +127,30 @@ def test_postgres_and_mariadb_hold_the_same_rows_of_all_nine_tables(
     assert {table: one for table, (one, _) in found.items()} == {
         table: other for table, (_, other) in found.items()
     }
+
+
+@tds_server.WITHOUT_SERVER
+@pytest.mark.parametrize("warehouses", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_postgres_and_a_tds_server_hold_the_same_rows_of_all_nine_tables(
+    warehouses: int, tmp_path: Path, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SQLCMDPASSWORD", tds_server.password())
+    given = {
+        "database": tds_server.database(),
+        "workload": {"warehouses": warehouses},
+        "storages": {"here": {}},
+    }
+    engine = engine_of(Plan.model_validate(given), Journal(tmp_path / "journal"))
+    try:
+        engine.prepare(unwatched)
+        with (
+            engine.restored(CELL, unwatched) as server,
+            connect_to(server.address) as session,  # type: ignore[attr-defined]
+            connect(servers(None).loaded(warehouses)) as connection,
+        ):
+            for table in LARGEST_FIRST:
+                columns = [name for name, _, _ in columns_in_the_schema(table)]
+                found = of_sqlserver(session, table, columns)
+                assert found == of_postgres(connection, table, columns), table
+    finally:
+        tds_server.drop_databases()

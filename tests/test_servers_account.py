@@ -392,7 +392,7 @@ def test_a_link_in_the_place_of_postmaster_pid_is_not_read(
 ) -> None:
     asked = engine(bench)
     with (
-        asked._launch(asked.lab.resources) as launch,
+        asked.launch(asked.lab.resources) as launch,
         asked.journal.directory(bench / "cluster", "a cluster") as place,
     ):
         data = home(place, "data", account)

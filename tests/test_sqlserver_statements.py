@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.allowed_settings import of_database
 from kneebench.databases.sqlserver.backup import Backup
@@ -20,7 +21,7 @@ from kneebench.databases.sqlserver.readings import Readings
 from kneebench.databases.sqlserver.server_findings import server_findings
 from kneebench.databases.sqlserver.server_settings import PlansSettings
 from kneebench.databases.sqlserver.session import SqlError
-from kneebench.databases.sqlserver.sql_files import LARGEST_FIRST, columns_of, keys_of, making
+from kneebench.databases.sqlserver.sql_files import columns_of, keys_of, making
 from kneebench.databases.sqlserver.version import version_of
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.changes.server_setting import ChangedServerSettings

@@ -89,3 +89,32 @@ pub async fn opens_nothing(connector: &impl Connector, class: ErrorClass) {
         Ok(_) => panic!("a session was opened"),
     }
 }
+
+/// Sessions until the server takes no more, which it refuses with this code; all of them.
+pub async fn until_full<C: Connector>(connector: &C, code: &str) -> Vec<C::Session> {
+    let mut sessions = Vec::new();
+    let full = loop {
+        match connector.open().await {
+            Ok(session) => sessions.push(session),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(
+        (full.class, full.code.as_str(), sessions.len() > 5),
+        (ErrorClass::Full, code, true),
+        "{full}"
+    );
+    sessions
+}
+
+/// Each session is lost with its server, and no other opens.
+pub async fn all_lost<C: Connector>(
+    connector: &C,
+    sessions: Vec<C::Session>,
+    transaction: &Transaction,
+) {
+    for mut session in sessions {
+        assert_eq!(session.execute(transaction).await.class(), Some(ErrorClass::Lost));
+    }
+    opens_nothing(connector, ErrorClass::Lost).await;
+}

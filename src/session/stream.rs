@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -12,15 +12,17 @@ use tokio::net::{TcpSocket, TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
 
 use super::error::Error;
+use super::Delay;
 use super::socket::ReadInterestSocket;
 use crate::address::ServerAddress;
 
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A socket of either family.
+/// A socket of either family, which waits to read and to write, or to read only.
 pub enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    ReadInterest(ReadInterestSocket),
 }
 
 /// Connect and `authenticate`: by the Unix socket of this name in the address' directory, or by
@@ -64,10 +66,19 @@ async fn tcp(address: SocketAddr) -> io::Result<Socket> {
 impl Socket {
     /// Take the socket out of tokio's types.
     pub fn into_read_interest(self) -> io::Result<ReadInterestSocket> {
-        ReadInterestSocket::new(match self {
-            Socket::Tcp(stream) => stream.into_std()?.into(),
-            Socket::Unix(stream) => stream.into_std()?.into(),
-        })
+        match self {
+            Socket::Tcp(stream) => ReadInterestSocket::new(stream.into_std()?.into()),
+            Socket::Unix(stream) => ReadInterestSocket::new(stream.into_std()?.into()),
+            Socket::ReadInterest(socket) => Ok(socket),
+        }
+    }
+
+    /// Delay between the arrival and the reading of the last read; None where it is not known.
+    pub fn delay(&self) -> Option<Delay> {
+        match self {
+            Socket::ReadInterest(socket) => socket.delay(),
+            _ => None,
+        }
     }
 }
 
@@ -80,6 +91,11 @@ impl AsyncRead for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Socket::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Socket::ReadInterest(socket) => {
+                let read = ready!(socket.poll_read(context, buffer.initialize_unfilled()))?;
+                buffer.advance(read);
+                Poll::Ready(Ok(()))
+            }
         }
     }
 }
@@ -93,6 +109,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Socket::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Socket::ReadInterest(socket) => socket.poll_write(context, bytes),
         }
     }
 
@@ -104,6 +121,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Socket::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Socket::ReadInterest(_) => Poll::Ready(Ok(())),
         }
     }
 }

@@ -232,23 +232,9 @@ async fn a_load(connector: &MysqlConnector) {
 
 async fn until_the_server_is_full_and_ends(server: &mut Server) {
     let connector = MysqlConnector::new(server.local());
-    let mut sessions = Vec::new();
-    let full = loop {
-        match Connector::open(&connector).await {
-            Ok(session) => sessions.push(session),
-            Err(error) => break error,
-        }
-    };
-    assert_eq!(
-        (full.class, full.code.as_str(), sessions.len() > 5),
-        (ErrorClass::Full, "1040", true),
-        "{full}"
-    );
+    let sessions = contract::until_full(&connector, "1040").await;
     server.stop();
-    for session in &mut sessions {
-        assert_eq!(session.execute(&delivery(4)).await.class(), Some(ErrorClass::Lost));
-    }
-    contract::opens_nothing(&connector, ErrorClass::Lost).await;
+    contract::all_lost(&connector, sessions, &delivery(4)).await;
 }
 
 #[test]

@@ -186,23 +186,9 @@ async fn every_clause(server: &Server) {
     }
     contract::stays_lost(&mut connector.open().await.unwrap(), &delivery(TERMINATE)).await;
     contract::opens_nothing(&server.connector("not-this-one"), ErrorClass::Refused).await;
-    let mut sessions = Vec::new();
-    let full = loop {
-        match connector.open().await {
-            Ok(session) => sessions.push(session),
-            Err(error) => break error,
-        }
-    };
-    assert_eq!(
-        (full.class, full.code.as_str(), sessions.len() > 5),
-        (ErrorClass::Full, "53300", true),
-        "{full}"
-    );
+    let sessions = contract::until_full(&connector, "53300").await;
     server.stop();
-    for session in &mut sessions {
-        assert_eq!(session.execute(&delivery(4)).await.class(), Some(ErrorClass::Lost));
-    }
-    contract::opens_nothing(&connector, ErrorClass::Lost).await;
+    contract::all_lost(&connector, sessions, &delivery(4)).await;
 }
 
 #[test]

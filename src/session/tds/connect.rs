@@ -1,25 +1,22 @@
 //! Connecting: address, encryption and login.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::login::{self, Encryption};
 use super::packet::HEADER_BYTES;
-use super::transport::{Socket, Transport};
+use super::transport::Transport;
 use crate::address::{ServerAddress, TlsMode};
-use crate::session::socket::ReadInterestSocket;
+use crate::session::stream::{self, Socket};
 use crate::session::{Error, tls};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// A first login may compile the server's own procedures.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// The packets that a server is asked for. Before TDS 8 the handshake is within TDS, and SQL Server
@@ -46,44 +43,61 @@ impl ConnectionSettings {
         Self { tls: OnceLock::new(), address }
     }
 
-    /// Open a connection that is logged in; tries each address of the host name in turn.
+    /// Open a connection that is logged in.
     pub async fn open(&self, purpose: Purpose) -> Result<Connection, Error> {
         self.open_any(purpose).await.map_err(|error| error.during(&self.address))
     }
 
     async fn open_any(&self, purpose: Purpose) -> Result<Connection, Error> {
-        let ServerAddress { host, port, .. } = &self.address;
-        let mut last = Error::lost("no address is known for the host");
-        for one in lookup_host((host.as_str(), *port)).await.map_err(|error| failed(&error))? {
-            match timeout(LOGIN_TIMEOUT, self.open_one(one, purpose)).await {
-                Ok(Ok(connection)) => return Ok(connection),
-                Ok(Err(error)) => last = error,
-                Err(_) => last = Error::lost("no response to the login within 60 s"),
-            }
+        let wanted = Encryption::wanted(self.address.tls);
+        if let Some(connection) = self.open_with(wanted, purpose).await? {
+            return Ok(connection);
         }
-        Err(last)
+        if self.address.tls == TlsMode::Prefer
+            && let Some(plain) = self.open_with(Encryption::NotSupported, purpose).await?
+        {
+            return Ok(plain);
+        }
+        Err(Error::other("the server does not encrypt"))
     }
 
-    async fn open_one(&self, one: SocketAddr, purpose: Purpose) -> Result<Connection, Error> {
-        let wanted = Encryption::wanted(self.address.tls);
-        let (stream, server) = agree(one, wanted).await?;
+    /// None where the server does not encrypt and that is wanted.
+    async fn open_with(
+        &self,
+        wanted: Encryption,
+        purpose: Purpose,
+    ) -> Result<Option<Connection>, Error> {
+        stream::connect(&self.address, "", async |socket| {
+            timeout(LOGIN_TIMEOUT, self.agree(socket, wanted, purpose))
+                .await
+                .unwrap_or_else(|_| Err(Error::lost("no response to the login within 60 s")))
+        })
+        .await
+    }
+
+    async fn agree(
+        &self,
+        mut socket: Socket,
+        wanted: Encryption,
+        purpose: Purpose,
+    ) -> Result<Option<Connection>, Error> {
+        let response = prelogin(&mut socket, wanted).await.map_err(|error| failed(&error))?;
+        let server = login::encryption(&response).map_err(Error::other)?;
+        if purpose == Purpose::Session {
+            let socket_for_reading = socket.into_read_interest().map_err(|error| failed(&error))?;
+            socket = Socket::ReadInterest(socket_for_reading);
+        }
         let transport = match (wanted, server) {
-            (Encryption::On, Encryption::On) => self.encrypted(socket(stream, purpose)?).await?,
-            (Encryption::NotSupported, Encryption::NotSupported) => {
-                Transport::Plain(socket(stream, purpose)?)
-            }
-            (Encryption::On, _) if self.address.tls == TlsMode::Prefer => {
-                let (stream, _) = agree(one, Encryption::NotSupported).await?;
-                Transport::Plain(socket(stream, purpose)?)
-            }
-            (Encryption::On, _) => return Err(Error::other("the server does not encrypt")),
+            (Encryption::On, Encryption::On) => self.encrypted(socket).await?,
+            (Encryption::NotSupported, Encryption::NotSupported) => Transport::Plain(socket),
+            (Encryption::On, _) => return Ok(None),
             (Encryption::NotSupported, _) => {
                 return Err(Error::other(
                     "the server requires encryption, the address disables it",
                 ));
             }
         };
-        self.log_in(transport, purpose).await
+        self.log_in(transport, purpose).await.map(Some)
     }
 
     async fn encrypted(&self, socket: Socket) -> Result<Transport, Error> {
@@ -116,37 +130,15 @@ impl ConnectionSettings {
     }
 }
 
-/// Connect, and exchange words on encryption.
-async fn agree(one: SocketAddr, wanted: Encryption) -> Result<(TcpStream, Encryption), Error> {
-    let exchange = async {
-        let mut stream = tcp(one).await?;
-        stream.write_all(&login::prelogin(wanted)).await?;
-        let mut header = [0; HEADER_BYTES];
-        stream.read_exact(&mut header).await?;
-        let length = u16::from_be_bytes([header[2], header[3]]) as usize;
-        let mut response = vec![0; length.saturating_sub(HEADER_BYTES)];
-        stream.read_exact(&mut response).await?;
-        Ok((stream, response))
-    };
-    let (stream, response) = exchange.await.map_err(|error| failed(&error))?;
-    Ok((stream, login::encryption(&response).map_err(Error::other)?))
-}
-
-async fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_keepalive(true)?;
-    socket.set_nodelay(true)?;
-    timeout(CONNECT_TIMEOUT, socket.connect(address)).await?
-}
-
-fn socket(stream: TcpStream, purpose: Purpose) -> Result<Socket, Error> {
-    let read_interest = |stream: TcpStream| ReadInterestSocket::new(stream.into_std()?.into());
-    match purpose {
-        Purpose::Loading => Ok(Socket::Full(stream)),
-        Purpose::Session => {
-            read_interest(stream).map(Socket::ReadInterest).map_err(|error| failed(&error))
-        }
-    }
+/// Exchange words on encryption.
+async fn prelogin(socket: &mut Socket, wanted: Encryption) -> io::Result<Vec<u8>> {
+    socket.write_all(&login::prelogin(wanted)).await?;
+    let mut header = [0; HEADER_BYTES];
+    socket.read_exact(&mut header).await?;
+    let length = u16::from_be_bytes([header[2], header[3]]) as usize;
+    let mut response = vec![0; length.saturating_sub(HEADER_BYTES)];
+    socket.read_exact(&mut response).await?;
+    Ok(response)
 }
 
 fn failed(error: &io::Error) -> Error {

@@ -9,21 +9,12 @@ use std::task::{Context, Poll, ready};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::packet::{self, HEADER_BYTES};
 use crate::session::Delay;
-use crate::session::socket::ReadInterestSocket;
-
-/// A connected socket.
-pub enum Socket {
-    /// For small requests: registered for reading only.
-    ReadInterest(ReadInterestSocket),
-    /// For loading, which waits until there is room for more.
-    Full(TcpStream),
-}
+use crate::session::stream::Socket;
 
 /// A stream of packets.
 pub enum Transport {
@@ -69,13 +60,9 @@ impl Transport {
 
     /// Delay between the arrival and the reading of the last read.
     pub fn delay(&self) -> Option<Delay> {
-        let socket = match self {
-            Transport::Plain(socket) => socket,
-            Transport::Tls(stream) => &stream.get_ref().0.socket,
-        };
-        match socket {
-            Socket::ReadInterest(socket) => socket.delay(),
-            Socket::Full(_) => None,
+        match self {
+            Transport::Plain(socket) => socket.delay(),
+            Transport::Tls(stream) => stream.get_ref().0.socket.delay(),
         }
     }
 }
@@ -153,47 +140,6 @@ impl AsyncWrite for Handshake {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_shutdown(context)
-    }
-}
-
-impl AsyncRead for Socket {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Socket::ReadInterest(socket) => {
-                let read = ready!(socket.poll_read(context, buffer.initialize_unfilled()))?;
-                buffer.advance(read);
-                Poll::Ready(Ok(()))
-            }
-            Socket::Full(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Socket {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Socket::ReadInterest(socket) => socket.poll_write(context, bytes),
-            Socket::Full(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Socket::ReadInterest(_) => Poll::Ready(Ok(())),
-            Socket::Full(stream) => Pin::new(stream).poll_shutdown(context),
-        }
     }
 }
 

@@ -14,11 +14,16 @@ import fcntl
 import json
 import os
 import shlex
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.copying import drop_caches
+from kneebench.databases.managed.disk_space import tree_bytes
+from kneebench.databases.managed.ownership import close, home, take_back
+from kneebench.databases.recipe import Recipe
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.folder import Folder, require_ours
 from kneebench.lab.journal import Journal
@@ -45,6 +50,36 @@ class BaseImage(NamedTuple):
     def size_bytes(self) -> int:
         """Of its files."""
         return int(self.facts["bytes"])
+
+
+def building(
+    place: Folder,
+    recipe: Recipe,
+    account: Account | None,
+    fill: Callable[[Path], dict[str, str]],
+    watch: Watch,
+) -> dict[str, str]:
+    """Build an image in its place: `fill` makes and loads its data directory, which belongs to the
+    account meanwhile; the facts.
+    """
+    warehouses, began = recipe.workload.warehouses, time.monotonic()
+    data = home(place.path, DATA, account)
+    watch(Event(kind="start", doing=f"building the database: {warehouses} warehouses"))
+    loaded = fill(data)
+    close(place, account)
+    with place.inner(DATA) as filled:
+        take_back(filled, account)
+    seconds = time.monotonic() - began
+    watch(Event(kind="end", doing="building the database", share=1.0))
+    known = {
+        "server": recipe.version,
+        "warehouses": str(warehouses),
+        "profile": recipe.workload.profile,
+        "seed": str(recipe.seed),
+        "build_s": f"{seconds:.1f}",
+        "warehouses_per_min": f"{60 * warehouses / seconds:.1f}",
+    }
+    return {**known, **loaded, "bytes": str(tree_bytes(data))}
 
 
 def find(kept: Path) -> BaseImage | None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import psutil
 
@@ -23,8 +25,9 @@ from kneebench.databases.managed.crash_report import (
     keep_log,
     last_lines,
 )
-from kneebench.errors import KneebenchError
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
+from kneebench.lab.limits import Limits
 from kneebench.lab.processes import family
 
 START_LIMIT_S = 120.0
@@ -74,43 +77,83 @@ class Stops(NamedTuple):
     immediate: int
 
 
-class ServerProcess:
-    """A server process that we started. `lost_logs` is where its log goes should it be lost."""
+class ServerKind(NamedTuple):
+    """What is an engine's own: its name, how its crash is recognised, the signals that stop it, and
+    what to do by its words (patterns) where the plan, or what it names, must be changed.
+    """
+
+    name: str
+    signs: CrashSigns
+    stops: Stops
+    remedies: Mapping[str, str]
+
+    def ended_early(self, doing: str, seen: str, words: str, otherwise: str) -> KneebenchError:
+        """The error of a program that ended too early: a PlanError where its words tell what to
+        change.
+        """
+        found = (do for pattern, do in self.remedies.items() if re.search(pattern, words))
+        if remedy := next(found, None):
+            return PlanError(doing, seen=seen, do=remedy)
+        return KneebenchError(doing, seen=seen, do=otherwise)
+
+
+class ServerProcess(ABC):
+    """A server process that we started; its log is kept beside the journal should it be lost."""
+
+    kind: ClassVar[ServerKind]
 
     def __init__(
         self,
         process: subprocess.Popen[bytes],
         surroundings: Surroundings,
-        lost_logs: Path,
-        signs: CrashSigns,
-        stops: Stops,
+        journal: Journal,
+        limits: Limits | None,
     ) -> None:
         self.process, self.surroundings, self.started_s = process, surroundings, time.monotonic()
-        self._lost_logs, self._signs, self._stops = lost_logs, signs, stops
+        self._lost_logs, self._limits = journal.folder.parent / LOST_LOGS, limits
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """True where it takes connections."""
 
     def family(self) -> list[int]:
         """Its process ids: the first process and its children."""
         return family(self.process.pid)
 
     def crash_report(self) -> str:
-        """What was seen of its end, or of a crash that it recovered from, and where its log is
-        kept; empty while all is well.
+        """What was seen of its end, or of a crash that it recovered from, whether its memory limit
+        was the cause, and where its log is kept; empty while all is well.
         """
         log = self.surroundings.log
-        seen = crash_reason(self._signs, self.process.poll(), log, self.started_s)
-        return seen and seen + keep_log(log, self._lost_logs)
+        seen = crash_reason(self.kind.signs, self.process.poll(), log, self.started_s)
+        if not seen:
+            return ""
+        memory = self._limits.out_of_memory if self._limits else ""
+        return "; ".join(filter(None, (seen + keep_log(log, self._lost_logs), memory)))
 
-    def await_answer(self, answers: Callable[[], bool], ended: Callable[[str], Exception]) -> None:
+    def lost(self, doing: str, seen: str, report: str) -> KneebenchError:
+        """The error of a server that ended in the middle of something, with its crash report."""
+        do = "see the server's log for why it ended, then run again"
+        return self.kind.ended_early(doing, f"{seen}; {report}", report, do)
+
+    def verify_limits(self) -> None:
+        """Raises where its processes are not below their limits."""
+        if self._limits:
+            self._limits.verify(self.family())
+
+    def await_answer(self) -> None:
         """Wait until it answers.
 
-        Raises what `ended` makes of its last log lines where it ends, KneebenchError where it takes
-        too long.
+        Raises PlanError or KneebenchError where it ends, by its last log lines; KneebenchError
+        where it takes too long.
         """
         began = time.monotonic()
-        while not answers():
+        while not self.answers():
             lines = last_lines(self.surroundings.log)
             if self.process.poll() is not None:
-                raise ended(lines)
+                do = "correct what the server's log names, then run again"
+                seen = self.crash_report()
+                raise self.kind.ended_early("starting the server", seen, lines, do)
             if time.monotonic() - began > START_LIMIT_S:
                 raise KneebenchError(
                     "starting the server",
@@ -126,7 +169,8 @@ class ServerProcess:
         Data about to be deleted is not written out: that would load the storage before the next
         climb.
         """
-        ways = [(self._stops.orderly, limit_s), (self._stops.immediate, IMMEDIATE_LIMIT_S)]
+        stops = self.kind.stops
+        ways = [(stops.orderly, limit_s), (stops.immediate, IMMEDIATE_LIMIT_S)]
         for number, wait_s in ways if keep else ways[1:]:
             if self.process.poll() is None:
                 self.process.send_signal(number)

@@ -17,19 +17,19 @@ from typing import NamedTuple
 
 import pymysql
 
+from kneebench.databases.loading import LARGEST_FIRST, STREAMS
 from kneebench.databases.mariadb.address import client_command
-from kneebench.databases.mariadb.image import Recipe
-from kneebench.databases.mariadb.loading import STREAMS, finish, load
+from kneebench.databases.mariadb.loading import finish, load
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.databases.mariadb.session import Session, answers, connect, explained
 from kneebench.databases.mariadb.sql_schema import (
     FACTS,
-    LARGEST_FIRST,
     facts,
     note,
     quoted,
     tables_there,
 )
+from kneebench.databases.recipe import Recipe
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal

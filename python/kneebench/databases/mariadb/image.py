@@ -2,55 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from kneebench.databases.managed import base_image
 from kneebench.databases.managed.base_image import DATA, BaseImage
-from kneebench.databases.managed.disk_space import tree_bytes
-from kneebench.databases.managed.ownership import close, home, take_back
 from kneebench.databases.mariadb.cluster import DATABASE, configure, make_cluster
 from kneebench.databases.mariadb.launcher import Files, Launch, run_bootstrap, running_server
-from kneebench.databases.mariadb.loading import ROWS_FORMAT, load
+from kneebench.databases.mariadb.loading import load
 from kneebench.databases.mariadb.server_settings import IMAGE_LOG_BYTES, loading
+from kneebench.databases.recipe import Recipe
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
-from kneebench.records import Event, Watch
-
-FORMAT = 1
-SQL = Path(__file__).parent
+from kneebench.records import Watch
 
 
-class Recipe(NamedTuple):
-    """All that shapes an image: of the settings, those that are fixed when it is made."""
-
-    version: str
-    fixed: Mapping[str, str]
-    workload: Workload
-    seed: int
-
-    @property
-    def key(self) -> str:
-        """The image's name: readable, and a hash of everything."""
-        workload = self.workload
-        shape = [
-            *(FORMAT, ROWS_FORMAT, self.version, dict(self.fixed), workload.warehouses),
-            *(workload.profile, self.seed, sql_hash()),
-        ]
-        digest = hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:12]
-        return f"mariadb-{self.version}-{workload.warehouses}w-{workload.profile}-{digest}"
-
-
-def sql_hash() -> str:
-    """A hash of the schema, the keys and the procedures, comments and all."""
-    return hashlib.sha256(
-        b"\0".join(file.read_bytes() for file in sorted(SQL.glob("*.sql")))
-    ).hexdigest()
+def recipe_of(version: str, fixed: Mapping[str, str], workload: Workload, seed: int) -> Recipe:
+    """What shapes the image of a server of that version."""
+    return Recipe("mariadb", version, dict(fixed), workload, seed, Path(__file__).parent)
 
 
 FIXED = (
@@ -77,24 +47,26 @@ def prepare(
     """The image, found or built."""
 
     def build(place: Folder) -> dict[str, str]:
-        return _build(place, recipe, launch, settings, journal, watch)
+        def fill(data: Path) -> dict[str, str]:
+            return _fill(place, data, recipe, launch, settings, journal, watch)
+
+        return base_image.building(place, recipe, launch.account, fill, watch)
 
     return base_image.prepare(folder, recipe.key, build, journal, watch)
 
 
-def _build(
-    building: Folder,
+def _fill(
+    place: Folder,
+    data: Path,
     recipe: Recipe,
     launch: Launch,
     settings: Mapping[str, str],
     journal: Journal,
     watch: Watch,
 ) -> dict[str, str]:
-    data = home(building.path, DATA, launch.account)
-    warehouses, began = recipe.workload.warehouses, time.monotonic()
-    watch(Event(kind="start", doing=f"building the database: {warehouses} warehouses"))
+    """The data directory of a server that has loaded the rows and was shut down."""
     files, hurried = Files.within(data), loading(settings)
-    with building.inner(DATA) as made:
+    with place.inner(DATA) as made:
         configure(made, hurried, launch.account)
         make_cluster(launch, made)
         with running_server(launch, files, journal, keep=True) as server:
@@ -104,17 +76,4 @@ def _build(
         small = {**hurried, "innodb_log_file_size": str(IMAGE_LOG_BYTES)}
         configure(made, small, launch.account)
         run_bootstrap(launch, files, "", "making the log of the base image")
-    close(building, launch.account)
-    with building.inner(DATA) as loaded_data:
-        take_back(loaded_data, launch.account)
-    seconds = time.monotonic() - began
-    watch(Event(kind="end", doing="building the database", share=1.0))
-    known = {
-        "server": recipe.version,
-        "warehouses": str(warehouses),
-        "profile": recipe.workload.profile,
-        "seed": str(recipe.seed),
-        "build_s": f"{seconds:.1f}",
-        "warehouses_per_min": f"{60 * warehouses / seconds:.1f}",
-    }
-    return {**known, **loaded, "bytes": str(tree_bytes(data))}
+    return loaded

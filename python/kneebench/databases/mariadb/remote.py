@@ -18,16 +18,17 @@ from collections.abc import Iterator, Sequence
 from kneebench.databases.engine import finding_of
 from kneebench.databases.mariadb.address import address_of
 from kneebench.databases.mariadb.copies import Copies
-from kneebench.databases.mariadb.image import Recipe
+from kneebench.databases.mariadb.image import recipe_of
 from kneebench.databases.mariadb.loading import load
 from kneebench.databases.mariadb.rights import obstacles, rights, too_few_connections
-from kneebench.databases.mariadb.server import MariadbServer, Process
+from kneebench.databases.mariadb.server import MariadbServer
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.databases.mariadb.session import Session, connect, explained
 from kneebench.databases.mariadb.settings_in_force import values
 from kneebench.databases.mariadb.table import mariadb_table
 from kneebench.databases.mariadb.versions import Product, require_product, series
 from kneebench.databases.mariadb.whereabouts import log_directory, whereabouts
+from kneebench.databases.process import Process
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
@@ -137,7 +138,7 @@ class RemoteMariadb:
     def _copies(self, address: Address) -> Copies:
         with self._connected(address) as session:
             version = session.version.partition("-")[0]
-        recipe = Recipe(version, {}, self.plan.workload, self.plan.seed)
+        recipe = recipe_of(version, {}, self.plan.workload, self.plan.seed)
         return Copies(address, recipe, self.journal)
 
     @contextlib.contextmanager

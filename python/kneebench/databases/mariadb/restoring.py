@@ -19,11 +19,11 @@ from kneebench.databases.managed.copying import drop_caches, duplicate, write_ou
 from kneebench.databases.managed.ownership import admit, hand_over
 from kneebench.databases.mariadb.cluster import configure
 from kneebench.databases.mariadb.launcher import (
+    KIND,
     LOG,
     TEMPORARY,
     Files,
     Launch,
-    broken_off,
     run_bootstrap,
 )
 from kneebench.lab.drives import IN_MEMORY, file_system_of
@@ -105,7 +105,7 @@ def make_log(launch: Launch, files: Files) -> None:
     if done.returncode != 0:
         words = done.stderr.strip()
         do = "check the free space and the health of the storage"
-        raise broken_off(f"writing the log {file}", words, words, do)
+        raise KIND.ended_early(f"writing the log {file}", words, words, do)
 
 
 def settle(image: BaseImage, files: Files, *, warm: bool) -> None:

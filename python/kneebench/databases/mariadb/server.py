@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pymysql
@@ -24,8 +23,9 @@ from kneebench.databases.mariadb.server_address import Address
 from kneebench.databases.mariadb.session import Session, answers, connect, explained
 from kneebench.databases.mariadb.settings_in_force import in_force, log_is_mapped
 from kneebench.databases.mariadb.waits import Waits
+from kneebench.databases.process import Process
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
-from kneebench.records import Check, Role, Setting, Watch
+from kneebench.records import Check, Setting, Watch
 
 KEPT = "see the server's log, then run again; completed rungs are saved"
 FLUSH_LIMIT_S = 10.0
@@ -45,20 +45,6 @@ class Timeouts(NamedTuple):
 
 
 TIMEOUTS = Timeouts()
-
-
-class Process(NamedTuple):
-    """What a server on this machine can be asked beside SQL; one elsewhere has neither ids nor
-    cores nor directories. `log` is the directory of the log, where nothing else is in it.
-    """
-
-    family: Callable[[], Sequence[int]] = tuple
-    crash_report: Callable[[], str] = str
-    cores: Sequence[int] = ()
-    paths: Sequence[Path] = ()
-    roles: Sequence[Role] = ()
-    log: Path | None = None
-    without_limit: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
 
 
 class MariadbServer:

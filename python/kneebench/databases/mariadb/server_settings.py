@@ -25,8 +25,8 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
+from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.mariadb.allowed_settings import named
 from kneebench.databases.mariadb.footprint import GIB, MIB, cache_bytes, log_bytes
 from kneebench.databases.mariadb.launcher import CONFIGURATION, Launch
@@ -63,19 +63,6 @@ INSTRUMENTS = ("%=OFF", "wait/io/file/innodb/%=ON")
 LOAD_LOG_BYTES = GIB
 IMAGE_LOG_BYTES = 16 * MIB
 """innodb_log_file_size while the image is loaded, and in the image: a restore makes its own."""
-
-
-class Machine(NamedTuple):
-    """The rules' input: `log_space_bytes` is that of the smallest log directory; `cache_bytes` the
-    size that the buffer pool must have, whatever the plan's settings say, None for the rule;
-    `limited`: a memory limit, which huge pages would escape.
-    """
-
-    cores: int
-    memory_bytes: int
-    log_space_bytes: int
-    cache_bytes: int | None = None
-    limited: bool = False
 
 
 def _text(value: str | int | float | bool) -> str:
@@ -148,7 +135,7 @@ def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
         if launch.account:
             launch.account.passes(opened.handle)
         given = (f"--defaults-file={folder}/{CONFIGURATION}", "--verbose", "--help")
-        command, more = launch.command(*given, reach=())
+        command, more = launch.command(launch.build.program, *given, reach=())
         done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     return _words(done.stderr) if done.returncode else ""
 

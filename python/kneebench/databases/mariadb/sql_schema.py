@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.databases.mariadb.session import Session
 from kneebench.errors import Refused
 
@@ -18,18 +19,6 @@ HERE = Path(__file__).parent
 MARK = "made by kneebench"
 FACTS = "kneebench_image"
 PROCEDURES_END = "//"
-LARGEST_FIRST = (
-    "order_line",
-    "stock",
-    "customer",
-    "orders",
-    "history",
-    "new_order",
-    "item",
-    "district",
-    "warehouse",
-)
-"""The nine tables in the order of their bytes: what is started first ends first."""
 MAKE_FACTS = (
     f"CREATE TABLE IF NOT EXISTS {FACTS} (name varchar(64) PRIMARY KEY, value text NOT NULL)"
     f" ENGINE = InnoDB COMMENT = '{MARK}'"

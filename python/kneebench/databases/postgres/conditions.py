@@ -1,8 +1,5 @@
-"""The twelve consistency conditions (TPC-C 3.3.2; conditions.sql), judged on a database at rest or
-under load.
-
-Each is one query for what breaks it, all in one snapshot. Small databases are asked in whole,
-larger ones by a sample of SAMPLE warehouses, evenly spread, always the same ones.
+"""The twelve consistency conditions (conditions.sql), judged at rest or under load, in one
+snapshot.
 
 A schema that another tool built and ran on may break some from the start (HammerDB's balances know
 nothing of the amounts of its delivered lines). Given the checks as they were `before`, a condition
@@ -12,19 +9,22 @@ amounts, which a fingerprint tells.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 
+from kneebench.databases.conditions import (
+    Broken,
+    Condition,
+    checked_warehouses,
+    conditions_in,
+    judged,
+)
 from kneebench.records import Check
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-ALL_UP_TO = SAMPLE = 10
-NAME = "condition {}"
 SETTINGS = (
     "work_mem = '256MB'",
     "enable_seqscan = on",
@@ -33,58 +33,6 @@ SETTINGS = (
     "jit = off",
     "statement_timeout = 0",
 )
-
-
-class Condition(NamedTuple):
-    """What must hold, and the query for what breaks it: rows (place, off)."""
-
-    number: int
-    holds: str
-    query: str
-
-
-class Broken(NamedTuple):
-    """What breaks a condition: in how many places, one of them and by how much, and the fingerprint
-    of all.
-    """
-
-    places: int
-    first: str
-    fingerprint: str
-
-    @property
-    def seen(self) -> str:
-        """As a check shows it: two databases that are off in the same way show the same."""
-        return (
-            f"{self.places} places are off ({self.first}, ...; fingerprint {self.fingerprint})"
-            if self.places
-            else "holds"
-        )
-
-
-@cache
-def all_conditions() -> tuple[Condition, ...]:
-    """The twelve, as conditions.sql gives them.
-
-    >>> [condition.number for condition in all_conditions()] == list(range(1, 13))
-    True
-    """
-    text = (Path(__file__).parent / "conditions.sql").read_text()
-    found = re.findall(r"^-- (\d+): (.*)\n((?:(?!--).*\n?)+)", text, re.MULTILINE)
-    return tuple(
-        Condition(int(number), holds, query.strip().rstrip(";")) for number, holds, query in found
-    )
-
-
-def checked_warehouses(warehouses: int) -> list[int]:
-    """All of them, or the sample.
-
-    >>> checked_warehouses(3), checked_warehouses(1000)
-    ([1, 2, 3], [1, 112, 223, 334, 445, 556, 667, 778, 889, 1000])
-    """
-    if warehouses <= ALL_UP_TO:
-        return list(range(1, warehouses + 1))
-    return [1 + round(nth * (warehouses - 1) / (SAMPLE - 1)) for nth in range(SAMPLE)]
 
 
 def conditions(
@@ -101,14 +49,14 @@ def conditions(
         for setting in SETTINGS:
             connection.execute(f"SET LOCAL {setting}".encode())
         return [
-            _judged(
+            judged(
                 one,
                 _broken(connection, one, checked),
                 checked,
                 warehouses,
-                known.get(NAME.format(one.number)),
+                known.get(one.name),
             )
-            for one in all_conditions()
+            for one in conditions_in(Path(__file__).parent)
         ]
 
 
@@ -126,38 +74,3 @@ def _broken(connection: Connection, condition: Condition, checked: Sequence[int]
         query.encode(), {"warehouses": list(checked)}
     ).fetchone() or (0, "", "")
     return Broken(places, first or "", fingerprint)
-
-
-def _judged(
-    condition: Condition,
-    broken: Broken,
-    checked: Sequence[int],
-    warehouses: int,
-    before: str | None,
-) -> Check:
-    scope = (
-        f"all {warehouses} warehouses"
-        if len(checked) == warehouses
-        else f"warehouses {', '.join(map(str, checked))} of {warehouses}"
-    )
-    unchanged = before is not None and broken.seen == before
-    if not broken.places:
-        ending = "holds"
-    elif unchanged:
-        ending = f"was already broken in the same {broken.places} places by the same amounts"
-    else:
-        ending = f"is broken in {broken.places} places, e.g. {broken.first}"
-    return Check(
-        name=NAME.format(condition.number),
-        passed=not broken.places or unchanged,
-        seen=broken.seen,
-        limit=(
-            condition.holds
-            if before is None
-            else f"{condition.holds}, or no change since the start"
-        ),
-        sentence=(
-            f"Consistency condition {condition.number} ({condition.holds}) {ending}; checked on"
-            f" {scope}"
-        ),
-    )

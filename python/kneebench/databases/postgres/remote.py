@@ -26,10 +26,10 @@ from kneebench.databases.postgres import adopted
 from kneebench.databases.postgres.address import address_of, connect, explained, parameters
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.connection_limit import too_few_connections
-from kneebench.databases.postgres.image import Recipe
+from kneebench.databases.postgres.image import recipe_of
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.rights import LOGGED, rights
-from kneebench.databases.postgres.server import PostgresServer, Process
+from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import facts as facts_of_load
 from kneebench.databases.postgres.sql_schema import (
@@ -39,6 +39,7 @@ from kneebench.databases.postgres.sql_schema import (
 from kneebench.databases.postgres.table import postgres_table
 from kneebench.databases.postgres.templates import Template
 from kneebench.databases.postgres.whereabouts import whereabouts
+from kneebench.databases.process import Process
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
@@ -142,7 +143,7 @@ class RemotePostgres:
 
     def _template(self, address: Address) -> Template:
         with connect(address) as connection:
-            recipe = Recipe(_version(connection), (), self.plan.workload, self.plan.seed)
+            recipe = recipe_of(_version(connection), (), self.plan.workload, self.plan.seed)
         return Template(address, "" if not self.foreign else address.database, recipe, self.journal)
 
     @contextlib.contextmanager

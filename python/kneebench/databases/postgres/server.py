@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import psycopg
 
@@ -24,27 +23,15 @@ from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.settings_in_force import in_force, with_users_session
 from kneebench.databases.postgres.waits import Waits
+from kneebench.databases.process import Process
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
-from kneebench.records import Check, Role, Setting, Watch
+from kneebench.records import Check, Setting, Watch
 
 TIMEOUTS = Timeouts()
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end and hand over their counts."""
 KEPT = "see the server's log, then run again; completed rungs are saved"
 NO_CHECKPOINTS = "the role may not run CHECKPOINT, so windows do not start at one"
-
-
-class Process(NamedTuple):
-    """What a server on this machine can be asked beside SQL; one elsewhere has neither ids nor
-    cores nor directories.
-    """
-
-    family: Callable[[], Sequence[int]] = tuple
-    crash_report: Callable[[], str] = str
-    cores: Sequence[int] = ()
-    paths: Sequence[Path] = ()
-    roles: Sequence[Role] = ()
-    without_limit: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
 
 
 class PostgresServer:

@@ -25,8 +25,8 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
+from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.postgres.allowed_settings import SIZE
 from kneebench.databases.postgres.builds import Build
 from kneebench.databases.postgres.footprint import (
@@ -36,7 +36,7 @@ from kneebench.databases.postgres.footprint import (
     checkpoint_timeout_s,
     log_bytes,
 )
-from kneebench.databases.postgres.launcher import Launch
+from kneebench.databases.postgres.launcher import Launch, program
 from kneebench.errors import PlanError
 from kneebench.lab.folder import Folder
 from kneebench.plan import Plan
@@ -65,19 +65,6 @@ LISTENING = {
     "log_destination": "stderr",
     "dynamic_shared_memory_type": "mmap",
 }
-
-
-class Machine(NamedTuple):
-    """The rules' input: `log_space_bytes` is that of the smallest log directory; `cache_bytes` the
-    size that shared_buffers must have, whatever the plan's settings say, None for the rule;
-    `limited`: a memory limit, which huge pages would escape.
-    """
-
-    cores: int
-    memory_bytes: int
-    log_space_bytes: int
-    cache_bytes: int | None = None
-    limited: bool = False
 
 
 def _text(value: str | int | float | bool) -> str:
@@ -178,7 +165,9 @@ def complaint(launch: Launch, settings: Mapping[str, str]) -> str:
         opened.put(file.name, configuration(settings), launch.account and launch.account.owner)
         if launch.account:
             launch.account.passes(opened.handle)
-        command, more = launch.command("postgres", "-D", folder, "-C", "max_connections", reach=())
+        command, more = launch.command(
+            program(launch, "postgres"), "-D", folder, "-C", "max_connections", reach=()
+        )
         done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     return _words(done.stderr.replace(str(file), "the settings")) if done.returncode else ""
 

@@ -14,23 +14,12 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.errors import Refused
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 HERE = Path(__file__).parent
 MARK = "made by kneebench"
-LARGEST_FIRST = (
-    "order_line",
-    "stock",
-    "customer",
-    "orders",
-    "history",
-    "new_order",
-    "item",
-    "district",
-    "warehouse",
-)
-"""The nine tables in the order of their bytes: what is started first ends first."""
 
 QUIET = [(level,) for level in ("log", "fatal", "panic")]
 """What log_min_messages says where a server writes no errors into its log."""

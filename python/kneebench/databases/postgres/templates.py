@@ -18,7 +18,6 @@ import psycopg
 from psycopg import sql
 
 from kneebench.databases.postgres.address import connect, explained
-from kneebench.databases.postgres.image import Recipe
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.remote_cleanup import (
     once_it_answers,
@@ -26,6 +25,7 @@ from kneebench.databases.postgres.remote_cleanup import (
     undo_or_report,
 )
 from kneebench.databases.postgres.server_address import Address
+from kneebench.databases.recipe import Recipe
 from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload

@@ -4,15 +4,15 @@ in place of the work database.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from kneebench.databases.loading import shape_of
+from kneebench.databases.recipe import Recipe
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.backup import Backup
-from kneebench.databases.sqlserver.loading import ROWS_FORMAT, load, loaded_facts, shape_of
+from kneebench.databases.sqlserver.loading import load, loaded_facts
 from kneebench.databases.sqlserver.placement import (
     File,
     Placement,
@@ -23,13 +23,12 @@ from kneebench.databases.sqlserver.placement import (
 )
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Session
-from kneebench.databases.sqlserver.sql_files import sql_hash
+from kneebench.databases.sqlserver.sql_files import HERE
 from kneebench.databases.sqlserver.version import Version
 from kneebench.errors import PlanError
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
 
-FORMAT = 1
 SIZE = "SELECT SUM(CAST(size AS bigint)) * 8192 FROM sys.master_files WHERE database_id = DB_ID(%s)"
 UNPLACED = "the server does not say where its files are: their placement is not verified"
 
@@ -54,13 +53,8 @@ class Image(NamedTuple):
     @property
     def key(self) -> str:
         """Readable, and a hash of all that shapes the image."""
-        workload = self.workload
-        shape = [
-            *(FORMAT, ROWS_FORMAT, self.version.major, sorted(self.options.items())),
-            *(workload.warehouses, workload.profile, self.seed, sql_hash()),
-        ]
-        digest = hashlib.sha256(json.dumps(shape).encode()).hexdigest()[:12]
-        return f"sqlserver-{self.version.major}-{workload.warehouses}w-{workload.profile}-{digest}"
+        major, fixed = str(self.version.major), sorted(self.options.items())
+        return Recipe("sqlserver", major, fixed, self.workload, self.seed, HERE).key
 
     @property
     def backup(self) -> Backup:

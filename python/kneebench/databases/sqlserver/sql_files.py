@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from functools import cache
 from pathlib import Path
 
 from kneebench.databases.sqlserver.session import Session
 
 HERE = Path(__file__).parent
-LARGEST_FIRST = (
-    "order_line",
-    "stock",
-    "customer",
-    "orders",
-    "history",
-    "new_order",
-    "item",
-    "district",
-    "warehouse",
-)
-"""The nine tables in the order of their bytes: what is started first ends first."""
 
 
 def statements(file: str) -> list[str]:
@@ -72,11 +58,3 @@ def install_procedures(inside: Session) -> None:
     """Put the five procedures into the schema kneebench, in place of earlier ones."""
     for batch in batches("procedures.sql"):
         inside.execute(batch)
-
-
-@cache
-def sql_hash() -> str:
-    """A hash of all SQL files, comments and all."""
-    return hashlib.sha256(
-        b"\0".join(file.read_bytes() for file in sorted(HERE.glob("*.sql")))
-    ).hexdigest()

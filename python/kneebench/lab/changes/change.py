@@ -68,3 +68,27 @@ class Change(Record):
     def is_out_of_reach(self) -> bool:
         """Whether it may remain on a drive that is not mounted now."""
         return False
+
+
+class ChangeOnServer(Change):
+    """A change on a server that is not ours: undone by the next run of its plan, or by hand.
+
+    The journal does not keep the password, so no other run can undo it.
+    """
+
+    by_hand: str = ""
+    """What undoes it on the server."""
+
+    @property
+    def where(self) -> str:
+        """On its server."""
+        return "on its server"
+
+    @property
+    def words(self) -> str:
+        """What it is; that names the server."""
+        return self.what
+
+    def undo(self) -> bool:
+        """Nothing: that needs the plan."""
+        return False

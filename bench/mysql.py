@@ -1,0 +1,160 @@
+"""What a transaction costs the load generator over MySQL's protocol: beside PostgreSQL's, with
+procedures and functions that do nothing, and beside mariadb-slap (Debian: mariadb-client), which
+calls one such procedure. Over Unix sockets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+
+from bench.ratio import Ratio, Size, at_most, turns
+from bench.servers import MEMORY, loaded, usable
+from bench.turn import generator_values, in_turn, own_turn, pinned
+from kneebench.databases.managed.ownership import home
+from kneebench.databases.mariadb import sql_schema
+from kneebench.databases.mariadb.builds import PLACES, PROGRAM, find_build, server_account
+from kneebench.databases.mariadb.cluster import DATABASE, configure, make_cluster
+from kneebench.databases.mariadb.launcher import (
+    Files,
+    Launch,
+    running_server,
+    runtime_directory,
+)
+from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.server_settings import ALWAYS
+from kneebench.databases.mariadb.session import connect
+from kneebench.databases.postgres.server_address import Address as PostgresAddress
+from kneebench.lab.folder import Folder
+from kneebench.lab.journal import Journal
+from kneebench.plan.plan import Workload
+
+NAME = "mysql"
+ABOUT = "load generator CPU per transaction, MySQL's protocol vs. PostgreSQL's and mariadb-slap"
+AIM, SLAP_AIM = 1.5, 1.0
+USERS = (1, 16)
+CLIENT, SERVER = (0,), (1,)
+SETTINGS = {**ALWAYS, "max_connections": "40"}
+SIGNATURE = re.compile(r"CREATE PROCEDURE (kneebench_\w+)(\(.*?\))\n", re.DOTALL)
+NOTE = "Unix socket, closed loop, one thread on a core of its own; drawn arguments"
+SLAP_NOTE = f"{NOTE}; mariadb-slap has a thread for each connection and sends one constant call"
+
+
+class MysqlAddress(Address):
+    """The same, as the core takes it."""
+
+    protocol: str = "mysql"
+
+
+def unable() -> str:
+    """A server is needed."""
+    found = any((place / PROGRAM).exists() for place in PLACES)
+    return "" if found else f"no {PROGRAM} (Debian: mariadb-server-core)"
+
+
+def measure(size: Size) -> list[Ratio]:
+    """A row for each number of connections, and as many beside mariadb-slap."""
+    workload = Workload(warehouses=1, profile="hammerdb")
+    with contextlib.ExitStack() as stack:
+        place = MEMORY if MEMORY.is_dir() else None
+        postgres = stack.enter_context(loaded(size, workload, {}, SERVER, place)).stood_in()
+        mariadb = stack.enter_context(_stood_in())
+        beside_postgres = [_row(mariadb, postgres, users, size) for users in USERS]
+        if not (slap := shutil.which("mariadb-slap")):
+            print(f"{NAME}: mariadb-slap skipped (Debian: mariadb-client)", file=sys.stderr)
+            return beside_postgres
+        return [*beside_postgres, *(_slap_row(slap, mariadb, users, size) for users in USERS)]
+
+
+def _row(mariadb: MysqlAddress, postgres: PostgresAddress, users: int, size: Size) -> Ratio:
+    seconds, values = size.count(8, 1), generator_values(users, 1)
+    ours, theirs = in_turn(
+        size.count(8, 1),
+        lambda: own_turn(values, mariadb, seconds, CLIENT),
+        lambda: own_turn(values, postgres, seconds, CLIENT),
+    )
+    return at_most(
+        f"load generator CPU per transaction, MySQL's protocol vs. PostgreSQL's, {_many(users)}",
+        turns([t.cpu_us for t in ours], [t.cpu_us for t in theirs]),
+        AIM,
+        note=NOTE,
+        mysql_us=fmean(t.cpu_us for t in ours),
+        postgres_us=fmean(t.cpu_us for t in theirs),
+        mysql_switches=fmean(t.switches_each for t in ours),
+        postgres_switches=fmean(t.switches_each for t in theirs),
+        mysql_per_s=fmean(t.per_s for t in ours),
+        postgres_per_s=fmean(t.per_s for t in theirs),
+    )
+
+
+def _slap_row(slap: str, mariadb: MysqlAddress, users: int, size: Size) -> Ratio:
+    seconds, values = size.count(8, 1), generator_values(users, 1)
+    ours, theirs = in_turn(
+        size.count(8, 1),
+        lambda: own_turn(values, mariadb, seconds, CLIENT).cpu_us,
+        lambda: _slap_us(slap, mariadb, users, size.count(100_000, 2_000)),
+    )
+    return at_most(
+        f"load generator CPU per transaction vs. mariadb-slap, {_many(users)}",
+        turns(ours, theirs),
+        SLAP_AIM,
+        note=SLAP_NOTE,
+        ours_us=fmean(ours),
+        slap_us=fmean(theirs),
+    )
+
+
+def _many(users: int) -> str:
+    return "1 connection" if users == 1 else f"{users} connections"
+
+
+def _slap_us(slap: str, address: Address, users: int, calls: int) -> float:
+    """Its CPU for each call, in microseconds, its start and its end among them."""
+    given = [
+        f"--socket={address.socket}",
+        f"--user={address.user}",
+        f"--create-schema={address.database}",
+        "--no-drop",
+        f"--concurrency={users}",
+        f"--number-of-queries={calls}",
+        "--query=CALL kneebench_delivery(1, 2)",
+    ]
+    process = subprocess.Popen([*pinned(CLIENT), slap, *given], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"mariadb-slap ended with {process.returncode}")
+    return 1e6 * (used.ru_utime + used.ru_stime) / calls
+
+
+@contextlib.contextmanager
+def _stood_in() -> Iterator[MysqlAddress]:
+    """A server of the benchmark's own, whose five procedures do nothing; removed at the end."""
+    journal, account = Journal(), server_account()
+    with runtime_directory(journal, account) as runtime:
+        launch = Launch(find_build(None), account, runtime, usable(SERVER))
+        data = home(runtime, "data", account)
+        with Folder.at(data) as made:
+            configure(made, SETTINGS, account)
+            make_cluster(launch, made)
+        with running_server(launch, Files.within(data), journal) as server:
+            address = server.address.model_copy(update={"database": DATABASE})
+            _stand_in(address)
+            yield MysqlAddress(**address.model_dump())
+
+
+def _stand_in(address: Address) -> None:
+    """The signatures of the five procedures, and nothing behind them: calls that cost the server
+    next to nothing.
+    """
+    text = (Path(sql_schema.__file__).parent / "procedures.sql").read_text()
+    with connect(address) as session:
+        for name, parameters in SIGNATURE.findall(text):
+            session.run(f"CREATE PROCEDURE {name}{parameters} SELECT 1")

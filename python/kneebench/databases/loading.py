@@ -1,0 +1,186 @@
+"""Loading, as far as it is the same on every engine: what a load is known by, the rows from the
+core, and the timed steps after them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import NamedTuple, TypeVar
+
+from kneebench._core import Address, LoadError, Loading, TableLoad
+from kneebench.errors import KneebenchError, Refused
+from kneebench.plan.plan import Workload
+from kneebench.records import Event, Watch
+
+ROWS_FORMAT = "1"
+"""Counts up when the same seed would give other rows."""
+STREAMS = 2 if (os.cpu_count() or 1) < 6 else 3
+"""order_line, stock, and with cores to spare the rest beside them; each keeps a core of the server
+busy."""
+LARGEST_FIRST = (
+    "order_line",
+    "stock",
+    "customer",
+    "orders",
+    "history",
+    "new_order",
+    "item",
+    "district",
+    "warehouse",
+)
+"""The nine tables in the order of their bytes: what is started first ends first."""
+CANCEL_LIMIT_S = 60.0
+
+Connection = TypeVar("Connection")
+
+
+def shape_of(workload: Workload, seed: int) -> dict[str, str]:
+    """What a load is known by."""
+    return {
+        "warehouses": str(workload.warehouses),
+        "profile": workload.profile,
+        "seed": str(seed),
+        "rows_format": ROWS_FORMAT,
+    }
+
+
+def require_shape(found: Mapping[str, str], shape: Mapping[str, str], database: str) -> None:
+    """Raise Refused where the facts of a whole load are those of another shape."""
+    if any(found.get(name) != value for name, value in shape.items()):
+        held = ", ".join(f"{name} = {found.get(name)}" for name in shape)
+        raise Refused(
+            f"loading the database {database}",
+            seen=f"it contains a different load: {held}",
+            do="use another database, or drop this one",
+        )
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """What to fill: the tables' statements, and the workload that the rows are for."""
+
+    address: Address
+    workload: Workload
+    seed: int
+    tables: Sequence[TableLoad]
+
+
+def load_rows(
+    rows: Rows, watch: Watch, refusal: Callable[[str, LoadError], KneebenchError]
+) -> dict[str, str]:
+    """Fill the tables over STREAMS connections; the facts: rows, bytes and seconds.
+
+    Raises what `refusal` makes of "loading the tables" and the server's error.
+    """
+    began, warehouses = time.monotonic(), rows.workload.warehouses
+    loading = Loading(
+        address=rows.address,
+        warehouses=warehouses,
+        profile=rows.workload.profile,
+        seed=rows.seed,
+        streams=STREAMS,
+        tables=list(rows.tables),
+    )
+    loading.start()
+    try:
+        while not loading.wait(0.5):
+            watch(progress_of(loading.progress(), warehouses, time.monotonic() - began))
+    except LoadError as error:
+        raise refusal("loading the tables", error) from error
+    except BaseException:
+        _stop(loading)
+        raise
+    done = loading.progress()
+    return {
+        "rows": str(done["rows"]),
+        "copied_bytes": str(done["bytes"]),
+        "rows_s": f"{time.monotonic() - began:.2f}",
+    }
+
+
+def _stop(loading: Loading) -> None:
+    """End a load in mid-stream: the tables under way are rolled back when their connections
+    close.
+    """
+    loading.cancel()
+    with contextlib.suppress(LoadError):
+        loading.wait(CANCEL_LIMIT_S)
+
+
+def progress_of(done: Mapping[str, int], warehouses: int, elapsed_s: float) -> Event:
+    """What is shown of a load: its share, its rates and the time left."""
+    share = min(1.0, done["rows"] / done["rows_total"])
+    rates = {
+        "rows_per_s": done["rows"] / elapsed_s,
+        "bytes_per_s": done["bytes"] / elapsed_s,
+        "warehouses_per_min": 60 * warehouses * share / elapsed_s,
+    }
+    return Event(
+        kind="progress",
+        doing=f"loading {warehouses} warehouses",
+        share=share,
+        left_s=elapsed_s * (1 - share) / share if share else None,
+        data={"rows": done["rows"], **rates},
+    )
+
+
+# --- what comes after -----------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """One step after the rows: the fact that keeps its seconds, what is being done, the doing."""
+
+    fact: str
+    doing: str
+    run: Callable[[], object]
+
+
+def take_steps(
+    steps: Sequence[Step],
+    watch: Watch,
+    reported: Callable[[str], contextlib.AbstractContextManager[None]],
+) -> dict[str, str]:
+    """Run the steps in turn, each within `reported(doing)`; the seconds that each took."""
+    known = {}
+    for number, (fact, doing, run) in enumerate(steps):
+        watch(Event(kind="progress", doing=doing, share=number / len(steps)))
+        began = time.monotonic()
+        with reported(doing):
+            run()
+        known[fact] = f"{time.monotonic() - began:.2f}"
+    return known
+
+
+def side_by_side(
+    connections: Sequence[Connection],
+    groups: Iterable[Sequence[str]],
+    execute: Callable[[Connection, str], object],
+    cancel: Callable[[Connection], object] = lambda connection: None,
+) -> None:
+    """Run groups of statements over the connections, the next free one taking the next group.
+
+    The first error ends all: no further group is begun, and what runs is cancelled.
+    """
+    rest = iter(groups)
+
+    def run(connection: Connection, groups: Iterator[Sequence[str]]) -> None:
+        for group in groups:
+            for statement in group:
+                execute(connection, statement)
+
+    with ThreadPoolExecutor(len(connections), thread_name_prefix="loading") as threads:
+        try:
+            for ended in as_completed([threads.submit(run, one, rest) for one in connections]):
+                ended.result()
+        except BaseException:
+            deque(rest, maxlen=0)  # what was not begun is not begun any more
+            for connection in connections:
+                cancel(connection)
+            raise

@@ -1,0 +1,296 @@
+"""The engine of servers that we run ourselves, as far as it is the same for all of them.
+
+A managed server lives for one restored cell. Its files are copied from the base image onto the
+storage under test, it starts cold, and at the end both are removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
+
+from kneebench.databases.engine import finding_of
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.base_image import BaseImage
+from kneebench.databases.managed.directory_findings import (
+    DirectoryFindings,
+    Sizes,
+    image_requirement,
+)
+from kneebench.databases.managed.disk_space import require
+from kneebench.databases.managed.launching import Binaries, Launch
+from kneebench.databases.managed.restore import OwnServer, Restore, processes_of
+from kneebench.databases.managed.runtime import runtime_directory
+from kneebench.databases.managed.server_process import ServerProcess
+from kneebench.databases.managed.sizing import Machine
+from kneebench.databases.managed.storage_space import log_space_bytes
+from kneebench.databases.process import Process
+from kneebench.databases.recipe import Recipe
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.journal import Journal
+from kneebench.lab.limit_findings import missing_for_all
+from kneebench.lab.limits import Limits
+from kneebench.lab.preparation import Lab, Prepared, Resources
+from kneebench.plan import Plan
+from kneebench.plan.database import ServerDatabase
+from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
+
+CLONED = "restored by reflink: the first write to each block includes its copy-on-write"
+UNUSABLE = "check the permissions, the free space and the health of the storage"
+
+
+class Names(NamedTuple):
+    """What is called differently by each engine: the engine, its server's socket, and the settings
+    that size the log and the cache.
+    """
+
+    engine: str
+    socket: str
+    log_setting: str
+    cache_setting: str
+
+
+BuildOf = TypeVar("BuildOf", bound=Binaries)
+FilesOf = TypeVar("FilesOf")
+ServerOf = TypeVar("ServerOf", bound=OwnServer)
+TableOf = TypeVar("TableOf", bound=ServerDatabase)
+
+
+class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
+    """Servers that we start and stop."""
+
+    names: ClassVar[Names]
+
+    def __init__(self, plan: Plan, journal: Journal, table: TableOf) -> None:
+        self.plan, self.journal, self.table, self.lab = plan, journal, table, Lab(plan, journal)
+        self._settings: dict[Resources, dict[str, str]] = {}
+        self._image: BaseImage | None = None
+
+    # --- what each engine knows itself ------------------------------------------------------------
+
+    @abstractmethod
+    def find_build(self) -> BuildOf:
+        """The binaries that the plan's table names."""
+
+    @abstractmethod
+    def find_account(self) -> Account | None:
+        """Whom the server runs as; None for ourselves."""
+
+    @property
+    @abstractmethod
+    def recipe(self) -> Recipe:
+        """What shapes the image."""
+
+    @property
+    @abstractmethod
+    def images(self) -> Path:
+        """The directory of the base images."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The build's version and place, in words."""
+
+    @abstractmethod
+    def rules(self, machine: Machine) -> dict[str, str]:
+        """The settings of a server on this share of the machine."""
+
+    @abstractmethod
+    def cache_bytes(self, memory_bytes: int) -> int:
+        """The server's own cache by the rules, on so much memory."""
+
+    @abstractmethod
+    def setting_bytes(self, value: str) -> int:
+        """The bytes of a setting's value."""
+
+    @abstractmethod
+    def complaint(self, launch: Launch[BuildOf]) -> str:
+        """The server's words on settings that it refuses; empty where it takes them."""
+
+    @abstractmethod
+    def build_image(self, launch: Launch[BuildOf], watch: Watch) -> BaseImage:
+        """The image, found or built; raises PlanError for settings that the server refuses."""
+
+    @abstractmethod
+    def put_in_place(self, restore: Restore, launch: Launch[BuildOf]) -> FilesOf:
+        """The image's files on the storage; raises OSError where it takes none."""
+
+    @abstractmethod
+    def start(
+        self, launch: Launch[BuildOf], files: FilesOf, stack: contextlib.ExitStack
+    ) -> tuple[ServerProcess, Callable[[Process, float, list[str]], ServerOf]]:
+        """A server over the files, answering, stopped with the stack; and what asks it: made of its
+        processes, the seconds of the restore and notes.
+        """
+
+    # --- what is the same -------------------------------------------------------------------------
+
+    @cached_property
+    def build(self) -> BuildOf:
+        """The binaries."""
+        return self.find_build()
+
+    @cached_property
+    def account(self) -> Account | None:
+        """Whom the server runs as."""
+        return self.find_account()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Settings of the server that loads the image: it has all resources of the plan."""
+        return self.settings_for(self.lab.resources)
+
+    def settings_for(self, resources: Resources) -> dict[str, str]:
+        """Settings of a server with this share of the machine.
+
+        A constraint changes the cache alone: what else is sized is the same in all cells. Sized
+        once, because drives may be fuller later.
+        """
+        if resources not in self._settings:
+            machine = Machine(
+                len(self.lab.resources.cores),
+                resources.memory_bytes,
+                self._log_space_bytes,
+                resources.cache_bytes,
+                resources.limited,
+            )
+            self._settings[resources] = self.rules(machine)
+        return self._settings[resources]
+
+    @cached_property
+    def _log_space_bytes(self) -> int:
+        memory, servers = self.lab.resources.memory_bytes, self.lab.servers
+        cache = self.cache_bytes(memory)
+        image = image_requirement(self.plan, self.image_path)
+        space = log_space_bytes(self.plan, servers * memory, servers * cache, image)
+        return space // self.lab.databases
+
+    @property
+    def image_path(self) -> Path:
+        """The base image's directory, there or not."""
+        return self.images / self.recipe.key
+
+    @cached_property
+    def directories(self) -> DirectoryFindings:
+        """Findings on the plan's directories."""
+        log, cache = self.names.log_setting, self.names.cache_setting
+        of_log, of_cache = (self.setting_bytes(self.settings[name]) for name in (log, cache))
+        sizes = Sizes(of_log, log, of_cache, cache)
+        return DirectoryFindings(self.plan, self.image_path, self.account, sizes)
+
+    @contextlib.contextmanager
+    def launch(
+        self, resources: Resources, limits: Limits | None = None
+    ) -> Iterator[Launch[BuildOf]]:
+        """What a start with this share of the machine needs; its runtime directory is removed."""
+        with runtime_directory(self.journal, self.account, self.names.socket) as runtime:
+            yield Launch(self.build, self.account, runtime, resources.pinned_cores, limits)
+
+    def findings(self) -> Sequence[Finding]:
+        """What is there and what is missing; starts no server and leaves no files."""
+        try:
+            return list(self._findings())
+        except KneebenchError as error:
+            return [finding_of(error)]
+
+    def _findings(self) -> Iterator[Finding]:
+        yield Finding(level="ok", subject=self.names.engine, seen=self.describe())
+        if self.account:
+            seen = f"kneebench runs as root; the server runs as {self.account.name!r}"
+            yield Finding(level="ok", subject="account", seen=seen)
+        for name, storage in self.plan.storages.items():
+            yield from self.directories.of(storage)
+            yield from self.directories.of_volumes(name, storage)
+        if self.lab.servers > 1:
+            yield from self.directories.side_by_side(self.lab.servers)
+        yield self.directories.base_image()
+        yield from self.directories.cloning()
+        if missing := [*missing_for_all(self.table.cores, self.table.memory)]:
+            yield from missing
+            return
+        with self.launch(self.lab.resources) as launch:
+            if words := self.complaint(launch):
+                do = "correct the plan's settings"
+                yield Finding(level="error", subject="database.settings", seen=words, do=do)
+
+    def where(self, cell: Cell) -> Whereabouts:
+        """On this machine, as the plan says."""
+        paths = self.plan.storages[cell.storage].paths_by_role
+        return Whereabouts(
+            here=True,
+            seen="on this machine",
+            cores=self.lab.resources_of(cell).cores,
+            paths=tuple(paths.values()),
+            roles=tuple(paths),
+        )
+
+    def prepare(self, watch: Watch) -> dict[str, str]:
+        """Build the image, or find it; nothing is loaded if there is no space to restore it."""
+        return dict(self._prepared(watch).facts)
+
+    def _prepared(self, watch: Watch) -> BaseImage:
+        require([self.directories.base_image()], "making room for the base image")
+        for name, storage in self.plan.storages.items():
+            doing = f"making room for the base image and its copy on {name!r}"
+            require(list(self.directories.shortages(storage)), doing)
+        with self.launch(self.lab.resources) as launch:
+            self._image = self.build_image(launch, watch)
+        return self._image
+
+    def close(self) -> None:
+        """Put back what was kept between restores."""
+        self.lab.close()
+
+    # --- a restore --------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[ServerOf]:
+        """A server over a fresh copy of the image on the cell's storage; its own cache is empty."""
+        image = self._image or self._prepared(watch)
+        with self.lab.prepared(cell, watch) as prepared:
+            require(list(self.directories.of(prepared.storage)), f"restoring to {cell.name!r}")
+            with self._restored(image, prepared, watch) as server:
+                yield server
+
+    @contextlib.contextmanager
+    def _restored(self, image: BaseImage, prepared: Prepared, watch: Watch) -> Iterator[ServerOf]:
+        doing = f"restoring the database to {prepared.cell.name!r}"
+        watch(Event(kind="start", doing=doing))
+        began = time.monotonic()
+        with contextlib.ExitStack() as stack:
+            launch = stack.enter_context(self.launch(prepared.resources, prepared.limits))
+            restore = Restore(image, prepared, self._new_directory(stack), watch, doing)
+            process, asking = self.start(launch, self._placed(restore, launch), stack)
+            here, notes = processes_of(process, prepared), [CLONED] if self.how == "clone" else []
+            server = asking(here, time.monotonic() - began, notes)
+            stack.callback(server.close)
+            if prepared.limits and prepared.cell.constraint:
+                server.settings = (*server.settings, *prepared.limits.settings)
+            watch(Event(kind="end", doing=doing, share=1.0, data={"restore_s": server.restore_s}))
+            yield server
+
+    @property
+    def how(self) -> Literal["copy", "clone"]:
+        """How the image's files are copied."""
+        return "clone" if self.table.restore == "clone" else "copy"
+
+    def _new_directory(self, stack: contextlib.ExitStack) -> Callable[[Path, str], Path]:
+        name = f".kneebench-{uuid.uuid4().hex[:12]}"
+
+        def make(parent: Path, what: str) -> Path:
+            place = parent.resolve() / f"{name}-{what.split()[0]}"
+            made = self.journal.directory(place, f"a restored database's {what}")
+            return stack.enter_context(made)
+
+        return make
+
+    def _placed(self, restore: Restore, launch: Launch[BuildOf]) -> FilesOf:
+        try:
+            return self.put_in_place(restore, launch)
+        except OSError as error:
+            raise PlanError(restore.doing, seen=str(error), do=UNUSABLE) from error

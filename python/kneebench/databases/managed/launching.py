@@ -1,0 +1,94 @@
+"""Starting a server of ours: what every start needs, and the process until it answers."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from kneebench.databases.managed.account import Account
+from kneebench.databases.managed.server_process import ServerProcess, Surroundings, supervised
+from kneebench.errors import KneebenchError
+from kneebench.lab.journal import Journal
+from kneebench.lab.limits import Limits
+from kneebench.lab.processes import living_in
+
+
+class Binaries(Protocol):
+    """A build's programs."""
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The directories that the server's account must be able to enter."""
+        ...
+
+
+BuildOf = TypeVar("BuildOf", bound=Binaries)
+
+
+class Launch(NamedTuple, Generic[BuildOf]):
+    """What every start needs: the binaries, the account, the runtime directory, the cores (all when
+    empty), its limits.
+    """
+
+    build: BuildOf
+    account: Account | None
+    runtime: Path
+    cores: Sequence[int] = ()
+    limits: Limits | None = None
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """Where the build's programs run."""
+        return Surroundings(self.account, self.runtime, self.cores)
+
+    def command(self, *argv: str | Path, reach: Sequence[Path]) -> tuple[list[str], dict[str, Any]]:
+        """(command, Popen's further arguments) for a program of the build, run as the account on
+        the cores.
+        """
+        return self.surroundings.command(argv, (*self.build.roots, *reach))
+
+    def start(self, command: Sequence[str], more: dict[str, Any]) -> subprocess.Popen[bytes]:
+        """The server's process, below its limits, in a session of its own; its words go to the
+        log.
+        """
+        with self.surroundings.log.open("ab") as log:
+            process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, **more
+            )
+        if self.limits:
+            self.limits.add(process.pid)
+        return process
+
+
+@contextlib.contextmanager
+def answering(server: ServerProcess, data: Path, journal: Journal, *, keep: bool) -> Iterator[None]:
+    """The block, with a server that was started over the data and answers; then it is stopped.
+
+    Raises PlanError for settings that it refuses, KneebenchError where it ends or does not answer
+    in time.
+    """
+    what = f"the {server.kind.name} server on {data}"
+    with supervised(server, what, journal, keep=keep):
+        server.await_answer()
+        server.verify_limits()
+        yield
+
+
+def require_free(data: Path, socket: Path) -> None:
+    """Raises where a server runs over the data, or where the socket's name is taken."""
+    if others := living_in(data.resolve()):
+        pids = ", ".join(str(other.pid) for other in others)
+        raise KneebenchError(
+            f"starting the server on {data}",
+            seen=f"another server (process {pids}) uses it",
+            do="stop that server first, or run `kneebench clean`",
+        )
+    if socket.exists():
+        raise KneebenchError(
+            f"starting the server in {socket.parent.parent}",
+            seen=f"the socket {socket} already exists",
+            do="run `kneebench clean`",
+        )
