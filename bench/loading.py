@@ -24,7 +24,6 @@ import psutil
 from bench.ratio import Ratio, Size, at_least, turns
 from bench.servers import DEBIAN, unwatched
 from bench.turn import in_turn
-from kneebench.databases.loading import LARGEST_FIRST, STREAMS
 from kneebench.databases.managed.ownership import home
 from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.postgres.account import server_account
@@ -38,6 +37,7 @@ from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.server_settings import loading, rules
 from kneebench.databases.postgres.sql_schema import keys_of, making
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import psutil
 
 from bench.ratio import Size
+from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres.account import server_account
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.builds import Build, find_build
@@ -26,7 +27,6 @@ from kneebench.databases.postgres.runtime import runtime_directory
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.server_settings import LISTENING
-from kneebench.databases.process import Process
 from kneebench.lab.journal import Journal
 from kneebench.measurement.meters.processes import Processes
 from kneebench.plan.plan import Workload

@@ -20,6 +20,7 @@ import psutil
 from bench.servers import SEED, Loaded, usable
 from kneebench._core import SESSION_SETTINGS
 from kneebench.databases.postgres.server_address import Address
+from kneebench.records import Record
 
 SETTLED_S = 1
 """Seconds at the start that do not count: connecting and preparing are no part of a transaction's
@@ -121,7 +122,7 @@ def generator_values(users: int, warehouses: int, **changes: object) -> dict[str
 
 
 def own_turn(
-    values: dict[str, Any], address: Address, seconds: int, cores: Sequence[int] = ()
+    values: dict[str, Any], address: Record, seconds: int, cores: Sequence[int] = ()
 ) -> Turn:
     """A turn of our own load generator."""
     return program_turn(LOAD_GENERATOR, values, address, seconds, cores)
@@ -130,7 +131,7 @@ def own_turn(
 def program_turn(
     program: Sequence[str],
     values: dict[str, Any],
-    address: Address,
+    address: Record,
     seconds: int,
     cores: Sequence[int] = (),
 ) -> Turn:
@@ -138,7 +139,7 @@ def program_turn(
     return _turn(_command(program, values, address, seconds + SETTLED_S), cores, _told_by_us)
 
 
-def resident_bytes(values: dict[str, Any], address: Address, seconds: int) -> int:
+def resident_bytes(values: dict[str, Any], address: Record, seconds: int) -> int:
     """The resident memory of a process with our load generator, after some seconds of load."""
     with _started(_command(LOAD_GENERATOR, values, address, seconds)) as (process, lines):
         return max(
@@ -147,7 +148,7 @@ def resident_bytes(values: dict[str, Any], address: Address, seconds: int) -> in
 
 
 def _command(
-    program: Sequence[str], values: dict[str, Any], address: Address, seconds: int
+    program: Sequence[str], values: dict[str, Any], address: Record, seconds: int
 ) -> list[str]:
     given = json.dumps({**values, "address": address.model_dump() | {"password": None}})
     return [*program, given, str(seconds)]

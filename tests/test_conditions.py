@@ -12,10 +12,10 @@ import pytest
 from loaded import Databases, Servers, session
 
 from kneebench import databases
-from kneebench.databases.conditions import checked_warehouses, conditions_in
-from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.databases.postgres.conditions import SETTINGS, conditions
 from kneebench.databases.sqlserver.conditions import conditions as conditions_of_sqlserver
+from kneebench.databases.tproc_c.conditions import checked_warehouses, conditions_in
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.records import Check
 
 BREAKING = {
@@ -144,8 +144,8 @@ def test_large_databases_are_sampled_and_the_sentence_says_so() -> None:
 def test_only_the_warehouses_asked_for_are_judged(
     there: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kneebench.databases.postgres.conditions.ALL_UP_TO", 1)
-    monkeypatch.setattr("kneebench.databases.postgres.conditions.SAMPLE", 2)
+    monkeypatch.setattr("kneebench.databases.tproc_c.conditions.ALL_UP_TO", 1)
+    monkeypatch.setattr("kneebench.databases.tproc_c.conditions.SAMPLE", 2)
     with session(there.loaded()) as connection:
         add_broken_warehouse(connection, 2)
         checks = conditions(connection, 3)

@@ -13,10 +13,10 @@ import psutil
 import pytest
 from loaded import databases
 
+from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres.address import answers, connect
 from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.server import PostgresServer
-from kneebench.databases.process import Process
 from kneebench.errors import DatabaseLost
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan

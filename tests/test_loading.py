@@ -14,13 +14,13 @@ import psycopg
 import pytest
 from loaded import BUILDS, SEED, Databases, Servers, session, unwatched, value
 
-from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.databases.postgres import loading
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.loading import install_functions, load
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import facts, note, tables_there
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Event
@@ -153,7 +153,7 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_streams(
     there: Databases, limited: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = there.loaded(), there.empty()
-    monkeypatch.setattr("kneebench.databases.loading.STREAMS", 4)
+    monkeypatch.setattr("kneebench.databases.tproc_c.loading.STREAMS", 4)
     load(second, ONE, SEED, unwatched)
     for table in ("customer", "orders", "order_line", "stock"):
         assert printed(first, table) == printed(second, table) != printed(limited, table)

@@ -22,10 +22,10 @@ from loaded import cluster, first_process_of, session
 
 from kneebench.analysis.log_histogram import bounds_ns, log_histogram, merged, percentile_s
 from kneebench.databases.engine import LogCalls
+from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres.log_calls import log_calls
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.postgres.server_address import Address
-from kneebench.databases.process import Process
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family

@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from kneebench.databases.engine import engine_of
-from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.databases.mariadb.session import Session
 from kneebench.databases.mariadb.session import connect as mariadb_session
 from kneebench.databases.mariadb.sql_schema import columns_of
@@ -19,6 +18,7 @@ from kneebench.databases.postgres.address import connect
 from kneebench.databases.sqlserver.database import connect_to
 from kneebench.databases.sqlserver.session import Session as TdsSession
 from kneebench.databases.sqlserver.sql_files import columns_of as columns_in_the_schema
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.allowed_settings import of_database
 from kneebench.databases.sqlserver.backup import Backup
@@ -23,6 +22,7 @@ from kneebench.databases.sqlserver.server_settings import PlansSettings
 from kneebench.databases.sqlserver.session import SqlError
 from kneebench.databases.sqlserver.sql_files import columns_of, keys_of, making
 from kneebench.databases.sqlserver.version import version_of
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.changes.server_setting import ChangedServerSettings
 from kneebench.lab.journal import Journal

@@ -25,13 +25,13 @@ from kneebench.databases.managed.directory_findings import (
 )
 from kneebench.databases.managed.disk_space import require
 from kneebench.databases.managed.launching import Binaries, Launch
+from kneebench.databases.managed.process import Process
 from kneebench.databases.managed.restore import OwnServer, Restore, processes_of
 from kneebench.databases.managed.runtime import runtime_directory
 from kneebench.databases.managed.server_process import ServerProcess
 from kneebench.databases.managed.sizing import Machine
 from kneebench.databases.managed.storage_space import log_space_bytes
-from kneebench.databases.process import Process
-from kneebench.databases.recipe import Recipe
+from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.limit_findings import missing_for_all

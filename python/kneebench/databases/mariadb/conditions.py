@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench.databases.conditions import (
+from kneebench.databases.mariadb.session import Session
+from kneebench.databases.tproc_c.conditions import (
     Broken,
     Condition,
     checked_warehouses,
     conditions_in,
     judged,
 )
-from kneebench.databases.mariadb.session import Session
 from kneebench.records import Check
 
 

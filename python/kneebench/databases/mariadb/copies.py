@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import pymysql
 
-from kneebench.databases.loading import LARGEST_FIRST, STREAMS
 from kneebench.databases.mariadb.address import client_command
 from kneebench.databases.mariadb.loading import finish, load
 from kneebench.databases.mariadb.server_address import Address
@@ -29,7 +28,8 @@ from kneebench.databases.mariadb.sql_schema import (
     quoted,
     tables_there,
 )
-from kneebench.databases.recipe import Recipe
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
+from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal

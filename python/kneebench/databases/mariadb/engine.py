@@ -13,6 +13,7 @@ from kneebench.databases.engine import Engine
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
 from kneebench.databases.managed.engine import Names, OwnServers
+from kneebench.databases.managed.process import Process
 from kneebench.databases.managed.restore import Restore
 from kneebench.databases.managed.server_process import ServerProcess
 from kneebench.databases.managed.sizing import Machine
@@ -28,8 +29,7 @@ from kneebench.databases.mariadb.server import MariadbServer
 from kneebench.databases.mariadb.server_address import SOCKET
 from kneebench.databases.mariadb.server_settings import check_settings, complaint, rules
 from kneebench.databases.mariadb.table import MariadbDatabase, mariadb_table
-from kneebench.databases.process import Process
-from kneebench.databases.recipe import Recipe
+from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Watch

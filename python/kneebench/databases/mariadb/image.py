@@ -11,7 +11,7 @@ from kneebench.databases.mariadb.cluster import DATABASE, configure, make_cluste
 from kneebench.databases.mariadb.launcher import Files, Launch, run_bootstrap, running_server
 from kneebench.databases.mariadb.loading import load
 from kneebench.databases.mariadb.server_settings import IMAGE_LOG_BYTES, loading
-from kneebench.databases.recipe import Recipe
+from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload

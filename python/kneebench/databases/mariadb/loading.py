@@ -13,8 +13,6 @@ from collections.abc import Iterator
 import pymysql
 
 from kneebench._core import LoadError, TableLoad
-from kneebench.databases import loading
-from kneebench.databases.loading import LARGEST_FIRST, Rows, Step
 from kneebench.databases.mariadb.address import core_address
 from kneebench.databases.mariadb.error_hints import refusal
 from kneebench.databases.mariadb.server_address import Address
@@ -28,6 +26,8 @@ from kneebench.databases.mariadb.sql_schema import (
     note,
     tables_there,
 )
+from kneebench.databases.tproc_c import loading
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Rows, Step
 from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch

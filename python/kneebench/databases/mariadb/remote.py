@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from kneebench.databases.engine import finding_of
+from kneebench.databases.managed.process import Process
 from kneebench.databases.mariadb.address import address_of
 from kneebench.databases.mariadb.copies import Copies
 from kneebench.databases.mariadb.image import recipe_of
@@ -28,7 +29,6 @@ from kneebench.databases.mariadb.settings_in_force import values
 from kneebench.databases.mariadb.table import mariadb_table
 from kneebench.databases.mariadb.versions import Product, require_product, series
 from kneebench.databases.mariadb.whereabouts import log_directory, whereabouts
-from kneebench.databases.process import Process
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family

@@ -13,6 +13,7 @@ import pymysql
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import UNLOCK, LogCalls
 from kneebench.databases.managed.crash_report import seen_of_its_end
+from kneebench.databases.managed.process import Process
 from kneebench.databases.mariadb.address import core_address
 from kneebench.databases.mariadb.blocked import end_stuck, holders
 from kneebench.databases.mariadb.conditions import conditions
@@ -23,7 +24,6 @@ from kneebench.databases.mariadb.server_address import Address
 from kneebench.databases.mariadb.session import Session, answers, connect, explained
 from kneebench.databases.mariadb.settings_in_force import in_force, log_is_mapped
 from kneebench.databases.mariadb.waits import Waits
-from kneebench.databases.process import Process
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 

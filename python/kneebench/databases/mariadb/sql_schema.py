@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kneebench.databases.loading import LARGEST_FIRST
 from kneebench.databases.mariadb.session import Session
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import Refused
 
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from kneebench.databases.conditions import (
+from kneebench.databases.tproc_c.conditions import (
     Broken,
     Condition,
     checked_warehouses,

@@ -16,6 +16,7 @@ from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
 from kneebench.databases.managed.engine import Names, OwnServers
 from kneebench.databases.managed.ownership import home
+from kneebench.databases.managed.process import Process
 from kneebench.databases.managed.restore import Restore
 from kneebench.databases.managed.server_process import ServerProcess
 from kneebench.databases.managed.sizing import Machine
@@ -38,8 +39,7 @@ from kneebench.databases.postgres.server_settings import (
 )
 from kneebench.databases.postgres.table import PostgresDatabase, postgres_table
 from kneebench.databases.postgres.temporary import TABLESPACE, make_tablespace
-from kneebench.databases.process import Process
-from kneebench.databases.recipe import Recipe
+from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan

@@ -12,7 +12,7 @@ from kneebench.databases.postgres.cluster import DATABASE, configure
 from kneebench.databases.postgres.launcher import Launch, make_cluster, running_server
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.server_settings import loading
-from kneebench.databases.recipe import Recipe
+from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload

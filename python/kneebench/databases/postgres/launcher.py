@@ -95,7 +95,7 @@ def running_server(
     in time. A postmaster.pid is left to `postgres` itself.
     """
     require_free(data, socket_of(launch.runtime))
-    given = ["-D", data, "-k", socket_folder(launch.runtime), "-p", str(PORT)]
+    given: list[str | Path] = ["-D", data, "-k", socket_folder(launch.runtime), "-p", str(PORT)]
     command, more = launch.command(program(launch, "postgres"), *given, reach=(data, *reach))
     server = RunningServer(launch.start(command, more), launch, journal)
     with answering(server, data, journal, keep=keep):

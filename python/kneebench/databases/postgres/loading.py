@@ -15,8 +15,6 @@ from collections.abc import Iterator, Sequence
 import psycopg
 
 from kneebench._core import LoadError, TableLoad
-from kneebench.databases import loading
-from kneebench.databases.loading import LARGEST_FIRST, Rows, Step
 from kneebench.databases.postgres.address import connect, core_address
 from kneebench.databases.postgres.error_hints import refusal
 from kneebench.databases.postgres.server_address import Address
@@ -30,6 +28,8 @@ from kneebench.databases.postgres.sql_schema import (
     note,
     tables_there,
 )
+from kneebench.databases.tproc_c import loading
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Rows, Step
 from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch

@@ -22,6 +22,7 @@ from typing import Any
 import psycopg
 
 from kneebench.databases.engine import finding_of
+from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres import adopted
 from kneebench.databases.postgres.address import address_of, connect, explained, parameters
 from kneebench.databases.postgres.conditions import conditions
@@ -39,7 +40,6 @@ from kneebench.databases.postgres.sql_schema import (
 from kneebench.databases.postgres.table import postgres_table
 from kneebench.databases.postgres.templates import Template
 from kneebench.databases.postgres.whereabouts import whereabouts
-from kneebench.databases.process import Process
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family

@@ -13,6 +13,7 @@ import psycopg
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import UNLOCK, LogCalls
 from kneebench.databases.managed.crash_report import seen_of_its_end
+from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres.address import answers, connect, core_address, explained
 from kneebench.databases.postgres.blocked import end_stuck, lockers
 from kneebench.databases.postgres.client_timeouts import Timeouts
@@ -23,7 +24,6 @@ from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.settings_in_force import in_force, with_users_session
 from kneebench.databases.postgres.waits import Waits
-from kneebench.databases.process import Process
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
 from kneebench.records import Check, Setting, Watch
 

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from kneebench.databases.loading import LARGEST_FIRST
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import Refused
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -25,7 +25,7 @@ from kneebench.databases.postgres.remote_cleanup import (
     undo_or_report,
 )
 from kneebench.databases.postgres.server_address import Address
-from kneebench.databases.recipe import Recipe
+from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kneebench.databases.conditions import (
+from kneebench.databases.sqlserver.session import Session
+from kneebench.databases.sqlserver.sql_files import HERE
+from kneebench.databases.tproc_c.conditions import (
     Broken,
     Condition,
     checked_warehouses,
     conditions_in,
     judged,
 )
-from kneebench.databases.sqlserver.session import Session
-from kneebench.databases.sqlserver.sql_files import HERE
 from kneebench.records import Check
 
 COUNTED = "SELECT COUNT(*), MIN(CONCAT(place, ': ', wrong_by)) FROM ({}) AS broken"

@@ -8,8 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kneebench.databases.loading import shape_of
-from kneebench.databases.recipe import Recipe
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.backup import Backup
 from kneebench.databases.sqlserver.loading import load, loaded_facts
@@ -25,6 +23,8 @@ from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Session
 from kneebench.databases.sqlserver.sql_files import HERE
 from kneebench.databases.sqlserver.version import Version
+from kneebench.databases.tproc_c.loading import shape_of
+from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import PlanError
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from kneebench._core import LoadError, TableLoad
-from kneebench.databases import loading
-from kneebench.databases.loading import LARGEST_FIRST, Rows, Step
 from kneebench.databases.sqlserver.address import core_address, explained
 from kneebench.databases.sqlserver.database import connect_to, facts, note
 from kneebench.databases.sqlserver.error_hints import refusal
@@ -20,6 +19,8 @@ from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Session
 from kneebench.databases.sqlserver.sql_files import columns_of, install_procedures, keys_of, making
 from kneebench.databases.sqlserver.version import version_of
+from kneebench.databases.tproc_c import loading
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, Rows, Step
 from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
@@ -50,7 +51,7 @@ def load(address: Address, workload: Workload, seed: int, watch: Watch) -> dict[
             note(inside, {"state": "loading", **shape})
             babelfish = version_of(inside).babelfish
         rows = _rows(address, workload, seed, babelfish=babelfish)
-        loaded = loading.load_rows(rows, watch, lambda *what: _refusal(*what, address))
+        loaded = loading.load_rows(rows, watch, partial(_refusal, address))
         return {**shape, **loaded, **_after(inside, watch)}
 
 
@@ -62,7 +63,7 @@ def _rows(address: Address, workload: Workload, seed: int, *, babelfish: bool) -
     return Rows(core_address(address), workload, seed, tables)
 
 
-def _refusal(doing: str, error: LoadError, address: Address) -> KneebenchError:
+def _refusal(address: Address, doing: str, error: LoadError) -> KneebenchError:
     number = int(error.code) if error.code.isdigit() else 0
     return refusal(doing, error.message, number, address)
 

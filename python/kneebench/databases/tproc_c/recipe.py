@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench.databases.loading import ROWS_FORMAT
+from kneebench.databases.tproc_c.loading import ROWS_FORMAT
 from kneebench.plan.plan import Workload
 
 FORMAT = 1
