@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
 
-use super::error::Error;
 use super::Delay;
+use super::error::Error;
 use super::socket::ReadInterestSocket;
 use crate::address::ServerAddress;
 
