@@ -14,7 +14,7 @@ use super::MysqlConnector;
 use crate::address::{Secret, ServerAddress, TlsMode};
 use crate::inputs::Transaction;
 use crate::row_sink::{Loader, RowSink, RowWriter};
-use crate::session::{Connector, ErrorClass, Session, contract};
+use crate::session::{Connector, ErrorClass, contract};
 
 const SERVER: &str = "/usr/sbin/mariadbd";
 const NOBODY: u32 = 65_534;

@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use super::PostgresConnector;
 use crate::address::{Secret, ServerAddress, TlsMode};
 use crate::inputs::Transaction;
-use crate::session::{Connector, ErrorClass, Session, contract};
+use crate::session::{Connector, ErrorClass, contract};
 
 const BIN: &str = "/usr/lib/postgresql/15/bin";
 const PASSWORD: &str = "secret-word";
