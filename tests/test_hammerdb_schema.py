@@ -101,6 +101,23 @@ def test_a_plan_that_does_not_say_what_may_become_of_the_tables_is_refused(their
     assert [finding.level for finding in theirs.found(restore="template")] == ["ok"]
 
 
+def test_check_reports_what_is_not_such_a_schema(theirs: Theirs) -> None:
+    [wrong] = [
+        finding
+        for finding in theirs.engine(warehouses=2, restore="template").findings()
+        if finding.level == "error"
+    ]
+    assert (wrong.seen, wrong.do) == ("it has 1 warehouses", "set workload.warehouses = 1")
+    with connect(theirs.address) as session:
+        session.execute("DROP TABLE public.order_line, public.stock")
+    [missing] = [
+        finding
+        for finding in theirs.engine(restore="template").findings()
+        if finding.level == "error"
+    ]
+    assert missing.seen == "no table order_line, stock"
+
+
 def test_a_run_that_ends_before_it_measures_leaves_nothing_in_the_database(theirs: Theirs) -> None:
     with pytest.raises(PlanError, match="has 1 warehouses"):
         theirs.engine(warehouses=2, restore="none").prepare(unwatched)

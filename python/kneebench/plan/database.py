@@ -220,3 +220,36 @@ class ServerDatabase(Database):
         if self.page_cache == "warm" and self.memory:
             sentence = '"cold": what a copy leaves in the page cache is outside the memory limit'
             raise wrong("database", "page_cache", sentence=sentence)
+
+
+class ExistingSchemaDatabase(ServerDatabase):
+    """A database with servers; by URL also with a schema that is there already."""
+
+    default_by_url: ClassVar[tuple[str, ...]] = ("auto",)
+    """Values of `restore` that mean the engine's default by URL."""
+    schema_from: Annotated[
+        Literal["kneebench", "hammerdb"],
+        Field(
+            description=(
+                "Origin of the schema. hammerdb: the TPROC-C schema found at url; restore ="
+                ' "template" measures a copy, "none" changes it'
+            )
+        ),
+    ] = "kneebench"
+
+    def check_managed(self) -> None:
+        """The rules of every managed server; HammerDB's schema is on an external one only."""
+        super().check_managed()
+        if self.schema_from == "hammerdb":
+            raise wrong("database", "schema_from", sentence='"kneebench": "hammerdb" needs a url')
+
+    def restored_by(self, urls: Mapping[str, str]) -> str:
+        """By URL "auto" is a template, or nothing over HammerDB's schema."""
+        if not any(urls.values()) or self.restore not in self.default_by_url:
+            return super().restored_by(urls)
+        return "none" if self.schema_from == "hammerdb" else "template"
+
+    def for_trial(self) -> Self:
+        """A template and its copy are databases of their own, whatever the plan measures."""
+        own = {"restore": "template", "schema_from": "kneebench"}
+        return super().for_trial().model_copy(update=own)

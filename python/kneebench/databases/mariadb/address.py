@@ -9,6 +9,7 @@ from __future__ import annotations
 import configparser
 import getpass
 import os
+import shlex
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -89,7 +90,7 @@ def core_address(address: Address) -> CoreAddress:
 
 def client_command(address: Address, statements: str = "") -> str:
     """A command of MariaDB's client that makes the same connection, without the password; with
-    statements, it runs them.
+    statements, it runs them in the address's database.
 
     >>> client_command(Address(host="db", user="me"), "SELECT 1")
     'mariadb --host=db --port=3306 --user=me --password --skip-ssl -e "SELECT 1"'
@@ -102,5 +103,6 @@ def client_command(address: Address, statements: str = "") -> str:
         "require": " --ssl",
     }.get(address.sslmode, " --ssl-verify-server-cert")
     root = f" --ssl-ca={address.sslrootcert}" if address.sslrootcert else ""
-    run = f' -e "{statements}"' if statements else ""
+    inside = f" --database={shlex.quote(address.database)}" if address.database else ""
+    run = f'{inside} -e "{statements}"' if statements else ""
     return f"mariadb {place} --user={quote(address.user)} --password{tls}{root}{run}"

@@ -2,16 +2,16 @@
 table.
 
 Each database of ours has a table kneebench_image with our mark; no other database is dropped,
-whatever its name. Two runs on the same image would drop each other's work databases, so each holds
-a named lock (GET_LOCK) while it builds or measures.
+whatever its name. In a copy the nine tables are as their originals are, without the mark, and
+kneebench_image says of what they are a copy. Two runs on the same image would drop each other's
+work databases, so each holds a named lock (GET_LOCK) while it builds or measures.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -19,40 +19,51 @@ import pymysql
 
 from kneebench.databases.mariadb.address import client_command
 from kneebench.databases.mariadb.loading import finish, load
+from kneebench.databases.mariadb.remote_cleanup import LOST, once_it_answers, undo_or_report
 from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import Session, answers, connect, explained
+from kneebench.databases.mariadb.session import Session, connect, explained
 from kneebench.databases.mariadb.sql_schema import (
     FACTS,
     facts,
     note,
     quoted,
+    size_bytes,
     tables_there,
 )
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
 from kneebench.databases.tproc_c.recipe import Recipe
-from kneebench.errors import KneebenchError, Refused
-from kneebench.lab.changes.database import MadeOnServer
+from kneebench.errors import PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
 from kneebench.records import Event, Watch
 
-RESTART_LIMIT_S = 60.0
-"""Longest wait for a server that recovers from a crash."""
 FAST = ("SET SESSION unique_checks = 0", "SET SESSION foreign_key_checks = 0")
 """MariaDB then fills an empty table page by page, without an undo record for each row."""
+WITHOUT_LOCKS = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+"""INSERT ... SELECT then reads the original's rows without locking them."""
+OTHERS = "SELECT count(*) FROM information_schema.processlist WHERE db = %s"
+IDLE_LIMIT_S = 5.0
+"""How long sessions that were just closed may take to end."""
+COPY_OF = "copy_of"
+"""The fact that names the original."""
 
 
 class Copies(NamedTuple):
-    """The image on one server, and its copy."""
+    """The image on one server, and its copy.
+
+    `source` is the database to copy if it is not ours (HammerDB's); empty for our own. The address
+    names no database.
+    """
 
     address: Address
+    source: str
     recipe: Recipe
     journal: Journal
 
     @property
     def image(self) -> str:
         """The image database's name."""
-        return f"kneebench_image_{self._digest}"
+        return self.source or f"kneebench_image_{self._digest}"
 
     @property
     def work_database(self) -> str:
@@ -80,7 +91,7 @@ class Copies(NamedTuple):
                 "key": self.recipe.key,
                 "server": self.recipe.version,
                 "warehouses": str(workload.warehouses),
-                "bytes": str(_size_bytes(session, self.image)),
+                "bytes": str(size_bytes(session, self.image)),
                 "build_s": f"{seconds:.1f}",
                 "warehouses_per_min": f"{60 * workload.warehouses / seconds:.1f}",
             }
@@ -112,18 +123,20 @@ class Copies(NamedTuple):
             noted = self.journal.on_a_server(what, self.address.place, command)
             try:
                 with explained(f"copying the database {self.image}", self.address):
-                    self._create(session, name)
+                    if self.source:
+                        _require_unused(session, self.source)
+                    self._create(session, name, {COPY_OF: self.image})
                     self._copy(watch)
                 yield self._of(name)
             finally:
-                self._undo_or_report(lambda: self._remove(session, name), noted, watch)
+                undo_or_report(lambda: self._remove(session, name), noted, self.journal, watch)
 
-    def _create(self, session: Session, name: str) -> None:
-        """An empty database with our mark."""
+    def _create(self, session: Session, name: str, known: dict[str, str] | None = None) -> None:
+        """An empty database with our mark, and what is known of it."""
         with explained(f"creating the database {name}", self.address):
             session.run(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
             with connect(self._of(name)) as inside:
-                note(inside, {"state": "loading"})
+                note(inside, {"state": "loading", **(known or {})})
 
     def _copy(self, watch: Watch) -> None:
         """All tables, a few at a time, in the order of their keys: the same pages each time."""
@@ -135,22 +148,24 @@ class Copies(NamedTuple):
             finish(session, watch)
 
     def _copy_table(self, table: str) -> None:
+        """Invisible columns get new values: HammerDB's history may number its rows by one."""
+        original = f"{quoted(self.image)}.{table}"
         with connect(self._of(self.work_database)) as session:
-            for statement in FAST:
+            for statement in (*FAST, WITHOUT_LOCKS):
                 session.run(statement)
-            session.run(f"CREATE TABLE {table} LIKE {self.image}.{table}")
-            session.run(f"INSERT INTO {table} SELECT * FROM {self.image}.{table}")  # noqa: S608
+            session.run(f"CREATE TABLE {table} LIKE {original}")
+            session.run(f"INSERT INTO {table} SELECT * FROM {original}")  # noqa: S608
 
     def _remove(self, session: Session, name: str) -> None:
         """Drop it; if the server ended our session, as soon as it accepts sessions again."""
         try:
             _drop(session, name)
-        except (pymysql.OperationalError, pymysql.InterfaceError, OSError):
-            until = time.monotonic() + RESTART_LIMIT_S
-            while not answers(self.address) and time.monotonic() < until:
-                time.sleep(0.2)
-            with self._alone() as again:
-                _drop(again, name)
+        except LOST:
+            once_it_answers(self.address, lambda: self._drop_again(name))
+
+    def _drop_again(self, name: str) -> None:
+        with self._alone() as session:
+            _drop(session, name)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[Session]:
@@ -170,38 +185,25 @@ class Copies(NamedTuple):
                 with contextlib.suppress(pymysql.Error, OSError):
                     session.run("DO RELEASE_LOCK(%s)", f"kneebench_{self._digest}")
 
-    def _undo_or_report(self, undo: Callable[[], None], noted: MadeOnServer, watch: Watch) -> None:
-        """Undo a journal entry and forget it. If that fails, the entry stays, and the failure is
-        reported: with the error that ends the run, or else as a warning.
-        """
-        ending = sys.exc_info()[1]
-        try:
-            undo()
-        except (KneebenchError, pymysql.Error, OSError) as error:
-            why = " ".join(str(error).split())
-            left = (
-                f"{noted.what} could not be removed ({why}). The next run of this plan removes it;"
-                f" to remove it now: {noted.by_hand}"
-            )
-            if isinstance(ending, KneebenchError):
-                ending.also(left)
-            else:
-                watch(Event(kind="warning", doing=left))
-        else:
-            self.journal.forget(noted)
-
 
 def _exists(session: Session, database: str) -> bool:
     query = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = %s"
     return bool(session.value(query, database))
 
 
-def _size_bytes(session: Session, database: str) -> int:
-    query = (
-        "SELECT sum(data_length + index_length) FROM information_schema.tables"
-        " WHERE table_schema = %s"
-    )
-    return int(session.value(query, database) or 0)
+def _require_unused(session: Session, database: str) -> None:
+    """Raises PlanError where other sessions use the original: its tables are copied one after
+    another, and would not agree with each other.
+    """
+    until = time.monotonic() + IDLE_LIMIT_S
+    while (others := session.value(OTHERS, database)) and time.monotonic() < until:
+        time.sleep(0.05)
+    if others:
+        raise PlanError(
+            f"copying the database {database}",
+            seen=f"sessions that use it: {others}",
+            do="end them (SHOW PROCESSLIST lists them), then run again",
+        )
 
 
 def _drop(session: Session, database: str) -> None:
@@ -211,9 +213,10 @@ def _drop(session: Session, database: str) -> None:
     if not _exists(session, database):
         return
     session.run(f"USE {quoted(database)}")
-    there: Sequence[str] = [name for name, ours in tables_there(session).items() if not ours]
-    marked = FACTS in tables_there(session)
-    if there or not (marked or not tables_there(session)):
+    there = tables_there(session)
+    copied = LARGEST_FIRST if COPY_OF in facts(session) else ()
+    foreign = [name for name, ours in there.items() if not (ours or name in copied)]
+    if foreign or (there and FACTS not in there):
         raise Refused(
             f"dropping the database {database}",
             seen="it carries no kneebench mark, or has tables that kneebench did not create",

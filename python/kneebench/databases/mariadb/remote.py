@@ -3,7 +3,7 @@
 How a climb gets its fresh database (`restore`):
 
 - template (the default): the base image is a database of ours on that server, and the work database
-  is a copy of it, table by table.
+  is a copy of it, table by table. HammerDB's database is copied in place of the image.
 - none: the URL's database is used as the last climb left it.
 
 Only databases that we made are ever dropped: a table with our mark identifies them.
@@ -17,7 +17,9 @@ from collections.abc import Iterator, Sequence
 
 from kneebench.databases.engine import finding_of
 from kneebench.databases.managed.process import Process
+from kneebench.databases.mariadb import adopted
 from kneebench.databases.mariadb.address import address_of
+from kneebench.databases.mariadb.conditions import conditions
 from kneebench.databases.mariadb.copies import Copies
 from kneebench.databases.mariadb.image import recipe_of
 from kneebench.databases.mariadb.loading import load
@@ -33,7 +35,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
 from kneebench.plan import Plan
-from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
+from kneebench.records import Cell, Check, Event, Finding, Watch, Whereabouts
 from kneebench.secrets import without_passwords
 
 UNTOUCHED = "external server: its caches were not emptied and its settings were not changed"
@@ -51,6 +53,7 @@ class RemoteMariadb:
         self.plan, self.journal, self.product = plan, journal, product
         self._where: dict[str, Whereabouts] = {}
         self.table, self.how = mariadb_table(plan.database), plan.restore
+        self.foreign = self.table.schema_from == "hammerdb"
         if (requested := self.table.restore) in ("copy", "clone"):
             raise PlanError(
                 "database.restore",
@@ -59,15 +62,19 @@ class RemoteMariadb:
             )
 
     def _address(self, storage: str) -> Address:
+        """That of the URL; without a database where all databases are ours."""
         url = self.plan.urls[storage]
         address = address_of(url)
-        if self.how == "none" and not address.database:
+        if not self.foreign and self.how != "none":
+            return _without_database(address)
+        if not address.database:
+            purpose = "contains HammerDB's schema" if self.foreign else 'restore = "none" measures'
             raise PlanError(
                 f"reading the URL {without_passwords(url)}",
-                seen='it names no database, which restore = "none" measures',
+                seen=f"it names no database, which {purpose}",
                 do=f"write it as {self.table.url_rule.example}",
             )
-        return address if self.how == "none" else address.model_copy(update={"database": ""})
+        return address
 
     def _connected(self, address: Address) -> Session:
         """A session with a server of the right product and a version that is not too old."""
@@ -100,9 +107,12 @@ class RemoteMariadb:
                     yield Finding(level="warning", subject=subject, seen=untried)
                 notes = (Finding(level="note", subject=subject, seen=n) for n in where.notes)
                 yield from notes
-                yield from rights(session, subject, address.database)
-                yield from obstacles(session, settings, subject)
+                changed = address.database if self.how == "none" else ""
+                yield from rights(session, subject, changed)
+                yield from obstacles(session, settings, subject, loads=not self.foreign)
                 yield from too_few_connections(session, settings, subject, self.plan)
+                if self.foreign:
+                    yield from adopted.findings(session, address.database, subject, self.plan)
         except KneebenchError as error:
             yield finding_of(error, subject)
 
@@ -130,16 +140,20 @@ class RemoteMariadb:
 
     def _prepared(self, address: Address, watch: Watch) -> dict[str, str]:
         workload, seed = self.plan.workload, self.plan.seed
+        if self.foreign:
+            with self._connected(address) as session:
+                return adopted.facts(session, address.database, workload.warehouses)
         if self.how == "template":
             return self._copies(address).prepare(workload, seed, watch)
         self._connected(address).close()
         return {"reused": "no", **load(address, workload, seed, watch)}
 
     def _copies(self, address: Address) -> Copies:
-        with self._connected(address) as session:
+        server = _without_database(address)
+        with self._connected(server) as session:
             version = session.version.partition("-")[0]
         recipe = recipe_of(version, {}, self.plan.workload, self.plan.seed)
-        return Copies(address, recipe, self.journal)
+        return Copies(server, address.database if self.foreign else "", recipe, self.journal)
 
     @contextlib.contextmanager
     def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[MariadbServer]:
@@ -150,14 +164,26 @@ class RemoteMariadb:
         with contextlib.ExitStack() as stack:
             if self.how == "template":
                 address = stack.enter_context(self._copies(address).work(watch))
+            elif self.foreign:
+                stack.enter_context(adopted.with_procedures(address, self.journal, watch))
             notes = [UNTOUCHED, SHARED, *([LEFT] if self.how == "none" else [])]
             notes += [*self.where(cell).notes, *filter(None, [self.product.caveat])]
             restore_s = time.monotonic() - began
             with explained("opening the restored database", address):
-                warehouses, process = self.plan.workload.warehouses, self._process(address)
-                server = MariadbServer(address, warehouses, restore_s, notes, process)
+                process, before = self._process(address), self._before(address, watch)
+                server = MariadbServer(
+                    address, self.plan.workload.warehouses, restore_s, notes, process, before
+                )
             stack.callback(server.close)
             yield server
+
+    def _before(self, address: Address, watch: Watch) -> Sequence[Check] | None:
+        """The conditions of a schema that we did not load, to judge the change since."""
+        if not self.foreign:
+            return None
+        watch(Event(kind="start", doing="checking the existing schema"))
+        with connect(address) as session:
+            return conditions(session, self.plan.workload.warehouses)
 
     def close(self) -> None:
         """Nothing is kept between restores."""
@@ -179,3 +205,7 @@ class RemoteMariadb:
             roles=found.roles,
             log=None if log.samefile(settings["datadir"]) else log,
         )
+
+
+def _without_database(address: Address) -> Address:
+    return address.model_copy(update={"database": ""})

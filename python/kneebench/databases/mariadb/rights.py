@@ -71,13 +71,17 @@ def _covers(pattern: str, database: str) -> bool:
     )
 
 
-def obstacles(session: Session, settings: Mapping[str, str], subject: str) -> Iterator[Finding]:
-    """A server that cannot be loaded, or where others would have to bear it."""
+def obstacles(
+    session: Session, settings: Mapping[str, str], subject: str, *, loads: bool
+) -> Iterator[Finding]:
+    """A server that cannot be loaded, or where others would have to bear it. `loads`: whether rows
+    are loaded, or are there already.
+    """
 
     def error(seen: str, do: str) -> Finding:
         return Finding(level="error", subject=subject, seen=seen, do=do)
 
-    if settings.get("local_infile") != "ON":
+    if loads and settings.get("local_infile") != "ON":
         seen = "local_infile is off: rows are loaded by LOAD DATA LOCAL INFILE"
         yield error(seen, "SET GLOBAL local_infile = ON")
     read_only = [

@@ -63,8 +63,10 @@ class MariadbServer:
         restore_s: float,
         notes: Sequence[str] = (),
         process: Process | None = None,
+        before: Sequence[Check] | None = None,
         timeouts: Timeouts = TIMEOUTS,
     ) -> None:
+        self._before = before
         self.address, self.warehouses, self.restore_s = address, warehouses, restore_s
         self._process = process or Process()
         self.cores = self._process.cores
@@ -154,7 +156,7 @@ class MariadbServer:
         """
         limit = self._process.without_limit()
         with limit, self._reaching("checking the conditions") as session:
-            return conditions(session, self.warehouses)
+            return conditions(session, self.warehouses, self._before)
 
     def processes(self) -> Sequence[int]:
         """The server's process ids on this machine."""

@@ -98,10 +98,19 @@ def drop_ours(session: Session, database: str) -> None:
         raise Refused(
             f"loading the database {database}",
             seen=f"it contains tables that kneebench did not create: {', '.join(foreign)}",
-            do="use an empty database",
+            do='use an empty database, or set schema_from = "hammerdb"',
         )
     for name in ours:
         session.run(f"DROP TABLE {name}")
+
+
+def size_bytes(session: Session, database: str) -> int:
+    """Bytes of a database's tables and indexes, by the server's estimate."""
+    query = (
+        "SELECT sum(data_length + index_length) FROM information_schema.tables"
+        " WHERE table_schema = %s"
+    )
+    return int(session.value(query, database) or 0)
 
 
 def columns_of(session: Session, table: str) -> Sequence[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from kneebench.databases.mariadb.allowed_settings import fault
-from kneebench.plan.database import Database, ServerDatabase
+from kneebench.plan.database import Database, ExistingSchemaDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Text, wrong
 
@@ -20,7 +19,7 @@ URL = UrlRule(
 )
 
 
-class MariadbDatabase(ServerDatabase):
+class MariadbDatabase(ExistingSchemaDatabase):
     """Database engine and how it is provided: Debian's server or your own build (`bin_dir`), or an
     external server (`url`).
     """
@@ -72,12 +71,6 @@ class MariadbDatabase(ServerDatabase):
         if unfit := fault(self.settings):
             raise wrong("settings", unfit[0], sentence=unfit[1])
         return self
-
-    def restored_by(self, urls: Mapping[str, str]) -> str:
-        """By URL "auto" is a template: a database of ours that is kept, and copied."""
-        if not any(urls.values()) or self.restore != "auto":
-            return super().restored_by(urls)
-        return "template"
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -98,11 +98,9 @@ class RemotePostgres:
                     Finding(level="note", subject=subject, seen=note) for note in where.notes
                 )
                 yield from rights(connection, subject, self.how)
-                if self.foreign:
-                    yield from adopted.findings(
-                        connection, subject, self.how, stated=self.table.restore == self.how
-                    )
                 yield from too_few_connections(connection, subject, self.plan)
+                if self.foreign:
+                    yield from adopted.findings(connection, subject, self.plan)
         except KneebenchError as error:
             yield finding_of(error, subject)
 

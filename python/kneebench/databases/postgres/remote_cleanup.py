@@ -5,7 +5,6 @@ the command that fixes it.
 from __future__ import annotations
 
 import shlex
-import sys
 import time
 from collections.abc import Callable
 
@@ -14,10 +13,11 @@ from psycopg.conninfo import make_conninfo
 
 from kneebench.databases.postgres.address import parameters, runs_there
 from kneebench.databases.postgres.server_address import Address
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import PlanError
+from kneebench.lab import server_cleanup
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
-from kneebench.records import Event, Watch
+from kneebench.records import Watch
 
 RESTART_LIMIT_S = 60.0
 """Longest wait for a server that recovers from a crash."""
@@ -26,23 +26,8 @@ RESTART_LIMIT_S = 60.0
 def undo_or_report(
     undo: Callable[[], None], noted: MadeOnServer, journal: Journal, watch: Watch
 ) -> None:
-    """Undo a journal entry and forget it. If that fails, the entry stays, and the failure is
-    reported: with the error that ends the run, or else as a warning."""
-    ending = sys.exc_info()[1]
-    try:
-        undo()
-    except (KneebenchError, psycopg.Error) as error:
-        why = " ".join(str(error).split())
-        left = (
-            f"{noted.what} could not be removed ({why}). The next run of this plan removes it; to"
-            f" remove it now: {noted.by_hand}"
-        )
-        if isinstance(ending, KneebenchError):
-            ending.also(left)
-        else:
-            watch(Event(kind="warning", doing=left))
-    else:
-        journal.forget(noted)
+    """Undo a journal entry and forget it, or report why it could not be undone."""
+    server_cleanup.undo_or_report(undo, noted, journal, watch, psycopg.Error)
 
 
 def once_it_answers(address: Address, do: Callable[[], None]) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from kneebench.databases.postgres.allowed_settings import fault
-from kneebench.plan.database import Database, ServerDatabase
+from kneebench.plan.database import Database, ExistingSchemaDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Shell, Text, wrong
 
@@ -20,7 +19,7 @@ URL = UrlRule(
 )
 
 
-class PostgresDatabase(ServerDatabase):
+class PostgresDatabase(ExistingSchemaDatabase):
     """Database engine and how it is provided: the embedded server, your own build (`bin_dir`), or
     an external server (`url`).
     """
@@ -38,6 +37,8 @@ class PostgresDatabase(ServerDatabase):
     )
     huge_pages_setting: ClassVar[str] = "huge_pages"
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "bin_dir")
+    default_by_url: ClassVar[tuple[str, ...]] = ("auto", "copy")
+    """Plans of old results say "copy", the default's old name."""
     url: Annotated[
         Text,
         Field(
@@ -65,15 +66,6 @@ class PostgresDatabase(ServerDatabase):
             )
         ),
     ] = ""
-    schema_from: Annotated[
-        Literal["kneebench", "hammerdb"],
-        Field(
-            description=(
-                "Origin of the schema. hammerdb: the TPROC-C schema found at url; restore ="
-                ' "template" measures a copy, "none" changes it'
-            )
-        ),
-    ] = "kneebench"
     base_image_path: Annotated[
         Directory,
         Field(
@@ -97,25 +89,9 @@ class PostgresDatabase(ServerDatabase):
             raise wrong("settings", unfit[0], sentence=unfit[1])
         return self
 
-    def check_managed(self) -> None:
-        """The rules of every managed server; HammerDB's schema is on an external one only."""
-        super().check_managed()
-        if self.schema_from == "hammerdb":
-            raise wrong("database", "schema_from", sentence='"kneebench": "hammerdb" needs a url')
-
-    def restored_by(self, urls: Mapping[str, str]) -> str:
-        """By URL "auto" is a template, or nothing over HammerDB's schema.
-
-        Plans of old results say "copy" there, the default's old name.
-        """
-        if not any(urls.values()) or self.restore not in ("auto", "copy"):
-            return super().restored_by(urls)
-        return "none" if self.schema_from == "hammerdb" else "template"
-
     def for_trial(self) -> Self:
-        """A template and its copy are databases of their own, whatever the plan measures."""
-        own = {"restore": "template", "restore_command": "", "schema_from": "kneebench"}
-        return self.model_copy(update=own)
+        """Nothing of the plan's command: a trial copies a template."""
+        return super().for_trial().model_copy(update={"restore_command": ""})
 
     @property
     def paths(self) -> tuple[Path, ...]:
