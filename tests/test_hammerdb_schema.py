@@ -107,7 +107,7 @@ def test_check_reports_what_is_not_such_a_schema(theirs: Theirs) -> None:
         for finding in theirs.engine(warehouses=2, restore="template").findings()
         if finding.level == "error"
     ]
-    assert (wrong.seen, wrong.do) == ("it has 1 warehouses", "set workload.warehouses = 1")
+    assert (wrong.seen, wrong.do) == ("it has 1 warehouse", "set workload.warehouses = 1")
     with connect(theirs.address) as session:
         session.execute("DROP TABLE public.order_line, public.stock")
     [missing] = [

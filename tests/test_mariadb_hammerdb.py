@@ -148,7 +148,7 @@ def test_check_says_what_becomes_of_the_tables_and_changes_nothing(theirs: Their
 def test_check_reports_what_is_not_such_a_schema(theirs: Theirs) -> None:
     [wrong] = theirs.found(restore="template", warehouses=7)
     assert (wrong.level, wrong.seen, wrong.do) == (
-        *("error", "it has 1 warehouses"),
+        *("error", "it has 1 warehouse"),
         "set workload.warehouses = 1",
     )
     [unnamed] = RemoteMariadb(theirs.plan("", restore="template"), theirs.there.journal).findings()

@@ -45,7 +45,7 @@ def facts(
     if (there := count()) != warehouses:
         raise PlanError(
             f"using HammerDB's schema in {database}",
-            seen=f"it has {there} warehouses",
+            seen=f"it has {there} warehouse{'' if there == 1 else 's'}",
             do=f"set workload.warehouses = {there}",
         )
     return {"reused": "yes", "schema_from": "hammerdb", "warehouses": str(there)}
