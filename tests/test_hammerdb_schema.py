@@ -119,7 +119,7 @@ def test_check_reports_what_is_not_such_a_schema(theirs: Theirs) -> None:
 
 
 def test_a_run_that_ends_before_it_measures_leaves_nothing_in_the_database(theirs: Theirs) -> None:
-    with pytest.raises(PlanError, match="has 1 warehouses"):
+    with pytest.raises(PlanError, match="has 1 warehouse;"):
         theirs.engine(warehouses=2, restore="none").prepare(unwatched)
     theirs.engine(restore="none").prepare(unwatched)
     assert theirs.ours() == []

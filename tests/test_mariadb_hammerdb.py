@@ -166,7 +166,7 @@ def test_check_reports_what_is_not_such_a_schema(theirs: Theirs) -> None:
         theirs.there.execute("DROP DATABASE kneebench_empty")
 
 
-@pytest.mark.parametrize("database", ["tpcc", "tpcc_options"])
+@pytest.mark.parametrize("database", ["tpcc", pytest.param("tpcc_options", marks=pytest.mark.long)])
 def test_by_template_a_copy_is_measured_and_the_original_stays_as_it_is(
     theirs: Theirs, database: str
 ) -> None:
@@ -210,6 +210,7 @@ def test_what_was_broken_before_passes_while_it_stays_as_it_was(theirs: Theirs) 
     assert "no change since the start" in changed[9].limit
 
 
+@pytest.mark.long
 def test_a_look_up_by_name_reads_its_customers_only_and_may_find_no_order(theirs: Theirs) -> None:
     reads = "SHOW SESSION STATUS LIKE 'Handler_read_%'"
     with (
@@ -267,6 +268,7 @@ def test_a_database_that_others_use_is_not_copied(
         pass
 
 
+@pytest.mark.long
 def test_a_copy_that_a_killed_run_left_is_dropped_by_the_next_one(theirs: Theirs) -> None:
     """Its tables carry no mark: they are as HammerDB's are."""
     engine = theirs.engine(restore="template")

@@ -501,7 +501,7 @@ def test_a_schema_of_hammerdb_is_used_as_it_stands(elsewhere: Elsewhere) -> None
         assert "order_line" in scanned
         assert not {"ol_0", "ol_1"} & scanned
         assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
-    with pytest.raises(PlanError, match="has 1 warehouses"):
+    with pytest.raises(PlanError, match="has 1 warehouse;"):
         open_engine(
             plan.model_copy(
                 update={"workload": plan.workload.model_copy(update={"warehouses": 2})}
