@@ -212,6 +212,20 @@ def test_latencies_at_different_rates_are_not_judged_and_log_writes_are_those_at
     assert figures[3].called == "mean log write at the knee"
 
 
+def test_without_a_fixed_rate_latencies_are_not_judged_and_no_rate_is_named() -> None:
+    one = recorded()
+    climbs = [
+        climb.model_copy(
+            update={"rungs": [one for one in climb.rungs if one.order.phase != "fixed_rate"]}
+        )
+        for climb in one.climbs
+    ]
+    bare = one.model_copy(update={"climbs": climbs})
+    figures = accept(renamed(bare, "after"), bare, USUAL).figures[:4]
+    assert [figure.judgement == "not judged" for figure in figures] == [False, True, True, False]
+    assert figures[1].called == "mean latency at the fixed rate"
+
+
 def test_the_title_says_where_more_rounds_alone_would_not_decide(root: Path) -> None:
     base = before(root)
     climbs = [

@@ -125,8 +125,9 @@ def _figures(climb: Climb, against: Climb, margins: Margins) -> Iterator[_Figure
     of, to = fixed_rates(climb, against)
     same = of > 0 and same_rate((of, to))
     at, doubt = f"{count(to or of)}/s", ""
-    if of and to and not same:
+    if not same and bool(of) == bool(to):
         at = "the fixed rate"
+    if of and to and not same:
         doubt = f"the rates differ ({count(to)}/s in the baseline, {count(of)}/s now)"
     yield _Figure("nopm", f"NOPM at {place(climb)}", margins.throughput, True, _nopm)
     yield _Figure("latency.mean", f"mean latency at {at}", margins.latency, False, _mean, doubt)
