@@ -103,7 +103,7 @@ class Address:
     def __init__(
         self,
         *,
-        protocol: Literal["postgres", "tds"],
+        protocol: Literal["postgres", "mysql", "tds"],
         host: str,
         port: int,
         user: str,

@@ -52,20 +52,18 @@ class BaseImage(NamedTuple):
         return int(self.facts["bytes"])
 
 
-def building(
+def _building(
     place: Folder,
     recipe: Recipe,
     account: Account | None,
-    fill: Callable[[Path], dict[str, str]],
+    fill: Callable[[Folder, Path], dict[str, str]],
     watch: Watch,
 ) -> dict[str, str]:
-    """Build an image in its place: `fill` makes and loads its data directory, which belongs to the
-    account meanwhile; the facts.
-    """
+    """Build an image in its place; its facts."""
     warehouses, began = recipe.workload.warehouses, time.monotonic()
     data = home(place.path, DATA, account)
     watch(Event(kind="start", doing=f"building the database: {warehouses} warehouses"))
-    loaded = fill(data)
+    loaded = fill(place, data)
     close(place, account)
     with place.inner(DATA) as filled:
         take_back(filled, account)
@@ -125,18 +123,20 @@ def _facts(image: Folder, again: str) -> dict[str, str]:
 
 def prepare(
     folder: Path,
-    key: str,
-    build: Callable[[Folder], Mapping[str, str]],
+    recipe: Recipe,
+    account: Account | None,
+    fill: Callable[[Folder, Path], dict[str, str]],
     journal: Journal,
     watch: Watch,
 ) -> BaseImage:
-    """The image of that key, found or built.
+    """The image of that recipe, found or built.
 
     Two runs that want the same one build it once: the second waits.
 
-    `build` makes the data directory in the directory that it is given, and gives what is known
-    about it, with its "bytes".
+    `fill` loads the data directory (empty, in the image's own), which belongs to the account
+    meanwhile, and gives what is known of the load.
     """
+    key = recipe.key
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder / f".{key}.lock", watch):
         if image := find(folder / key):
@@ -144,7 +144,7 @@ def prepare(
         _clear(folder / f"building-{key}")
         made = journal.directory(folder / f"building-{key}", "a base image being built")
         with made as building, ours(building) as place:
-            facts = {"key": key, **build(place)}
+            facts = {"key": key, **_building(place, recipe, account, fill, watch)}
             place.put("facts.json", json.dumps(facts, indent=1))
             drop_caches([place])
             building.rename(folder / key)

@@ -77,7 +77,7 @@ def _password(passfile: str, doing: str) -> str:
 def core_address(address: Address) -> CoreAddress:
     """The address as the Rust core takes it."""
     return CoreAddress(
-        protocol="mysql",  # type: ignore[arg-type]
+        protocol="mysql",
         host=address.host,
         port=address.port,
         user=address.user,

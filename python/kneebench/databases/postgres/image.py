@@ -39,13 +39,10 @@ def prepare(
 ) -> BaseImage:
     """The image, found or built."""
 
-    def build(place: Folder) -> dict[str, str]:
-        def fill(data: Path) -> dict[str, str]:
-            return _fill(place, data, recipe, launch, settings, journal, watch)
+    def fill(place: Folder, data: Path) -> dict[str, str]:
+        return _fill(place, data, recipe, launch, settings, journal, watch)
 
-        return base_image.building(place, recipe, launch.account, fill, watch)
-
-    return base_image.prepare(folder, recipe.key, build, journal, watch)
+    return base_image.prepare(folder, recipe, launch.account, fill, journal, watch)
 
 
 def _fill(
