@@ -8,6 +8,7 @@ import contextlib
 import os
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -30,7 +31,7 @@ IN_THE_WRONG_ORDER = (
     "UPDATE dbo.district SET d_ytd = d_ytd; ROLLBACK TRANSACTION",
 )
 """In between, users queue for the warehouse with their districts locked."""
-QUEUE_S, CONFLICTS_S, ENDING_S = 0.5, 15.0, 4.0
+QUEUE_S, ENDING_S = 0.5, 4.0
 
 
 def password() -> str:
@@ -51,13 +52,16 @@ def url(name: str = DATABASE, *, other_name: bool = False) -> str:
     return f"sqlserver://{parts.username}@{shown}:{parts.port or 1433}/{name}"
 
 
-def with_conflicts(address: Address) -> None:
-    """Another session locks rows in the order opposite to that of the procedures."""
+@contextlib.contextmanager
+def conflicts(address: Address) -> Iterator[None]:
+    """Another session locks rows in the order opposite to that of the procedures. It ends with the
+    block: Babelfish drops no database that a session uses.
+    """
+    ended = threading.Event()
 
     def lock() -> None:
-        until = time.monotonic() + CONFLICTS_S
         with connect_to(address, limit_s=10.0) as session:
-            while time.monotonic() < until:
+            while not ended.is_set():
                 try:
                     for statement in IN_THE_WRONG_ORDER:
                         session.execute(statement)
@@ -67,7 +71,13 @@ def with_conflicts(address: Address) -> None:
                         return
                     session.execute("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
 
-    threading.Thread(target=lock, daemon=True).start()
+    thread = threading.Thread(target=lock, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def drop_databases() -> None:
@@ -87,14 +97,10 @@ def end_all_sessions(address: Address) -> None:
         "SELECT session_id FROM sys.dm_exec_sessions"
         " WHERE database_id = DB_ID(%s) AND session_id > 0"
     )
-
-    def end() -> None:
-        until = time.monotonic() + ENDING_S
-        with connect(address) as session:
-            while time.monotonic() < until:
-                for (spid,) in session.execute(query, address.database):
-                    with contextlib.suppress(SqlError):
-                        session.execute(f"KILL {spid:d}")
-                time.sleep(0.3)
-
-    threading.Thread(target=end, daemon=True).start()
+    until = time.monotonic() + ENDING_S
+    with connect(address) as session:
+        while time.monotonic() < until:
+            for (spid,) in session.execute(query, address.database):
+                with contextlib.suppress(SqlError):
+                    session.execute(f"KILL {spid:d}")
+            time.sleep(0.3)

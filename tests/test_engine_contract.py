@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kneebench.databases.engine import Engine, Server, engine_of
+from kneebench.databases.mariadb.server_address import Address as MariadbAddress
 from kneebench.databases.mariadb.session import connect as session
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.server_address import Address
@@ -60,7 +61,7 @@ class Subject(NamedTuple):
 
     `tables`: the tables of its plan, with those that make a fault happen ("conflicts", "full",
     "killed") where the plan does it. `second`: the table of a storage for a second database beside
-    the first. `conflicts`: makes transactions of a running server conflict.
+    the first. `conflicts`: makes transactions of a running server conflict for the block.
     `full`: leaves it few connections for the block. `kill`: ends it under its users. `slow`: its
     restores take long, so what another subject of its engine shows too is for --long. `ladder`:
     keys that it needs other values of.
@@ -70,7 +71,7 @@ class Subject(NamedTuple):
     journal: Journal
     tables: Callable[[str], dict[str, Any]]
     second: dict[str, Any]
-    conflicts: Callable[[Server], None] = lambda server: None
+    conflicts: Callable[[Server], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     full: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     kill: Callable[[Server], None] = lambda server: None
     slow: bool = False
@@ -122,10 +123,12 @@ CONFLICTS = (
 )
 
 
-def with_conflicts(server: Server) -> None:
+@contextlib.contextmanager
+def with_conflicts(server: Server) -> Iterator[None]:
     with connect(server.address) as connection:
         for statement in CONFLICTS:
             connection.execute(statement.encode())
+    yield
 
 
 def simulated(folder: Path) -> Subject:
@@ -204,9 +207,11 @@ CREATE TRIGGER conflicts BEFORE UPDATE ON warehouse FOR EACH ROW IF rand() < 0.0
     SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'a conflict'; END IF"""
 
 
-def with_mariadb_conflicts(server: Server) -> None:
-    with session(server.address) as asking:
+@contextlib.contextmanager
+def with_mariadb_conflicts(address: MariadbAddress) -> Iterator[None]:
+    with session(address) as asking:
         asking.run(WITH_MARIADB_CONFLICTS)
+    yield
 
 
 def own_mariadb(folder: Path) -> Subject:
@@ -221,8 +226,11 @@ def own_mariadb(folder: Path) -> Subject:
     def kill(server: Server) -> None:
         os.kill(server.processes()[0], signal.SIGKILL)
 
+    def conflicts(server: Server) -> contextlib.AbstractContextManager[None]:
+        return with_mariadb_conflicts(server.address)
+
     journal, second = Journal(folder / "journal"), {"path": folder / "second"}
-    return Subject("mariadb", journal, tables, second, with_mariadb_conflicts, kill=kill)
+    return Subject("mariadb", journal, tables, second, conflicts, kill=kill)
 
 
 def mariadb_by_url(there: MariadbElsewhere, second: str) -> Subject:
@@ -240,9 +248,9 @@ def mariadb_by_url(there: MariadbElsewhere, second: str) -> Subject:
         finally:
             there.execute("ALTER USER tester@'127.0.0.1' WITH MAX_USER_CONNECTIONS 0")
 
-    def conflicts(server: Server) -> None:
-        with session(there.address, server.address.database) as asking:
-            asking.run(WITH_MARIADB_CONFLICTS)
+    def conflicts(server: Server) -> contextlib.AbstractContextManager[None]:
+        in_it = there.address.model_copy(update={"database": server.address.database})
+        return with_mariadb_conflicts(in_it)
 
     def kill(server: Server) -> None:
         there.kill()
@@ -273,7 +281,7 @@ def over_tds(folder: Path) -> Subject:
         Journal(folder / "journal"),
         tables,
         second,
-        lambda server: tds_server.with_conflicts(server.address),
+        lambda server: tds_server.conflicts(server.address),
         full,
         lambda server: tds_server.end_all_sessions(server.address),
         ladder=SLOW_FIRST_CALLS,
@@ -491,8 +499,8 @@ def loaded(
 @pytest.mark.usefixtures("all_of_it")
 def test_a_conflict_is_retried_until_the_transaction_commits(subject: Subject) -> None:
     with subject.opened("conflicts").restored(CELL, unwatched) as server:
-        subject.conflicts(server)
-        tally = loaded(subject, server, lambda tally: bool(retries(tally)), "conflicts")
+        with subject.conflicts(server):
+            tally = loaded(subject, server, lambda tally: bool(retries(tally)), "conflicts")
         assert [check.sentence for check in server.conditions(unwatched) if not check.passed] == []
     assert {subject.plan().engine.error_class(code) for code in retries(tally)} == {"retry"}
     assert tally.whole.failed == 0
