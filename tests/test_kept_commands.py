@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from kneebench.brief import Brief
+from kneebench.databases.external.restore_command import run_restore_command
 from kneebench.databases.postgres.engine import open_engine
-from kneebench.databases.postgres.remote import RemotePostgres
-from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -104,13 +103,26 @@ def test_the_brief_prints_that_a_command_must_be_replaced_and_what_it_prints_is_
 
 @pytest.mark.parametrize("command", HOLDING[:-1])
 def test_what_a_failing_command_says_is_told_without_the_secrets_that_stand_in_it(
-    command: str, tmp_path: Path
+    command: str,
 ) -> None:
     failing = f"set -x; cat <<'END' >&2\n{command}\nuser me, hunter2: refused\nEND\nexit 3"
-    engine = RemotePostgres(by_url(failing), Journal(tmp_path))
     with pytest.raises(KneebenchError, match=r"(?s)exit code 3.*: refused") as caught:
-        engine._run_command(Address(host="nowhere"))
+        run_restore_command(failing, {}, "PGPASSWORD", "disk")
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_command_knows_the_server_and_the_storage_and_not_the_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SQLCMDPASSWORD", "hunter2")
+    monkeypatch.setenv("BACKUP_TOKEN", "theirs")
+    run_restore_command(
+        f"env > {tmp_path}/seen", {"SQLCMDUSER": "bench"}, "SQLCMDPASSWORD", "volume A"
+    )
+    seen = (tmp_path / "seen").read_text().splitlines()
+    given = {"SQLCMDUSER=bench", "KNEEBENCH_STORAGE=volume A", "BACKUP_TOKEN=theirs"}
+    assert given <= set(seen)
+    assert not any("hunter2" in line for line in seen)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def theirs(mariadb_elsewhere: MariadbElsewhere) -> Iterator[Theirs]:
             mariadb_elsewhere.plan(mariadb_elsewhere.url()), mariadb_elsewhere.journal
         )
         engine.prepare(unwatched)
-        image = engine._copies(engine._address("there")).image
+        image = engine._copies(engine.address("there")).image
     make(mariadb_elsewhere, "tpcc", image)
     make(mariadb_elsewhere, "tpcc_options", image, options=True)
     yield Theirs(mariadb_elsewhere, image)
@@ -272,7 +272,7 @@ def test_a_database_that_others_use_is_not_copied(
 def test_a_copy_that_a_killed_run_left_is_dropped_by_the_next_one(theirs: Theirs) -> None:
     """Its tables carry no mark: they are as HammerDB's are."""
     engine = theirs.engine(restore="template")
-    copies = engine._copies(engine._address("there"))
+    copies = engine._copies(engine.address("there"))
     theirs.there.execute(f"CREATE DATABASE {copies.work_database}")
     with connect(theirs.there.address, copies.work_database) as session:
         note(session, {"state": "loading", "copy_of": "tpcc"})

@@ -182,7 +182,7 @@ def test_what_a_killed_run_left_on_the_server_is_named_and_dropped_by_the_next_o
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
     engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
-    copies = engine._copies(engine._address("there"))
+    copies = engine._copies(engine.address("there"))
     name = copies.work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}")  # as killed right after
     with connect(mariadb_elsewhere.address, name) as session:
@@ -205,7 +205,7 @@ def test_a_database_with_the_name_of_ours_and_another_table_is_not_dropped(
 ) -> None:
     plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
     engine = RemoteMariadb(plan, mariadb_elsewhere.journal)
-    name = engine._copies(engine._address("there")).work_database
+    name = engine._copies(engine.address("there")).work_database
     mariadb_elsewhere.execute(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.theirs (x int)")
     try:
         with (
@@ -216,3 +216,38 @@ def test_a_database_with_the_name_of_ours_and_another_table_is_not_dropped(
         assert mariadb_elsewhere.execute(f"SHOW TABLES IN {name}") == [("theirs",)]
     finally:
         mariadb_elsewhere.execute(f"DROP DATABASE {name}")
+
+
+@pytest.mark.usefixtures("password")
+def test_a_command_of_the_plan_restores_the_urls_database(
+    mariadb_elsewhere: MariadbElsewhere, tmp_path: Path
+) -> None:
+    """The command is a client of MariaDB's; the user's password is in its option file."""
+    options = tmp_path / "options.cnf"
+    options.write_text(f'[client]\npassword = "{PASSWORD}"\nssl-ca = {mariadb_elsewhere.root}\n')
+    back = (
+        f'mariadb --defaults-extra-file={options} --protocol=tcp -u "$MYSQL_USER"'
+        ' -e "UPDATE district SET d_next_o_id = 3001" "$MYSQL_DATABASE"'
+        f' && test -z "$MYSQL_PWD" && touch {tmp_path}/ran'
+    )
+    mariadb_elsewhere.execute("CREATE DATABASE kneebench_back")
+    url = mariadb_elsewhere.url("kneebench_back")
+    plan = mariadb_elsewhere.plan(url, restore="command", restore_command=back)
+    engine, cell = engine_of(plan, mariadb_elsewhere.journal), Cell(id="there", storage="there")
+    try:
+        assert engine.prepare(unwatched)["reused"] == "no"
+        with connect(address_of(url)) as session:
+            session.run("UPDATE district SET d_next_o_id = 5000")
+        assert engine.prepare(unwatched)["reused"] == "yes"
+        with engine.restored(cell, unwatched) as server:
+            assert server.sum_next_order_ids() == 30_010
+        assert (tmp_path / "ran").exists()
+        with connect(address_of(url)) as session:
+            note(session, {"warehouses": "7"})
+        with (
+            pytest.raises(PlanError, match="the command left another load: warehouses = 7"),
+            engine.restored(cell, unwatched),
+        ):
+            raise AssertionError
+    finally:
+        mariadb_elsewhere.execute("DROP DATABASE kneebench_back")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from kneebench.databases.postgres.address import (
 )
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.sql_schema import note
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
@@ -413,16 +415,18 @@ def test_without_a_root_certificate_both_clients_trust_the_systems(
         connect(address)
 
 
-@pytest.mark.usefixtures("password")
-def test_a_command_of_the_plan_puts_the_database_back(
-    elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def passfile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The password where a plan's command finds it."""
+    (file := tmp_path / "passfile").write_text(f"*:*:*:*:{PASSWORD.replace(':', chr(92) + ':')}\n")
+    file.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+
+
+@pytest.mark.usefixtures("password", "passfile")
+def test_a_command_of_the_plan_puts_the_database_back(elsewhere: Elsewhere, tmp_path: Path) -> None:
     elsewhere.execute("CREATE DATABASE theirs OWNER tester")
     url = elsewhere.url("theirs")
-    passfile = tmp_path / "passfile"
-    passfile.write_text(f"*:*:*:*:{PASSWORD.replace(':', chr(92) + ':')}\n")
-    passfile.chmod(0o600)
-    monkeypatch.setenv("PGPASSFILE", str(passfile))
     back = (
         "psql -qc 'UPDATE district SET d_next_o_id = 3001' && test -z \"$PGPASSWORD\" && touch"
         f" {tmp_path}/ran"
@@ -437,6 +441,13 @@ def test_a_command_of_the_plan_puts_the_database_back(
     with engine.restored(CELL, unwatched) as server:
         assert server.sum_next_order_ids() == 30_010
     assert (tmp_path / "ran").exists()
+    with connect(address_of(url)) as session:
+        note(session, {"warehouses": "7"})
+    with (
+        pytest.raises(PlanError, match="the command left another load: warehouses = 7"),
+        engine.restored(CELL, unwatched),
+    ):
+        raise AssertionError
     with pytest.raises(Exception, match="exit code 3: no such snapshot"):
         broken = elsewhere.plan(
             url, restore="command", restore_command="echo no such snapshot >&2; exit 3"
@@ -444,6 +455,31 @@ def test_a_command_of_the_plan_puts_the_database_back(
         with open_engine(broken, elsewhere.journal).restored(CELL, unwatched):
             pass
     elsewhere.execute("DROP DATABASE theirs WITH (FORCE)")
+
+
+@pytest.mark.usefixtures("password", "passfile")
+def test_the_documented_command_dumps_a_fresh_database_once_and_restores_it_from_then_on(
+    elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    [script] = re.findall(r"```sh\n(.*?)```", Path("docs/server.md").read_text(), re.DOTALL)
+    (command := tmp_path / "restore-bench").write_text(
+        script.replace("/var/backups/bench.dump", f"{tmp_path}/dump")
+    )
+    command.chmod(0o700)
+    elsewhere.execute("CREATE DATABASE theirs OWNER tester")
+    plan = elsewhere.plan(elsewhere.url("theirs"), restore="command", restore_command=str(command))
+    engine = open_engine(plan, elsewhere.journal)
+    try:
+        engine.prepare(unwatched)
+        for _ in range(2):
+            with engine.restored(CELL, unwatched) as server:
+                assert (tmp_path / "dump").stat().st_size > 1_000_000
+                assert server.sum_next_order_ids() == 30_010
+                assert all(check.passed for check in server.conditions(unwatched))
+            with connect(server.address) as session:
+                session.execute("UPDATE district SET d_next_o_id = 5000")
+    finally:
+        elsewhere.execute("DROP DATABASE theirs WITH (FORCE)")
 
 
 @pytest.mark.usefixtures("password")

@@ -48,8 +48,10 @@ class OneServer(DocumentedSession):
             one for one in self.sent if one.startswith(("RESTORE DATABASE", "DROP DATABASE"))
         ]
         there = bool(changes) and changes[-1].startswith("RESTORE")
-        if not there:
-            return []
+        return self.present(statement) if there else []
+
+    def present(self, statement: str) -> list[tuple[Any, ...]]:
+        """What sys.databases says of the database."""
         if "compatibility_level" in statement:
             collation = "SQL_Latin1_General_CP1_CI_AS"
             return [(160, "SIMPLE", "CHECKSUM", True, "OFF", "DISABLED", 60, collation, True)]
@@ -70,8 +72,8 @@ def there(monkeypatch: pytest.MonkeyPatch) -> OneServer:
     return session
 
 
-def opened(folder: Path) -> tuple[RemoteSqlServer, Plan]:
-    given = {"database": DATABASE, "storages": {"drives": {"sqlserver": PLACES}}}
+def opened(folder: Path, **database: Any) -> tuple[RemoteSqlServer, Plan]:
+    given = {"database": {**DATABASE, **database}, "storages": {"drives": {"sqlserver": PLACES}}}
     plan = Plan.model_validate({**given, "workload": {"warehouses": 1}})
     return RemoteSqlServer(plan, Journal(folder)), plan
 
@@ -160,3 +162,70 @@ def test_a_plan_whose_placement_the_server_does_not_follow_is_not_measured(
     with refused, made.restored(cells(plan)[0], unwatched):
         raise AssertionError
     assert there.changes()[-4] == "DROP DATABASE"
+
+
+def by_command(
+    there: OneServer, folder: Path, **facts: str
+) -> tuple[RemoteSqlServer, Plan, dict[str, str]]:
+    """A plan whose command writes down what it is told, over a database with these facts of its
+    load, which are the plan's where nothing else is given.
+    """
+    there.answer("FROM sys.databases WHERE name = N'tpcc'", there.present)
+    command = f"env > {folder}/seen; exit $(cat {folder}/code)"
+    made, plan = opened(folder / "journal", restore="command", restore_command=command)
+    (folder / "code").write_text("0")
+    with made.connected(made.address("drives")) as session:
+        shape = made._image(session, "drives")._shape
+    known = {**shape, "state": "whole", **facts}
+    there.answer("FROM dbo.kneebench_image", list(known.items()))
+    return made, plan, known
+
+
+def test_the_plans_command_restores_the_database_which_stays(
+    there: OneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SQLCMDPASSWORD", "hush")
+    made, plan, known = by_command(there, tmp_path)
+    assert [one.seen for one in made.findings() if "the database tpcc" in one.seen] == [
+        "the database tpcc is kneebench's and is used, and stays at the end; restored by command"
+    ]
+    facts = made.prepare(unwatched)
+    assert (facts["reused"], facts["restored_by"], facts["key"]) == ("yes", "command", known["key"])
+    there.sent.clear()
+    with made.restored(cells(plan)[0], unwatched) as running:
+        assert any("restored by the plan's command" in note for note in running.notes)
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert "SQLCMDSERVER=db.example,1433" in seen
+    assert {"SQLCMDUSER=bench", "SQLCMDDBNAME=tpcc", "KNEEBENCH_STORAGE=drives"} <= set(seen)
+    assert not any(line.startswith("SQLCMDPASSWORD") for line in seen)
+    assert there.changes() == [*["EXEC sp_configure"] * 3, "CHECKPOINT", *["EXEC sp_configure"] * 3]
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"warehouses": "7"}, "the command left another load: warehouses = 7, "),
+        ({"state": "loading"}, "the command left another load"),
+    ],
+)
+def test_a_command_that_leaves_another_database_is_not_measured(
+    there: OneServer, tmp_path: Path, facts: dict[str, str], words: str
+) -> None:
+    made, plan, _ = by_command(there, tmp_path, **facts)
+    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+        raise AssertionError
+    assert "DROP DATABASE" not in there.changes()
+
+
+def test_a_command_that_fails_ends_the_climb_before_anything_is_changed(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, plan, _ = by_command(there, tmp_path)
+    (tmp_path / "code").write_text("3")
+    there.sent.clear()
+    with (
+        pytest.raises(KneebenchError, match="exit code 3"),
+        made.restored(cells(plan)[0], unwatched),
+    ):
+        raise AssertionError
+    assert there.sent == []

@@ -43,6 +43,7 @@ def test_the_restore_is_by_backup_where_the_plan_names_one() -> None:
     assert plan(backup="B:\\x.bak").restore == "backup"
     assert plan().restore == "load"
     assert plan(restore="none", backup="B:\\x.bak").restore == "none"
+    assert plan(restore="command", restore_command="back").restore == "command"
 
 
 def test_a_constraint_on_the_engines_memory_is_the_only_one_that_a_running_server_takes() -> None:
@@ -59,8 +60,10 @@ def test_a_constraint_on_the_engines_memory_is_the_only_one_that_a_running_serve
         ({"url": ""}, "the URL of a running server"),
         ({"url": "postgresql://a@b/c"}, "a server's address, sqlserver://"),
         ({"url": "sqlserver://a:secret@b/c"}, "SQLCMDPASSWORD or in password_file"),
-        ({"restore": "template"}, "one of: auto, backup, load, none"),
+        ({"restore": "template"}, "one of: auto, backup, load, command, none"),
         ({"restore": "backup"}, "a file on the server"),
+        ({"restore": "command"}, 'restore = "command" and restore_command, both or neither'),
+        ({"restore_command": "back"}, 'restore = "command" and restore_command'),
         ({"settings": {"shared_buffers": "1GB"}}, "a setting that needs no restart"),
         ({"settings": {"maxdop": "all"}}, "a whole number"),
         ({"settings": {"recovery": "none"}}, "one of: simple, full, bulk_logged"),

@@ -15,7 +15,6 @@ import pytest
 from typer.testing import CliRunner
 
 from kneebench.cli import app
-from kneebench.databases.postgres import remote
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan import Plan
@@ -29,6 +28,13 @@ from tests.elsewhere import (  # noqa: F401 (fixtures)
     no_password_around,
 )
 from tests.loaded import WITHOUT_DEBIAN
+from tests.mariadb_elsewhere import PASSWORD as MARIADBS_PASSWORD
+from tests.mariadb_elsewhere import (  # noqa: F401 (fixtures)
+    WITHOUT_MARIADB,
+    MariadbElsewhere,
+    mariadb_elsewhere,
+    no_mysql_password_around,
+)
 
 TRIED = (
     *("load one warehouse", "restore 1", "settings"),
@@ -75,6 +81,24 @@ def test_a_server_on_which_everything_works_is_tried_step_by_step_and_left_as_it
     assert "all 12 hold" in seen["server: conditions"]
 
 
+@pytest.mark.mariadb
+@WITHOUT_MARIADB
+def test_a_mariadb_is_tried_in_the_same_steps_and_left_as_it_was(
+    mariadb_elsewhere: MariadbElsewhere, own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MYSQL_PWD", MARIADBS_PASSWORD)
+    (file := own_place / "plan.toml").write_text(
+        f'[database]\nengine = "mariadb"\nurl = "{mariadb_elsewhere.url()}"\n'
+    )
+    before = mariadb_elsewhere.databases()
+    answer = CliRunner().invoke(app, ["check", "--try", str(file), "--json"])
+    assert answer.exit_code == 0, answer.output
+    found = [Finding.model_validate(one) for one in json.loads(answer.stdout)]
+    assert [one.seen for one in found if one.level in ("error", "refused")] == []
+    assert tuple(steps(found)[-len(TRIED) :]) == TRIED
+    assert mariadb_elsewhere.databases() == before
+
+
 @pytest.mark.long
 @pytest.mark.postgres15
 @WITHOUT_DEBIAN
@@ -86,7 +110,6 @@ def test_what_does_not_work_is_named_and_the_rest_is_tried_and_removed_all_the_s
 
     monkeypatch.setattr(PostgresServer, "measures", frozenset(["log_writes"]))
     monkeypatch.setattr(PostgresServer, "checkpoint", lambda server: None)
-    monkeypatch.setattr(remote.RemotePostgres, "_notes", lambda engine: [])
     monkeypatch.setattr(PostgresServer, "sum_next_order_ids", refused)
     answer = CliRunner().invoke(app, ["check", "--try", str(plan)])
     assert answer.exit_code == 4, answer.output

@@ -52,7 +52,9 @@ def _modules(path: tuple[str, ...]) -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(path))
 
 
-ENGINES = Shelf("engine", "kneebench.databases", ("engine", "managed", "several", "tproc_c"))
+ENGINES = Shelf(
+    "engine", "kneebench.databases", ("engine", "external", "managed", "several", "tproc_c")
+)
 METERS = Shelf("meter", "kneebench.measurement.meters", ("meter",))
 STOPS = Shelf(
     "stop", "kneebench.ladder.stops", ("fixed_load", "invalid", "load_generator", "warming")

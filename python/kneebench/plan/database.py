@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
-from kneebench.plan.values import Cores, Name, Number, Part, Switch, Text, Whole, wrong
+from kneebench.plan.values import Cores, Name, Number, Part, Shell, Switch, Text, Whole, wrong
 from kneebench.units import Bytes
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Database(Part):
                 "Source of each climb's fresh database. auto: copy, or template with a url;"
                 ' required with schema_from = "hammerdb". copy and clone (reflink; the run includes'
                 " its copy-on-write) need a managed server, the others a url. SQL Server: backup,"
-                " load (again) or none"
+                " load (again), command or none"
             )
         ),
     ] = "auto"
@@ -159,10 +159,37 @@ class ServerDatabase(Database):
         ),
     ] = "cold"
 
+    restore_command: Annotated[
+        Shell,
+        Field(
+            description=(
+                'Shell command that restores the database at url, with restore = "command". It'
+                " inherits the environment, except for the variable of the server's password: its"
+                " secrets belong there or in a file"
+            )
+        ),
+    ] = ""
+
     @property
     def restored_cold(self) -> bool:
         """As `page_cache` says."""
         return self.page_cache == "cold"
+
+    @property
+    def commands(self) -> dict[tuple[str, ...], str]:
+        """The restore command too."""
+        return {("restore_command",): self.restore_command, **super().commands}
+
+    def for_trial(self) -> Self:
+        """Nothing of the plan's command, which restores a database of the user's."""
+        return super().for_trial().model_copy(update={"restore": "auto", "restore_command": ""})
+
+    @model_validator(mode="after")
+    def _command_restores(self) -> Self:
+        if (self.restore == "command") != bool(self.restore_command):
+            sentence = 'restore = "command" and restore_command, both or neither'
+            raise wrong("restore_command", sentence=sentence)
+        return self
 
     @model_validator(mode="after")
     def _url_is_an_address(self) -> Self:

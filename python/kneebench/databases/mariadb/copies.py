@@ -108,6 +108,12 @@ class Copies(NamedTuple):
         whole = found.get("state") == "whole" and "build_s" in found
         return {name: value for name, value in found.items() if name != "state"} if whole else {}
 
+    def remove(self) -> str:
+        """Drop the image database; its name. Raises Refused for one that is not ours."""
+        with self._alone() as session, explained(f"dropping {self.image}", self.address):
+            _drop(session, self.image)
+        return self.image
+
     @contextlib.contextmanager
     def work(self, watch: Watch) -> Iterator[Address]:
         """A fresh copy of the image, as its address; dropped at the end.

@@ -12,10 +12,12 @@ from kneebench.plan.database import Database, ExistingSchemaDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Text, wrong
 
+PASSWORD = "MYSQL_PWD"  # noqa: S105
+"""The variable that MariaDB's and MySQL's clients read the password from."""
 URL = UrlRule(
     schemes=("mariadb", "mysql"),
     example="mariadb://user@host:3306/database?sslmode=verify-full",
-    kept_in="MYSQL_PWD or in an option file (~/.my.cnf)",
+    kept_in=f"{PASSWORD} or in an option file (~/.my.cnf)",
 )
 
 
@@ -65,9 +67,6 @@ class MariadbDatabase(ExistingSchemaDatabase):
                 "bin_dir",
                 sentence="either bin_dir for a managed server, or the url of an external server",
             )
-        if self.restore == "command":
-            sentence = '"auto", "copy", "clone", "template" or "none": this engine runs no command'
-            raise wrong("restore", sentence=sentence)
         if unfit := fault(self.settings):
             raise wrong("settings", unfit[0], sentence=unfit[1])
         return self

@@ -10,12 +10,14 @@ from pydantic import Field, model_validator
 from kneebench.databases.postgres.allowed_settings import fault
 from kneebench.plan.database import Database, ExistingSchemaDatabase
 from kneebench.plan.server_url import UrlRule
-from kneebench.plan.values import Directory, Shell, Text, wrong
+from kneebench.plan.values import Directory, Text, wrong
 
+PASSWORD = "PGPASSWORD"  # noqa: S105
+"""The variable that libpq reads the password from."""
 URL = UrlRule(
     schemes=("postgresql", "postgres"),
     example="postgresql://user@host:5432/database?sslmode=verify-full",
-    kept_in="PGPASSWORD or in a passfile",
+    kept_in=f"{PASSWORD} or in a passfile",
 )
 
 
@@ -57,15 +59,6 @@ class PostgresDatabase(ExistingSchemaDatabase):
             )
         ),
     ] = None
-    restore_command: Annotated[
-        Shell,
-        Field(
-            description=(
-                'Shell command that restores the database, with restore = "command". It inherits'
-                " the environment, except for PGPASSWORD: its secrets belong there or in a file"
-            )
-        ),
-    ] = ""
     base_image_path: Annotated[
         Directory,
         Field(
@@ -80,28 +73,14 @@ class PostgresDatabase(ExistingSchemaDatabase):
                 "bin_dir",
                 sentence="either bin_dir for a managed server, or the url of an external server",
             )
-        if (self.restore == "command") != bool(self.restore_command):
-            raise wrong(
-                "restore_command",
-                sentence='restore = "command" and restore_command, both or neither',
-            )
         if unfit := fault(self.settings):
             raise wrong("settings", unfit[0], sentence=unfit[1])
         return self
-
-    def for_trial(self) -> Self:
-        """Nothing of the plan's command: a trial copies a template."""
-        return super().for_trial().model_copy(update={"restore_command": ""})
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """The base image's directory, and the build's."""
         return (self.base_image_path, *([self.bin_dir] if self.bin_dir else []))
-
-    @property
-    def commands(self) -> dict[tuple[str, ...], str]:
-        """The restore command too."""
-        return {("restore_command",): self.restore_command, **super().commands}
 
 
 TABLE = PostgresDatabase

@@ -23,20 +23,23 @@ from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Session
 from kneebench.databases.sqlserver.sql_files import HERE
 from kneebench.databases.sqlserver.version import Version
-from kneebench.databases.tproc_c.loading import shape_of
+from kneebench.databases.tproc_c.loading import require_restored, shape_of
 from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import PlanError
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
 
 SIZE = "SELECT SUM(CAST(size AS bigint)) * 8192 FROM sys.master_files WHERE database_id = DB_ID(%s)"
+STAYS = ("command", "none")
+"""Ways to restore by which the database is not dropped after a climb."""
 UNPLACED = "the server does not say where its files are: their placement is not verified"
 
 
 class Image(NamedTuple):
     """The image for one storage, asked by a session in master.
 
-    `how`: a climb's database is restored from the "backup", by "load", or it is left ("none").
+    `how`: a climb's database is restored from the "backup", by "load", by the plan's "command", or
+    it is left ("none").
     """
 
     session: Session
@@ -99,13 +102,17 @@ class Image(NamedTuple):
         return {**facts, "reused": "no"}
 
     def _loaded(self) -> dict[str, str]:
-        """The facts of the loaded database, where it is whole, as the plan says, in its place, and
-        unused (unless it is never restored).
+        """The facts of the loaded database, where it is whole, as the plan says, in its place
+        (unless a command puts it there), and unused (unless it stays).
         """
-        shape = shape_of(self.workload, self.seed)
         with databases.connect_to(self.address) as inside:
-            found = loaded_facts(inside, shape, used=self.how == "none")
-        return {} if found.get("key") != self.key or [*self._misplaced()] else found
+            found = loaded_facts(inside, self._shape, used=self.how in STAYS)
+        return found if self.how == "command" or not self._misplaced() else {}
+
+    @property
+    def _shape(self) -> dict[str, str]:
+        """The facts by which a loaded database is the plan's."""
+        return {**shape_of(self.workload, self.seed), "key": self.key}
 
     def _misplaced(self) -> Sequence[str]:
         found = master_files(self.session, self.address.database) if self.version.restores else []
@@ -135,6 +142,9 @@ class Image(NamedTuple):
         there = databases.require_ours(self.session, name, f"restoring the database {name}")
         if self.how == "backup":
             self.backup.restore(self.session, self.files)
+        elif self.how == "command":
+            with databases.connect_to(self.address) as inside:
+                require_restored(databases.facts(inside), self._shape, name)
         elif not (there and self._loaded()):
             self._load(watch)
         self.verify()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.allowed_settings import of_instance
-from kneebench.databases.sqlserver.image import UNPLACED, Image
+from kneebench.databases.sqlserver.image import STAYS, UNPLACED, Image
 from kneebench.databases.sqlserver.readings import GRANT
 from kneebench.databases.sqlserver.server_settings import configured
 from kneebench.databases.sqlserver.session import Session, SqlError, quoted
@@ -47,8 +47,11 @@ def _database(session: Session, image: Image, subject: str) -> Iterator[Finding]
         do = "name another database in the URL: kneebench creates it"
         yield Finding(level="refused", subject=subject, seen=seen, do=do)
     else:
-        will = "is kneebench's and is replaced" if whose == "ours" else "is created"
-        seen = f"the database {name} {will}, and dropped at the end; restored by {image.how}"
+        stays = image.how in STAYS
+        used = "used" if stays else "replaced"
+        will = f"is kneebench's and is {used}" if whose == "ours" else "is created"
+        end = "stays" if stays else "is dropped"
+        seen = f"the database {name} {will}, and {end} at the end; restored by {image.how}"
         yield Finding(level="ok", subject=subject, seen=seen)
 
 

@@ -34,7 +34,7 @@ class SqlServerDatabase(ServerDatabase):
 
     url_rule: ClassVar[UrlRule] = URL
     cache_setting: ClassVar[str] = CACHE
-    restores: ClassVar[tuple[str, ...]] = ("auto", "backup", "load", "none")
+    restores: ClassVar[tuple[str, ...]] = ("auto", "backup", "load", "command", "none")
     managed_only: ClassVar[tuple[str, ...]] = ("cores", "memory")
     url: Annotated[
         Text,
@@ -129,11 +129,9 @@ class SqlServerDatabase(ServerDatabase):
         return "backup" if self.backup else "load"
 
     def for_trial(self) -> Self:
-        """Another database, another backup, restored whatever the plan says."""
+        """Another backup too."""
         backup = f"{self.backup}.try" if self.backup else ""
-        return self.model_copy(
-            update={"url": self.trial_url(self.url), "backup": backup, "restore": "auto"}
-        )
+        return super().for_trial().model_copy(update={"backup": backup})
 
     def trial_url(self, url: str) -> str:
         """The URL's database is the one that is measured, so the trial has one beside it."""
@@ -141,8 +139,10 @@ class SqlServerDatabase(ServerDatabase):
 
     @property
     def restored_cold(self) -> bool:
-        """After a RESTORE no page is cached; after a load many are."""
-        return bool(self.backup)
+        """After a RESTORE no page is cached; after a load many are, and after a command nobody
+        knows.
+        """
+        return self.restored_by({}) in ("backup", "command")
 
 
 TABLE = SqlServerDatabase

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import NamedTuple, TypeVar
 
 from kneebench._core import Address, LoadError, Loading, TableLoad
-from kneebench.errors import KneebenchError, Refused
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Event, Watch
 
@@ -58,6 +58,20 @@ def require_shape(found: Mapping[str, str], shape: Mapping[str, str], database: 
             seen=f"it contains a different load: {held}",
             do="use another database, or drop this one",
         )
+
+
+def require_restored(found: Mapping[str, str], shape: Mapping[str, str], database: str) -> None:
+    """Raise PlanError where the facts of a load are not those of the plan's database, as the plan's
+    command left it.
+    """
+    if found.get("state") == "whole" and all(found.get(k) == v for k, v in shape.items()):
+        return
+    held = ", ".join(f"{name} = {found[name]}" for name in shape if name in found)
+    raise PlanError(
+        f"restoring the database {database} by restore_command",
+        seen=f"the command left another load: {held}" if held else "it left no loaded database",
+        do="let it restore the database as the first run loaded it, or correct the plan",
+    )
 
 
 # --- rows -----------------------------------------------------------------------------------------

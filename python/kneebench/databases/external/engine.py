@@ -1,0 +1,203 @@
+"""The engine of servers that run already, as far as it is the same for all of them.
+
+An external server is reached by URL. It is never started and never stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import ClassVar, Generic, NamedTuple, TypeVar
+
+from kneebench.databases.engine import finding_of
+from kneebench.databases.external.restore_command import (
+    run_restore_command,
+    wait_until_it_answers,
+)
+from kneebench.databases.managed.process import Process
+from kneebench.databases.tproc_c.loading import require_restored, shape_of
+from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.journal import Journal
+from kneebench.lab.processes import family
+from kneebench.plan import Plan
+from kneebench.plan.database import ServerDatabase
+from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
+from kneebench.secrets import without_passwords
+
+UNTOUCHED = "external server: its caches were not emptied and its settings were not changed"
+LEFT = "the database was not restored: each climb started from the state the previous one left"
+
+
+AddressOf = TypeVar("AddressOf")
+SessionOf = TypeVar("SessionOf")
+ServerOf = TypeVar("ServerOf")
+TableOf = TypeVar("TableOf", bound=ServerDatabase)
+
+
+class Restore(NamedTuple, Generic[AddressOf]):
+    """A restore under way: of which cell, where, and since when (monotonic)."""
+
+    cell: Cell
+    address: AddressOf
+    began: float
+    watch: Watch
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken by now."""
+        return time.monotonic() - self.began
+
+
+class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
+    """Servers that run already: one per storage, or one for all."""
+
+    password_variable: ClassVar[str]
+    """The variable of the environment from which the engine's clients read the password."""
+
+    def __init__(self, plan: Plan, journal: Journal, table: TableOf) -> None:
+        self.plan, self.journal, self.table, self.how = plan, journal, table, plan.restore
+        self._where: dict[str, Whereabouts] = {}
+        if (requested := table.restore) in ("copy", "clone"):
+            raise PlanError(
+                "database.restore",
+                seen=f"{requested!r} needs the server's files",
+                do='use "template", "command" or "none" with a URL',
+            )
+
+    # --- what each engine knows itself ------------------------------------------------------------
+
+    @abstractmethod
+    def address(self, storage: str) -> AddressOf:
+        """The address in the storage's URL; raises PlanError for a URL that cannot be used."""
+
+    @abstractmethod
+    def connected(self, address: AddressOf) -> AbstractContextManager[SessionOf]:
+        """A session; raises PlanError where the server refuses it."""
+
+    @abstractmethod
+    def explained(self, doing: str, address: AddressOf) -> AbstractContextManager[None]:
+        """What the server refuses inside is raised as a KneebenchError in its words."""
+
+    @abstractmethod
+    def variables(self, address: AddressOf) -> Mapping[str, str]:
+        """The address in the variables that the engine's own clients read."""
+
+    @abstractmethod
+    def require_database(self, address: AddressOf) -> None:
+        """Raises PlanError where the workload's database accepts no session."""
+
+    @abstractmethod
+    def found(
+        self, session: SessionOf, storage: str, address: AddressOf, subject: str
+    ) -> Iterator[Finding]:
+        """What the server is, and what the user may do there; changes nothing."""
+
+    @abstractmethod
+    def locate(self, address: AddressOf) -> Whereabouts:
+        """Where the server runs."""
+
+    @abstractmethod
+    def load(self, storage: str, address: AddressOf, watch: Watch) -> dict[str, str]:
+        """Load the database that climbs are restored from, unless it is there; its facts."""
+
+    @abstractmethod
+    def open(self, restore: Restore[AddressOf], stack: ExitStack) -> ServerOf:
+        """The server with a fresh database, after the plan's command where there is one; closed and
+        what was made for it removed with the stack.
+        """
+
+    @abstractmethod
+    def remove(self, storage: str, address: AddressOf) -> str:
+        """Remove what `load` made on a server; what was removed, in words."""
+
+    # --- what is the same -------------------------------------------------------------------------
+
+    def findings(self) -> Sequence[Finding]:
+        """Whether the servers answer, and what the user may do there, each thing once; changes
+        nothing.
+        """
+        found = (finding for name in self.plan.storages for finding in self._findings(name))
+        return list(dict.fromkeys(found))
+
+    def _findings(self, storage: str) -> Iterator[Finding]:
+        subject = without_passwords(self.plan.urls[storage])
+        try:
+            address, doing = self.address(storage), "reading the user's rights"
+            with self.explained(doing, address), self.connected(address) as session:
+                yield from self.found(session, storage, address, subject)
+        except KneebenchError as error:
+            yield finding_of(error, subject)
+
+    def where(self, cell: Cell) -> Whereabouts:
+        """Where the server runs; determined once."""
+        url, address = self.plan.urls[cell.storage], self.address(cell.storage)
+        if url not in self._where:
+            with self.explained("locating the server", address):
+                self._where[url] = self.locate(address)
+        return self._where[url]
+
+    @property
+    def _one_storage_per_url(self) -> list[str]:
+        return list({url: name for name, url in self.plan.urls.items()}.values())
+
+    def prepare(self, watch: Watch) -> dict[str, str]:
+        """Load the database on each server where it is not there yet.
+
+        Returns the facts of the last one, and how it is restored.
+        """
+        facts: dict[str, str] = {}
+        for storage in self._one_storage_per_url:
+            doing = f"preparing the database at {without_passwords(self.plan.urls[storage])}"
+            address = self.address(storage)
+            with self.explained(doing, address):
+                facts = {"restored_by": self.how, **self.load(storage, address, watch)}
+            watch(Event(kind="end", doing=doing, share=1.0))
+        return facts
+
+    @contextlib.contextmanager
+    def restored(self, cell: Cell, watch: Watch, restore: int = 0) -> Iterator[ServerOf]:
+        """The server with a fresh database; what was made for it is removed at the end."""
+        address, began = self.address(cell.storage), time.monotonic()
+        watch(Event(kind="start", doing=f"restoring the database of {cell.storage!r} ({self.how})"))
+        if self.how == "command":
+            self._run_command(cell.storage, address)
+        with ExitStack() as stack:
+            yield self.open(Restore(cell, address, began, watch), stack)
+
+    def _run_command(self, storage: str, address: AddressOf) -> None:
+        command, variables = self.table.restore_command, self.variables(address)
+        run_restore_command(command, variables, self.password_variable, storage)
+        wait_until_it_answers(lambda: self.require_database(address))
+
+    def require_plans(self, found: Mapping[str, str], database: str) -> None:
+        """Raise PlanError where the command left another database than the plan's, by the facts of
+        its load.
+        """
+        require_restored(found, shape_of(self.plan.workload, self.plan.seed), database)
+
+    def remove_image(self, watch: Watch) -> str:
+        """Remove from all servers what `prepare` made."""
+        names = self._one_storage_per_url
+        return "; ".join(self.remove(storage, self.address(storage)) for storage in names)
+
+    def close(self) -> None:
+        """Nothing is kept between restores."""
+
+
+def process_at(found: Whereabouts, log: Path | None = None) -> Process:
+    """The server's processes if it runs on this machine, with the directory of its log where that
+    is another than the data's.
+    """
+    if not found.here:
+        return Process()
+    return Process(
+        lambda: family(found.process),
+        cores=found.cores,
+        paths=found.paths,
+        roles=found.roles,
+        log=log,
+    )
