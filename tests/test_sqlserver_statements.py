@@ -104,7 +104,7 @@ def test_a_database_of_anothers_is_refused_and_nothing_is_sent_that_changes_it(
     there = [("ONLINE", False)]
     session = DocumentedSession().answer("FROM sys.databases", there)
     session.answer("master_files", [("sales", r"D:\sales.mdf", "ROWS")])
-    inside = DocumentedSession().answer("FROM sys.tables", [(0,)])
+    inside = DocumentedSession().answer("FROM sys.tables", [(3, 0)])
     monkeypatch.setattr(databases, "connect", lambda *given, **limits: inside)
     with pytest.raises(Refused, match="exists and was not created by kneebench"):
         image(session).prepare(unwatched)
@@ -120,6 +120,17 @@ def test_a_database_whose_restore_was_interrupted_is_known_by_the_names_of_its_f
     session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
     assert databases.whose(session, "tpcc") == "ours"
     session.answer("master_files", [("sales", r"D:\sales.mdf", "ROWS")])
+    assert databases.whose(session, "tpcc") == "another's"
+
+
+def test_a_database_that_was_just_created_is_known_by_the_names_of_its_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = DocumentedSession().answer("FROM sys.databases", [("ONLINE", False)])
+    inside = DocumentedSession().answer("FROM sys.tables", [(0, 0)])
+    monkeypatch.setattr(databases, "connect", lambda *given, **limits: inside)
+    assert databases.whose(session, "tpcc") == "ours"
+    session.answer("master_files", [("empty", r"D:\empty.mdf", "ROWS")])
     assert databases.whose(session, "tpcc") == "another's"
 
 

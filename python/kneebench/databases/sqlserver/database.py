@@ -1,8 +1,8 @@
 """The workload's database on a server: whose it is, how it is created, how it is dropped.
 
-A database of ours holds the table dbo.kneebench_image from the moment of its creation, with the
-facts of its load. One that cannot be opened (a restore was interrupted) is recognized by the
-logical names of its files. No other database is ever touched.
+A database of ours holds the table dbo.kneebench_image, its first one, with the facts of its load.
+One that has no table yet (it was just created) or that cannot be opened (a restore was interrupted)
+is recognized by the logical names of its files. No other database is ever touched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from kneebench.errors import PlanError, Refused
 
 Whose = Literal["nobody's", "ours", "another's"]
 MARK = "dbo.kneebench_image"
-IS_MARKED = "SELECT count(*) FROM sys.tables WHERE name = 'kneebench_image'"
+TABLES = (
+    "SELECT COUNT(*), COUNT(CASE WHEN name = 'kneebench_image' THEN 1 END) FROM sys.tables"
+    " WHERE is_ms_shipped = 0"
+)
 STATE = "SELECT state_desc, is_read_only FROM sys.databases WHERE name = {name}"
 CREATE_MARK = (
     f"CREATE TABLE {MARK} (name varchar(40) NOT NULL PRIMARY KEY, value nvarchar(400) NOT NULL)"
@@ -33,7 +36,9 @@ def whose(session: Session, database: str) -> Whose:
     if rows[0][0] in ("ONLINE", None):
         try:
             with connect(session.address, database, limit_s=30.0) as inside:
-                return "ours" if inside.value(IS_MARKED) else "another's"
+                tables, marks = inside.execute(TABLES)[0]
+            if tables:
+                return "ours" if marks else "another's"
         except PlanError:  # in single-user mode, or without a user for the login
             pass
     files = master_files(session, database)
