@@ -86,6 +86,15 @@ impl Call {
         self.ended_ns + self.delay.map_or(0, |delay| delay.ns)
     }
 
+    /// The user's time in this transaction within the window, less all of it if it began there,
+    /// when its latency counts. 0 for one that lies inside or outside.
+    fn edges_ns(&self, window_ns: &std::ops::Range<u64>) -> i64 {
+        let (began, ended) = (self.start.intended_ns, self.read_ns());
+        let within = ended.min(window_ns.end).saturating_sub(began.max(window_ns.start));
+        let counted = if window_ns.contains(&began) { ended.saturating_sub(began) } else { 0 };
+        within as i64 - counted as i64
+    }
+
     fn wait_ns(&self) -> u64 {
         self.started_ns.saturating_sub(self.start.intended_ns + self.start.late_ns)
     }
@@ -123,6 +132,8 @@ pub struct Tally {
     delay: Latencies,
     /// Number of these delays that come from a receive timestamp.
     stamped: u64,
+    /// Users' time in the window that no latency has, less that of latencies after its end.
+    edges_ns: i64,
 }
 
 impl Tally {
@@ -146,6 +157,9 @@ impl Tally {
         if window_ns.contains(&call.ended_ns) {
             tally.window.started += 1;
             tally.window.ended(outcome);
+        }
+        if completed {
+            self.edges_ns += call.edges_ns(window_ns);
         }
         if completed && window_ns.contains(&call.start.intended_ns) {
             tally.latency.record(call.latency_ns());
@@ -219,6 +233,7 @@ impl Tally {
         self.lost_users += other.lost_users;
         self.delay.merge(&other.delay);
         self.stamped += other.stamped;
+        self.edges_ns += other.edges_ns;
     }
 
     /// Check that the counters add up. If not, the load generator is faulty and its results must

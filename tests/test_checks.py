@@ -211,6 +211,18 @@ def test_latency_that_is_not_users_over_throughput_fails_in_a_closed_loop_only()
     ]
 
 
+def test_what_lies_across_the_windows_edges_is_part_of_littles_sum() -> None:
+    """A window into which long calls reach: their time is in no latency that began in it."""
+    shorter = honest().tally.model_copy(update={"latency": latency(0.0036)})
+    assert failed(honest(tally=shorter)) == ["little"]
+    counted = shorter.model_copy(update={"edges_s": 0.0004 * 40_000})
+    assert failed(honest(tally=counted)) == []
+    less = shorter.model_copy(update={"edges_s": 0.0002 * 40_000})
+    (check,) = [check for check in checks(honest(tally=less)) if not check.passed]
+    assert "144.000 s, transactions across the window's edges to +8.000 s" in check.sentence
+    assert "gives 160.000 s: -5.00% (limit 2%)" in check.sentence
+
+
 def test_a_short_window_with_long_calls_widens_littles_limit_and_says_so() -> None:
     stalls = honest().tally.model_copy(update={"latency": latency(0.0043, p999_s=2.0)})
     little = next(check for check in checks(honest(tally=stalls)) if check.name == "little")

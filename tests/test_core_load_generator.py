@@ -104,6 +104,9 @@ def test_littles_law_holds_between_throughput_and_latency_with_the_load_generato
     assert tally.users / tally.throughput_per_s == pytest.approx(
         tally.latency.mean_s + tally.delay.mean_s, rel=0.05
     )
+    assert tally.edges_s is not None
+    within_s = sum(one.n * one.mean_s for one in (tally.latency, tally.delay)) + tally.edges_s
+    assert within_s == pytest.approx(tally.users * tally.window_s, rel=0.02)
     assert tally.latency.p50_s <= tally.latency.p99_s <= tally.latency.p999_s <= tally.latency.max_s
     assert tally.latency.p999_low_s <= tally.latency.p999_s <= tally.latency.p999_high_s
 

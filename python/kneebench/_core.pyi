@@ -192,6 +192,7 @@ class Report(TypedDict):
     errors: list[CountedError]
     unstarted: int
     lost_users: int
+    edges_s: float
     load_generator_cpu_s: float
     load_generator_threads: int
     load_generator_cores: int | None

@@ -455,6 +455,10 @@ class Tally(Record):
     errors: tuple[SeenError, ...] = ()
     unstarted: int = 0
     lost_users: int = 0
+    edges_s: float | None = None
+    """Users' time at the window's edges: of transactions that began before the window, their part
+    in it, less the part after it of those whose latencies count. None: not counted (old results).
+    """
     load_generator_cpu_s: float = 0.0
     load_generator_threads: int = 1
     load_generator_cores: int | None = None

@@ -40,6 +40,24 @@ fn tally(random: &mut Stream) -> Tally {
 }
 
 #[test]
+fn what_lies_in_the_window_is_the_latencies_and_the_edges_together() {
+    let window = 1_000..2_000;
+    let edges = |began, ended, delay_ns| {
+        let start = Start { intended_ns: began, late_ns: 0 };
+        let delay = Some(Delay { ns: delay_ns, stamped: true });
+        let kind = Kind::ALL[0];
+        Call { kind, start, started_ns: began, ended_ns: ended, delay }.edges_ns(&window)
+    };
+    assert_eq!(edges(100, 900, 0), 0, "before the window");
+    assert_eq!(edges(100, 900, 300), 200, "its answer was read in the window");
+    assert_eq!(edges(400, 1_300, 0), 300, "it ended in the window");
+    assert_eq!(edges(1_200, 1_800, 50), 0, "inside");
+    assert_eq!(edges(1_700, 2_400, 0), -400, "it began in the window");
+    assert_eq!(edges(500, 2_500, 0), 1_000, "all the time");
+    assert_eq!(edges(2_100, 2_500, 0), 0, "after the window");
+}
+
+#[test]
 fn merging_gives_the_same_in_any_order_and_grouping_and_keeps_the_identity() {
     let mut random = Stream::new(21, 0);
     for _ in 0..60 {

@@ -13,6 +13,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from kneebench.measurement.idle_counts import Idle, difference
+from kneebench.measurement.littles_law import littles_law
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.plan import Workload
 from kneebench.records import Check, Counts, Order, Tally
@@ -29,7 +30,6 @@ it prepares."""
 SURE = 4.5
 """Standard deviations beyond which chance is ruled out: a campaign has dozens of rungs, and at
 three every tenth would cry wolf."""
-LITTLE = 0.02
 
 
 class CheckInput(NamedTuple):
@@ -204,43 +204,15 @@ def new_order_scatter(profile: str, transactions: int, users: int) -> float:
 
 
 def little(seen: CheckInput) -> Check | None:
-    """In a closed loop without think times every user is always in a transaction: users /
-    throughput = mean latency and the load generator's own delay, which no latency includes.
-
-    A window has two edges, and of those under way at each only a part lies in it: the limit is 2%,
-    or in a short window what the remainders of `users` calls as long as the 99th percentile can
-    make (three standard deviations), or one at the 99.9th. Not judged where transactions failed:
-    their time is in no latency.
+    """Of a closed loop without think times; not judged where transactions failed: their time is in
+    no latency.
     """
     tally = seen.tally
-    ended = tally.window.completed
-    if (
-        seen.order.rate_per_s
-        or seen.workload.think_times
-        or not tally.latency
-        or not ended
-        or tally.window.failed
-        or tally.lost_users
-    ):
+    if seen.order.rate_per_s or seen.workload.think_times or tally.lost_users:
         return None
-    expected_s = tally.users * tally.window_s / ended
-    edge = (
-        max(3 * sqrt(2 / tally.users) * tally.latency.p99_s, tally.latency.p999_s) / tally.window_s
-    )
-    delay_s = tally.delay.mean_s if tally.delay else 0.0
-    limit, off = max(LITTLE, edge), (tally.latency.mean_s + delay_s) / expected_s - 1
-    delayed = f" and the load generator's delay {1e3 * delay_s:.3f} ms" if tally.delay else ""
-    sentence = (
-        f"Mean latency is {1e3 * tally.latency.mean_s:.3f} ms{delayed} where users / throughput"
-        f" gives {1e3 * expected_s:.3f} ms: {100 * off:+.2f}% (limit {100 * limit:.2g}%)."
-    )
-    return Check(
-        name="little",
-        passed=abs(off) <= limit,
-        seen=f"{100 * off:+.2f}%",
-        limit=f"{100 * limit:.2g}%",
-        sentence=sentence,
-    )
+    if not tally.latency or not tally.window.completed or tally.window.failed:
+        return None
+    return littles_law(tally, tally.latency)
 
 
 def scans(seen: CheckInput) -> Check | None:
