@@ -229,3 +229,20 @@ def test_a_command_that_fails_ends_the_climb_before_anything_is_changed(
     ):
         raise AssertionError
     assert there.sent == []
+
+
+def test_a_server_that_the_command_restarted_is_waited_for(
+    there: OneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, plan, _ = by_command(there, tmp_path)
+    starting = iter([True, True])
+
+    def connect(*given: object, **limits: object) -> OneServer:
+        if next(starting, False):
+            raise PlanError("connecting", seen="the server is starting")
+        return there
+
+    monkeypatch.setattr(engine, "connect_to", connect)
+    with made.restored(cells(plan)[0], unwatched) as running:
+        assert running.alive() == ""
+    assert next(starting, None) is None

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from kneebench.databases.engine import finding_of
-from kneebench.databases.external.restore_command import (
-    run_restore_command,
-    wait_until_it_answers,
-)
+from kneebench.databases.external.restarts import once_it_is_back
+from kneebench.databases.external.restore_command import run_restore_command
 from kneebench.databases.managed.process import Process
 from kneebench.databases.tproc_c.loading import require_restored, shape_of
 from kneebench.errors import KneebenchError, PlanError
@@ -85,10 +83,6 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
     @abstractmethod
     def variables(self, address: AddressOf) -> Mapping[str, str]:
         """The address in the variables that the engine's own clients read."""
-
-    @abstractmethod
-    def require_database(self, address: AddressOf) -> None:
-        """Raises PlanError where the workload's database accepts no session."""
 
     @abstractmethod
     def found(
@@ -171,7 +165,12 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
     def _run_command(self, storage: str, address: AddressOf) -> None:
         command, variables = self.table.restore_command, self.variables(address)
         run_restore_command(command, variables, self.password_variable, storage)
-        wait_until_it_answers(lambda: self.require_database(address))
+        once_it_is_back(lambda: self.require_database(address), (PlanError,))
+
+    def require_database(self, address: AddressOf) -> None:
+        """Raises PlanError where the workload's database accepts no session."""
+        with self.connected(address):
+            pass
 
     def require_plans(self, found: Mapping[str, str], database: str) -> None:
         """Raise PlanError where the command left another database than the plan's, by the facts of

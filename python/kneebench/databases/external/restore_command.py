@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import KneebenchError
 from kneebench.secrets import redacted_output
 
 STORAGE = "KNEEBENCH_STORAGE"
 """The variable that names the plan's storage to the command."""
-START_LIMIT_S = 60.0
-"""Time limit for the server to answer again after the command."""
-POLL_S = 0.2
 MOST_CHARACTERS = 400
 """Of a failed command's output: its end."""
 
@@ -44,18 +40,3 @@ def run_restore_command(
             seen=f"exit code {done.returncode}: {words}",
             do="run the command by hand and correct it",
         )
-
-
-def wait_until_it_answers(connect: Callable[[], None]) -> None:
-    """Until the server accepts a session: the command may have restarted it.
-
-    Raises the PlanError of the last attempt.
-    """
-    until = time.monotonic() + START_LIMIT_S
-    while True:
-        try:
-            return connect()
-        except PlanError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(POLL_S)

@@ -17,6 +17,7 @@ from pydantic import SecretStr, ValidationError
 
 from kneebench._core import Address as CoreAddress
 from kneebench.databases.mariadb.server_address import Address
+from kneebench.databases.mariadb.table import PASSWORD
 from kneebench.errors import PlanError
 from kneebench.secrets import without_passwords
 
@@ -55,8 +56,8 @@ def address_of(url: str) -> Address:
 
 def _password(passfile: str, doing: str) -> str:
     """MYSQL_PWD, or that of an option file; empty without one."""
-    if "MYSQL_PWD" in os.environ:
-        return os.environ["MYSQL_PWD"]
+    if PASSWORD in os.environ:
+        return os.environ[PASSWORD]
     file = Path(passfile) if passfile else Path.home() / ".my.cnf"
     if not (passfile or file.is_file()):
         return ""

@@ -99,10 +99,6 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         )
         return {**place, "MYSQL_USER": address.user, "MYSQL_DATABASE": address.database}
 
-    def require_database(self, address: Address) -> None:
-        """A session in the URL's database."""
-        connect(address).close()
-
     def found(
         self, session: Session, storage: str, address: Address, subject: str
     ) -> Iterator[Finding]:

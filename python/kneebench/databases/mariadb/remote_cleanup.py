@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pymysql
 
+from kneebench.databases.external.restarts import LIMIT_S, POLL_S
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.databases.mariadb.session import answers
 from kneebench.lab import server_cleanup
@@ -16,8 +17,6 @@ from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
 from kneebench.records import Watch
 
-RESTART_LIMIT_S = 60.0
-"""Longest wait for a server that recovers from a crash."""
 LOST = (pymysql.OperationalError, pymysql.InterfaceError, OSError)
 """Errors of a session that the server ended, among others."""
 
@@ -31,7 +30,7 @@ def undo_or_report(
 
 def once_it_answers(address: Address, do: Callable[[], None]) -> None:
     """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
-    until = time.monotonic() + RESTART_LIMIT_S
+    until = time.monotonic() + LIMIT_S
     while not answers(address) and time.monotonic() < until:
-        time.sleep(0.2)
+        time.sleep(POLL_S)
     do()

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from kneebench.databases.mariadb.table import MariadbDatabase
+from kneebench.databases.mariadb.table import PASSWORD, MariadbDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import Text, wrong
@@ -15,7 +15,7 @@ from kneebench.plan.values import Text, wrong
 URL = UrlRule(
     schemes=("mysql",),
     example="mysql://user@host:3306/database?sslmode=verify-full",
-    kept_in="MYSQL_PWD or in an option file (~/.my.cnf)",
+    kept_in=f"{PASSWORD} or in an option file (~/.my.cnf)",
 )
 
 

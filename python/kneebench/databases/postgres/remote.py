@@ -83,10 +83,6 @@ class RemotePostgres(ExternalServers[PostgresDatabase, Address, Connection, Post
         given = parameters(address)
         return {variable: given[name] for name, variable in LIBPQ.items() if name in given}
 
-    def require_database(self, address: Address) -> None:
-        """A session in the URL's database."""
-        connect(address).close()
-
     def found(
         self, session: Connection, storage: str, address: Address, subject: str
     ) -> Iterator[Finding]:

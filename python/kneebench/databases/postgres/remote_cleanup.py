@@ -5,12 +5,12 @@ the command that fixes it.
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Callable
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from kneebench.databases.external.restarts import once_it_is_back
 from kneebench.databases.postgres.address import parameters, runs_there
 from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import PlanError
@@ -18,9 +18,6 @@ from kneebench.lab import server_cleanup
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
 from kneebench.records import Watch
-
-RESTART_LIMIT_S = 60.0
-"""Longest wait for a server that recovers from a crash."""
 
 
 def undo_or_report(
@@ -32,14 +29,7 @@ def undo_or_report(
 
 def once_it_answers(address: Address, do: Callable[[], None]) -> None:
     """Call `do`; on a server that accepts no sessions yet, as soon as it does."""
-    until = time.monotonic() + RESTART_LIMIT_S
-    while True:
-        try:
-            return do()
-        except (psycopg.OperationalError, PlanError):
-            if time.monotonic() > until or not runs_there(address):
-                raise
-        time.sleep(0.2)
+    once_it_is_back(do, (psycopg.OperationalError, PlanError), lambda: runs_there(address))
 
 
 def psql_command(address: Address, statements: str) -> str:
