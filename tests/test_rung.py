@@ -130,6 +130,16 @@ def test_a_scouting_rung_does_not_wait_for_checkpoints() -> None:
     )
 
 
+def test_a_window_that_waits_for_the_end_of_a_cycle_says_so_and_how_long_at_most() -> None:
+    events: list[Event] = []
+    measured(Formula(), FINAL_RUN, plan(checkpoints=1), events.append)
+    ending = "measuring until a checkpoint starts"
+    left = [one.left_s or 0.0 for one in events if one.doing.endswith(ending)]
+    assert len(left) > 30
+    assert left == sorted(left, reverse=True)
+    assert left[0] > 30 > left[-1] >= 0
+
+
 def test_checkpoints_that_never_come_end_the_wait_with_a_note() -> None:
     rung = measured(Formula(), FINAL_RUN, plan(checkpoints=1)).rung
     assert [note.partition(":")[0] for note in rung.notes] == [

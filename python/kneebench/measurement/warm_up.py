@@ -224,7 +224,10 @@ def hold_window(rung: RungRunner, times: Schedule) -> Held:
     whole, late, ticked, due_s = False, False, len(rung.late_s), marked_s
     while not (whole or late):
         due_s = rung.now_s + 1.0
-        rung.second("measuring", rung.now_s / max(end_s, rung.now_s), end_s - rung.now_s)
+        waits = rung.now_s >= end_s
+        until_s = end_s + times.cycle_s + LATE_S if waits else end_s
+        doing = "measuring until a checkpoint starts" if waits else "measuring"
+        rung.second(doing, rung.now_s / until_s, until_s - rung.now_s)
         begun.append(rung.checkpoints_begun)
         whole = rung.now_s > begin_s + times.window_s - 0.5 and _at_a_cycles_end(begun, cycles)
         late = rung.now_s > end_s + times.cycle_s + LATE_S
