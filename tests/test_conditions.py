@@ -13,7 +13,7 @@ from loaded import Databases, Servers, session
 
 from kneebench import databases
 from kneebench.databases.postgres.conditions import SETTINGS, conditions
-from kneebench.databases.sqlserver.conditions import conditions as conditions_of_sqlserver
+from kneebench.databases.sqlserver.conditions import Conditions, of_existing
 from kneebench.databases.tproc_c.conditions import checked_warehouses, conditions_in
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.records import Check
@@ -49,6 +49,12 @@ BREAKING = {
 }
 
 
+DELIVERED = (
+    "SELECT o_c_id FROM public.orders WHERE o_d_id = 1 AND o_id < 2101 ORDER BY o_c_id DESC LIMIT 2"
+)
+"""Two customers whose balances were wrong before, and whom no check names."""
+
+
 @pytest.fixture(scope="module")
 def there(servers: Servers) -> Databases:
     return servers(None)
@@ -64,6 +70,11 @@ def broken(checks: list[Check]) -> set[int]:
     return {number for number, check in enumerate(checks, 1) if not check.passed}
 
 
+HASHBYTES = b"""
+CREATE FUNCTION hashbytes(text, text) RETURNS bytea LANGUAGE sql
+RETURN CASE $1 WHEN 'MD5' THEN decode(md5($2), 'hex') END"""
+
+
 class AsDbo:
     """A session in which the tables are in the schema dbo, as on SQL Server: its conditions are
     written in what both understand.
@@ -76,13 +87,17 @@ class AsDbo:
             connection.execute(f"SET {setting}".encode())
         for table in LARGEST_FIRST:
             connection.execute(f"CREATE VIEW dbo.{table} AS TABLE public.{table}".encode())
+        connection.execute(HASHBYTES)
 
     def execute(self, statement: str) -> list[tuple[object, ...]]:
         return self._connection.execute(statement.encode()).fetchall()
 
+    def value(self, statement: str) -> object:
+        return self.execute(statement)[0][0]
+
 
 def in_transact_sql(connection: psycopg.Connection[tuple[object, ...]]) -> list[Check]:
-    return conditions_of_sqlserver(AsDbo(connection), 1)
+    return Conditions(1).checks(AsDbo(connection))
 
 
 def test_there_are_twelve_and_a_fresh_load_keeps_them(
@@ -116,20 +131,40 @@ def test_what_was_broken_before_passes_while_it_stays_as_it_was(there: Databases
         )
         before = conditions(connection, 1)
         assert broken(before) == {10, 12}
+        as_dbo = AsDbo(connection)
+        of_sqlserver = of_existing(as_dbo, 1)
+        assert broken(of_sqlserver.before) == {10, 12}
         connection.execute(
             "SELECT kneebench.payment(1, 1, 1, 1, 5, '', 700), kneebench.delivery(1, 2)"
         )
         assert broken(conditions(connection, 1, before)) == set()
+        assert broken(of_sqlserver.checks(as_dbo)) == set()
+        for sign, (customer,) in zip("+-", connection.execute(DELIVERED), strict=True):
+            connection.execute(
+                f"UPDATE public.customer SET c_balance = c_balance {sign} 1"
+                f" WHERE c_id = {customer} AND c_d_id = 1".encode()
+            )
+        for checks in (conditions(connection, 1, before), of_sqlserver.checks(as_dbo)):
+            assert broken(checks) == {10, 12}, "also where the errors add up to nothing"
+
+
+def test_orders_that_bcp_left_undelivered_with_a_carrier_are_judged_once_delivered(
+    there: Databases,
+) -> None:
+    with session(there.loaded()) as connection:
+        connection.execute("UPDATE public.orders SET o_carrier_id = 3 WHERE o_id > 2100")
+        as_dbo = AsDbo(connection)
+        assert broken(Conditions(1).checks(as_dbo)) == {5, 7}
+        existing = of_existing(as_dbo, 1)
+        assert broken(existing.before) == set()
+        connection.execute("SELECT kneebench.delivery(1, 2)")
+        assert broken(existing.checks(as_dbo)) == set()
         connection.execute(
-            "UPDATE public.customer SET c_balance = c_balance + 1 WHERE c_id = 5 AND c_d_id = 1"
+            "UPDATE public.order_line SET ol_delivery_d = NULL WHERE ol_d_id = 1 AND ol_o_id = 2101"
         )
-        connection.execute(
-            "UPDATE public.customer SET c_balance = c_balance - 1 WHERE c_id = 6 AND c_d_id = 1"
-        )
-        assert broken(conditions(connection, 1, before)) == {
-            10,
-            12,
-        }, "also where the errors add up to nothing"
+        assert broken(existing.checks(as_dbo)) == {7, 10, 12}
+        connection.execute("INSERT INTO public.new_order VALUES (1, 3001, 1)")
+        assert 5 in broken(existing.checks(as_dbo))
 
 
 def test_large_databases_are_sampled_and_the_sentence_says_so() -> None:

@@ -161,6 +161,13 @@ def test_by_template_a_copy_is_measured_and_the_original_stays_as_it_is(theirs: 
     assert theirs.ours() == []
 
 
+def test_a_command_that_leaves_a_schema_of_another_size_is_not_measured(theirs: Theirs) -> None:
+    engine = theirs.engine(2, restore="command", restore_command="true")
+    with pytest.raises(PlanError, match="it has 1 warehouse"), engine.restored(CELL, unwatched):
+        raise AssertionError
+    assert theirs.ours() == []
+
+
 def test_functions_that_could_not_be_removed_are_told_with_the_command_that_does(
     theirs: Theirs,
 ) -> None:

@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kneebench.databases.engine import Server
 from kneebench.databases.mariadb.remote import RemoteMariadb
 from kneebench.databases.mariadb.session import connect
 from kneebench.databases.mariadb.sql_schema import note
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import PlanError, Refused
 from kneebench.plan import Plan
-from kneebench.records import TRANSACTIONS, Cell, Check, Event, Finding, Order, Tally
-from kneebench.workload import generator_spec, running_load
+from kneebench.records import Cell, Check, Event, Finding
 from tests.mariadb_elsewhere import (  # noqa: F401
     PASSWORD,
     WITHOUT_MARIADB,
@@ -28,14 +26,14 @@ from tests.mariadb_elsewhere import (  # noqa: F401
     no_mysql_password_around,
 )
 from tests.mariadb_hammerdb import BROKEN, make
+from tests.short_load import short_load
 
 pytestmark = [pytest.mark.mariadb, WITHOUT_MARIADB, pytest.mark.usefixtures("password")]
 CELL = Cell(id="there", storage="there")
-LONGEST_S = 60
 DELIVERED = """
 SELECT DISTINCT o_c_id FROM orders
-WHERE o_w_id = 1 AND o_d_id = 1 AND o_id < 2101 ORDER BY o_c_id LIMIT 2"""
-"""Two customers with delivered orders: their balances were wrong before."""
+WHERE o_w_id = 1 AND o_d_id = 1 AND o_id < 2101 ORDER BY o_c_id DESC LIMIT 2"""
+"""Two customers whose balances were wrong before, and whom no check names."""
 PROCEDURES = "SELECT routine_name FROM information_schema.routines WHERE routine_schema = '{}'"
 
 
@@ -103,22 +101,6 @@ def failed(checks: Sequence[Check] | None) -> set[int]:
     return {number for number, check in enumerate(checks or (), 1) if not check.passed}
 
 
-def loaded(server: Server, plan: Plan) -> Tally:
-    """A load of two users until each transaction has committed."""
-    order = Order(cell=CELL.id, phase="search", users=2)
-    generator = server.load_generator(generator_spec(plan, order))
-    generator.ready()
-    with running_load(generator) as load:
-        load.mark("window")
-        seen: set[str] = set()
-        for second in range(LONGEST_S):
-            seen |= {one.transaction for one in load.tick().seconds if one.committed}
-            if second >= 3 and seen == set(TRANSACTIONS):
-                break
-        load.mark("cool_down")
-        return load.stop()
-
-
 def test_a_plan_needs_a_url_for_it_and_must_say_what_may_become_of_the_tables(
     theirs: Theirs,
 ) -> None:
@@ -181,7 +163,7 @@ def test_by_template_a_copy_is_measured_and_the_original_stays_as_it_is(
         assert theirs.contents(server.address.database) == before
         assert failed(server._before) == BROKEN
         ids = server.sum_next_order_ids()
-        tally = loaded(server, engine.plan)
+        tally = short_load(server, engine.plan, CELL.id)
         assert (tally.whole.failed, tally.errors) == (0, ())
         orders = tally.transactions["new_order"].whole.committed
         assert server.sum_next_order_ids() - ids == orders > 0
@@ -239,7 +221,7 @@ def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
         assert "--database=tpcc" in noted
         assert "DROP PROCEDURE IF EXISTS kneebench_new_order; DROP" in noted
         ids = server.sum_next_order_ids()
-        assert loaded(server, engine.plan).whole.failed == 0
+        assert short_load(server, engine.plan, CELL.id).whole.failed == 0
         assert failed(server.conditions(unwatched)) == set()
         used = server.sum_next_order_ids()
     assert used > ids
@@ -247,6 +229,13 @@ def test_with_consent_the_tables_are_measured_and_the_procedures_go_at_the_end(
     assert kept == used
     assert (theirs.procedures(), theirs.noted()) == (set(), [])
     assert theirs.there.databases() == databases
+
+
+def test_a_command_that_leaves_a_schema_of_another_size_is_not_measured(theirs: Theirs) -> None:
+    engine = theirs.engine(warehouses=2, restore="command", restore_command="true")
+    with pytest.raises(PlanError, match="it has 1 warehouse"), engine.restored(CELL, unwatched):
+        raise AssertionError
+    assert (theirs.procedures(), theirs.noted()) == (set(), [])
 
 
 def test_the_procedures_go_too_where_the_server_was_killed(theirs: Theirs) -> None:

@@ -9,9 +9,13 @@ from pydantic import ValidationError
 
 from kneebench.databases.sqlserver.placement import placement_of
 from kneebench.databases.sqlserver.table import sqlserver_table
+from kneebench.expected_duration import duration_finding
 from kneebench.plan import Plan
+from kneebench.plan.duration import expected
+from kneebench.records import Host
 from kneebench.results.compare_plans import plan_document
 
+MACHINE = Host(cpu="any", cores=2, memory_bytes=24 << 30, kernel="6", system="any")
 URL = "sqlserver://bench@db.example:1433/tpcc"
 
 
@@ -44,6 +48,16 @@ def test_the_restore_is_by_backup_where_the_plan_names_one() -> None:
     assert plan().restore == "load"
     assert plan(restore="none", backup="B:\\x.bak").restore == "none"
     assert plan(restore="command", restore_command="back").restore == "command"
+
+
+def test_loading_again_before_each_climb_takes_longer_and_hammerdbs_schema_is_not_loaded() -> None:
+    kept, by_load = (expected(one, MACHINE) for one in (plan(restore="none"), plan()))
+    assert kept.load_s == by_load.load_s > 0
+    assert by_load.climbs_s > kept.climbs_s
+    assert by_load.final_runs_s > kept.final_runs_s
+    existing = plan(schema_from="hammerdb", restore="none")
+    assert expected(existing, MACHINE).load_s == 0
+    assert "loading" not in duration_finding(existing, MACHINE).seen
 
 
 def test_a_constraint_on_the_engines_memory_is_the_only_one_that_a_running_server_takes() -> None:

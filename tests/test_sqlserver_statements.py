@@ -17,7 +17,7 @@ from kneebench.databases.sqlserver.error_hints import error_hint
 from kneebench.databases.sqlserver.image import Image
 from kneebench.databases.sqlserver.placement import Placement
 from kneebench.databases.sqlserver.readings import Readings
-from kneebench.databases.sqlserver.server_findings import server_findings
+from kneebench.databases.sqlserver.server_findings import image_findings, server_findings
 from kneebench.databases.sqlserver.server_settings import PlansSettings
 from kneebench.databases.sqlserver.session import SqlError
 from kneebench.databases.sqlserver.sql_files import columns_of, keys_of, making
@@ -303,11 +303,12 @@ def test_one_view_that_is_missing_leaves_the_others_measured() -> None:
 
 
 def found(session: DocumentedSession, **database: Any) -> dict[str, str]:
-    given = plan(**database)
-    return {
-        one.seen: f"{one.level}: {one.do}"
-        for one in server_findings(session, image(session), "server", given)
-    }
+    given, made = plan(**database), image(session)
+    findings = (
+        *image_findings(session, made, "server"),
+        *server_findings(session, made, "server", given),
+    )
+    return {one.seen: f"{one.level}: {one.do}" for one in findings}
 
 
 def test_a_login_with_all_rights_finds_nothing_in_its_way() -> None:

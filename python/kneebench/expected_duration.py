@@ -47,9 +47,10 @@ def duration_finding(plan: Plan, machine: Host) -> Finding:
         )
     drives = f"drives {units.rough_time(parts.drives_s)}, " if parts.drives_s else ""
     once = "once for each database" if plan.databases else "once"
+    loading = f"loading {units.rough_time(parts.load_s)} ({once}), " if parts.load_s else ""
     breakdown = (
-        f"{drives}loading {units.rough_time(parts.load_s)} ({once}), climbs"
-        f" {units.rough_time(parts.climbs_s)}, final runs {units.rough_time(parts.final_runs_s)}"
+        f"{drives}{loading}climbs {units.rough_time(parts.climbs_s)},"
+        f" final runs {units.rough_time(parts.final_runs_s)}"
     )
     return Finding(
         level="ok",

@@ -119,6 +119,11 @@ class Database(Part):
         return True
 
     @property
+    def has_schema(self) -> bool:
+        """Whether the tables are there already, made by another tool."""
+        return False
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """The directories that the table names."""
         return ()
@@ -259,24 +264,28 @@ class ExistingSchemaDatabase(ServerDatabase):
         Field(
             description=(
                 "Origin of the schema. hammerdb: the TPROC-C schema found at url; restore ="
-                ' "template" measures a copy, "none" changes it'
+                ' "template" measures a copy, "none" changes it. SQL Server: "command" or "none"'
             )
         ),
     ] = "kneebench"
 
+    @property
+    def has_schema(self) -> bool:
+        """Whether HammerDB made the tables."""
+        return self.schema_from == "hammerdb"
+
     def check_managed(self) -> None:
         """The rules of every managed server; HammerDB's schema is on an external one only."""
         super().check_managed()
-        if self.schema_from == "hammerdb":
+        if self.has_schema:
             raise wrong("database", "schema_from", sentence='"kneebench": "hammerdb" needs a url')
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
         """By URL "auto" is a template, or nothing over HammerDB's schema."""
         if not any(urls.values()) or self.restore not in self.default_by_url:
             return super().restored_by(urls)
-        return "none" if self.schema_from == "hammerdb" else "template"
+        return "none" if self.has_schema else "template"
 
     def for_trial(self) -> Self:
-        """A template and its copy are databases of their own, whatever the plan measures."""
-        own = {"restore": "template", "schema_from": "kneebench"}
-        return super().for_trial().model_copy(update=own)
+        """A database of its own, whatever the plan measures."""
+        return super().for_trial().model_copy(update={"schema_from": "kneebench"})

@@ -60,12 +60,20 @@ def _expected(plan: Plan, host: Host, count: int) -> Expected:
     if not plan.engine.measures_real_hardware:
         return Expected(0.0, 1.0 * count, 1.0 * count)
     ladder, cores = plan.ladder, len(plan.database.cores) or host.cores
-    load_s = 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
+    load_s = _load_s(plan, cores)
+    warm_s = _warm_s(plan, cores)
     warmer_s = (rungs(ladder, cores) - 1) * (_warm_up_s(ladder) + ladder.window + _RUNG_S)
-    climb_s = min(_warm_s(plan) + ladder.window + _RUNG_S + warmer_s, ladder.budget)
+    climb_s = warm_s + min(ladder.window + _RUNG_S + warmer_s, ladder.budget)
     climb_s += _RAW_PROFILE_S if plan.raw_profile else 0.0
     final_s = _rounds_s if ladder.rounds == "short" else _long_runs_s
-    return Expected(load_s, count * climb_s, final_s(ladder, count, _warm_s(plan), _final_s(plan)))
+    return Expected(load_s, count * climb_s, final_s(ladder, count, warm_s, _final_s(plan)))
+
+
+def _load_s(plan: Plan, cores: int = 2) -> float:
+    """To load the database once; one that is there already takes nothing."""
+    if plan.database.has_schema:
+        return 0.0
+    return 5 + plan.workload.warehouses * _LOAD_S * 2 / min(max(cores, 1), 8)
 
 
 def restored_run_s(plan: Plan) -> float:
@@ -73,10 +81,10 @@ def restored_run_s(plan: Plan) -> float:
     return _warm_s(plan) + _final_s(plan)
 
 
-def _warm_s(plan: Plan) -> float:
+def _warm_s(plan: Plan, cores: int = 2) -> float:
     """To restore and warm up one database."""
-    restore_s = _START_S
-    if plan.restore in ("copy", "template"):
+    restore_s = _START_S + (_load_s(plan, cores) if plan.restore == "load" else 0.0)
+    if plan.restore in ("copy", "template", "backup"):
         copied_bytes = plan.workload.warehouses * plan.engine.footprint.WAREHOUSE_BYTES
         restore_s += copied_bytes / _RESTORE_BYTES_PER_S
     return restore_s + _warm_up_s(plan.ladder, cold=plan.database.restored_cold)

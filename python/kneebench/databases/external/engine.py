@@ -22,7 +22,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
 from kneebench.plan import Plan
-from kneebench.plan.database import ServerDatabase
+from kneebench.plan.database import ExistingSchemaDatabase
 from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
 from kneebench.secrets import without_passwords
 
@@ -33,7 +33,7 @@ LEFT = "the database was not restored: each climb started from the state the pre
 AddressOf = TypeVar("AddressOf")
 SessionOf = TypeVar("SessionOf")
 ServerOf = TypeVar("ServerOf")
-TableOf = TypeVar("TableOf", bound=ServerDatabase)
+TableOf = TypeVar("TableOf", bound=ExistingSchemaDatabase)
 
 
 class Restore(NamedTuple, Generic[AddressOf]):
@@ -58,6 +58,7 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
 
     def __init__(self, plan: Plan, journal: Journal, table: TableOf) -> None:
         self.plan, self.journal, self.table, self.how = plan, journal, table, plan.restore
+        self.foreign = table.has_schema
         self._where: dict[str, Whereabouts] = {}
         if (requested := table.restore) in ("copy", "clone"):
             raise PlanError(
@@ -96,7 +97,10 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
 
     @abstractmethod
     def load(self, storage: str, address: AddressOf, watch: Watch) -> dict[str, str]:
-        """Load the database that climbs are restored from, unless it is there; its facts."""
+        """Load the database that climbs are restored from, unless it is there; its facts. Of a
+        schema that is there (`foreign`) only its facts; raises PlanError where it is not the
+        plan's.
+        """
 
     @abstractmethod
     def open(self, restore: Restore[AddressOf], stack: ExitStack) -> ServerOf:
@@ -158,14 +162,17 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         address, began = self.address(cell.storage), time.monotonic()
         watch(Event(kind="start", doing=f"restoring the database of {cell.storage!r} ({self.how})"))
         if self.how == "command":
-            self._run_command(cell.storage, address)
+            self._run_command(cell.storage, address, watch)
         with ExitStack() as stack:
             yield self.open(Restore(cell, address, began, watch), stack)
 
-    def _run_command(self, storage: str, address: AddressOf) -> None:
+    def _run_command(self, storage: str, address: AddressOf, watch: Watch) -> None:
         command, variables = self.table.restore_command, self.variables(address)
         run_restore_command(command, variables, self.password_variable, storage)
         once_it_is_back(lambda: self.require_database(address), (PlanError,))
+        if self.foreign:
+            with self.explained("checking what the command restored", address):
+                self.load(storage, address, watch)
 
     def require_database(self, address: AddressOf) -> None:
         """Raises PlanError where the workload's database accepts no session."""

@@ -26,8 +26,8 @@ BROKEN = """
 SELECT count(*), min(CONCAT(place, ': ', off)), LEFT(SHA2(CAST(COALESCE(
     sum(off * (CAST(CRC32(place) AS DECIMAL(10)) + 1)), 0) AS DECIMAL(60, 2)), 256), 16)
 FROM ({}) AS broken"""
-"""The fingerprint adds up what is off, each place weighed by a number of its own: equal sums mean
-equal places and amounts."""
+"""The fingerprint adds up what is off, each place weighed by a number of its own: equal sums mean,
+in practice, equal places and amounts."""
 
 
 def conditions(

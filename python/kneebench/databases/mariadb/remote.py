@@ -58,7 +58,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
 
     def __init__(self, plan: Plan, journal: Journal, product: Product = Product.MARIADB) -> None:
         super().__init__(plan, journal, mariadb_table(plan.database))
-        self.product, self.foreign = product, self.table.schema_from == "hammerdb"
+        self.product = product
 
     def address(self, storage: str) -> Address:
         """That of the URL; without a database where all databases are ours."""

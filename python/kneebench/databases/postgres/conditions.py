@@ -62,7 +62,7 @@ def conditions(
 
 def _broken(connection: Connection, condition: Condition, checked: Sequence[int]) -> Broken:
     """The fingerprint adds up what is off, each place weighed by a number of its own: equal sums
-    mean equal places and amounts.
+    mean, in practice, equal places and amounts.
     """
     query = f"""
         SELECT count(*), min(format('%%s: %%s', place, off)),

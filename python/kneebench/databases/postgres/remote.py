@@ -64,7 +64,6 @@ class RemotePostgres(ExternalServers[PostgresDatabase, Address, Connection, Post
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
         super().__init__(plan, journal, postgres_table(plan.database))
-        self.foreign = self.table.schema_from == "hammerdb"
 
     def address(self, storage: str) -> Address:
         """That of the URL."""

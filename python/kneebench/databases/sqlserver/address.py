@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
@@ -30,7 +31,7 @@ def address_of(url: str, table: SqlServerDatabase) -> Address:
         )
     if database.lower() in SYSTEM:
         raise PlanError(
-            doing, seen=f"{database} is a database of the server", do="name one to be created"
+            doing, seen=f"{database} is a database of the server", do="name another database"
         )
     if parts.query:
         do = "use the keys of [database], such as trust_server_certificate"
@@ -71,6 +72,17 @@ def core_address(address: Address) -> CoreAddress:
         sslmode="verify-full" if address.verified else "require",
         sslrootcert=address.root_certificates,
     )
+
+
+def sqlcmd(address: Address, statements: str, database: str = "") -> str:
+    """A command of Microsoft's client that runs statements, without the password.
+
+    >>> sqlcmd(Address(host="db", user="me", database="x"), "DROP DATABASE [x]")
+    "sqlcmd -S db,1433 -U me -Q 'DROP DATABASE [x]'"
+    """
+    inside = f" -d {shlex.quote(database)}" if database else ""
+    server = f"{address.host},{address.port}"
+    return f"sqlcmd -S {server} -U {shlex.quote(address.user)}{inside} -Q {shlex.quote(statements)}"
 
 
 @contextlib.contextmanager

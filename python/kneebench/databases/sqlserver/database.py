@@ -22,6 +22,9 @@ TABLES = (
     "SELECT COUNT(*), COUNT(CASE WHEN name = 'kneebench_image' THEN 1 END) FROM sys.tables"
     " WHERE is_ms_shipped = 0"
 )
+ANOTHER = (
+    'name another database in the URL, which kneebench creates, or set schema_from = "hammerdb"'
+)
 STATE = "SELECT state_desc, is_read_only FROM sys.databases WHERE name = {name}"
 CREATE_MARK = (
     f"CREATE TABLE {MARK} (name varchar(40) NOT NULL PRIMARY KEY, value nvarchar(400) NOT NULL)"
@@ -53,7 +56,7 @@ def require_ours(session: Session, database: str, doing: str) -> bool:
         raise Refused(
             doing,
             seen=f"the database {database} exists and was not created by kneebench",
-            do="name another database in the URL: kneebench creates it",
+            do=ANOTHER,
         )
     return found == "ours"
 

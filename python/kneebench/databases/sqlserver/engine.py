@@ -2,27 +2,33 @@
 
 The URL names a database that kneebench creates and drops. Before each climb it is restored from a
 backup on the server, or, where the plan names none or the server has no BACKUP (Babelfish), dropped
-and loaded again. With restore = "command" or "none" it stays. Start reading here.
+and loaded again. With restore = "command" or "none" it stays, and so does a database in which
+HammerDB built its schema. Start reading here.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.external.engine import LEFT, ExternalServers, Restore
-from kneebench.databases.sqlserver.address import address_of, explained
+from kneebench.databases.sqlserver import adopted
+from kneebench.databases.sqlserver.address import address_of, explained, sqlcmd
 from kneebench.databases.sqlserver.allowed_settings import of_database, of_instance
+from kneebench.databases.sqlserver.conditions import Conditions, of_existing
 from kneebench.databases.sqlserver.database import connect_to, drop
 from kneebench.databases.sqlserver.image import STAYS, Image
 from kneebench.databases.sqlserver.placement import placement_of
 from kneebench.databases.sqlserver.server import SqlServer
 from kneebench.databases.sqlserver.server_address import Address
-from kneebench.databases.sqlserver.server_findings import server_findings
+from kneebench.databases.sqlserver.server_findings import (
+    image_findings,
+    placement_findings,
+    server_findings,
+)
 from kneebench.databases.sqlserver.server_settings import PlansSettings
-from kneebench.databases.sqlserver.session import Session, SqlError, connect
+from kneebench.databases.sqlserver.session import Session, SqlError, connect, quoted
 from kneebench.databases.sqlserver.sql_files import install_procedures
 from kneebench.databases.sqlserver.table import (
     CACHE,
@@ -31,8 +37,8 @@ from kneebench.databases.sqlserver.table import (
     sqlserver_table,
 )
 from kneebench.databases.sqlserver.version import version_of
-from kneebench.errors import KneebenchError
 from kneebench.lab.journal import Journal
+from kneebench.lab.server_cleanup import undo_or_report
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Finding, Setting, Watch, Whereabouts
 
@@ -103,6 +109,12 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
         """Which server it is, whose the database is, the login's rights, what else it does."""
         image = self._image(session, storage)
         yield from image.version.findings(subject)
+        if self.foreign:
+            yield from adopted.findings(address, subject, self.plan)
+            if self.how == "none":
+                yield from placement_findings(image, subject)
+        else:
+            yield from image_findings(session, image, subject)
         yield from server_findings(session, image, subject, self.plan)
 
     def locate(self, address: Address) -> Whereabouts:
@@ -111,33 +123,68 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
 
     def load(self, storage: str, address: Address, watch: Watch) -> dict[str, str]:
         """The backup, or the loaded database."""
+        if self.foreign:
+            with connect_to(address) as inside:
+                return adopted.facts(inside, self.plan.workload.warehouses)
         with connect(address) as session:
             image = self._image(session, storage)
             return {**image.prepare(watch), "restored_by": image.how}
 
     def open(self, restore: Restore[Address], stack: ExitStack) -> SqlServer:
-        """The restored database, dropped with the stack unless it stays, with the plan's settings,
-        put back with it.
+        """The restored database, with the plan's settings; put back, and dropped unless it stays,
+        with the stack.
         """
         cell, address, watch = restore.cell, restore.address, restore.watch
         session = stack.enter_context(connect(address))
         settings = PlansSettings(session, self._settings(cell), self.journal)
         changed = stack.enter_context(settings.in_force(watch))
         image = self._image(session, cell.storage)
-        if image.how not in STAYS:
-            stack.enter_context(self._dropped_after(address, watch))
         with explained(f"restoring the database of {cell.storage!r}", address):
-            image.restore(watch)
-            with connect_to(address) as inside:
-                install_procedures(inside)
+            if self.foreign:
+                self._existing(image, restore, stack)
+            else:
+                self._of_ours(image, restore, stack)
         restore_s = restore.seconds
         with explained("opening the restored database", address):
-            warehouses = self.plan.workload.warehouses
-            server = SqlServer(address, warehouses, restore_s, self._notes(image))
+            conditions = self._conditions(address, watch)
+            server = SqlServer(address, conditions, restore_s, self._notes(image))
         stack.callback(server.close)
         server.settings = (*_without(server.settings, changed), *changed)
         server.checkpoint()
         return server
+
+    def _of_ours(self, image: Image, restore: Restore[Address], stack: ExitStack) -> None:
+        address = restore.address
+        if image.how not in STAYS:
+            noted = self.journal.on_a_server(
+                f"the database {address.database}",
+                address.server,
+                sqlcmd(address, f"DROP DATABASE {quoted(address.database)}"),
+            )
+            stack.callback(
+                undo_or_report,
+                lambda: self._drop(address),
+                noted,
+                self.journal,
+                restore.watch,
+                SqlError,
+            )
+        image.restore(restore.watch)
+        with connect_to(address) as inside:
+            install_procedures(inside)
+
+    def _existing(self, image: Image, restore: Restore[Address], stack: ExitStack) -> None:
+        """HammerDB's tables, with our procedures for as long as the stack."""
+        image.verify()
+        stack.enter_context(adopted.with_procedures(restore.address, self.journal, restore.watch))
+
+    def _conditions(self, address: Address, watch: Watch) -> Conditions:
+        warehouses = self.plan.workload.warehouses
+        if not self.foreign:
+            return Conditions(warehouses)
+        watch(Event(kind="start", doing="checking the existing schema"))
+        with connect_to(address) as inside:
+            return of_existing(inside, warehouses)
 
     def _notes(self, image: Image) -> list[str]:
         notes = [NOTES[image.how], *image.notes]
@@ -152,31 +199,9 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
             wanted[CACHE] = max(128, cell.engine_memory_bytes >> 20)
         return wanted
 
-    @contextlib.contextmanager
-    def _dropped_after(self, address: Address, watch: Watch) -> Iterator[None]:
-        """The work database is dropped at the end; if that fails, the failure is reported with the
-        command that does it.
-        """
-        what = f"the database {address.database}"
-        by_hand = (
-            f"sqlcmd -S {address.host},{address.port} -U {address.user} -Q"
-            f" 'DROP DATABASE [{address.database}]'"
-        )
-        noted = self.journal.on_a_server(what, address.server, by_hand)
-        try:
-            yield
-        finally:
-            try:
-                with connect(address) as session:
-                    drop(session, address.database)
-            except (KneebenchError, SqlError) as error:
-                left = (
-                    f"{noted.what} could not be removed ({error}). The next run of this plan"
-                    f" removes it; to remove it now: {by_hand}"
-                )
-                watch(Event(kind="warning", doing=left))
-            else:
-                self.journal.forget(noted)
+    def _drop(self, address: Address) -> None:
+        with connect(address) as session:
+            drop(session, address.database)
 
     def remove(self, storage: str, address: Address) -> str:
         """Drop the database of ours. T-SQL has no statement that removes a backup's file."""

@@ -107,14 +107,15 @@ class Image(NamedTuple):
         """
         with databases.connect_to(self.address) as inside:
             found = loaded_facts(inside, self._shape, used=self.how in STAYS)
-        return found if self.how == "command" or not self._misplaced() else {}
+        return found if self.how == "command" or not self.misplaced() else {}
 
     @property
     def _shape(self) -> dict[str, str]:
         """The facts by which a loaded database is the plan's."""
         return {**shape_of(self.workload, self.seed), "key": self.key}
 
-    def _misplaced(self) -> Sequence[str]:
+    def misplaced(self) -> Sequence[str]:
+        """The files that are not where the plan says."""
         found = master_files(self.session, self.address.database) if self.version.restores else []
         return [*misplaced(found, self.placement)]
 
@@ -151,7 +152,7 @@ class Image(NamedTuple):
 
     def verify(self) -> None:
         """Raises PlanError where files are not where the plan says."""
-        wrong = [*self._misplaced(), *self.misplaced_tempdb()]
+        wrong = [*self.misplaced(), *self.misplaced_tempdb()]
         if wrong:
             raise PlanError(
                 "verifying where the files are",

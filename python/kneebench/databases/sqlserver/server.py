@@ -13,7 +13,7 @@ from kneebench.databases.engine import LogCalls
 from kneebench.databases.sqlserver.address import core_address, explained
 from kneebench.databases.sqlserver.babelfish import BabelfishReadings, BabelfishWaits
 from kneebench.databases.sqlserver.blocked import end_stuck
-from kneebench.databases.sqlserver.conditions import conditions
+from kneebench.databases.sqlserver.conditions import Conditions
 from kneebench.databases.sqlserver.database import connect_to
 from kneebench.databases.sqlserver.error_hints import error_hint
 from kneebench.databases.sqlserver.readings import GRANT, Readings
@@ -54,9 +54,13 @@ class SqlServer:
     roles: Sequence[Role] = ()
 
     def __init__(
-        self, address: Address, warehouses: int, restore_s: float, notes: Sequence[str] = ()
+        self,
+        address: Address,
+        conditions: Conditions,
+        restore_s: float,
+        notes: Sequence[str] = (),
     ) -> None:
-        self.address, self.warehouses, self.restore_s = address, warehouses, restore_s
+        self.address, self.restore_s, self._conditions = address, restore_s, conditions
         self._lock = threading.Lock()
         with contextlib.ExitStack() as opened:
             self._session = opened.enter_context(connect(address, limit_s=READING_S))
@@ -156,7 +160,7 @@ class SqlServer:
     def conditions(self, watch: Watch) -> Sequence[Check]:
         """The twelve consistency conditions."""
         with self._asking("checking the conditions"), self._whole() as inside:
-            return conditions(inside, self.warehouses)
+            return self._conditions.checks(inside)
 
     def processes(self) -> Sequence[int]:
         """Unknown."""

@@ -27,9 +27,7 @@ OURS = 6
 
 
 def server_findings(session: Session, image: Image, subject: str, plan: Plan) -> Iterator[Finding]:
-    """Whose the database is, the backup, the placement, the rights, what else the server does."""
-    yield from _database(session, image, subject)
-    yield from _backup(session, image, subject)
+    """The placement, the login's rights, what else the server does."""
     yield from _tempdb(image, subject)
     if image.version.babelfish:
         yield Finding(level="note", subject=subject, seen=UNPLACED)
@@ -39,12 +37,25 @@ def server_findings(session: Session, image: Image, subject: str, plan: Plan) ->
     yield from _connections(session, subject, plan)
 
 
+def image_findings(session: Session, image: Image, subject: str) -> Iterator[Finding]:
+    """Whose the database is, and what becomes of it and of its backup."""
+    yield from _database(session, image, subject)
+    yield from _backup(session, image, subject)
+
+
+def placement_findings(image: Image, subject: str) -> Iterator[Finding]:
+    """The files of a database that stays which are not where the plan says."""
+    for seen in image.misplaced():
+        do = "correct the directories in the plan, or move the files"
+        yield Finding(level="error", subject=subject, seen=seen, do=do)
+
+
 def _database(session: Session, image: Image, subject: str) -> Iterator[Finding]:
     name = image.address.database
     whose = databases.whose(session, name)
     if whose == "another's":
         seen = f"the database {name} exists and was not created by kneebench"
-        do = "name another database in the URL: kneebench creates it"
+        do = databases.ANOTHER
         yield Finding(level="refused", subject=subject, seen=seen, do=do)
     else:
         stays = image.how in STAYS
@@ -91,15 +102,15 @@ def _rights(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
     may_create, may_view, may_set, is_creator, is_admin = (
         bool(value) for value in session.execute(RIGHTS)[0]
     )
-    user = quoted(session.address.user)
-    if not (may_create or is_creator or is_admin):
+    user, table = quoted(session.address.user), sqlserver_table(plan.database)
+    if not table.has_schema and not (may_create or is_creator or is_admin):
         seen = "the login has no right to create and restore databases"
         do = f"ALTER SERVER ROLE [dbcreator] ADD MEMBER {user}"
         yield Finding(level="error", subject=subject, seen=seen, do=do)
     if not may_view:
         seen = "the login may not see the server's views: nothing of the server will be measured"
         yield Finding(level="warning", subject=subject, seen=seen, do=GRANT.format(user))
-    wanted = of_instance(sqlserver_table(plan.database).settings)
+    wanted = of_instance(table.settings)
     limited = any(one.engine_memory_bytes for one in plan.constraints_by_name.values())
     if (wanted or limited) and not may_set:
         seen = "the login has no right to change settings of the server, which the plan sets"

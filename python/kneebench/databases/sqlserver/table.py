@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from kneebench.databases.sqlserver.allowed_settings import fault
+from kneebench.databases.sqlserver.allowed_settings import DATABASE, fault
 from kneebench.databases.sqlserver.storage import Places, SqlServerStorage
-from kneebench.plan.database import Database, ServerDatabase
+from kneebench.plan.database import Database, ExistingSchemaDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.values import Directory, Switch, Text, Whole, wrong
 
@@ -27,9 +27,10 @@ URL = UrlRule(
     kept_in=f"{PASSWORD} or in password_file",
 )
 CACHE = "max server memory (MB)"
+DATA_FILES = 4
 
 
-class SqlServerDatabase(ServerDatabase):
+class SqlServerDatabase(ExistingSchemaDatabase):
     """An external SQL Server: login, placement of the files, backup and settings."""
 
     url_rule: ClassVar[UrlRule] = URL
@@ -41,7 +42,8 @@ class SqlServerDatabase(ServerDatabase):
         Field(
             description=(
                 "External server, sqlserver://user@host:1433/database; kneebench creates that"
-                f" database. The password comes from {PASSWORD} or password_file"
+                " database, unless it has HammerDB's schema. The password comes from"
+                f" {PASSWORD} or password_file"
             )
         ),
     ] = ""
@@ -72,7 +74,7 @@ class SqlServerDatabase(ServerDatabase):
     ] = ()
     data_files: Annotated[
         Whole, Field(ge=1, le=128, description="Number of data files, at least one per directory")
-    ] = 4
+    ] = DATA_FILES
     log_dir: Annotated[
         Text, Field(description="Directory on the server for the log file; empty: its default")
     ] = ""
@@ -91,6 +93,20 @@ class SqlServerDatabase(ServerDatabase):
             )
         ),
     ] = ""
+
+    @model_validator(mode="after")
+    def _existing_schema_stays(self) -> Self:
+        if not self.has_schema:
+            return self
+        if self.restore in ("backup", "load"):
+            raise wrong("restore", sentence='"command" or "none" with schema_from = "hammerdb"')
+        if self.backup or self.data_files != DATA_FILES:
+            sentence = 'no value with schema_from = "hammerdb": its database is there already'
+            raise wrong("backup" if self.backup else "data_files", sentence=sentence)
+        if options := [name for name in self.settings if name in DATABASE]:
+            sentence = 'no value with schema_from = "hammerdb": its database keeps its options'
+            raise wrong("settings", options[0], sentence=sentence)
+        return self
 
     @model_validator(mode="after")
     def _keys_fit_each_other(self) -> Self:
@@ -123,9 +139,11 @@ class SqlServerDatabase(ServerDatabase):
                 raise wrong("database", "settings", CACHE, sentence=sentence)
 
     def restored_by(self, urls: Mapping[str, str]) -> str:
-        """From the backup, or else by loading again."""
+        """From the backup, or else by loading again; HammerDB's schema not at all."""
         if self.restore != "auto":
             return self.restore
+        if self.has_schema:
+            return "none"
         return "backup" if self.backup else "load"
 
     def for_trial(self) -> Self:

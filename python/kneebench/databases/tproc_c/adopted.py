@@ -20,13 +20,16 @@ CHANGED = "measuring adds orders, payments and history to HammerDB's tables in {
 
 
 class Existing(NamedTuple):
-    """The database that has the schema. `no_copy`: why it may not be copied, and what to do; empty
-    where it may.
+    """The database that has the schema.
+
+    `no_copy`: why it may not be copied, and what to do; empty where it may. `instead`: how it keeps
+    its contents on an engine without restore = "template"; empty with it.
     """
 
     database: str
-    size_bytes: int
+    size_bytes: int = 0
     no_copy: tuple[str, str] = ("", "")
+    instead: str = ""
 
 
 def facts(
@@ -59,13 +62,14 @@ def findings(schema: Existing, subject: str, how: str, *, stated: bool) -> Itera
         return Finding.model_validate(given)
 
     database, copied = schema.database, _copied(schema)
-    template, not_restored = f'set restore = "template": {copied}', "and nothing restores them"
+    instead = schema.instead or f'set restore = "template": {copied}'
+    not_restored = "and nothing restores them"
     no_copy, do_for_copy = schema.no_copy
     if how == "none" and not stated:
-        do = f'{template}; or set restore = "none" if they may change'
+        do = f'{instead}; or set restore = "none" if they may change'
         yield finding("refused", CHANGED.format(database, not_restored), do)
     elif how == "none":
-        yield finding("warning", CHANGED.format(database, not_restored), template)
+        yield finding("warning", CHANGED.format(database, not_restored), instead)
     elif how == "command":
         restored = "which restore_command restores before each climb, but not after the last"
         do = "run restore_command once more at the end"

@@ -49,9 +49,9 @@ class Broken(NamedTuple):
 
 
 @cache
-def conditions_in(folder: Path) -> tuple[Condition, ...]:
-    """The twelve, as conditions.sql of an engine's folder gives them."""
-    text = (folder / "conditions.sql").read_text()
+def conditions_in(folder: Path, file: str = "conditions.sql") -> tuple[Condition, ...]:
+    """The conditions in a file of an engine's folder; conditions.sql has all twelve."""
+    text = (folder / file).read_text()
     found = re.findall(r"^-- (\d+): (.*)\n((?:(?!--).*\n?)+)", text, re.MULTILINE)
     return tuple(
         Condition(int(number), holds, query.strip().rstrip(";")) for number, holds, query in found
