@@ -20,9 +20,9 @@ use crate::session::{Error, tls};
 /// A first login may compile the server's own procedures.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// The packets that a server is asked for. Before TDS 8 the handshake is within TDS, and SQL Server
-/// then does not know TLS 1.3.
+/// then does not know TLS 1.3. SQL Server encrypts none above 16,383 bytes.
 const SESSION_PACKET_BYTES: usize = 4096;
-const LOADING_PACKET_BYTES: usize = 16_384;
+const LOADING_PACKET_BYTES: usize = 16_000;
 
 /// What a connection is for.
 #[derive(Clone, Copy, PartialEq, Eq)]

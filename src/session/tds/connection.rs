@@ -89,9 +89,16 @@ impl Connection {
         }
     }
 
+    /// Each packet is a TLS record of its own: SQL Server closes a connection whose records contain
+    /// less or more. A record is cut short where earlier ones fill the buffer, so they are sent
+    /// first.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let packet_bytes = self.frame().packet_bytes;
         while self.sent < self.request.len() {
-            let rest = &self.request[self.sent..];
+            ready!(Pin::new(&mut self.transport).poll_flush(context))?;
+            let packets = self.sent / packet_bytes + 1;
+            let end = self.request.len().min(packets * packet_bytes);
+            let rest = &self.request[self.sent..end];
             self.sent += ready!(Pin::new(&mut self.transport).poll_write(context, rest))?;
         }
         Pin::new(&mut self.transport).poll_flush(context)

@@ -185,6 +185,23 @@ fn an_encrypted_tds_session_keeps_every_clause_of_the_contract() {
     });
 }
 
+/// Many times what TLS, the socket and its buffer take at once.
+#[test]
+fn each_packet_of_a_long_request_is_a_record_of_its_own() {
+    let own = Certificate::new("records");
+    let peer = Peer::start(Encrypted::Always(own.server_config()));
+    let long = format!("{LOADED}\n{}", " ".repeat(2_000_000));
+    run(async {
+        let address = ServerAddress { tls: TlsMode::Require, ..address(peer.port()) };
+        let settings = ConnectionSettings::new(address);
+        for purpose in [Purpose::Session, Purpose::Loading] {
+            let mut connection = settings.open(purpose).await.unwrap();
+            connection.run(&long).await.unwrap();
+            connection.run(LOADED).await.unwrap();
+        }
+    });
+}
+
 #[test]
 fn a_server_without_encryption_is_refused_unless_it_was_only_preferred() {
     let peer = Peer::start(Encrypted::Never);

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConfig, ServerConnection};
 
 use super::recording::{Answers, Keys, message, recorded};
 use crate::session::tds::login::{self, Encryption};
 use crate::session::tds::packet::{self, HEADER_BYTES, PRELOGIN, RESPONSE};
+
+const RECORD_HEADER_BYTES: usize = 5;
 
 /// What the peer says about encryption.
 #[derive(Clone)]
@@ -111,26 +113,74 @@ fn replay(mut client: impl Read + Write, answers: &Answers) -> io::Result<()> {
 
 fn accept(client: TcpStream, config: &Arc<ServerConfig>) -> io::Result<impl Read + Write> {
     let mut connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
-    let mut wrapped = Wrapped { client, handshake: true, left: 0 };
+    let mut wrapped = Wrapped { client, left: 0 };
     while connection.is_handshaking() {
         connection.complete_io(&mut wrapped)?;
     }
-    wrapped.handshake = false;
-    Ok(StreamOwned::new(connection, wrapped))
+    Ok(Records { connection, client: wrapped.client, packet: Vec::new() })
 }
 
-/// A stream whose bytes are within packets of PRELOGIN while the handshake lasts.
+/// A stream that is read record by record. As on SQL Server, it ends where a record is not one
+/// whole packet.
+struct Records {
+    connection: ServerConnection,
+    client: TcpStream,
+    /// What is unread of the record's packet.
+    packet: Vec<u8>,
+}
+
+impl Records {
+    fn next(&mut self) -> io::Result<Vec<u8>> {
+        let mut record = vec![0; RECORD_HEADER_BYTES];
+        self.client.read_exact(&mut record)?;
+        let length = u16::from_be_bytes([record[3], record[4]]) as usize;
+        record.resize(RECORD_HEADER_BYTES + length, 0);
+        self.client.read_exact(&mut record[RECORD_HEADER_BYTES..])?;
+        let mut unread = record.as_slice();
+        while !unread.is_empty() {
+            self.connection.read_tls(&mut unread)?;
+        }
+        let state = self.connection.process_new_packets().map_err(io::Error::other)?;
+        let mut packet = vec![0; state.plaintext_bytes_to_read()];
+        self.connection.reader().read_exact(&mut packet)?;
+        let whole = matches!(packet[..], [_, _, high, low, ..]
+            if u16::from_be_bytes([high, low]) as usize == packet.len());
+        if whole { Ok(packet) } else { Err(io::Error::other("a record is not one whole packet")) }
+    }
+}
+
+impl Read for Records {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.packet.is_empty() {
+            self.packet = self.next()?;
+        }
+        let read = self.packet.as_slice().read(buffer)?;
+        self.packet.drain(..read);
+        Ok(read)
+    }
+}
+
+impl Write for Records {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.connection.writer().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while self.connection.wants_write() {
+            self.connection.write_tls(&mut self.client)?;
+        }
+        self.client.flush()
+    }
+}
+
+/// A stream whose bytes are within packets of PRELOGIN: the handshake's.
 struct Wrapped {
     client: TcpStream,
-    handshake: bool,
     left: usize,
 }
 
 impl Read for Wrapped {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if !self.handshake {
-            return self.client.read(buffer);
-        }
         if self.left == 0 {
             let mut header = [0; HEADER_BYTES];
             self.client.read_exact(&mut header)?;
@@ -146,9 +196,6 @@ impl Read for Wrapped {
 
 impl Write for Wrapped {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.handshake {
-            return self.client.write(bytes);
-        }
         let mut packets = Vec::new();
         packet::packets(&mut packets, PRELOGIN, 4096, bytes, true);
         self.client.write_all(&packets)?;

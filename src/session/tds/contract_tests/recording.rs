@@ -78,10 +78,12 @@ fn login(request: &[u8]) -> &'static str {
     }
 }
 
+/// The first line: later ones may contain the headers of further packets.
 fn text(bytes: &[u8]) -> String {
     let (pairs, _) = bytes.as_chunks::<2>();
-    let units: Vec<u16> = pairs.iter().map(|&pair| u16::from_le_bytes(pair)).collect();
-    String::from_utf16(&units).unwrap()
+    let units = pairs.iter().map(|&pair| u16::from_le_bytes(pair));
+    let line: Vec<u16> = units.take_while(|&unit| unit != u16::from(b'\n')).collect();
+    String::from_utf16(&line).unwrap()
 }
 
 /// The recorded answers.
