@@ -283,6 +283,37 @@ def test_the_cpu_of_a_remote_host_and_its_waits_are_read_from_the_server() -> No
     assert {name.partition("|")[0] for name in seen} <= set(READ)
 
 
+def test_the_log_is_measured_for_a_login_that_may_not_create_databases() -> None:
+    session = DocumentedSession().answer(r"dm_io_virtual_file_stats[\s\S]*master_files", [])
+    readings = Readings(session, "tpcc")
+    assert readings.read("log_writes")["log.write_time|database"] == 4.5
+    assert readings.notes == ()
+
+
+def test_a_log_that_the_server_does_not_show_is_not_measured_and_a_note_names_the_grant() -> None:
+    readings = Readings(DocumentedSession().answer("virtual_file_stats", []), "tpcc")
+    assert "log.writes|database" not in readings.read("log_writes")
+    (note,) = readings.notes
+    assert "not measured: log and data files (the server shows no log file of tpcc" in note
+    assert "GRANT VIEW ANY DATABASE" in note
+
+
+def test_several_log_files_are_one_log() -> None:
+    files = [(1, "log", 4, 32_768, 2, 100, 4_096, 50), (1, "log_2", 0, 0, 0, 50, 1_024, 30)]
+    seen = Readings(DocumentedSession().answer("virtual_file_stats", files), "tpcc")
+    found = seen.read("log_writes")
+    assert found["log.flushes|database"] == 150
+    assert found["log.bytes|database"] == 5_120
+    assert found["log.write_time|database"] == pytest.approx(0.08)
+
+
+def test_a_bracket_in_the_databases_name_is_escaped_in_every_reading() -> None:
+    session = DocumentedSession()
+    Readings(session, "a]b")
+    inside = [one for one in session.sent if ".sys." in one]
+    assert [one.count("[a]]b].sys.") for one in inside] == [1, 1]
+
+
 def test_a_view_that_is_not_permitted_is_not_measured_and_the_note_names_the_grant() -> None:
     readings = Readings(DocumentedSession().answer(r"dm_", DENIED), "tpcc")
     assert readings.meters == frozenset()
@@ -291,12 +322,20 @@ def test_a_view_that_is_not_permitted_is_not_measured_and_the_note_names_the_gra
     assert note.endswith("GRANT VIEW SERVER STATE TO [bench]")
 
 
-def test_one_view_that_is_missing_leaves_the_others_measured() -> None:
+def test_one_view_that_is_missing_leaves_the_others_measured_and_no_grant_is_advised() -> None:
     gone = SqlError("Invalid object name 'sys.dm_os_ring_buffers'.", 208)
     readings = Readings(DocumentedSession().answer("ring_buffers", gone), "tpcc")
     assert "server.cpu|server" in readings.read("tables")
     assert "server.host_busy|server" not in readings.read("tables")
-    assert "CPU of its machine" in readings.notes[0]
+    assert readings.notes == (f"not measured: CPU of its machine ({gone.message})",)
+
+
+def test_each_reason_that_something_is_not_measured_has_a_note_of_its_own() -> None:
+    gone = SqlError("Invalid object name 'sys.dm_os_ring_buffers'.", 208)
+    session = DocumentedSession().answer("wait_stats", DENIED).answer("ring_buffers", gone)
+    denied, missing = sorted(Readings(session, "tpcc").notes, key=len, reverse=True)
+    assert "waits by class" in denied and "GRANT VIEW SERVER STATE" in denied
+    assert "CPU of its machine" in missing and "GRANT" not in missing
 
 
 # --- findings -------------------------------------------------------------------------------------
