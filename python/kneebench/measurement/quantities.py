@@ -17,7 +17,8 @@ from kneebench.shelf import ENGINES
 class Ratio(NamedTuple):
     """A quotient of what was read; several numerators are added up.
 
-    `instead`: the ratio that takes its place where a part of it was not read.
+    `instead`: the ratio that takes its place where a part of it was not read: with the load
+    generator's transactions where a database does not count the workload's apart.
     """
 
     unit: str
@@ -105,10 +106,22 @@ RATIOS: dict[str, Ratio] = {
         instead="log.kernel_write_latency",
     ),
     "log.kernel_write_latency": Ratio("s", ("log.kernel_time",), ("log.kernel_flushes",)),
-    "log.commits_per_flush": Ratio("commits", ("database.commits",), ("log.flushes",)),
-    "log.bytes_per_transaction": Ratio(
-        "B", ("log.bytes",), ("database.commits", "database.rollbacks")
+    "log.commits_per_flush": Ratio(
+        "commits",
+        ("database.commits",),
+        ("log.flushes",),
+        instead="log.load_transactions_per_flush",
     ),
+    "log.load_transactions_per_flush": Ratio(
+        "transactions", ("load.transactions",), ("log.flushes",)
+    ),
+    "log.bytes_per_transaction": Ratio(
+        "B",
+        ("log.bytes",),
+        ("database.commits", "database.rollbacks"),
+        instead="log.bytes_per_load_transaction",
+    ),
+    "log.bytes_per_load_transaction": Ratio("B", ("log.bytes",), ("load.transactions",)),
     "device.read_await": Ratio("s", ("device.read_time",), ("device.reads",)),
     "device.write_await": Ratio("s", ("device.write_time",), ("device.writes",)),
     "device.flush_await": Ratio("s", ("device.flush_time",), ("device.flushes",)),

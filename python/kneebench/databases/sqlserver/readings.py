@@ -8,8 +8,9 @@ is left out from then on. A note names the reason, and the grant where one is mi
   log's is in the database's own sys.database_files, which every user of it sees: sys.master_files
   shows nothing, without an error, to a login that may neither create nor alter databases.
 - Performance counters named ".../sec" are counts since the start. "Transactions/sec" counts all
-  transactions of the database, those that were rolled back too. "Batch Requests/sec" counts every
-  batch and call of the instance; HammerDB takes it for TPM.
+  transactions of the database, those that were rolled back and each statement outside of one too,
+  so it is nobody's count of commits. "Batch Requests/sec" counts every batch and call of the
+  instance; HammerDB takes it for TPM.
 - CPU: the process's own times, each scheduler's, and the latest record of the ring buffer (one a
   minute) for the whole machine of the server.
 """
@@ -170,7 +171,7 @@ class Readings:
         }
         if "Batch Requests/sec" in counters:
             found["database.batches|database"] = counters["Batch Requests/sec"]
-        return found | {"database.commits|database": counters["Transactions/sec"]}
+        return found
 
     def _checkpoints(self) -> Found:
         counters = self._counters()
