@@ -13,6 +13,7 @@ import pytest
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.allowed_settings import of_database
 from kneebench.databases.sqlserver.backup import Backup
+from kneebench.databases.sqlserver.blocked import end_stuck
 from kneebench.databases.sqlserver.error_hints import error_hint
 from kneebench.databases.sqlserver.image import Image
 from kneebench.databases.sqlserver.placement import Placement
@@ -269,6 +270,7 @@ def test_log_write_latency_is_the_stall_of_the_log_file_over_its_writes() -> Non
     assert seen["data.write_time|kneebench_data_2"] == 0.04
     assert seen["database.batches|database"] == 21_000
     assert seen["log.flush_wait_time|database"] == 4.1
+    assert "database.commits|database" not in seen, "each statement outside of one is counted too"
 
 
 def test_the_cpu_of_a_remote_host_and_its_waits_are_read_from_the_server() -> None:
@@ -355,16 +357,43 @@ def test_a_login_with_all_rights_finds_nothing_in_its_way() -> None:
 
 
 def test_a_login_without_rights_is_told_each_grant_that_it_lacks() -> None:
-    session = DocumentedSession().answer("HAS_PERMS", [(0, 0, 0, 0, 0)])
+    session = DocumentedSession().answer("HAS_PERMS", [(0, 0, 0, 0, 0, 0)])
     seen = "\n".join(found(session, settings={"maxdop": 1}).values())
     assert "error: ALTER SERVER ROLE [dbcreator] ADD MEMBER [bench]" in seen
     assert "warning: GRANT VIEW SERVER STATE TO [bench]" in seen
     assert "error: GRANT ALTER SETTINGS TO [bench]" in seen
+    assert "warning: GRANT ALTER ANY CONNECTION TO [bench]" in seen
 
 
 def test_a_server_with_replicas_is_a_warning() -> None:
     session = DocumentedSession().answer("hadr", [(2,)])
-    assert any("2 databases of this server are replicated" in one for one in found(session))
+    assert "2 databases of this server are in availability groups" in found(session)
+
+
+def test_a_database_with_several_replicas_is_one_database() -> None:
+    session = DocumentedSession().answer("hadr", [(3,)]).answer("DISTINCT database_id", [(1,)])
+    assert "1 database of this server is in availability groups" in found(session)
+
+
+@pytest.mark.parametrize(
+    ("in_standby", "seen", "do"),
+    [
+        (False, "the database tpcc is read-only", "ALTER DATABASE [tpcc] SET READ_WRITE"),
+        (True, "the database tpcc is in standby", "RESTORE DATABASE [tpcc] WITH RECOVERY"),
+    ],
+)
+def test_a_database_that_stays_and_cannot_be_written_is_an_error(
+    *, in_standby: bool, seen: str, do: str
+) -> None:
+    session = DocumentedSession().answer("is_read_only = 1", [(in_standby,)])
+    findings = {
+        how: [*server_findings(session, image(session, how), "server", plan())]
+        for how in ("none", "command", "backup")
+    }
+    [error] = findings["none"]
+    assert (error.level, error.seen, error.do) == ("error", seen, do)
+    assert findings["command"] == [error]
+    assert findings["backup"] == [], "it is replaced"
 
 
 @pytest.mark.parametrize(
@@ -383,6 +412,38 @@ def test_babelfish_is_recognized_and_said_to_be_what_it_is() -> None:
     version = version_of(DocumentedSession().answer("ProductVersion", answer))
     assert (version.name, version.restores) == ("Babelfish 4.3.0", False)
     assert "its figures say nothing of SQL Server" in [*version.findings("server")][1].seen
+
+
+# --- users that wait for a lock --------------------------------------------------------------------
+
+
+def blocked_by_another() -> DocumentedSession:
+    """Two users wait for a session of another program's, one of them for the other."""
+    session = DocumentedSession().answer("dm_exec_requests", [(61, 57, 31.0), (62, 61, 25.0)])
+    return session.answer("program_name, host_name", [(57, "SSMS", "desk", "me", "sleeping")])
+
+
+def test_users_that_wait_for_another_programs_lock_are_ended() -> None:
+    session = blocked_by_another()
+    seen = end_stuck(session, "tpcc", [51], 20.0)
+    assert seen.startswith("2 users waited up to 31 s for a lock held by session 57 (program 'SSMS'")
+    assert "GRANT" not in seen
+    assert [one for one in session.sent if "KILL" in one] == ["KILL 61", "KILL 62"]
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "refused"),
+    [
+        (6102, "User does not have permission to use the KILL statement.", True),
+        (6106, "Process ID 61 is not an active process ID.", False),
+    ],
+)
+def test_a_login_that_may_not_end_sessions_is_told_the_grant(
+    number: int, words: str, *, refused: bool
+) -> None:
+    session = blocked_by_another().answer("KILL", SqlError(words, number))
+    seen = end_stuck(session, "tpcc", [51], 20.0)
+    assert ("GRANT ALTER ANY CONNECTION TO [bench]" in seen) is refused
 
 
 # --- schema and errors ----------------------------------------------------------------------------
