@@ -276,7 +276,7 @@ def test_log_write_latency_is_the_stall_of_the_log_file_over_its_writes() -> Non
 def test_the_cpu_of_a_remote_host_and_its_waits_are_read_from_the_server() -> None:
     seen = Readings(DocumentedSession(), "tpcc").read("tables")
     assert seen["server.cpu|server"] == 21.5
-    assert seen["server.scheduler_busy|0"] == 12
+    assert seen["server.core_busy|0"] == 12
     assert seen["server.host_busy|server"] == pytest.approx(0.63)
     assert seen["wait_time.log|WRITELOG"] == 4.2
     assert seen["wait_time.lock|LCK_M_U"] == 0.1
@@ -414,7 +414,7 @@ def test_babelfish_is_recognized_and_said_to_be_what_it_is() -> None:
     assert "its figures say nothing of SQL Server" in [*version.findings("server")][1].seen
 
 
-# --- users that wait for a lock --------------------------------------------------------------------
+# --- users that wait for a lock -------------------------------------------------------------------
 
 
 def blocked_by_another() -> DocumentedSession:
@@ -426,7 +426,9 @@ def blocked_by_another() -> DocumentedSession:
 def test_users_that_wait_for_another_programs_lock_are_ended() -> None:
     session = blocked_by_another()
     seen = end_stuck(session, "tpcc", [51], 20.0)
-    assert seen.startswith("2 users waited up to 31 s for a lock held by session 57 (program 'SSMS'")
+    assert seen.startswith(
+        "2 users waited up to 31 s for a lock held by session 57 (program 'SSMS'"
+    )
     assert "GRANT" not in seen
     assert [one for one in session.sent if "KILL" in one] == ["KILL 61", "KILL 62"]
 

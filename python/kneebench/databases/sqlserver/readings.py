@@ -213,7 +213,7 @@ class Readings:
     def _schedulers(self) -> Found:
         found: Found = {}
         for number, cpu_ms, runnable in self._session.execute(SCHEDULERS):
-            found[f"server.scheduler_busy|{number}"] = float(cpu_ms) / 1e3
+            found[f"server.core_busy|{number}"] = float(cpu_ms) / 1e3
             found[f"server.runnable|{number}"] = float(runnable)
         return found
 

@@ -30,8 +30,8 @@ def context_of(address: Address) -> ssl.SSLContext:
     """How connections to the address are encrypted.
 
     TDS 7 is not defined over TLS 1.3. A certificate's common name does not count: the load
-    generator's TLS (rustls) does not accept it either. Raises OSError for a file of certificates that cannot be
-    read.
+    generator's TLS (rustls) does not accept it either. Raises OSError for a file of certificates
+    that cannot be read.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.hostname_checks_common_name = False
