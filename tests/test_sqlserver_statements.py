@@ -19,7 +19,7 @@ from kneebench.databases.sqlserver.image import Image
 from kneebench.databases.sqlserver.placement import Placement
 from kneebench.databases.sqlserver.readings import Readings
 from kneebench.databases.sqlserver.server_findings import image_findings, server_findings
-from kneebench.databases.sqlserver.server_settings import PlansSettings
+from kneebench.databases.sqlserver.server_settings import PlansSettings, in_force
 from kneebench.databases.sqlserver.session import SqlError
 from kneebench.databases.sqlserver.sql_files import columns_of, keys_of, making
 from kneebench.databases.sqlserver.version import version_of
@@ -243,6 +243,38 @@ def test_settings_of_the_instance_are_set_and_put_back_with_the_journal_in_betwe
     ]
 
 
+def test_what_was_configured_is_put_back_and_not_what_was_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(statement: str) -> list[tuple[Any, ...]]:
+        return [("min server memory (MB)", 16 if "value_in_use" in statement else 0)]
+
+    session = DocumentedSession().answer("configurations", answer)
+    monkeypatch.setattr(
+        "kneebench.databases.sqlserver.server_settings.connect", lambda address: session
+    )
+    with PlansSettings(session, {"min server memory (MB)": 512}, Journal(tmp_path)).in_force(
+        unwatched
+    ):
+        pass
+    sent = [one for one in session.sent if "sp_configure N'min" in one]
+    assert [one.split(", ")[1] for one in sent] == ["512; RECONFIGURE", "0; RECONFIGURE"]
+
+
+def test_the_settings_in_force_are_printed_as_people_write_them() -> None:
+    session = DocumentedSession().answer("sys.configurations", configured)
+    options = (160, "SIMPLE", "CHECKSUM", True, "OFF", "DISABLED", 60, "Latin1_General_CI_AS", True)
+    session.answer("is_query_store_on", [(*options, True, False, True)])
+    session.answer("WHEN 'Y' THEN 'on'", [("on",)])
+    found = {one.name: one for one in in_force(session, "tpcc", version_of(session))}
+    shown = {name: one.value for name, one in found.items()}
+    assert (shown["query_store"], shown["encryption"], shown["auto_close"]) == ("on", "off", "on")
+    assert shown["instant file initialization"] == "on"
+    assert shown["max degree of parallelism"] == "8"
+    assert all(found[name].matters for name in ("query_store", "encryption", "auto_close"))
+    assert any("value_in_use" in one for one in session.sent)
+
+
 def test_settings_that_a_killed_run_left_are_put_back_by_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -411,7 +443,7 @@ def test_babelfish_is_recognized_and_said_to_be_what_it_is() -> None:
     answer = [("12.0.2000.8", "Standard Edition", 2, 1, text)]
     version = version_of(DocumentedSession().answer("ProductVersion", answer))
     assert (version.name, version.restores) == ("Babelfish 4.3.0", False)
-    assert "its figures say nothing of SQL Server" in [*version.findings("server")][1].seen
+    assert "its figures do not apply to SQL Server" in [*version.findings("server")][1].seen
 
 
 # --- users that wait for a lock -------------------------------------------------------------------

@@ -9,7 +9,7 @@ from kneebench.databases.sqlserver.allowed_settings import of_instance
 from kneebench.databases.sqlserver.blocked import GRANT_KILL
 from kneebench.databases.sqlserver.image import STAYS, UNPLACED, Image
 from kneebench.databases.sqlserver.readings import GRANT
-from kneebench.databases.sqlserver.server_settings import configured
+from kneebench.databases.sqlserver.server_settings import in_use
 from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
 from kneebench.databases.sqlserver.table import sqlserver_table
 from kneebench.errors import KneebenchError
@@ -157,7 +157,7 @@ def _replicas(session: Session, subject: str) -> Iterator[Finding]:
 
 def _connections(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
     """0 is the most that there can be, 32,767."""
-    most = int(str(configured(session, [CONNECTIONS]).get(CONNECTIONS, 0)))
+    most = int(str(in_use(session, [CONNECTIONS]).get(CONNECTIONS, 0)))
     wanted = min(plan.ladder.last, plan.workload.connections or plan.ladder.last)
     if 0 < most < wanted + OURS:
         yield Finding(

@@ -24,7 +24,7 @@ NOT_TRIED = (
     " --try` first"
 )
 BABELFISH = (
-    "a server of Babelfish, which is PostgreSQL: its figures say nothing of SQL Server. It has no"
+    "a server of Babelfish, which is PostgreSQL: its figures do not apply to SQL Server. It has no"
     " BACKUP, no file placement and no dm_ views"
 )
 
