@@ -14,7 +14,7 @@ from kneebench.databases.sqlserver.readings import Readings
 from kneebench.measurement.derived_metrics import derived_metrics
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import summaries, window
-from kneebench.records import ResourceEvidence, Results, Rung, Series, Summary
+from kneebench.records import Counted, ResourceEvidence, Results, Rung, Series, Summary
 from tests.documented_server import ANSWERS, DocumentedSession
 from tests.recordings import each, recorded, section
 
@@ -126,6 +126,16 @@ def test_what_another_tool_takes_for_tpm_is_a_column_beside_tpm() -> None:
     assert "HammerDB's TPM on SQL Server: the whole server's own count" in table.caption
     without = section(Brief(recorded()), "rungs").tables[0]
     assert "HammerDB's TPM on SQL Server" not in [column.title for column in without.columns]
+
+
+def test_the_caption_of_tpm_names_whose_count_it_is() -> None:
+    uncounted = {"counted": Counted(next_order_ids=1)}
+    found = each(results(), 0, lambda rung: rung.model_copy(update=uncounted))
+    assert "TPM comes from" in section(Brief(found), "rungs").tables[0].caption, "memory's does"
+    alone = found.model_copy(update={"climbs": found.climbs[:1]})
+    caption = section(Brief(alone), "rungs").tables[0].caption
+    assert "TPM is the load generator's count" in caption
+    assert "TPM comes from" not in caption
 
 
 def test_log_per_transaction_is_in_the_brief_by_the_load_generators_count() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 
 from kneebench import units
 from kneebench.analysis.wording import FEW_MEANS, p999, plural, times
@@ -21,6 +21,14 @@ PHASES: dict[Phase, str] = {
     "fixed_rate": "fixed rate",
 }
 """A final run is called by what it measured: the knee, or a fixed load."""
+BY_DATABASE = (
+    "TPM comes from the database's counters, read while idle before and after, scaled to the"
+    " window."
+)
+BY_LOAD_GENERATOR = (
+    "TPM is the load generator's count where the database does not count the workload's"
+    " transactions apart."
+)
 BEFORE = (
     Column(title="Storage", number=False),
     Column(title="Rung", number=False),
@@ -58,8 +66,7 @@ def section(view: ViewModel) -> Section | None:
         " loop, the same rate on every storage. The warm-up rung is not used for any figure."
         " Search rungs are one short measurement each, not results; the drift check repeats the"
         " first of them at the end. Warm-up: what was discarded before the window."
-        f" {FEW_MEANS} TPM comes from the database's counters, read while idle before and after,"
-        " scaled to the window."
+        f" {' '.join((FEW_MEANS, *_tpm_sources(rungs)))}"
         + "".join(
             f" {title}: the whole server's own count within the window."
             for title in others.values()
@@ -110,6 +117,15 @@ def _row(view: ViewModel, rung: Rung, others: Collection[str]) -> Row:
         ),
         tone=tone,
     )
+
+
+def _tpm_sources(rungs: Sequence[Rung]) -> Iterator[str]:
+    """Whose count TPM is; the database's in old results."""
+    uncounted = [bool(rung.counted and rung.counted.commits is None) for rung in rungs]
+    if not all(uncounted):
+        yield BY_DATABASE
+    if any(uncounted):
+        yield BY_LOAD_GENERATOR
 
 
 def _per_minute(rate_per_s: float | None) -> str:
