@@ -1,4 +1,4 @@
-"""What a SQL Server counts about itself, asked once a second in a few fast queries of dm_ views.
+"""What a SQL Server counts about itself, read once per second in a few fast queries of dm_ views.
 
 Each query is tried once when the server is opened. One that is refused, or whose view is not there,
 is left out from then on. A note names the reason, and the grant where one is missing.

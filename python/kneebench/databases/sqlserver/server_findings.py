@@ -52,7 +52,7 @@ def image_findings(session: Session, image: Image, subject: str) -> Iterator[Fin
 
 
 def placement_findings(image: Image, subject: str) -> Iterator[Finding]:
-    """The files of a database that stays which are not where the plan says."""
+    """The files of a database that stays which are not where the plan puts them."""
     for seen in image.misplaced():
         do = "correct the directories in the plan, or move the files"
         yield Finding(level="error", subject=subject, seen=seen, do=do)

@@ -30,7 +30,7 @@ BABELFISH = (
 
 
 class Version(NamedTuple):
-    """What SERVERPROPERTY tells of a server."""
+    """What SERVERPROPERTY returns for a server."""
 
     product: str
     edition: str
@@ -40,7 +40,7 @@ class Version(NamedTuple):
 
     @property
     def major(self) -> int:
-        """14 of 14.0.3456.2; 0 where it does not say."""
+        """14 of 14.0.3456.2; 0 where it has none."""
         head = self.product.partition(".")[0]
         return int(head) if head.isdigit() else 0
 
