@@ -64,18 +64,17 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
 def _all_busy(readings: KneeReadings, limit: float) -> tuple[bool | None, str]:
     """Whether the cores are the bottleneck, and what decided."""
     used, spent = readings.value("database.busy"), _time_for_cores(readings) or 0.0
-    says = f"the least busy database core was {busy(used)} (limit {share(limit)})"
+    by = ", as the server counts its own work" if readings.sources(OWN_COUNT) else ""
+    says = f"the least busy database core was {busy(used)} (limit {share(limit)}){by}"
     if used is None:
         return None, says
-    if readings.sources(OWN_COUNT):
-        says = f"{says}, as the server counts its own work"
     short = used >= limit
     if not short and used >= NEARLY_BUSY and spent > CPU_TIME:
         short = True
         says = (
             f"users spent {share(spent)} of their time on a core or ready for one (limit"
             f" {share(CPU_TIME)}), and the least busy database core was {busy(used)} (limit"
-            f" {share(NEARLY_BUSY)})"
+            f" {share(NEARLY_BUSY)}){by}"
         )
     others, who = taken(readings.rungs)
     own = _own_work(readings)
