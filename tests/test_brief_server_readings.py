@@ -5,16 +5,20 @@ ones; not tried on SQL Server.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.brief import Brief
 from kneebench.brief.sections.over_time import _Read
+from kneebench.brief.sweep_figures import _seconds
 from kneebench.databases.sqlserver.readings import Readings
 from kneebench.measurement.derived_metrics import derived_metrics
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import summaries, window
-from kneebench.records import Counted, ResourceEvidence, Results, Rung, Series, Summary
+from kneebench.records import Cell, Counted, ResourceEvidence, Results, Rung, Series, Summary
 from tests.documented_server import ANSWERS, DocumentedSession
 from tests.recordings import each, recorded, section
 
@@ -173,3 +177,20 @@ def test_derived_metrics_of_cores_here_do_not_use_the_servers_count() -> None:
     assert derived_metrics(held, tally, cores=[0])["database.busy"].value == pytest.approx(0.5)
     assert derived_metrics(held, tally, cores=[1]).get("database.busy") is None
     assert derived_metrics(held, tally, cores=())["database.busy"].value == pytest.approx(0.9)
+
+
+def test_the_cores_of_a_sweep_are_the_servers_and_not_those_of_this_machine() -> None:
+    rung = results().climbs[0].rungs[0]
+    drawn = {"server.core_busy": 0.8, "cores.busy": 0.1}
+
+    def series(_: Rung, name: str) -> list[Series]:
+        return [Series(quantity=name, source="0", unit="", at_s=(1.0,), value=(drawn[name],))]
+
+    view: Any = SimpleNamespace(at_the_knee=lambda climb: rung, series=series)
+    cell = Cell(id="a", storage="disk")
+    line: Any = SimpleNamespace(
+        name="disk",
+        cells=[SimpleNamespace(climb=None, cell=cell)],
+        sweep=SimpleNamespace(resource="memory_bytes"),
+    )
+    assert [point["value"] for point in _seconds(view, line)] == [0.8]
