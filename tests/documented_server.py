@@ -48,7 +48,7 @@ ANSWERS: dict[str, Answer] = {
     r"SUM\(CAST\(size": [(123_000_000,)],
     r"FROM sys.master_files": FILES,
     r"FROM sys.databases": [],
-    r"HAS_PERMS_BY_NAME": [(1, 1, 1, 0, 0)],
+    r"HAS_PERMS_BY_NAME": [(1, 1, 1, 0, 0, 1)],
     r"dm_hadr_database_replica_states": [(0,)],
     r"sys.configurations": [
         ("max degree of parallelism", 8),

@@ -430,8 +430,24 @@ def test_every_reading_is_a_known_quantity_and_no_counter_falls(seen: Seen) -> N
         for name, later in readings.items():
             quantity = READ[name.partition("|")[0]]
             assert quantity.kind == "gauge" or later >= seen.before[meter].get(name, 0.0), name
-    commits = "database.commits|database"
-    assert seen.after["log_writes"][commits] > seen.before["log_writes"][commits]
+    commits, before, after = "database.commits|database", seen.before, seen.after
+    if seen.counts[0] is None:
+        assert commits not in after["log_writes"], "it does not count the workload's apart"
+    else:
+        assert after["log_writes"][commits] > before["log_writes"][commits]
+
+
+def test_log_per_transaction_is_by_the_databases_count_or_else_by_the_load_generators(
+    seen: Seen,
+) -> None:
+    found = seen.rung.quantities
+    counted = ("database.commits", "database.rollbacks")
+    by = counted if seen.counts[0] else ("load.transactions",)
+    if "log.bytes" in found:
+        each = found["log.bytes"].value / sum(found[name].value for name in by)
+        assert found["log.bytes_per_transaction"].value == pytest.approx(each)
+    commits = found[by[0]].value / found["log.flushes"].value
+    assert found["log.commits_per_flush"].value == pytest.approx(commits)
 
 
 def test_an_engine_has_a_name_for_people_and_a_checkpoint_cycle(

@@ -54,7 +54,10 @@ class OneServer(DocumentedSession):
         """What sys.databases says of the database."""
         if "compatibility_level" in statement:
             collation = "SQL_Latin1_General_CP1_CI_AS"
-            return [(160, "SIMPLE", "CHECKSUM", True, "OFF", "DISABLED", 60, collation, True)]
+            options = (160, "SIMPLE", "CHECKSUM", True, "OFF", "DISABLED", 60, collation, True)
+            return [(*options, True, False, False)]
+        if "is_read_only = 1" in statement:
+            return []
         return [(False,)] if "accelerated" in statement else [("ONLINE", False)]
 
     def changes(self) -> list[str]:

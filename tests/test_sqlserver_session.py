@@ -5,6 +5,7 @@ numbers and remedies; passwords.
 from __future__ import annotations
 
 import socket
+import subprocess
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -71,6 +72,20 @@ def test_a_certificate_for_another_name_is_not_trusted_and_the_remedies_are_told
         connect(address(there.port, certified, host="127.0.0.1"))
     assert "IP address mismatch" in refused.value.seen
     assert "trust_server_certificate = true" in refused.value.do
+    assert "subjectAltName=IP:127.0.0.1" in refused.value.do
+
+
+def test_a_certificate_with_only_a_common_name_is_refused_as_the_load_generator_does(
+    tmp_path: Path,
+) -> None:
+    certificate, key = tmp_path / "server.crt", tmp_path / "server.key"
+    made = ["-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2"]
+    command = ["openssl", "req", "-x509", *made, "-subj", "/CN=localhost"]
+    subprocess.run(command, check=True, capture_output=True)
+    with answered((certificate, certificate, key)) as there, pytest.raises(PlanError) as refused:
+        connect(address(there.port, (certificate, certificate, key)))
+    assert "certificate verify failed" in refused.value.seen
+    assert "-addext subjectAltName=DNS:localhost" in refused.value.do
 
 
 def test_a_certificate_of_an_unknown_issuer_is_not_trusted_unless_the_plan_says_so(
@@ -164,6 +179,12 @@ def test_the_password_comes_from_the_file_or_the_environment_and_stays_out_of_wh
 def test_a_url_that_cannot_be_used_says_why(url: str, words: str) -> None:
     with pytest.raises(PlanError, match=words):
         address_of(url, table())
+
+
+def test_certificates_for_a_server_that_is_trusted_anyway_are_refused(tmp_path: Path) -> None:
+    both = table(trust_server_certificate=True, root_certificates=tmp_path / "root.crt")
+    with pytest.raises(PlanError, match="remove one of the two keys"):
+        address_of("sqlserver://bench@db/tpcc", both)
 
 
 def test_the_load_generator_connects_by_the_same_rules() -> None:

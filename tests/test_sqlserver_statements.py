@@ -13,12 +13,13 @@ import pytest
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.allowed_settings import of_database
 from kneebench.databases.sqlserver.backup import Backup
+from kneebench.databases.sqlserver.blocked import end_stuck
 from kneebench.databases.sqlserver.error_hints import error_hint
 from kneebench.databases.sqlserver.image import Image
 from kneebench.databases.sqlserver.placement import Placement
 from kneebench.databases.sqlserver.readings import Readings
 from kneebench.databases.sqlserver.server_findings import image_findings, server_findings
-from kneebench.databases.sqlserver.server_settings import PlansSettings
+from kneebench.databases.sqlserver.server_settings import PlansSettings, in_force
 from kneebench.databases.sqlserver.session import SqlError
 from kneebench.databases.sqlserver.sql_files import columns_of, keys_of, making
 from kneebench.databases.sqlserver.version import version_of
@@ -242,6 +243,38 @@ def test_settings_of_the_instance_are_set_and_put_back_with_the_journal_in_betwe
     ]
 
 
+def test_what_was_configured_is_put_back_and_not_what_was_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(statement: str) -> list[tuple[Any, ...]]:
+        return [("min server memory (MB)", 16 if "value_in_use" in statement else 0)]
+
+    session = DocumentedSession().answer("configurations", answer)
+    monkeypatch.setattr(
+        "kneebench.databases.sqlserver.server_settings.connect", lambda address: session
+    )
+    with PlansSettings(session, {"min server memory (MB)": 512}, Journal(tmp_path)).in_force(
+        unwatched
+    ):
+        pass
+    sent = [one for one in session.sent if "sp_configure N'min" in one]
+    assert [one.split(", ")[1] for one in sent] == ["512; RECONFIGURE", "0; RECONFIGURE"]
+
+
+def test_the_settings_in_force_are_printed_as_people_write_them() -> None:
+    session = DocumentedSession().answer("sys.configurations", configured)
+    options = (160, "SIMPLE", "CHECKSUM", True, "OFF", "DISABLED", 60, "Latin1_General_CI_AS", True)
+    session.answer("is_query_store_on", [(*options, True, False, True)])
+    session.answer("WHEN 'Y' THEN 'on'", [("on",)])
+    found = {one.name: one for one in in_force(session, "tpcc", version_of(session))}
+    shown = {name: one.value for name, one in found.items()}
+    assert (shown["query_store"], shown["encryption"], shown["auto_close"]) == ("on", "off", "on")
+    assert shown["instant file initialization"] == "on"
+    assert shown["max degree of parallelism"] == "8"
+    assert all(found[name].matters for name in ("query_store", "encryption", "auto_close"))
+    assert any("value_in_use" in one for one in session.sent)
+
+
 def test_settings_that_a_killed_run_left_are_put_back_by_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,18 +302,50 @@ def test_log_write_latency_is_the_stall_of_the_log_file_over_its_writes() -> Non
     assert seen["data.write_time|kneebench_data_2"] == 0.04
     assert seen["database.batches|database"] == 21_000
     assert seen["log.flush_wait_time|database"] == 4.1
+    assert "database.commits|database" not in seen, "each statement outside of one is counted too"
 
 
 def test_the_cpu_of_a_remote_host_and_its_waits_are_read_from_the_server() -> None:
     seen = Readings(DocumentedSession(), "tpcc").read("tables")
     assert seen["server.cpu|server"] == 21.5
-    assert seen["server.scheduler_busy|0"] == 12
+    assert seen["server.core_busy|0"] == 12
     assert seen["server.host_busy|server"] == pytest.approx(0.63)
     assert seen["wait_time.log|WRITELOG"] == 4.2
     assert seen["wait_time.lock|LCK_M_U"] == 0.1
     assert seen["cache.hits|database"] == 499_900
     assert "tables.sequential_scans|district" not in seen
     assert {name.partition("|")[0] for name in seen} <= set(READ)
+
+
+def test_the_log_is_measured_for_a_login_that_may_not_create_databases() -> None:
+    session = DocumentedSession().answer(r"dm_io_virtual_file_stats[\s\S]*master_files", [])
+    readings = Readings(session, "tpcc")
+    assert readings.read("log_writes")["log.write_time|database"] == 4.5
+    assert readings.notes == ()
+
+
+def test_a_log_that_the_server_does_not_show_is_not_measured_and_a_note_names_the_grant() -> None:
+    readings = Readings(DocumentedSession().answer("virtual_file_stats", []), "tpcc")
+    assert "log.writes|database" not in readings.read("log_writes")
+    (note,) = readings.notes
+    assert "not measured: log and data files (the server shows no log file of tpcc" in note
+    assert "GRANT VIEW ANY DATABASE" in note
+
+
+def test_several_log_files_are_one_log() -> None:
+    files = [(1, "log", 4, 32_768, 2, 100, 4_096, 50), (1, "log_2", 0, 0, 0, 50, 1_024, 30)]
+    seen = Readings(DocumentedSession().answer("virtual_file_stats", files), "tpcc")
+    found = seen.read("log_writes")
+    assert found["log.flushes|database"] == 150
+    assert found["log.bytes|database"] == 5_120
+    assert found["log.write_time|database"] == pytest.approx(0.08)
+
+
+def test_a_bracket_in_the_databases_name_is_escaped_in_every_reading() -> None:
+    session = DocumentedSession()
+    Readings(session, "a]b")
+    inside = [one for one in session.sent if ".sys." in one]
+    assert [one.count("[a]]b].sys.") for one in inside] == [1, 1]
 
 
 def test_a_view_that_is_not_permitted_is_not_measured_and_the_note_names_the_grant() -> None:
@@ -291,12 +356,20 @@ def test_a_view_that_is_not_permitted_is_not_measured_and_the_note_names_the_gra
     assert note.endswith("GRANT VIEW SERVER STATE TO [bench]")
 
 
-def test_one_view_that_is_missing_leaves_the_others_measured() -> None:
+def test_one_view_that_is_missing_leaves_the_others_measured_and_no_grant_is_advised() -> None:
     gone = SqlError("Invalid object name 'sys.dm_os_ring_buffers'.", 208)
     readings = Readings(DocumentedSession().answer("ring_buffers", gone), "tpcc")
     assert "server.cpu|server" in readings.read("tables")
     assert "server.host_busy|server" not in readings.read("tables")
-    assert "CPU of its machine" in readings.notes[0]
+    assert readings.notes == (f"not measured: CPU of its machine ({gone.message})",)
+
+
+def test_each_reason_that_something_is_not_measured_has_a_note_of_its_own() -> None:
+    gone = SqlError("Invalid object name 'sys.dm_os_ring_buffers'.", 208)
+    session = DocumentedSession().answer("wait_stats", DENIED).answer("ring_buffers", gone)
+    denied, missing = sorted(Readings(session, "tpcc").notes, key=len, reverse=True)
+    assert "waits by class" in denied and "GRANT VIEW SERVER STATE" in denied
+    assert "CPU of its machine" in missing and "GRANT" not in missing
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -316,16 +389,43 @@ def test_a_login_with_all_rights_finds_nothing_in_its_way() -> None:
 
 
 def test_a_login_without_rights_is_told_each_grant_that_it_lacks() -> None:
-    session = DocumentedSession().answer("HAS_PERMS", [(0, 0, 0, 0, 0)])
+    session = DocumentedSession().answer("HAS_PERMS", [(0, 0, 0, 0, 0, 0)])
     seen = "\n".join(found(session, settings={"maxdop": 1}).values())
     assert "error: ALTER SERVER ROLE [dbcreator] ADD MEMBER [bench]" in seen
     assert "warning: GRANT VIEW SERVER STATE TO [bench]" in seen
     assert "error: GRANT ALTER SETTINGS TO [bench]" in seen
+    assert "warning: GRANT ALTER ANY CONNECTION TO [bench]" in seen
 
 
 def test_a_server_with_replicas_is_a_warning() -> None:
     session = DocumentedSession().answer("hadr", [(2,)])
-    assert any("2 databases of this server are replicated" in one for one in found(session))
+    assert "2 databases of this server are in availability groups" in found(session)
+
+
+def test_a_database_with_several_replicas_is_one_database() -> None:
+    session = DocumentedSession().answer("hadr", [(3,)]).answer("DISTINCT database_id", [(1,)])
+    assert "1 database of this server is in availability groups" in found(session)
+
+
+@pytest.mark.parametrize(
+    ("in_standby", "seen", "do"),
+    [
+        (False, "the database tpcc is read-only", "ALTER DATABASE [tpcc] SET READ_WRITE"),
+        (True, "the database tpcc is in standby", "RESTORE DATABASE [tpcc] WITH RECOVERY"),
+    ],
+)
+def test_a_database_that_stays_and_cannot_be_written_is_an_error(
+    *, in_standby: bool, seen: str, do: str
+) -> None:
+    session = DocumentedSession().answer("is_read_only = 1", [(in_standby,)])
+    findings = {
+        how: [*server_findings(session, image(session, how), "server", plan())]
+        for how in ("none", "command", "backup")
+    }
+    [error] = findings["none"]
+    assert (error.level, error.seen, error.do) == ("error", seen, do)
+    assert findings["command"] == [error]
+    assert findings["backup"] == [], "it is replaced"
 
 
 @pytest.mark.parametrize(
@@ -343,7 +443,41 @@ def test_babelfish_is_recognized_and_said_to_be_what_it_is() -> None:
     answer = [("12.0.2000.8", "Standard Edition", 2, 1, text)]
     version = version_of(DocumentedSession().answer("ProductVersion", answer))
     assert (version.name, version.restores) == ("Babelfish 4.3.0", False)
-    assert "its figures say nothing of SQL Server" in [*version.findings("server")][1].seen
+    assert "its figures do not apply to SQL Server" in [*version.findings("server")][1].seen
+
+
+# --- users that wait for a lock -------------------------------------------------------------------
+
+
+def blocked_by_another() -> DocumentedSession:
+    """Two users wait for a session of another program's, one of them for the other."""
+    session = DocumentedSession().answer("dm_exec_requests", [(61, 57, 31.0), (62, 61, 25.0)])
+    return session.answer("program_name, host_name", [(57, "SSMS", "desk", "me", "sleeping")])
+
+
+def test_users_that_wait_for_another_programs_lock_are_ended() -> None:
+    session = blocked_by_another()
+    seen = end_stuck(session, "tpcc", [51], 20.0)
+    assert seen.startswith(
+        "2 users waited up to 31 s for a lock held by session 57 (program 'SSMS'"
+    )
+    assert "GRANT" not in seen
+    assert [one for one in session.sent if "KILL" in one] == ["KILL 61", "KILL 62"]
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "refused"),
+    [
+        (6102, "User does not have permission to use the KILL statement.", True),
+        (6106, "Process ID 61 is not an active process ID.", False),
+    ],
+)
+def test_a_login_that_may_not_end_sessions_is_told_the_grant(
+    number: int, words: str, *, refused: bool
+) -> None:
+    session = blocked_by_another().answer("KILL", SqlError(words, number))
+    seen = end_stuck(session, "tpcc", [51], 20.0)
+    assert ("GRANT ALTER ANY CONNECTION TO [bench]" in seen) is refused
 
 
 # --- schema and errors ----------------------------------------------------------------------------

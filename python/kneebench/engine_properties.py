@@ -42,7 +42,8 @@ class Quantity(NamedTuple):
 
     `event`: what a sentence says of a count above 0 where that is background work ("a checkpoint
     started"). `heading`: that of its column among the brief's costs, where an engine's own quantity
-    has one.
+    has one. `reading`: that of its row among the brief's readings of the server. `tpm`: that of its
+    column beside TPM, where another tool takes its rate for TPM.
     """
 
     unit: str
@@ -50,6 +51,8 @@ class Quantity(NamedTuple):
     over: Literal["sum", "mean", "max"] = "sum"
     event: str = ""
     heading: str = ""
+    reading: str = ""
+    tpm: str = ""
 
 
 class ServerProgram(NamedTuple):

@@ -22,25 +22,33 @@ from kneebench.analysis.time_split import time_split
 from kneebench.records import Climb, ResourceEvidence
 from kneebench.units import count
 
+OWN_COUNT, HOST = "server.core_busy", "server.host_busy"
+"""What a server counts of its cores (its own work on each), and of its whole machine."""
+
 
 def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     """Every core of the database is busy, or nearly so while users spend most of their time on a
     core or ready for one.
 
     Not judged where other processes, a hypervisor or the programs of emulated drives kept the cores
-    busy.
+    busy. Of a server on another machine its own count of its cores is judged.
     """
     used, stolen = readings.value("database.busy"), readings.value("database.steal")
     others, _ = taken(readings.rungs)
     spent = _time_for_cores(readings)
-    queue, throttled = readings.value("run_queue.length"), readings.sources("cpu.throttled")
+    queue, throttled = _runnable(readings), readings.sources("cpu.throttled")
+    own, host = readings.sources(OWN_COUNT), readings.value(HOST)
     pressure = _cpu_pressure(readings)
     short, says = _all_busy(readings, climb.limits.cores_busy)
     return evidence(
         CPU,
         short,
         says,
-        utilization=(busy(used), f"others {share(others)}" if used is not None else ""),
+        utilization=(
+            busy(used),
+            f"others {share(others)}" if used is not None and not own else "",
+            f"the server's machine {busy(host)}" if host is not None else "",
+        ),
         saturation=(
             f"{count(queue)} runnable tasks" if queue is not None else "",
             f"CPU pressure {share(pressure)}" if pressure is not None else "",
@@ -56,7 +64,8 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
 def _all_busy(readings: KneeReadings, limit: float) -> tuple[bool | None, str]:
     """Whether the cores are the bottleneck, and what decided."""
     used, spent = readings.value("database.busy"), _time_for_cores(readings) or 0.0
-    says = f"the least busy database core was {busy(used)} (limit {share(limit)})"
+    by = ", as the server counts its own work" if readings.sources(OWN_COUNT) else ""
+    says = f"the least busy database core was {busy(used)} (limit {share(limit)}){by}"
     if used is None:
         return None, says
     short = used >= limit
@@ -65,7 +74,7 @@ def _all_busy(readings: KneeReadings, limit: float) -> tuple[bool | None, str]:
         says = (
             f"users spent {share(spent)} of their time on a core or ready for one (limit"
             f" {share(CPU_TIME)}), and the least busy database core was {busy(used)} (limit"
-            f" {share(NEARLY_BUSY)})"
+            f" {share(NEARLY_BUSY)}){by}"
         )
     others, who = taken(readings.rungs)
     own = _own_work(readings)
@@ -76,6 +85,9 @@ def _all_busy(readings: KneeReadings, limit: float) -> tuple[bool | None, str]:
     if short and own is not None and own < OWN_WORK:
         but = f"the database used {share(own)} of their busy time (limit {share(OWN_WORK)})"
         return None, f"{says}, but {but}"
+    host = readings.value(HOST)
+    if not short and host is not None and host >= limit:
+        return None, f"{says}, but its machine was {busy(host)}"
     return short, says
 
 
@@ -102,13 +114,14 @@ def one_core(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     """
     if readings.value("database.busy") is None:
         return evidence(ONE_CORE, None, "the database's cores were not measured")
-    cores = readings.sources("cores.busy") or readings.sources("database.busy")
+    own = readings.sources(OWN_COUNT)
+    cores = own or readings.sources("cores.busy") or readings.sources("database.busy")
     if len(cores) < 2:
         return evidence(ONE_CORE, None, "single cores were not measured")
     name, most = max(cores.items(), key=lambda item: item[1])
     others = [used for other, used in cores.items() if other != name]
     core = _Core(name, most, fmean(others), len(others))
-    threads = _threads_on(readings, name)
+    threads = [] if own else _threads_on(readings, name)
     named = ", ".join(f"{thread} {share(used)}" for thread, used in threads)
     short, says = _one_busy(readings, core, threads)
     return evidence(
@@ -148,6 +161,12 @@ def _own_work(readings: KneeReadings) -> float | None:
     server = readings.sources("processes.cpu").get("server")
     spent = sum(readings.sources("database.busy").values())
     return min(1.0, server / spent) if server is not None and spent else None
+
+
+def _runnable(readings: KneeReadings) -> float | None:
+    """Tasks that are ready for a core: this machine's, or those that the server counts."""
+    queue = readings.value("run_queue.length")
+    return queue if queue is not None else readings.value("server.runnable")
 
 
 def _cpu_pressure(readings: KneeReadings) -> float | None:

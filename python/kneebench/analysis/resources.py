@@ -35,7 +35,14 @@ LOAD_GENERATOR = Resource(
 CPU = Resource(
     "cpu",
     "CPU",
-    ("database.busy", "database.others", "waits.cpu", "processes.run_delay", "pressure.cpu"),
+    (
+        "database.busy",
+        "database.others",
+        "server.host_busy",
+        "waits.cpu",
+        "processes.run_delay",
+        "pressure.cpu",
+    ),
     limit=0.97,
     source="stops.saturation of the plan; SanDisk's memory sweep has its control at 97%",
     reliefs=("more cores",),
@@ -43,7 +50,7 @@ CPU = Resource(
 ONE_CORE = Resource(
     "one core",
     "a single core",
-    ("cores.busy", "threads.cpu"),
+    ("cores.busy", "server.core_busy", "threads.cpu"),
     limit=0.95,
     source="The Register's review: software RAID stopped with one core above 95%, the others idle",
     reliefs=("data in memory",),

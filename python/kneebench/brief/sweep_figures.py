@@ -228,7 +228,9 @@ def _seconds(view: ViewModel, line: Line) -> Iterator[dict[str, Any]]:
         busy = rung.quantities.get("database.busy") if rung else None
         if rung is None or busy is None:
             continue
-        found = [s for s in view.series(rung, "cores.busy") if s.source in busy.sources]
+        own = "server.core_busy"
+        cores = own if own in rung.quantities else "cores.busy"
+        found = [s for s in view.series(rung, cores) if s.source in busy.sources]
         value = value_of(one.cell, line.sweep.resource)
         for at, share in thinned(combined(found, fmean), MOST_POINTS):
             yield {

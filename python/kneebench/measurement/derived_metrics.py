@@ -1,7 +1,8 @@
 """Derived metrics: quantities that stop conditions and the bottleneck need and that no meter reads
 directly.
 
-- database.busy: utilization of the least busy of the database's cores (sources: each core).
+- database.busy: utilization of the least busy of the database's cores (sources: each core). Where
+  they are another machine's, it is what the server itself counts of each, its own work alone.
 - database.steal: share of these cores' time that the hypervisor gave to others (sources: each
   core).
 - database.others: share of these cores that neither the server nor the load generator used and that
@@ -35,6 +36,7 @@ from kneebench.measurement.summaries import Values, Window, between, quotient
 from kneebench.records import Summary, Tally
 
 DEVICE_BYTES = ("device.read_bytes", "device.write_bytes")
+OWN_COUNT = "server.core_busy"
 LOG_WINDOW_S = 10
 LOG_WINDOWS = 3
 LOG_SHORTEST_S = 5
@@ -71,8 +73,14 @@ def derived_metrics(
 
 
 def database_busy(window: Window, cores: Sequence[int]) -> Summary | None:
-    """Utilization of the least busy of these cores; None without cores or their readings."""
-    return _of_cores(window, "cores.busy", cores, min)
+    """Utilization of the least busy of these cores; None without their readings.
+
+    Without cores on this machine, by the server's own count of its cores.
+    """
+    if cores:
+        return _of_cores(window, "cores.busy", cores, min)
+    own = [int(core) for core in window.whole.get(OWN_COUNT, {})]
+    return _of_cores(window, OWN_COUNT, own, min)
 
 
 def database_steal(window: Window, cores: Sequence[int]) -> Summary | None:

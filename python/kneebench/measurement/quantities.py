@@ -17,13 +17,16 @@ from kneebench.shelf import ENGINES
 class Ratio(NamedTuple):
     """A quotient of what was read; several numerators are added up.
 
-    `instead`: the ratio that takes its place where a part of it was not read.
+    `instead`: the ratio that takes its place where a part of it was not read: with the load
+    generator's transactions where a database does not count the workload's apart. `reading`: as a
+    quantity's.
     """
 
     unit: str
     numerators: tuple[str, ...]
     denominators: tuple[str, ...]
     instead: str = ""
+    reading: str = ""
 
 
 READ: dict[str, Quantity] = {
@@ -91,6 +94,15 @@ READ: dict[str, Quantity] = {
     "group_pressure.cpu": Quantity("share", "counter", "max"),
     "group_pressure.io": Quantity("share", "counter", "max"),
     "group_pressure.memory": Quantity("share", "counter", "max"),
+    "server.core_busy": Quantity("share", "counter", "max", reading="Busiest core"),
+    "server.host_busy": Quantity("share", "gauge", "max", reading="Server's machine, busy"),
+    "server.runnable": Quantity("tasks", "gauge", reading="Tasks ready for a core"),
+    "data.reads": Quantity("1/s", "counter", reading="Data file reads"),
+    "data.read_bytes": Quantity("B/s", "counter", reading="Data file bytes read"),
+    "data.read_time": Quantity("s/s", "counter"),
+    "data.writes": Quantity("1/s", "counter", reading="Data file writes"),
+    "data.write_bytes": Quantity("B/s", "counter", reading="Data file bytes written"),
+    "data.write_time": Quantity("s/s", "counter"),
     "load.transactions": Quantity("1/s", "counter"),
     "meters.read_time": Quantity("s", "gauge"),
 }
@@ -105,10 +117,22 @@ RATIOS: dict[str, Ratio] = {
         instead="log.kernel_write_latency",
     ),
     "log.kernel_write_latency": Ratio("s", ("log.kernel_time",), ("log.kernel_flushes",)),
-    "log.commits_per_flush": Ratio("commits", ("database.commits",), ("log.flushes",)),
-    "log.bytes_per_transaction": Ratio(
-        "B", ("log.bytes",), ("database.commits", "database.rollbacks")
+    "log.commits_per_flush": Ratio(
+        "commits",
+        ("database.commits",),
+        ("log.flushes",),
+        instead="log.load_transactions_per_flush",
     ),
+    "log.load_transactions_per_flush": Ratio(
+        "transactions", ("load.transactions",), ("log.flushes",)
+    ),
+    "log.bytes_per_transaction": Ratio(
+        "B",
+        ("log.bytes",),
+        ("database.commits", "database.rollbacks"),
+        instead="log.bytes_per_load_transaction",
+    ),
+    "log.bytes_per_load_transaction": Ratio("B", ("log.bytes",), ("load.transactions",)),
     "device.read_await": Ratio("s", ("device.read_time",), ("device.reads",)),
     "device.write_await": Ratio("s", ("device.write_time",), ("device.writes",)),
     "device.flush_await": Ratio("s", ("device.flush_time",), ("device.flushes",)),
@@ -116,6 +140,12 @@ RATIOS: dict[str, Ratio] = {
     "device.read_bytes_per_transaction": Ratio("B", ("device.read_bytes",), ("load.transactions",)),
     "device.write_bytes_per_transaction": Ratio(
         "B", ("device.write_bytes",), ("load.transactions",)
+    ),
+    "data.read_await": Ratio(
+        "s", ("data.read_time",), ("data.reads",), reading="Data file read latency"
+    ),
+    "data.write_await": Ratio(
+        "s", ("data.write_time",), ("data.writes",), reading="Data file write latency"
     ),
     "cache.hit_ratio": Ratio("share", ("cache.hits",), ("cache.hits", "cache.reads")),
     "log.full_page_image_share": Ratio("share", ("log.full_page_images",), ("log.records",)),

@@ -11,6 +11,7 @@ from kneebench.analysis.resources import RESOURCES
 from kneebench.analysis.time_split import CLASSES
 from kneebench.analysis.wording import capital, percent
 from kneebench.brief.section import Column, Figure, Row, Section, Table
+from kneebench.brief.server_readings import server_readings
 from kneebench.brief.time_bars import Split, time_bars
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Bottleneck, ResourceEvidence
@@ -28,7 +29,9 @@ NAMES = {one.key: capital(one.key.replace("cpu", "CPU, all cores")) for one in R
 
 
 def section(view: ViewModel) -> Section | None:
-    """A row for each storage, the bars, and a table of evidence for each."""
+    """A row for each storage, the bars, a table of evidence for each, and the server's own
+    readings.
+    """
     found = view.bottlenecks
     if not found:
         return None
@@ -43,6 +46,7 @@ def section(view: ViewModel) -> Section | None:
                 rows=tuple(_verdict_row(view, cell, one) for cell, one in found.items()),
             ),
             *(_evidence(view, cell, one) for cell, one in found.items()),
+            *server_readings(view),
         ),
     )
 

@@ -26,6 +26,8 @@ STYLES: dict[str, tuple[str, list[int]]] = {
 }
 """Colour and dashes of each kind of traffic."""
 COUNTS = ("load.transactions", "database.commits")
+CORES = ("server.core_busy", "cores.busy")
+"""The database's cores: as a server on another machine counts them, else this machine's."""
 Point = dict[str, Any]
 
 
@@ -35,7 +37,7 @@ def section(view: ViewModel) -> Section | None:
         :MOST_CELLS
     ]
     read = {
-        cell: _Read(rung, view.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, "cores.busy"))
+        cell: _Read(rung, view.series(rung, *TRAFFIC, *CHECKPOINTS, *COUNTS, *CORES))
         for cell, rung in shown
     }
     read = {cell: one for cell, one in read.items() if one.traffic or one.cores}
@@ -81,11 +83,9 @@ class _Read:
             for kind, points in traffic.items()
             for at, value in thinned(points)
         ]
+        cores = next(filter(None, ([s for s in kept if s.quantity == name] for name in CORES)), [])
         self.cores: list[Point] = [
-            {"at": at, "value": value}
-            for at, value in thinned(
-                combined([s for s in kept if s.quantity == "cores.busy"], fmean)
-            )
+            {"at": at, "value": value} for at, value in thinned(combined(cores, fmean))
         ]
         self.checkpoints: list[Point] = [
             {"at": at}
@@ -97,13 +97,13 @@ class _Read:
 
 
 def _unreported_seconds(series: list[Series]) -> set[float]:
-    """Seconds in which the users completed transactions and the database told of none: its counters
-    lag, so its zeros are no zeros.
+    """Seconds in which the users completed transactions and the database reported none: its
+    counters lag, so its zeros are no zeros. None where it does not count them.
     """
     done, counted = (
         dict(combined([s for s in series if s.quantity == quantity], sum)) for quantity in COUNTS
     )
-    return {at for at, value in done.items() if value and not counted.get(at)}
+    return {at for at, value in done.items() if value and counted and not counted.get(at)}
 
 
 def _figure(view: ViewModel, cell: str, read: _Read, letter: str, scales: Scales) -> Figure:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
+
 from kneebench import units
 from kneebench.analysis.wording import FEW_MEANS, p999, plural, times
 from kneebench.brief.section import Column, Row, Section, Table
 from kneebench.brief.view_model import ViewModel
+from kneebench.measurement.quantities import READ
 from kneebench.records import Phase, Rung
 
 PLACE = 80
@@ -18,7 +21,15 @@ PHASES: dict[Phase, str] = {
     "fixed_rate": "fixed rate",
 }
 """A final run is called by what it measured: the knee, or a fixed load."""
-COLUMNS = (
+BY_DATABASE = (
+    "TPM comes from the database's counters, read while idle before and after, scaled to the"
+    " window."
+)
+BY_LOAD_GENERATOR = (
+    "TPM is the load generator's count where the database does not count the workload's"
+    " transactions apart."
+)
+BEFORE = (
     Column(title="Storage", number=False),
     Column(title="Rung", number=False),
     Column(title="Users"),
@@ -26,33 +37,46 @@ COLUMNS = (
     Column(title="Vs. baseline"),
     Column(title="TPM"),
     Column(title="TPM/NOPM"),
+)
+AFTER = (
     Column(title="Mean latency"),
     Column(title="P99.9"),
     Column(title="Log write"),
     Column(title="Warm-up"),
     Column(title="Notes", number=False),
 )
+"""The columns before and after those of what another tool takes for TPM."""
 
 
 def section(view: ViewModel) -> Section | None:
     """The table of all rungs; search rungs are labelled, because they are one short measurement
     each and never quoted.
     """
-    rows = tuple(_row(view, rung) for climb in view.climbs for rung in climb.rungs)
-    if not rows:
+    rungs = [rung for climb in view.climbs for rung in climb.rungs]
+    if not rungs:
         return None
+    others = {
+        name: one.tpm
+        for name, one in READ.items()
+        if one.tpm and any(name in rung.quantities for rung in rungs)
+    }
+    rows = tuple(_row(view, rung, others) for rung in rungs)
     caption = (
         f"{view.point.capitalize()}: final runs{view.own_restore}, closed loop. Fixed rate: open"
         " loop, the same rate on every storage. The warm-up rung is not used for any figure."
         " Search rungs are one short measurement each, not results; the drift check repeats the"
         " first of them at the end. Warm-up: what was discarded before the window."
-        f" {FEW_MEANS} TPM comes from the database's counters, read while idle before and after,"
-        " scaled to the window."
+        f" {' '.join((FEW_MEANS, *_tpm_sources(rungs)))}"
+        + "".join(
+            f" {title}: the whole server's own count within the window."
+            for title in others.values()
+        )
     )
+    columns = (*BEFORE, *(Column(title=title) for title in others.values()), *AFTER)
     return Section(
         name="rungs",
         title=f"All {plural(len(rows), 'rung')}",
-        tables=(Table(caption=caption, columns=COLUMNS, rows=rows),),
+        tables=(Table(caption=caption, columns=columns, rows=rows),),
         fold=True,
     )
 
@@ -65,7 +89,7 @@ def label(view: ViewModel, rung: Rung) -> str:
     )
 
 
-def _row(view: ViewModel, rung: Rung) -> Row:
+def _row(view: ViewModel, rung: Rung, others: Collection[str]) -> Row:
     tally, base = rung.tally, view.knees.get(view.base.cell.id)
     closed = rung.order.rate_per_s is None
     tone = (
@@ -84,6 +108,7 @@ def _row(view: ViewModel, rung: Rung) -> Row:
             times(tally.nopm / base.nopm.value) if base and closed else units.NOTHING,
             units.count(rung.tpm),
             f"{rung.tpm / tally.nopm:.4f}" if tally.nopm else units.NOTHING,
+            *(_per_minute(rung.quantity(name)) for name in others),
             units.time(tally.latency.mean_s if tally.latency else None),
             p999(tally.latency),
             units.time(rung.quantity("log.write_latency")),
@@ -92,6 +117,19 @@ def _row(view: ViewModel, rung: Rung) -> Row:
         ),
         tone=tone,
     )
+
+
+def _tpm_sources(rungs: Sequence[Rung]) -> Iterator[str]:
+    """Whose count TPM is; the database's in old results."""
+    uncounted = [bool(rung.counted and rung.counted.commits is None) for rung in rungs]
+    if not all(uncounted):
+        yield BY_DATABASE
+    if any(uncounted):
+        yield BY_LOAD_GENERATOR
+
+
+def _per_minute(rate_per_s: float | None) -> str:
+    return units.count(None if rate_per_s is None else 60 * rate_per_s)
 
 
 def _discarded(rung: Rung) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kneebench import units
 from kneebench.analysis.wording import number_of_users
-from kneebench.databases.sqlserver.session import Session, SqlError, literal
+from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
 
 WAITING = """
 SELECT r.session_id, r.blocking_session_id, r.wait_time / 1000.0 FROM sys.dm_exec_requests r
@@ -18,11 +18,14 @@ WHERE r.database_id = DB_ID({database}) AND r.blocking_session_id > 0
 OTHERS = """
 SELECT session_id, program_name, host_name, login_name, status FROM sys.dm_exec_sessions
 WHERE session_id IN ({ids}) AND (program_name IS NULL OR program_name <> 'kneebench')"""
+NO_PERMISSION = 6102
+"""The error of KILL for a login without ALTER ANY CONNECTION."""
+GRANT_KILL = "GRANT ALTER ANY CONNECTION TO {}"
 
 
 def end_stuck(session: Session, database: str, own: Sequence[int], for_s: float) -> str:
     """Which foreign sessions have kept users waiting for so long; empty where none has. Then all
-    users that wait are ended.
+    users that wait are ended, or the grant that is missing for it is named.
     """
     query = WAITING.format(database=literal(database), own=", ".join(map(str, own)))
     waiting = {spid: (behind, float(waited_s)) for spid, behind, waited_s in session.execute(query)}
@@ -31,11 +34,13 @@ def end_stuck(session: Session, database: str, own: Sequence[int], for_s: float)
     others = session.execute(OTHERS.format(ids=", ".join(map(str, heads)))) if heads else []
     if not others:
         return ""
-    for spid in waiting:
-        _end(session, spid)
+    refused = [spid for spid in waiting if not _ended(session, spid)]
     seen = "; ".join(_described(*row) for row in others)
     longest = units.time(max(waited_s for _, waited_s in waiting.values()))
-    return f"{number_of_users(len(waiting))} waited up to {longest} for a lock held by {seen}"
+    grant = GRANT_KILL.format(quoted(session.address.user))
+    left = f", and the login may not end their sessions; {grant}" if refused else ""
+    waited = f"{number_of_users(len(waiting))} waited up to {longest}"
+    return f"{waited} for a lock held by {seen}{left}"
 
 
 def _head(spid: int, waiting: dict[int, tuple[int, float]]) -> int:
@@ -47,12 +52,15 @@ def _head(spid: int, waiting: dict[int, tuple[int, float]]) -> int:
     return spid
 
 
-def _end(session: Session, spid: int) -> None:
+def _ended(session: Session, spid: int) -> bool:
+    """Whether a session is ended, or was already; False where the login may not end any."""
     try:
         session.execute(f"KILL {spid:d}")
     except SqlError as error:
         if error.lost:
             raise
+        return error.number != NO_PERMISSION
+    return True
 
 
 def _described(

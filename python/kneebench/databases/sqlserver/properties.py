@@ -16,22 +16,20 @@ postponed = ""
 measures_real_hardware = True
 server_program: ServerProgram | None = None
 own_quantities = {
-    "log.flush_waits": Quantity("1/s", "counter"),
-    "log.flush_wait_time": Quantity("s/s", "counter"),
-    "data.reads": Quantity("1/s", "counter"),
-    "data.read_bytes": Quantity("B/s", "counter"),
-    "data.read_time": Quantity("s/s", "counter"),
-    "data.writes": Quantity("1/s", "counter"),
-    "data.write_bytes": Quantity("B/s", "counter"),
-    "data.write_time": Quantity("s/s", "counter"),
-    "database.batches": Quantity("1/s", "counter"),
+    "log.flush_waits": Quantity("1/s", "counter", reading="Commits that waited for the log"),
+    "log.flush_wait_time": Quantity("s/s", "counter", reading="Wait time of log flushes"),
+    "database.batches": Quantity("1/s", "counter", tpm="HammerDB's TPM on SQL Server"),
     "database.transactions": Quantity("1/s", "counter"),
-    "cache.page_life": Quantity("s", "gauge", "max"),
-    "server.cpu": Quantity("cores", "counter", heading="Server cores used"),
-    "server.scheduler_busy": Quantity("share", "counter", "max"),
-    "server.runnable": Quantity("tasks", "gauge"),
-    "server.host_busy": Quantity("share", "gauge", "max"),
-    **{f"wait_time.{name}": Quantity("s/s", "counter") for name in get_args(WaitClass)},
+    "cache.page_life": Quantity("s", "gauge", "max", reading="Page life expectancy"),
+    "server.cpu": Quantity(
+        "cores", "counter", heading="Server cores used", reading="Server cores used"
+    ),
+    **{
+        f"wait_time.{name}": Quantity(
+            "s/s", "counter", reading=f"Wait time: {name.replace('_', ' ')}"
+        )
+        for name in get_args(WaitClass)
+    },
 }
 _ERRORS: dict[ErrorClass, tuple[int, ...]] = {
     "retry": (1205, 1222, 3960, 3961),

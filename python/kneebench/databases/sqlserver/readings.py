@@ -1,13 +1,16 @@
-"""What a SQL Server counts about itself, asked once a second in a few fast queries of dm_ views.
+"""What a SQL Server counts about itself, read once per second in a few fast queries of dm_ views.
 
 Each query is tried once when the server is opened. One that is refused, or whose view is not there,
-is left out from then on, and a note says so with the grant that allows it.
+is left out from then on. A note names the reason, and the grant where one is missing.
 
-- Log: sys.dm_io_virtual_file_stats has the writes of the log file and their stall, the time until
-  they were finished. Each write is durable, so it is counted as a flush, too.
+- Log: sys.dm_io_virtual_file_stats has the writes of the log files and their stall, the time until
+  they were finished. Each write is durable, so it is counted as a flush, too. Which files are the
+  log's is in the database's own sys.database_files, which every user of it sees: sys.master_files
+  shows nothing, without an error, to a login that may neither create nor alter databases.
 - Performance counters named ".../sec" are counts since the start. "Transactions/sec" counts all
-  transactions of the database, those that were rolled back too. "Batch Requests/sec" counts every
-  batch and call of the instance; HammerDB takes it for TPM.
+  transactions of the database, those that were rolled back and each statement outside of one too,
+  so it is nobody's count of commits. "Batch Requests/sec" counts every batch and call of the
+  instance; HammerDB takes it for TPM.
 - CPU: the process's own times, each scheduler's, and the latest record of the ring buffer (one a
   minute) for the whole machine of the server.
 """
@@ -17,15 +20,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kneebench.databases.sqlserver.error_hints import BY_NUMBER, error_hint
 from kneebench.databases.sqlserver.properties import wait_class
-from kneebench.databases.sqlserver.session import Session, SqlError, literal
+from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
 
 Found = dict[str, float]
 FILES = """
 SELECT f.type, f.name, v.num_of_reads, v.num_of_bytes_read, v.io_stall_read_ms, v.num_of_writes,
     v.num_of_bytes_written, v.io_stall_write_ms
 FROM sys.dm_io_virtual_file_stats(DB_ID({database}), NULL) v
-JOIN sys.master_files f ON f.database_id = v.database_id AND f.file_id = v.file_id"""
+JOIN {name}.sys.database_files f ON f.file_id = v.file_id
+WHERE v.database_id = DB_ID({database})"""
+LOG_FILE = 1
+"""The type of a file of the log in sys.database_files."""
+NO_LOG = (
+    "the server shows no log file of {} to this login; GRANT VIEW ANY DATABASE shows the database"
+)
 COUNTERS = """
 SELECT RTRIM(counter_name), cntr_value FROM sys.dm_os_performance_counters
 WHERE (RTRIM(instance_name) = {database} AND RTRIM(counter_name) IN ({of_database}))
@@ -88,7 +98,7 @@ class Readings:
                 "CPU of its machine": self._host,
             },
         }
-        self.absent: dict[str, str] = {}
+        self.absent: dict[str, SqlError] = {}
         self._parts = {
             meter: [read for what, read in some.items() if self._works(what, read)]
             for meter, some in parts.items()
@@ -101,7 +111,7 @@ class Readings:
         except SqlError as error:
             if error.lost:
                 raise
-            self.absent[what] = error.message
+            self.absent[what] = error
             return False
         return True
 
@@ -112,23 +122,33 @@ class Readings:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not measured, and the grant that would allow it."""
-        if not self.absent:
-            return ()
-        user = self._session.address.user
-        grant = GRANT.format(f"[{user}]")
-        reason = next(iter(self.absent.values()))
-        return (f"not measured: {', '.join(self.absent)} ({reason}); {grant}",)
+        """What is not measured, one note per reason, with the grant that would allow it."""
+        reasons = {error.message: error for error in self.absent.values()}
+        return tuple(map(self._note, reasons.values()))
+
+    def _note(self, reason: SqlError) -> str:
+        missing = ", ".join(
+            what for what, error in self.absent.items() if error.message == reason.message
+        )
+        note = f"not measured: {missing} ({reason.message})"
+        if reason.number not in BY_NUMBER:
+            return note
+        return f"{note}; {error_hint(reason.number, reason.message, self._session.address)}"
 
     def read(self, meter: str) -> Found:
         """One meter's readings by "quantity|source"; raises KeyError for one that is not there."""
         return {name: value for part in self._parts[meter] for name, value in part().items()}
 
     def _files(self) -> Found:
-        found: Found = {}
-        rows = self._session.execute(FILES.format(database=literal(self._database)))
+        """A database may have several log files: they are one log."""
+        query = FILES.format(name=quoted(self._database), database=literal(self._database))
+        rows = self._session.execute(query)
+        logs = [figures for kind, _, *figures in rows if kind == LOG_FILE]
+        if not logs:
+            raise SqlError(NO_LOG.format(self._database))
+        found = _of_log([sum(column) for column in zip(*logs, strict=True)])
         for kind, name, *figures in rows:
-            found |= _of_log(figures) if kind == 1 else _of_data(name, figures)
+            found |= {} if kind == LOG_FILE else _of_data(name, figures)
         return found
 
     def _counters(self) -> Mapping[str, float]:
@@ -151,7 +171,7 @@ class Readings:
         }
         if "Batch Requests/sec" in counters:
             found["database.batches|database"] = counters["Batch Requests/sec"]
-        return found | {"database.commits|database": counters["Transactions/sec"]}
+        return found
 
     def _checkpoints(self) -> Found:
         counters = self._counters()
@@ -170,7 +190,7 @@ class Readings:
         }
 
     def _scans(self) -> Found:
-        query = SCANS.format(name=f"[{self._database}]", database=literal(self._database))
+        query = SCANS.format(name=quoted(self._database), database=literal(self._database))
         return {
             f"tables.sequential_scans|{table}": float(scans)
             for table, scans in self._session.execute(query)
@@ -193,7 +213,7 @@ class Readings:
     def _schedulers(self) -> Found:
         found: Found = {}
         for number, cpu_ms, runnable in self._session.execute(SCHEDULERS):
-            found[f"server.scheduler_busy|{number}"] = float(cpu_ms) / 1e3
+            found[f"server.core_busy|{number}"] = float(cpu_ms) / 1e3
             found[f"server.runnable|{number}"] = float(runnable)
         return found
 

@@ -83,8 +83,8 @@ class SqlServer:
         return Readings(self._session, self.address.database)
 
     def _opened_waits(self) -> Waits | BabelfishWaits | None:
-        """None where the server does not let this login see other sessions: it then shows only the
-        session that asks, without an error.
+        """None where the server does not show other sessions to this login: it then returns only
+        the session that reads, without an error.
         """
         if self.version.babelfish:
             return BabelfishWaits(self._sampled, self._own)
@@ -184,7 +184,7 @@ class SqlServer:
         return error_hint(int(code) if code.isdigit() else 0, message, self.address)
 
     def end_stuck(self, for_s: float) -> str:
-        """By the chain of blocked requests; nothing where the server does not tell."""
+        """By the chain of blocked requests; nothing where the server does not show it."""
         if self.version.babelfish or not self._waits:
             return ""
         with self._lock, self._asking("checking for users that wait for a lock"):

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.allowed_settings import of_instance
+from kneebench.databases.sqlserver.blocked import GRANT_KILL
 from kneebench.databases.sqlserver.image import STAYS, UNPLACED, Image
 from kneebench.databases.sqlserver.readings import GRANT
-from kneebench.databases.sqlserver.server_settings import configured
-from kneebench.databases.sqlserver.session import Session, SqlError, quoted
+from kneebench.databases.sqlserver.server_settings import in_use
+from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
 from kneebench.databases.sqlserver.table import sqlserver_table
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
@@ -19,19 +20,26 @@ RIGHTS = """
 SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'CREATE ANY DATABASE'),
     HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'),
     HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER SETTINGS'), IS_SRVROLEMEMBER('dbcreator'),
-    IS_SRVROLEMEMBER('sysadmin')"""
-REPLICAS = "SELECT COUNT(*) FROM sys.dm_hadr_database_replica_states"
+    IS_SRVROLEMEMBER('sysadmin'), HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER ANY CONNECTION')"""
+REPLICAS = "SELECT COUNT(DISTINCT database_id) FROM sys.dm_hadr_database_replica_states"
+"""A database has a row for each of its replicas."""
+READ_ONLY = "SELECT is_in_standby FROM sys.databases WHERE name = {} AND is_read_only = 1"
+"""A database in standby is read-only, too."""
 CONNECTIONS = "user connections"
 OURS = 6
 """Sessions beside the users'."""
 
 
 def server_findings(session: Session, image: Image, subject: str, plan: Plan) -> Iterator[Finding]:
-    """The placement, the login's rights, what else the server does."""
+    """The placement, whether the database can be written, the login's rights, what else the server
+    does.
+    """
     yield from _tempdb(image, subject)
     if image.version.babelfish:
         yield Finding(level="note", subject=subject, seen=UNPLACED)
         return
+    if image.how in STAYS:
+        yield from _read_only(session, image.address.database, subject)
     yield from _rights(session, subject, plan)
     yield from _replicas(session, subject)
     yield from _connections(session, subject, plan)
@@ -44,7 +52,7 @@ def image_findings(session: Session, image: Image, subject: str) -> Iterator[Fin
 
 
 def placement_findings(image: Image, subject: str) -> Iterator[Finding]:
-    """The files of a database that stays which are not where the plan says."""
+    """The files of a database that stays which are not where the plan puts them."""
     for seen in image.misplaced():
         do = "correct the directories in the plan, or move the files"
         yield Finding(level="error", subject=subject, seen=seen, do=do)
@@ -98,8 +106,22 @@ def _tempdb(image: Image, subject: str) -> Iterator[Finding]:
         yield Finding(level="error", subject=subject, seen=f"tempdb: {seen}", do=do)
 
 
+def _read_only(session: Session, database: str, subject: str) -> Iterator[Finding]:
+    """A database that stays is measured with the options that it has."""
+    for (in_standby,) in session.execute(READ_ONLY.format(literal(database))):
+        name = quoted(database)
+        yield Finding(
+            level="error",
+            subject=subject,
+            seen=f"the database {database} is {'in standby' if in_standby else 'read-only'}",
+            do=f"RESTORE DATABASE {name} WITH RECOVERY"
+            if in_standby
+            else f"ALTER DATABASE {name} SET READ_WRITE",
+        )
+
+
 def _rights(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
-    may_create, may_view, may_set, is_creator, is_admin = (
+    may_create, may_view, may_set, is_creator, is_admin, may_kill = (
         bool(value) for value in session.execute(RIGHTS)[0]
     )
     user, table = quoted(session.address.user), sqlserver_table(plan.database)
@@ -110,6 +132,9 @@ def _rights(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
     if not may_view:
         seen = "the login may not see the server's views: nothing of the server will be measured"
         yield Finding(level="warning", subject=subject, seen=seen, do=GRANT.format(user))
+    if not may_kill:
+        seen = "the login may not end sessions: users that wait for another program's lock remain"
+        yield Finding(level="warning", subject=subject, seen=seen, do=GRANT_KILL.format(user))
     wanted = of_instance(table.settings)
     limited = any(one.engine_memory_bytes for one in plan.constraints_by_name.values())
     if (wanted or limited) and not may_set:
@@ -124,14 +149,15 @@ def _replicas(session: Session, subject: str) -> Iterator[Finding]:
     except SqlError:
         return
     if replicas:
-        seen = f"{replicas} databases of this server are replicated (availability groups)"
+        those = "1 database" if replicas == 1 else f"{replicas} databases"
+        seen = f"{those} of this server {'is' if replicas == 1 else 'are'} in availability groups"
         do = "use a server of its own: replication writes and sends beside the measurement"
         yield Finding(level="warning", subject=subject, seen=seen, do=do)
 
 
 def _connections(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
     """0 is the most that there can be, 32,767."""
-    most = int(str(configured(session, [CONNECTIONS]).get(CONNECTIONS, 0)))
+    most = int(str(in_use(session, [CONNECTIONS]).get(CONNECTIONS, 0)))
     wanted = min(plan.ladder.last, plan.workload.connections or plan.ladder.last)
     if 0 < most < wanted + OURS:
         yield Finding(

@@ -18,13 +18,16 @@ from kneebench.records import Event, Setting, Watch
 MATTERS = frozenset(
     [
         "ProductVersion",
+        "auto_close",
         "compatibility_level",
         "delayed_durability",
+        "encryption",
         "instant file initialization",
         "lock pages in memory",
         "max degree of parallelism",
         "max server memory (MB)",
         "page_verify",
+        "query_store",
         "read_committed_snapshot",
         "recovery",
         "recovery interval (min)",
@@ -34,8 +37,8 @@ MATTERS = frozenset(
         "accelerated_database_recovery",
     ]
 )
-CONFIGURED = """
-SELECT name, CAST(value_in_use AS bigint) FROM sys.configurations WHERE name IN ({names})"""
+CONFIGURATIONS = """
+SELECT name, CAST({column} AS bigint) FROM sys.configurations WHERE name IN ({names})"""
 PRINTED = (
     "backup compression default",
     "cost threshold for parallelism",
@@ -54,7 +57,8 @@ PRINTED = (
 DATABASE = """
 SELECT compatibility_level, recovery_model_desc, page_verify_option_desc,
     is_read_committed_snapshot_on, snapshot_isolation_state_desc, delayed_durability_desc,
-    target_recovery_time_in_seconds, collation_name, is_auto_update_stats_on
+    target_recovery_time_in_seconds, collation_name, is_auto_update_stats_on, is_query_store_on,
+    is_encrypted, is_auto_close_on
 FROM sys.databases WHERE name = {database}"""
 DATABASE_NAMES = (
     "compatibility_level",
@@ -66,6 +70,9 @@ DATABASE_NAMES = (
     "target_recovery_time",
     "collation",
     "auto_update_statistics",
+    "query_store",
+    "encryption",
+    "auto_close",
 )
 BABELFISH_DATABASE = """
 SELECT compatibility_level, recovery_model_desc, page_verify_option_desc,
@@ -76,14 +83,15 @@ MEMORY_MODEL = (
     "SELECT sql_memory_model_desc, cpu_count, physical_memory_kb / 1024 FROM sys.dm_os_sys_info"
 )
 INSTANT_FILES = """
-SELECT instant_file_initialization_enabled FROM sys.dm_server_services
+SELECT CASE instant_file_initialization_enabled WHEN 'Y' THEN 'on' WHEN 'N' THEN 'off' END
+FROM sys.dm_server_services
 WHERE filename LIKE '%sqlservr%'"""
 HOST = "SELECT host_platform, host_distribution, host_release FROM sys.dm_os_host_info"
 
 
 def in_force(session: Session, database: str, version: Version) -> tuple[Setting, ...]:
-    """The settings of the instance and of the database; what the server does not say is left
-    out.
+    """The settings of the instance and of the database; what the server does not show is
+    left out.
     """
     named = literal(database)
     found: dict[str, object] = {"ProductVersion": version.product, "edition": version.edition}
@@ -92,7 +100,7 @@ def in_force(session: Session, database: str, version: Version) -> tuple[Setting
         names = ("compatibility_level", "recovery", "page_verify", "read_committed_snapshot")
         found |= _row(session, BABELFISH_DATABASE.format(database=named), (*names, "collation"))
     else:
-        found |= configured(session, PRINTED)
+        found |= in_use(session, PRINTED)
         found |= _row(session, DATABASE.format(database=named), DATABASE_NAMES)
         accelerated = ("accelerated_database_recovery",)
         found |= _row(session, ACCELERATED.format(database=named), accelerated)
@@ -134,11 +142,22 @@ def _shown(value: object) -> str:
     return text.lower() if text.isupper() else text
 
 
-def configured(session: Session, names: Iterable[str]) -> dict[str, object]:
+def in_use(session: Session, names: Iterable[str]) -> dict[str, object]:
     """Settings of the instance by name, as they are in use."""
+    return _configurations(session, names, "value_in_use")
+
+
+def configured(session: Session, names: Iterable[str]) -> dict[str, object]:
+    """The same as they are configured, which may differ: of min server memory 16 MB are in use with
+    0 configured.
+    """
+    return _configurations(session, names, "value")
+
+
+def _configurations(session: Session, names: Iterable[str], column: str) -> dict[str, object]:
     wanted = ", ".join(literal(name) for name in names)
     try:
-        return dict(session.execute(CONFIGURED.format(names=wanted)))
+        return dict(session.execute(CONFIGURATIONS.format(column=column, names=wanted)))
     except SqlError as error:
         if error.lost:
             raise

@@ -12,7 +12,7 @@ import pytds
 
 from kneebench.databases.sqlserver.error_hints import error_hint
 from kneebench.databases.sqlserver.server_address import Address
-from kneebench.databases.sqlserver.tls import context_of, use_own_tls
+from kneebench.databases.sqlserver.tls import certificate_hint, context_of, use_own_tls
 from kneebench.errors import PlanError
 
 CONNECT_S = 10.0
@@ -130,7 +130,7 @@ def connect(address: Address, database: str = "master", limit_s: float | None = 
         cause = error.__cause__ if isinstance(error, TimeoutError) and error.__cause__ else error
         number = cause.number if isinstance(cause, SqlError) else _number(cause)
         seen = _words(cause)
-        do = error_hint(number, seen, address)
+        do = certificate_hint(cause, address) or error_hint(number, seen, address)
         raise PlanError(doing, seen=seen, do=do) from error
     return session
 

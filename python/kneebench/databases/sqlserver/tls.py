@@ -16,21 +16,37 @@ from kneebench._core import system_roots
 from kneebench.databases.sqlserver.server_address import Address
 
 CHUNK = 65_536
+OTHER_NAME = {62: "DNS", 64: "IP"}
+"""OpenSSL's errors of verification for a certificate of another host or address (X509_V_ERR_), with
+the kind of name that was looked for."""
+NAMED = (
+    "give the server a certificate made with openssl's -addext subjectAltName={kind}:{host} (a"
+    " common name does not count), use a name of the certificate in the URL, or set"
+    " trust_server_certificate = true"
+)
 
 
 def context_of(address: Address) -> ssl.SSLContext:
     """How connections to the address are encrypted.
 
-    TDS 7 is not defined over TLS 1.3. Raises OSError for a file of certificates that cannot be
-    read.
+    TDS 7 is not defined over TLS 1.3. A certificate's common name does not count: the load
+    generator's TLS (rustls) does not accept it either. Raises OSError for a file of certificates
+    that cannot be read.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.hostname_checks_common_name = False
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
     if not address.verified:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     elif roots := address.root_certificates or system_roots():
         context.load_verify_locations(roots)
     return context
+
+
+def certificate_hint(error: BaseException, address: Address) -> str:
+    """The fix where the server's certificate is not for the address; empty for any other error."""
+    kind = OTHER_NAME.get(getattr(error, "verify_code", 0))
+    return NAMED.format(kind=kind, host=address.host) if kind else ""
 
 
 class EncryptedTransport:

@@ -24,13 +24,13 @@ NOT_TRIED = (
     " --try` first"
 )
 BABELFISH = (
-    "a server of Babelfish, which is PostgreSQL: its figures say nothing of SQL Server. It has no"
+    "a server of Babelfish, which is PostgreSQL: its figures do not apply to SQL Server. It has no"
     " BACKUP, no file placement and no dm_ views"
 )
 
 
 class Version(NamedTuple):
-    """What SERVERPROPERTY tells of a server."""
+    """What SERVERPROPERTY returns for a server."""
 
     product: str
     edition: str
@@ -40,7 +40,7 @@ class Version(NamedTuple):
 
     @property
     def major(self) -> int:
-        """14 of 14.0.3456.2; 0 where it does not say."""
+        """14 of 14.0.3456.2; 0 where it has none."""
         head = self.product.partition(".")[0]
         return int(head) if head.isdigit() else 0
 
