@@ -49,6 +49,7 @@ BY_NUMBER = {
     "1698": "use a user with a password: this one is known by the operating system's account",
     "1792": WRITABLE,
     "1836": WRITABLE,
+    "2061": "use an account with another authentication plugin",
     "3159": "the server requires TLS: set sslmode=require, or verify-full, in the URL",
     "3948": "SET GLOBAL local_infile = ON: rows are loaded by LOAD DATA LOCAL INFILE",
     "4166": "SET GLOBAL local_infile = ON: rows are loaded by LOAD DATA LOCAL INFILE",
@@ -63,6 +64,7 @@ PASSING = {
     "2013": RUN_AGAIN,
 }
 BY_WORDS = {
+    r"caching_sha2": "set sslmode=require, or verify-full, in the URL: the account requires TLS",
     r"(?i)certificate|hostname mismatch": CERTIFICATE,
     r"(?i)ssl|tls": "correct sslmode in the URL: the server and the URL must agree on TLS",
     r"Connection refused|getaddrinfo|Name or service|timed out|No such file|No route": START,
