@@ -117,6 +117,7 @@ def another_server(folder: Path) -> Iterator[MariadbElsewhere]:
             "ssl_cert": str(data / certificate.name),
             "ssl_key": str(data / key.name),
             "performance_schema": "ON",
+            "performance_schema_consumer_events_waits_current": "ON",
             "innodb_buffer_pool_size": "256M",
             "innodb_flush_log_at_trx_commit": "1",
         }

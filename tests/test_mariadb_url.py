@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from kneebench.databases.mariadb.remote import RemoteMariadb
 from kneebench.databases.mariadb.session import connect
 from kneebench.databases.mariadb.sql_schema import note
 from kneebench.databases.mariadb.versions import Product, require_product
+from kneebench.databases.mariadb.waits import Waits
 from kneebench.errors import PlanError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Finding
@@ -120,6 +123,70 @@ def test_too_few_connections_are_a_warning_with_the_number_that_fits(
         [warning] = [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"]
     assert "max_connections is 40" in warning.seen and "the plan needs up to 64" in warning.seen
     assert "raise max_connections" in warning.do
+
+
+CONSUMER = "performance_schema.setup_consumers SET enabled = '{}' WHERE name = '{}'"
+
+
+@pytest.mark.usefixtures("password")
+def test_reads_that_the_performance_schema_does_not_show_are_a_warning_with_what_to_set(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
+    on, off = (f"UPDATE {CONSUMER.format(to, 'events_waits_current')}" for to in ("YES", "NO"))
+    mariadb_elsewhere.execute(off)
+    try:
+        [warning] = [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"]
+        with connect(mariadb_elsewhere.address, "mysql") as session:
+            assert Waits(session, [session.id]).read()["waits.reads_unseen|database"] == 1.0
+    finally:
+        mariadb_elsewhere.execute(on)
+    assert "does not record events_waits_current" in warning.seen
+    assert warning.do == on
+    poor = mariadb_elsewhere.plan(mariadb_elsewhere.url(user="poor"))
+    [warning] = [one for one in found(mariadb_elsewhere, poor) if one.level == "warning"]
+    assert warning.do == "GRANT SELECT ON performance_schema.* TO 'poor'@'127.0.0.1'"
+    assert [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"] == []
+
+
+def test_a_wait_for_a_table_is_a_lock_although_the_performance_schema_records_all(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    """It then shows waits that are no file's: the state of the session says what they are."""
+    instruments = "UPDATE performance_schema.setup_instruments SET enabled = '{}' WHERE name "
+    every = f"{instruments} LIKE 'wait/%'"
+    recorded = mariadb_elsewhere.execute(
+        "SELECT name FROM performance_schema.setup_instruments"
+        " WHERE name LIKE 'wait/%' AND enabled = 'YES'"
+    )
+    names = ", ".join(f"'{name}'" for (name,) in recorded)
+    mariadb_elsewhere.execute(
+        every.format("YES"),
+        "CREATE DATABASE kneebench_rows",
+        "CREATE TABLE kneebench_rows.rows (x int PRIMARY KEY)",
+        "INSERT INTO kneebench_rows.rows VALUES (1)",
+    )
+    address = mariadb_elsewhere.address.model_copy(update={"database": "kneebench_rows"})
+    try:
+        with connect(mariadb_elsewhere.address) as holder, connect(address) as waiting:
+            holder.run("START TRANSACTION")
+            holder.run("SELECT * FROM kneebench_rows.rows")
+            thread = threading.Thread(target=waiting.run, args=("DROP TABLE kneebench_rows.rows",))
+            thread.start()
+            time.sleep(0.3)
+            with connect(address) as asking:
+                seen = Waits(asking, [asking.id]).read()
+            holder.run("ROLLBACK")
+            thread.join(20)
+    finally:
+        mariadb_elsewhere.execute(
+            every.format("NO"),
+            f"{instruments.format('YES')} IN ({names})",
+            "DROP DATABASE kneebench_rows",
+        )
+    assert {name: count for name, count in seen.items() if count} == {
+        "waits.lock|Waiting for table metadata lock": 1.0
+    }
 
 
 @pytest.mark.usefixtures("password")

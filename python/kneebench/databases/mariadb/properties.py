@@ -36,10 +36,9 @@ _ERRORS: dict[ErrorClass, tuple[int, ...]] = {
 _WAITS: dict[str, WaitClass] = {
     r"row lock|user lock|system lock|waiting for .*\block": "lock",
     r"commit|starting cleanup|updating status": "log",
-    r"waiting for handler commit|wait/io/file/innodb/innodb_log": "log",
+    r"waiting for handler commit|wait/io/file/(innodb/innodb_log|sql/binlog)": "log",
     r"wait/io/file/innodb/": "data_read",
-    r"wait/synch/": "lightweight_lock",
-    r"waiting": "other",
+    r"waiting|wait/io/file/": "other",
 }
 """By how the wait's name begins, the first that fits: a state of the list of sessions, or an
 instrument of the performance schema.
@@ -83,8 +82,8 @@ def wait_class(event: str) -> WaitClass:
 
     >>> wait_class("Commit"), wait_class("row lock"), wait_class("Sending data")
     ('log', 'lock', 'cpu')
-    >>> wait_class("wait/io/file/innodb/innodb_data_file")
-    'data_read'
+    >>> wait_class("wait/io/file/innodb/innodb_data_file"), wait_class("wait/io/file/sql/binlog")
+    ('data_read', 'log')
     >>> wait_class("Waiting for table metadata lock"), wait_class("Waiting for GTID")
     ('lock', 'other')
     """

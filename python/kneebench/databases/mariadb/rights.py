@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from kneebench.databases.mariadb.instruments import reads_unseen
 from kneebench.databases.mariadb.session import Session
 from kneebench.plan import Plan
 from kneebench.records import Finding
@@ -23,7 +24,6 @@ REPLICAS = "SELECT count(*) FROM information_schema.processlist WHERE command LI
 def rights(session: Session, subject: str, database: str) -> Iterator[Finding]:
     """Whether the user may make and use databases of ours, or use the one that is named."""
     grants = [str(line) for (line,) in session.rows("SHOW GRANTS")]
-    user = str(session.value("SELECT CURRENT_USER()")).replace("@", "'@'")
     missing = [one for one in NEEDED if one not in granted(grants, database or "kneebench_work_1")]
     if missing:
         there = database or DATABASES
@@ -31,14 +31,14 @@ def rights(session: Session, subject: str, database: str) -> Iterator[Finding]:
             level="error",
             subject=subject,
             seen=f"the user lacks rights on `{there}`: {', '.join(missing)}",
-            do=f"GRANT ALL PRIVILEGES ON `{there}`.* TO '{user}'",
+            do=f"GRANT ALL PRIVILEGES ON `{there}`.* TO {session.account}",
         )
     if "PROCESS" not in granted(grants, ""):
         yield Finding(
             level="error",
             subject=subject,
             seen="the user may not see other sessions, nor who waits for a lock",
-            do=f"GRANT PROCESS ON *.* TO '{user}'",
+            do=f"GRANT PROCESS ON *.* TO {session.account}",
         )
 
 
@@ -95,10 +95,8 @@ def obstacles(
     if session.value(REPLICAS):
         seen = "a replica is attached: it would repeat all that is loaded and run here"
         yield error(seen, "use a server without replicas, or stop them while kneebench runs")
-    if settings.get("performance_schema") == "OFF":
-        seen = "performance_schema is off: waits for reads count as work"
-        do = "set performance_schema = ON in the server's option file, and restart it"
-        yield Finding(level="warning", subject=subject, seen=seen, do=do)
+    if unseen := reads_unseen(session):
+        yield Finding(level="warning", subject=subject, seen=unseen.seen, do=unseen.do)
 
 
 def too_few_connections(

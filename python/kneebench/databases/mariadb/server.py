@@ -80,8 +80,9 @@ class MariadbServer:
         values = {setting.name: setting.value for setting in self.settings}
         self._readings = Readings(self._session, values)
         self._waits = Waits(self._sampled, self._own)
-        untimed = [] if self._readings.timed else [NOT_TIMED]
-        self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *untimed)
+        unmeasured = [] if self._readings.timed else [NOT_TIMED]
+        unmeasured += [self._waits.unseen.seen] if self._waits.unseen else []
+        self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *unmeasured)
 
     def close(self) -> None:
         """End the sessions."""

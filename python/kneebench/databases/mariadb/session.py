@@ -58,6 +58,12 @@ class Session:
         return str(self._connection.get_server_info())  # type: ignore[no-untyped-call]
 
     @property
+    def account(self) -> str:
+        """The account that the server has it for, as GRANT takes it."""
+        name, _, host = str(self.value("SELECT CURRENT_USER()")).rpartition("@")
+        return f"'{name}'@'{host}'"
+
+    @property
     def peer(self) -> Any:
         """The socket to the server."""
         return self._connection._sock  # type: ignore[attr-defined]
@@ -146,7 +152,7 @@ def _opened(
         defer_connect=True,
     )
     try:
-        connection.connect()  # type: ignore[no-untyped-call]
+        connection.connect()
     except RuntimeError as error:  # a package that PyMySQL lacks for it
         raise pymysql.OperationalError(NO_PLUGIN, str(error)) from None
     return connection
