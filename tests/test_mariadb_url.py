@@ -234,6 +234,18 @@ def test_a_database_that_is_not_ours_is_refused_and_nothing_of_it_is_dropped(
         mariadb_elsewhere.execute("DROP DATABASE kneebench_theirs")
 
 
+@pytest.mark.usefixtures("password")
+def test_the_base_image_has_the_version_of_the_server_without_what_old_replicas_are_told(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    engine = RemoteMariadb(
+        mariadb_elsewhere.plan(mariadb_elsewhere.url()), mariadb_elsewhere.journal
+    )
+    [(version,)] = mariadb_elsewhere.execute("SELECT VERSION()")
+    recipe = engine._copies(engine.address("there")).recipe
+    assert version.startswith(f"{recipe.version}-MariaDB")
+
+
 def test_mysql_is_measured_by_url_only() -> None:
     given = {"database": {"engine": "mysql"}, "storages": {"here": {"path": "/srv"}}}
     with pytest.raises(ValueError, match="a url: this engine has no managed servers"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pymysql
 
 from kneebench.databases.mariadb.readings import METERS, Readings
+from kneebench.databases.mariadb.settings_in_force import in_force, log_is_mapped
 from kneebench.databases.mariadb.waits import Waits
 from tests.documented_mysql import DocumentedMysql
 
+NO_TABLE = pymysql.OperationalError(1109, "Unknown table 'SYSTEM_VARIABLES'")
 DENIED = pymysql.OperationalError(1142, "SELECT command denied to user 'bench'@'%'")
 
 
@@ -30,6 +32,24 @@ def test_an_instrument_that_is_not_timed_measures_no_log_writes() -> None:
     readings = Readings(session, {})
     assert not readings.timed
     assert "log.write_time|database" not in readings.read("log_writes")
+
+
+def test_a_log_of_mysql_is_written_however_large_its_buffer() -> None:
+    """The defaults of 8.4, whose innodb_log_file_size is obsolete."""
+    defaults = {
+        "version": "8.4.3",
+        "innodb_log_buffer_size": str(64 << 20),
+        "innodb_log_file_size": str(48 << 20),
+    }
+    assert not log_is_mapped(defaults)
+
+
+def test_a_setting_that_was_changed_at_run_time_is_no_default() -> None:
+    session = DocumentedMysql().answer("system_variables", NO_TABLE)
+    session.answer("SHOW GLOBAL VARIABLES", [("innodb_io_capacity", "500"), ("port", "1")])
+    session.answer("variable_source <> 'COMPILED'", [("innodb_io_capacity", "dynamic")])
+    [setting] = in_force(session)
+    assert (setting.value, setting.source, setting.matters) == ("500", "dynamic", True)
 
 
 def test_a_user_who_may_not_read_the_performance_schema_measures_no_reads() -> None:

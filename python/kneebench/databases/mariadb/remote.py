@@ -37,7 +37,7 @@ from kneebench.databases.mariadb.settings_in_force import values
 from kneebench.databases.mariadb.sql_schema import facts as facts_of_load
 from kneebench.databases.mariadb.sql_schema import install_procedures
 from kneebench.databases.mariadb.table import PASSWORD, MariadbDatabase, mariadb_table
-from kneebench.databases.mariadb.versions import Product, require_product, series
+from kneebench.databases.mariadb.versions import Product, number, require_product, series
 from kneebench.databases.mariadb.whereabouts import log_directory, whereabouts
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
@@ -145,7 +145,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
     def _copies(self, address: Address) -> Copies:
         server = _without_database(address)
         with self.connected(server) as session:
-            version = session.version.partition("-")[0]
+            version = number(session.version)
         recipe = recipe_of(version, {}, self.plan.workload, self.plan.seed)
         return Copies(server, address.database if self.foreign else "", recipe, self.journal)
 
