@@ -100,8 +100,10 @@ class MariadbElsewhere:
 
 
 @contextlib.contextmanager
-def another_server(folder: Path) -> Iterator[MariadbElsewhere]:
-    """On a port of its own, with a user that may do what is needed and nothing more."""
+def another_server(folder: Path, **more: str) -> Iterator[MariadbElsewhere]:
+    """On a port of its own, with a user that may do what is needed and nothing more, and with more
+    settings.
+    """
     journal, account = Journal(folder / "journal"), server_account()
     root, certificate, key = certify(folder)
     with runtime_directory(journal, account) as runtime, socket.socket() as free:
@@ -120,6 +122,7 @@ def another_server(folder: Path) -> Iterator[MariadbElsewhere]:
             "performance_schema_consumer_events_waits_current": "ON",
             "innodb_buffer_pool_size": "256M",
             "innodb_flush_log_at_trx_commit": "1",
+            **more,
         }
         with Folder.at(data) as made:
             for file in (certificate, key):

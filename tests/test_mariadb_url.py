@@ -6,25 +6,31 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from pymysql.connections import Connection
+from pymysql.constants import COMMAND
 
 from kneebench.databases.engine import engine_of
 from kneebench.databases.mariadb.address import address_of
+from kneebench.databases.mariadb.copies import Copies
 from kneebench.databases.mariadb.remote import RemoteMariadb
-from kneebench.databases.mariadb.session import connect
+from kneebench.databases.mariadb.session import Session, connect
 from kneebench.databases.mariadb.sql_schema import note
 from kneebench.databases.mariadb.versions import Product, require_product
 from kneebench.databases.mariadb.waits import Waits
-from kneebench.errors import PlanError, Refused
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Finding
 from tests.mariadb_elsewhere import (  # noqa: F401
     PASSWORD,
     WITHOUT_MARIADB,
     MariadbElsewhere,
+    another_server,
     mariadb_elsewhere,
     no_mysql_password_around,
 )
@@ -112,6 +118,35 @@ def test_a_server_that_cannot_be_loaded_says_why_and_what_to_set(
     with mariadb_elsewhere.with_setting("local_infile", "0"):
         [(_, seen, do)] = faults(mariadb_elsewhere, url)
         assert "LOAD DATA LOCAL" in seen and do == "SET GLOBAL local_infile = ON"
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_whose_replicas_would_repeat_the_load_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with another_server(tmp_path, log_bin="binlog", server_id="1") as there:
+        url = there.url()
+        assert faults(there, url) == []
+        with there.with_setting("binlog_format", "'STATEMENT'"):
+            [(_, seen, do)] = faults(there, url)
+        assert "binlog_format is STATEMENT" in seen and do == "SET GLOBAL binlog_format = 'ROW'"
+        replica = Connection(unix_socket=there.address.socket, user=there.address.user)
+        replica.query("SET @master_binlog_checksum = @@GLOBAL.binlog_checksum")
+        first, own_number = (4).to_bytes(4, "little"), (2).to_bytes(4, "little")
+        dumped = first + bytes(2) + own_number + b"binlog.000001"
+        replica._execute_command(COMMAND.COM_BINLOG_DUMP, dumped)
+        replica._read_packet()
+        [(_, seen, do)] = faults(there, url)
+        assert "a replica is attached" in seen and "use a server without replicas" in do
+        replica.close()
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_that_requires_primary_keys_is_named_with_what_to_set(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    with mariadb_elsewhere.with_setting("innodb_force_primary_key", "1"):
+        [(_, seen, do)] = faults(mariadb_elsewhere, mariadb_elsewhere.url())
+    assert "innodb_force_primary_key is on" in seen and "= OFF" in do
 
 
 @pytest.mark.usefixtures("password")
@@ -295,6 +330,69 @@ def test_a_database_with_the_name_of_ours_and_another_table_is_not_dropped(
         assert mariadb_elsewhere.execute(f"SHOW TABLES IN {name}") == [("theirs",)]
     finally:
         mariadb_elsewhere.execute(f"DROP DATABASE {name}")
+
+
+class Source(NamedTuple):
+    """A database of somebody else with nine small tables, and its copies."""
+
+    there: MariadbElsewhere
+    copies: Copies
+
+    def locked(self, table: str) -> Session:
+        """A session that keeps others from reading a table."""
+        holder = connect(self.there.address)
+        holder.run(f"LOCK TABLES kneebench_source.{table} WRITE")
+        return holder
+
+
+@pytest.fixture
+def source(mariadb_elsewhere: MariadbElsewhere, password: None) -> Iterator[Source]:
+    plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
+    copies = RemoteMariadb(plan, mariadb_elsewhere.journal)
+    mariadb_elsewhere.execute("CREATE DATABASE kneebench_source")
+    for table in LARGEST_FIRST:
+        mariadb_elsewhere.execute(f"CREATE TABLE kneebench_source.{table} (x int)")
+    yield Source(
+        mariadb_elsewhere,
+        copies._copies(copies.address("there"))._replace(source="kneebench_source"),
+    )
+    mariadb_elsewhere.execute("DROP DATABASE kneebench_source")
+
+
+def test_a_copy_that_fails_ends_its_other_statements_and_begins_no_more(source: Source) -> None:
+    source.there.execute("DROP TABLE kneebench_source.order_line")
+    with source.locked("stock") as holder:
+        late = threading.Timer(20, holder.close)
+        late.start()
+        began = time.monotonic()
+        with pytest.raises(KneebenchError, match="order_line"), source.copies.work(unwatched):
+            raise AssertionError
+        late.cancel()
+    assert time.monotonic() - began < 10
+    assert source.copies.work_database not in source.there.databases()
+    assert source.there.journal.leftovers() == []
+
+
+def test_a_copy_that_somebody_uses_is_reported_and_not_waited_for(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kneebench.databases.mariadb.copies.REMOVAL_LIMIT_S", 1.0)
+    monkeypatch.setattr("kneebench.databases.mariadb.copies.finish", lambda *given: {})
+    events: list[Event] = []
+    with connect(source.there.address) as user:
+        late = threading.Timer(20, user.close)
+        with source.copies.work(events.append) as address:
+            user.run("START TRANSACTION")
+            user.run(f"SELECT * FROM {address.database}.stock")
+            late.start()
+            began = time.monotonic()
+        assert time.monotonic() - began < 10
+        late.cancel()
+    assert "Lock wait timeout" in str(events[-1])
+    assert source.copies.work_database in source.there.databases()
+    with source.copies.work(unwatched):
+        pass
+    assert source.copies.work_database not in source.there.databases()
 
 
 @pytest.mark.usefixtures("password")

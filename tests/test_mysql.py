@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import pymysql
+import pytest
 
+from kneebench.databases.mariadb.blocked import end_stuck
+from kneebench.databases.mariadb.error_hints import error_hint
+from kneebench.databases.mariadb.properties import error_class
 from kneebench.databases.mariadb.readings import METERS, Readings
+from kneebench.databases.mariadb.rights import obstacles
+from kneebench.databases.mariadb.session import is_lost
 from kneebench.databases.mariadb.settings_in_force import in_force, log_is_mapped
 from kneebench.databases.mariadb.waits import Waits
 from tests.documented_mysql import DocumentedMysql
@@ -50,6 +56,45 @@ def test_a_setting_that_was_changed_at_run_time_is_no_default() -> None:
     session.answer("variable_source <> 'COMPILED'", [("innodb_io_capacity", "dynamic")])
     [setting] = in_force(session)
     assert (setting.value, setting.source, setting.matters) == ("500", "dynamic", True)
+
+
+def test_who_keeps_a_row_is_read_from_the_performance_schema() -> None:
+    session = DocumentedMysql().answer("data_lock_waits", [(7, 9, 30)])
+    session.answer("SELECT id FROM information_schema.processlist", [(7,), (51,)])
+    session.answer("SELECT id, user", [(9, "ada", "db1:4711", "Sleep", "", 75)])
+    seen = end_stuck(session, [51], 20.0)
+    assert seen == (
+        "1 user waited up to 30 s for a lock held by session 9 (user 'ada' from db1, Sleep for"
+        " 1.25 min)"
+    )
+    assert session.sent[-1] == "KILL CONNECTION 7"
+
+
+@pytest.mark.parametrize(
+    ("settings", "seen"),
+    [
+        ({"sql_require_primary_key": "ON"}, "sql_require_primary_key is on"),
+        ({"group_replication_group_name": "9d0c5a1e"}, "belongs to a cluster"),
+        ({"wsrep_on": "ON"}, "belongs to a cluster"),
+        ({"log_bin": "ON", "binlog_format": "STATEMENT"}, "binlog_format is STATEMENT"),
+    ],
+)
+def test_a_server_that_cannot_be_loaded_is_refused(settings: dict[str, str], seen: str) -> None:
+    session = DocumentedMysql().answer("@@GLOBAL.performance_schema", [(1,)])
+    given = {"local_infile": "ON", **settings}
+    [finding] = obstacles(session, given, "db", loads=True, makes=True)
+    assert (finding.level, seen in finding.seen) == ("error", True)
+
+
+@pytest.mark.parametrize(("number", "do"), [("1665", "'ROW'"), ("3750", "sql_require_primary")])
+def test_an_error_of_a_server_that_cannot_be_loaded_says_what_to_set(number: str, do: str) -> None:
+    assert do in error_hint(number, "", None)
+
+
+def test_a_session_that_mysql_ended_is_lost() -> None:
+    for number in (3169, 4031):
+        assert is_lost(pymysql.OperationalError(number, "it was ended"))
+        assert error_class(str(number)) == "stopped"
 
 
 def test_a_user_who_may_not_read_the_performance_schema_measures_no_reads() -> None:

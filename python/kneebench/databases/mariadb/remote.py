@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 
 from kneebench.databases.external.engine import (
     LEFT,
@@ -114,7 +115,8 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
             yield Finding(level="warning", subject=subject, seen=untried)
         yield from (Finding(level="note", subject=subject, seen=note) for note in where.notes)
         yield from rights(session, subject, "" if self.how == "template" else address.database)
-        yield from obstacles(session, settings, subject, loads=not self.foreign)
+        makes = self.how == "template" or not self.foreign
+        yield from obstacles(session, settings, subject, loads=not self.foreign, makes=makes)
         yield from too_few_connections(session, settings, subject, self.plan)
         if self.foreign:
             yield from adopted.findings(session, address.database, subject, self.plan)
@@ -186,7 +188,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         if not found.here:
             return Process()
         log = log_directory(settings)
-        return process_at(found, None if log.samefile(settings["datadir"]) else log)
+        return process_at(found, None if log == Path(settings["datadir"]).resolve() else log)
 
 
 def _without_database(address: Address) -> Address:

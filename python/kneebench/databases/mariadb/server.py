@@ -8,8 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import pymysql
-
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import UNLOCK, LogCalls
 from kneebench.databases.managed.crash_report import seen_of_its_end
@@ -21,7 +19,14 @@ from kneebench.databases.mariadb.error_hints import error_hint
 from kneebench.databases.mariadb.log_calls import log_calls
 from kneebench.databases.mariadb.readings import METERS, NOT_TIMED, Readings
 from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import Session, answers, connect, explained
+from kneebench.databases.mariadb.session import (
+    Session,
+    answers,
+    connect,
+    explained,
+    is_lost,
+    words_of,
+)
 from kneebench.databases.mariadb.settings_in_force import in_force, log_is_mapped
 from kneebench.databases.mariadb.waits import Waits
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
@@ -118,12 +123,10 @@ class MariadbServer:
                 yield
         except KneebenchError as error:
             cause = error.__cause__
-            code = str(cause.args[0]) if isinstance(cause, pymysql.Error) and cause.args else ""
-            if code == LOCK_TIMED_OUT:
+            if cause and words_of(cause)[0] == LOCK_TIMED_OUT:
                 seen = "; ".join(filter(None, (error.seen, holders(self._sampled, self._own))))
                 raise InvalidMeasurement(doing, seen=seen, do=UNLOCK) from error
-            lost = isinstance(cause, pymysql.InterfaceError | OSError) or code in LOST
-            if not lost:
+            if not is_lost(cause):
                 raise
             seen = "; ".join(filter(None, (error.seen, self.alive())))
             raise DatabaseLost(doing, seen=seen, do=KEPT) from error
@@ -197,8 +200,6 @@ class MariadbServer:
 
 OTHERS = """
 SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND id NOT IN ({})"""
-LOST = ("1053", "1077", "1079", "1927", "2003", "2006", "2013", "2055")
-"""Numbers of a session that was ended, or found no server."""
 
 
 def _bound(session: Session, lock_s: float) -> None:

@@ -32,6 +32,8 @@ UNLIMITED_STATEMENTS = {
     False: "SET SESSION max_execution_time = 0",
 }
 """By whether the server is MariaDB."""
+LOST = ("1053", "1077", "1079", "1927", "2003", "2006", "2013", "2055", "3169", "4031")
+"""Numbers of a session that was ended, or found no server."""
 Row = tuple[Any, ...]
 
 
@@ -187,6 +189,12 @@ def words_of(error: BaseException) -> tuple[str, str]:
     if isinstance(error, pymysql.Error) and len(error.args) > 1:
         return str(error.args[0]), " ".join(str(error.args[1]).split())
     return "", " ".join(str(error).split()) or type(error).__name__
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Whether an error ended the session: the server did, or is not there."""
+    code = words_of(error)[0] if error else ""
+    return isinstance(error, pymysql.InterfaceError | OSError) or code in LOST
 
 
 @contextlib.contextmanager
