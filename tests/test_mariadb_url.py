@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 import pytest
 from pymysql.connections import Connection
 from pymysql.constants import COMMAND
@@ -18,6 +19,7 @@ from kneebench.databases.engine import engine_of
 from kneebench.databases.mariadb.address import address_of
 from kneebench.databases.mariadb.copies import Copies
 from kneebench.databases.mariadb.remote import RemoteMariadb
+from kneebench.databases.mariadb.server import MariadbServer
 from kneebench.databases.mariadb.session import Session, connect
 from kneebench.databases.mariadb.sql_schema import note
 from kneebench.databases.mariadb.versions import Product, require_product
@@ -158,6 +160,53 @@ def test_too_few_connections_are_a_warning_with_the_number_that_fits(
         [warning] = [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"]
     assert "max_connections is 40" in warning.seen and "the plan needs up to 64" in warning.seen
     assert "raise max_connections" in warning.do
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_with_mounts_of_its_own_is_on_this_machine(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    """As systemd starts it."""
+    mariadb_elsewhere.kill("unshare", "--user", "--mount")
+    try:
+        namespaces = [
+            Path(f"/proc/{who}/ns/mnt").readlink()
+            for who in ("self", mariadb_elsewhere.process.pid)
+        ]
+        assert namespaces[0] != namespaces[1]
+        first, *_ = found(mariadb_elsewhere, mariadb_elsewhere.plan(mariadb_elsewhere.url()))
+        assert "on this machine" in first.seen
+    finally:
+        mariadb_elsewhere.kill()
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_whose_process_this_account_may_not_see_is_not_said_to_be_elsewhere(
+    mariadb_elsewhere: MariadbElsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(process: psutil.Process) -> str:
+        raise psutil.AccessDenied(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "cwd", denied)
+    first, *_ = found(mariadb_elsewhere, mariadb_elsewhere.plan(mariadb_elsewhere.url()))
+    assert "run kneebench as root or as the server's account" in first.seen
+
+
+@pytest.mark.usefixtures("password")
+def test_transactions_are_not_counted_while_others_are_connected(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    mariadb_elsewhere.execute("CREATE DATABASE kneebench_counted")
+    address = address_of(mariadb_elsewhere.url("kneebench_counted"))
+    server = MariadbServer(address, 1, 0.0)
+    try:
+        assert server.transaction_counts() is not None
+        with connect(mariadb_elsewhere.address):
+            assert server.transaction_counts() is None
+        assert server.transaction_counts() is not None
+    finally:
+        server.close()
+        mariadb_elsewhere.execute("DROP DATABASE kneebench_counted")
 
 
 CONSUMER = "performance_schema.setup_consumers SET enabled = '{}' WHERE name = '{}'"

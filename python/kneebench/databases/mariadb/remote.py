@@ -48,7 +48,7 @@ from kneebench.secrets import without_passwords
 
 SHARED = (
     "the server's counters count all its databases: what others do meanwhile is among log writes,"
-    " commits and page reads"
+    " commits and page reads. While others are connected, TPM is the load generator's"
 )
 
 

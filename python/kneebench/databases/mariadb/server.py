@@ -35,6 +35,8 @@ from kneebench.records import Check, Setting, Watch
 KEPT = "see the server's log, then run again; completed rungs are saved"
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end."""
+STRANGERS_LIMIT_S = 0.5
+"""The same of a session that was there for one question."""
 LOCK_TIMED_OUT = "1205"
 
 
@@ -148,10 +150,15 @@ class MariadbServer:
         with self._asking("adding up the orders", self._timeouts.idle_s) as session:
             return int(session.value("SELECT sum(d_next_o_id) FROM district") or 0)
 
-    def transaction_counts(self) -> tuple[int, int]:
-        """(COMMIT statements, ROLLBACK statements), once the last session of the load has ended."""
+    def transaction_counts(self) -> tuple[int, int] | None:
+        """(COMMIT statements, ROLLBACK statements), once the last session of the load has ended.
+
+        None while others have sessions on the server: theirs are among them.
+        """
         with self._asking("counting the transactions", self._timeouts.idle_s) as session:
-            _await_idle(session, self._own)
+            _await(session, OTHERS, self._own, FLUSH_LIMIT_S)
+            if not _await(session, STRANGERS, self._own, STRANGERS_LIMIT_S):
+                return None
             return self._readings.counts()
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
@@ -200,6 +207,12 @@ class MariadbServer:
 
 OTHERS = """
 SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND id NOT IN ({})"""
+STRANGERS = """
+SELECT count(*) FROM information_schema.processlist
+WHERE user <> SUBSTRING_INDEX(CURRENT_USER(), '@', 1) AND id NOT IN ({})
+    AND command NOT IN ('Daemon', 'Connect')
+    AND user NOT IN ('system user', 'event_scheduler', 'unauthenticated user')"""
+"""Of people and programs: the server has threads of its own in the list."""
 
 
 def _bound(session: Session, lock_s: float) -> None:
@@ -207,12 +220,15 @@ def _bound(session: Session, lock_s: float) -> None:
     session.run(f"SET SESSION innodb_lock_wait_timeout = {round(lock_s)}")
 
 
-def _await_idle(session: Session, own: Sequence[int]) -> None:
-    """Wait until no other session is in the database."""
-    others = OTHERS.format(", ".join(map(str, own)))
-    until = time.monotonic() + FLUSH_LIMIT_S
-    while time.monotonic() < until and session.value(others):
+def _await(session: Session, sessions: str, own: Sequence[int], limit_s: float) -> bool:
+    """Wait until there are no such sessions; False if there still are."""
+    counted = sessions.format(", ".join(map(str, own)))
+    until = time.monotonic() + limit_s
+    while there := session.value(counted):
+        if time.monotonic() > until:
+            break
         time.sleep(0.02)
+    return not there
 
 
 def _remarks(settings: Sequence[Setting]) -> Iterator[str]:
