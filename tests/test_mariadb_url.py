@@ -175,7 +175,7 @@ def test_a_server_with_mounts_of_its_own_is_on_this_machine(
         ]
         assert namespaces[0] != namespaces[1]
         first, *_ = found(mariadb_elsewhere, mariadb_elsewhere.plan(mariadb_elsewhere.url()))
-        assert "on this machine" in first.seen
+        assert "restored by template; on this machine" in first.seen
     finally:
         mariadb_elsewhere.kill()
 
