@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pymysql
 import pytest
 
+from kneebench.databases.mariadb.address import client_command
 from kneebench.databases.mariadb.blocked import end_stuck
 from kneebench.databases.mariadb.error_hints import error_hint
 from kneebench.databases.mariadb.properties import error_class
 from kneebench.databases.mariadb.readings import METERS, Readings
+from kneebench.databases.mariadb.remote import RemoteMariadb
 from kneebench.databases.mariadb.rights import obstacles
 from kneebench.databases.mariadb.session import is_lost
 from kneebench.databases.mariadb.settings_in_force import in_force, log_is_mapped
+from kneebench.databases.mariadb.versions import Product
 from kneebench.databases.mariadb.waits import Waits
+from kneebench.lab.journal import Journal
+from kneebench.plan import Plan
 from tests.documented_mysql import DocumentedMysql
 
 NO_TABLE = pymysql.OperationalError(1109, "Unknown table 'SYSTEM_VARIABLES'")
@@ -95,6 +102,17 @@ def test_a_session_that_mysql_ended_is_lost() -> None:
     for number in (3169, 4031):
         assert is_lost(pymysql.OperationalError(number, "it was ended"))
         assert error_class(str(number)) == "stopped"
+
+
+def test_commands_for_a_person_are_those_of_mysqls_client(tmp_path: Path) -> None:
+    given = {"engine": "mysql", "url": "mysql://bench@db/?sslmode=verify-full"}
+    plan = Plan.model_validate({"database": given, "storages": {"there": {}}})
+    engine = RemoteMariadb(plan, Journal(tmp_path), Product.MYSQL)
+    command = client_command(engine.address("there"), "DROP DATABASE kneebench_work_1")
+    assert command == (
+        "mysql --host=db --port=3306 --user=bench --password --ssl-mode=VERIFY_IDENTITY"
+        ' -e "DROP DATABASE kneebench_work_1"'
+    )
 
 
 def test_a_user_who_may_not_read_the_performance_schema_measures_no_reads() -> None:

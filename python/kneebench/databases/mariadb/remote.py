@@ -64,7 +64,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
     def address(self, storage: str) -> Address:
         """That of the URL; without a database where all databases are ours."""
         url = self.plan.urls[storage]
-        address = address_of(url)
+        address = address_of(url).model_copy(update={"client": self.product.engine})
         if not self.foreign and self.how == "template":
             return _without_database(address)
         if not address.database:
