@@ -53,8 +53,10 @@ class MariadbElsewhere:
         self.address = Address(host=str(launch.runtime / "socket"), user=USER)
         self.start()
 
-    def start(self) -> None:
+    def start(self, *before: str) -> None:
+        """By a command before the server's own, if there is one."""
         command, more = server_command(self.launch, self.files)
+        command = [*before, *command]
         with (self.launch.runtime / "log").open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, **more)
         until = time.monotonic() + 60
@@ -62,11 +64,11 @@ class MariadbElsewhere:
             assert self.process.poll() is None and time.monotonic() < until
             time.sleep(0.05)
 
-    def kill(self) -> None:
+    def kill(self, *before: str) -> None:
         """As the kernel does it when memory runs out; then whoever runs it starts it again."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(30)
-        self.start()
+        self.start(*before)
 
     def url(self, database: str = "", *, user: str = "tester", **parameters: object) -> str:
         given = {"sslmode": "verify-full", "sslrootcert": self.root, **parameters}
@@ -100,8 +102,10 @@ class MariadbElsewhere:
 
 
 @contextlib.contextmanager
-def another_server(folder: Path) -> Iterator[MariadbElsewhere]:
-    """On a port of its own, with a user that may do what is needed and nothing more."""
+def another_server(folder: Path, **more: str) -> Iterator[MariadbElsewhere]:
+    """On a port of its own, with a user that may do what is needed and nothing more, and with more
+    settings.
+    """
     journal, account = Journal(folder / "journal"), server_account()
     root, certificate, key = certify(folder)
     with runtime_directory(journal, account) as runtime, socket.socket() as free:
@@ -117,8 +121,10 @@ def another_server(folder: Path) -> Iterator[MariadbElsewhere]:
             "ssl_cert": str(data / certificate.name),
             "ssl_key": str(data / key.name),
             "performance_schema": "ON",
+            "performance_schema_consumer_events_waits_current": "ON",
             "innodb_buffer_pool_size": "256M",
             "innodb_flush_log_at_trx_commit": "1",
+            **more,
         }
         with Folder.at(data) as made:
             for file in (certificate, key):

@@ -1,8 +1,8 @@
 """The tables that HammerDB 6 makes on MariaDB, with data that differ from ours as its do.
 
 Its columns are in another order and of wider types; amounts of order lines are whole numbers; text
-is latin1, compared byte by byte (BINARY). Delivered lines have amounts that no balance contains, and
-half of the customers have no order. W_YTD is ten times the sum of D_YTD, as before version 4.9.
+is latin1, compared byte by byte (BINARY). Delivered lines have amounts that no balance contains,
+and half of the customers have no order. W_YTD is ten times the sum of D_YTD, as before version 4.9.
 """
 
 from __future__ import annotations

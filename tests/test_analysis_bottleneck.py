@@ -157,6 +157,14 @@ def test_where_no_waits_were_measured_locks_are_not_judged() -> None:
     assert any(line.startswith("unknown locks") for line in judged().evidence)
 
 
+def test_where_the_database_does_not_show_reads_the_device_says_how_long_they_took() -> None:
+    reads = {"device__reads_per_transaction": 20.0, "device__read_await": 0.001}
+    assert judged({"cpu": 10.0, "reads_unseen": 1.0}, **reads).resource == "data reads"
+    assert judged({"cpu": 10.0}, **reads).resource != "data reads"
+    elsewhere = judged({"log": 15.0, "reads_unseen": 1.0})
+    assert elsewhere.resource == "log", "the other waits are measured"
+
+
 def test_a_climb_without_a_knee_has_no_bottleneck() -> None:
     found = bottleneck(Climb(cell=Cell(id="a", storage="disk"), rungs=()))
     assert (found.resource, found.evidence) == ("unknown", ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 from kneebench.databases.engine import LogCalls, engine_of
 from kneebench.databases.mariadb.builds import find_build
+from kneebench.databases.mariadb.cluster import system_tables
 from kneebench.databases.mariadb.engine import OwnMariadb
 from kneebench.databases.mariadb.readings import NOT_TIMED
 from kneebench.databases.mariadb.server import MariadbServer
@@ -284,6 +286,46 @@ def test_binaries_that_are_not_there_are_named_with_what_to_set(tmp_path: Path) 
         PlanError, match=r"version 10\.3\.39 is too old; use version 10\.6 or later"
     ):
         find_build(tmp_path)
+
+
+def test_a_build_has_the_files_of_its_system_tables_by_their_newer_names_or_the_older(
+    tmp_path: Path,
+) -> None:
+    tmp_path.chmod(0o755)
+    program, share = tmp_path / "bin" / "mariadbd", tmp_path / "share" / "mariadb"
+    for place in (program.parent, share):
+        place.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho 'mariadbd  Ver 11.8.2-1-MariaDB-enterprise for Linux'\n")
+    program.chmod(0o755)
+    with pytest.raises(PlanError, match=r"mariadb_system_tables.sql or mysql_system_tables.sql"):
+        find_build(program.parent)
+    for name in ("system", "performance"):
+        (share / f"mariadb_{name}_tables.sql").write_text(f"CREATE {name}")
+    build = find_build(program.parent)
+    assert (build.version, build.share) == ("11.8.2", share)
+    assert system_tables(build) == "CREATE system\nCREATE performance"
+
+
+def test_a_setting_that_shapes_the_files_shapes_the_image_in_either_spelling(bench: Bench) -> None:
+    dashed, plain, none = (
+        bench.engine(settings=one).recipe.key
+        for one in ({"innodb-page-size": "8k"}, {"innodb_page_size": "8k"}, {})
+    )
+    assert dashed == plain != none
+
+
+def test_a_log_in_memory_is_mapped_and_a_large_buffer_is_not(tmp_path: Path) -> None:
+    in_memory = Path("/dev/shm", f"kneebench-test-{os.getpid()}")
+    buffers = {"innodb_log_buffer_size": "64M", **SMALL_LOG}
+    in_memory.mkdir()
+    try:
+        bench = Bench(in_memory)
+        with bench.engine(settings=buffers).restored(CELL, unwatched) as mapped:
+            assert any("/dev/shm" in note for note in mapped.notes)
+    finally:
+        shutil.rmtree(in_memory)
+    with Bench(tmp_path).engine(settings=buffers).restored(CELL, unwatched) as written:
+        assert not any("/dev/shm" in note for note in written.notes)
 
 
 def test_what_is_no_image_of_ours_is_never_replaced(bench: Bench, tmp_path: Path) -> None:

@@ -4,24 +4,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+import psutil
 import pytest
+from pymysql.connections import Connection
+from pymysql.constants import COMMAND
 
 from kneebench.databases.engine import engine_of
 from kneebench.databases.mariadb.address import address_of
+from kneebench.databases.mariadb.copies import Copies
 from kneebench.databases.mariadb.remote import RemoteMariadb
-from kneebench.databases.mariadb.session import connect
+from kneebench.databases.mariadb.server import MariadbServer
+from kneebench.databases.mariadb.session import Session, connect
 from kneebench.databases.mariadb.sql_schema import note
 from kneebench.databases.mariadb.versions import Product, require_product
-from kneebench.errors import PlanError, Refused
+from kneebench.databases.mariadb.waits import Waits
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Finding
 from tests.mariadb_elsewhere import (  # noqa: F401
     PASSWORD,
     WITHOUT_MARIADB,
     MariadbElsewhere,
+    another_server,
     mariadb_elsewhere,
     no_mysql_password_around,
 )
@@ -112,6 +123,35 @@ def test_a_server_that_cannot_be_loaded_says_why_and_what_to_set(
 
 
 @pytest.mark.usefixtures("password")
+def test_a_server_whose_replicas_would_repeat_the_load_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with another_server(tmp_path, log_bin="binlog", server_id="1") as there:
+        url = there.url()
+        assert faults(there, url) == []
+        with there.with_setting("binlog_format", "'STATEMENT'"):
+            [(_, seen, do)] = faults(there, url)
+        assert "binlog_format is STATEMENT" in seen and do == "SET GLOBAL binlog_format = 'ROW'"
+        replica = Connection(unix_socket=there.address.socket, user=there.address.user)
+        replica.query("SET @master_binlog_checksum = @@GLOBAL.binlog_checksum")
+        first, own_number = (4).to_bytes(4, "little"), (2).to_bytes(4, "little")
+        dumped = first + bytes(2) + own_number + b"binlog.000001"
+        replica._execute_command(COMMAND.COM_BINLOG_DUMP, dumped)
+        replica._read_packet()
+        [(_, seen, do)] = faults(there, url)
+        assert "a replica is attached" in seen and "use a server without replicas" in do
+        replica.close()
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_that_requires_primary_keys_is_named_with_what_to_set(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    with mariadb_elsewhere.with_setting("innodb_force_primary_key", "1"):
+        [(_, seen, do)] = faults(mariadb_elsewhere, mariadb_elsewhere.url())
+    assert "innodb_force_primary_key is on" in seen and "= OFF" in do
+
+
+@pytest.mark.usefixtures("password")
 def test_too_few_connections_are_a_warning_with_the_number_that_fits(
     mariadb_elsewhere: MariadbElsewhere,
 ) -> None:
@@ -120,6 +160,117 @@ def test_too_few_connections_are_a_warning_with_the_number_that_fits(
         [warning] = [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"]
     assert "max_connections is 40" in warning.seen and "the plan needs up to 64" in warning.seen
     assert "raise max_connections" in warning.do
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_with_mounts_of_its_own_is_on_this_machine(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    """As systemd starts it."""
+    mariadb_elsewhere.kill("unshare", "--user", "--mount")
+    try:
+        namespaces = [
+            Path(f"/proc/{who}/ns/mnt").readlink()
+            for who in ("self", mariadb_elsewhere.process.pid)
+        ]
+        assert namespaces[0] != namespaces[1]
+        first, *_ = found(mariadb_elsewhere, mariadb_elsewhere.plan(mariadb_elsewhere.url()))
+        assert "restored by template; on this machine" in first.seen
+    finally:
+        mariadb_elsewhere.kill()
+
+
+@pytest.mark.usefixtures("password")
+def test_a_server_whose_process_this_account_may_not_see_is_not_said_to_be_elsewhere(
+    mariadb_elsewhere: MariadbElsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(process: psutil.Process) -> str:
+        raise psutil.AccessDenied(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "cwd", denied)
+    first, *_ = found(mariadb_elsewhere, mariadb_elsewhere.plan(mariadb_elsewhere.url()))
+    assert "run kneebench as root or as the server's account" in first.seen
+
+
+@pytest.mark.usefixtures("password")
+def test_transactions_are_not_counted_while_others_are_connected(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    mariadb_elsewhere.execute("CREATE DATABASE kneebench_counted")
+    address = address_of(mariadb_elsewhere.url("kneebench_counted"))
+    server = MariadbServer(address, 1, 0.0)
+    try:
+        assert server.transaction_counts() is not None
+        with connect(mariadb_elsewhere.address):
+            assert server.transaction_counts() is None
+        assert server.transaction_counts() is not None
+    finally:
+        server.close()
+        mariadb_elsewhere.execute("DROP DATABASE kneebench_counted")
+
+
+CONSUMER = "performance_schema.setup_consumers SET enabled = '{}' WHERE name = '{}'"
+
+
+@pytest.mark.usefixtures("password")
+def test_reads_that_the_performance_schema_does_not_show_are_a_warning_with_what_to_set(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
+    on, off = (f"UPDATE {CONSUMER.format(to, 'events_waits_current')}" for to in ("YES", "NO"))
+    mariadb_elsewhere.execute(off)
+    try:
+        [warning] = [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"]
+        with connect(mariadb_elsewhere.address, "mysql") as session:
+            assert Waits(session, [session.id]).read()["waits.reads_unseen|database"] == 1.0
+    finally:
+        mariadb_elsewhere.execute(on)
+    assert "does not record events_waits_current" in warning.seen
+    assert warning.do == on
+    poor = mariadb_elsewhere.plan(mariadb_elsewhere.url(user="poor"))
+    [warning] = [one for one in found(mariadb_elsewhere, poor) if one.level == "warning"]
+    assert warning.do == "GRANT SELECT ON performance_schema.* TO 'poor'@'127.0.0.1'"
+    assert [one for one in found(mariadb_elsewhere, plan) if one.level == "warning"] == []
+
+
+def test_a_wait_for_a_table_is_a_lock_although_the_performance_schema_records_all(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    """It then shows waits that are no file's: the state of the session says what they are."""
+    instruments = "UPDATE performance_schema.setup_instruments SET enabled = '{}' WHERE name "
+    every = f"{instruments} LIKE 'wait/%'"
+    recorded = mariadb_elsewhere.execute(
+        "SELECT name FROM performance_schema.setup_instruments"
+        " WHERE name LIKE 'wait/%' AND enabled = 'YES'"
+    )
+    names = ", ".join(f"'{name}'" for (name,) in recorded)
+    mariadb_elsewhere.execute(
+        every.format("YES"),
+        "CREATE DATABASE kneebench_rows",
+        "CREATE TABLE kneebench_rows.rows (x int PRIMARY KEY)",
+        "INSERT INTO kneebench_rows.rows VALUES (1)",
+    )
+    address = mariadb_elsewhere.address.model_copy(update={"database": "kneebench_rows"})
+    try:
+        with connect(mariadb_elsewhere.address) as holder, connect(address) as waiting:
+            holder.run("START TRANSACTION")
+            holder.run("SELECT * FROM kneebench_rows.rows")
+            thread = threading.Thread(target=waiting.run, args=("DROP TABLE kneebench_rows.rows",))
+            thread.start()
+            time.sleep(0.3)
+            with connect(address) as asking:
+                seen = Waits(asking, [asking.id]).read()
+            holder.run("ROLLBACK")
+            thread.join(20)
+    finally:
+        mariadb_elsewhere.execute(
+            every.format("NO"),
+            f"{instruments.format('YES')} IN ({names})",
+            "DROP DATABASE kneebench_rows",
+        )
+    assert {name: count for name, count in seen.items() if count} == {
+        "waits.lock|Waiting for table metadata lock": 1.0
+    }
 
 
 @pytest.mark.usefixtures("password")
@@ -165,6 +316,18 @@ def test_a_database_that_is_not_ours_is_refused_and_nothing_of_it_is_dropped(
         assert mariadb_elsewhere.execute("SHOW TABLES IN kneebench_theirs") == [("stock",)]
     finally:
         mariadb_elsewhere.execute("DROP DATABASE kneebench_theirs")
+
+
+@pytest.mark.usefixtures("password")
+def test_the_base_image_has_the_version_of_the_server_without_what_old_replicas_are_told(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    engine = RemoteMariadb(
+        mariadb_elsewhere.plan(mariadb_elsewhere.url()), mariadb_elsewhere.journal
+    )
+    [(version,)] = mariadb_elsewhere.execute("SELECT VERSION()")
+    recipe = engine._copies(engine.address("there")).recipe
+    assert version.startswith(f"{recipe.version}-MariaDB")
 
 
 def test_mysql_is_measured_by_url_only() -> None:
@@ -216,6 +379,69 @@ def test_a_database_with_the_name_of_ours_and_another_table_is_not_dropped(
         assert mariadb_elsewhere.execute(f"SHOW TABLES IN {name}") == [("theirs",)]
     finally:
         mariadb_elsewhere.execute(f"DROP DATABASE {name}")
+
+
+class Source(NamedTuple):
+    """A database of somebody else with nine small tables, and its copies."""
+
+    there: MariadbElsewhere
+    copies: Copies
+
+    def locked(self, table: str) -> Session:
+        """A session that keeps others from reading a table."""
+        holder = connect(self.there.address)
+        holder.run(f"LOCK TABLES kneebench_source.{table} WRITE")
+        return holder
+
+
+@pytest.fixture
+def source(mariadb_elsewhere: MariadbElsewhere, password: None) -> Iterator[Source]:
+    plan = mariadb_elsewhere.plan(mariadb_elsewhere.url())
+    copies = RemoteMariadb(plan, mariadb_elsewhere.journal)
+    mariadb_elsewhere.execute("CREATE DATABASE kneebench_source")
+    for table in LARGEST_FIRST:
+        mariadb_elsewhere.execute(f"CREATE TABLE kneebench_source.{table} (x int)")
+    yield Source(
+        mariadb_elsewhere,
+        copies._copies(copies.address("there"))._replace(source="kneebench_source"),
+    )
+    mariadb_elsewhere.execute("DROP DATABASE kneebench_source")
+
+
+def test_a_copy_that_fails_ends_its_other_statements_and_begins_no_more(source: Source) -> None:
+    source.there.execute("DROP TABLE kneebench_source.order_line")
+    with source.locked("stock") as holder:
+        late = threading.Timer(20, holder.close)
+        late.start()
+        began = time.monotonic()
+        with pytest.raises(KneebenchError, match="order_line"), source.copies.work(unwatched):
+            raise AssertionError
+        late.cancel()
+    assert time.monotonic() - began < 10
+    assert source.copies.work_database not in source.there.databases()
+    assert source.there.journal.leftovers() == []
+
+
+def test_a_copy_that_somebody_uses_is_reported_and_not_waited_for(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kneebench.databases.mariadb.copies.REMOVAL_LIMIT_S", 1.0)
+    monkeypatch.setattr("kneebench.databases.mariadb.copies.finish", lambda *given: {})
+    events: list[Event] = []
+    with connect(source.there.address) as user:
+        late = threading.Timer(20, user.close)
+        with source.copies.work(events.append) as address:
+            user.run("START TRANSACTION")
+            user.run(f"SELECT * FROM {address.database}.stock")
+            late.start()
+            began = time.monotonic()
+        assert time.monotonic() - began < 10
+        late.cancel()
+    assert "Lock wait timeout" in str(events[-1])
+    assert source.copies.work_database in source.there.databases()
+    with source.copies.work(unwatched):
+        pass
+    assert source.copies.work_database not in source.there.databases()
 
 
 @pytest.mark.usefixtures("password")

@@ -4,7 +4,6 @@ plans.
 
 from __future__ import annotations
 
-import random
 import re
 import threading
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from loaded import BUILDS, Databases, Servers, session, value
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import ensure_statistics
+from tests.procedure_cases import NAMES, REPEATED, Drawn, after, bad_credit, drawn, middle
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 NEW_ORDER = "SELECT kneebench.new_order(%s, %s, %s, %s::int[], %s::int[], %s::int[])"
@@ -58,16 +58,6 @@ def stock(connection: Connection, item: int, supplier: int = 1) -> tuple[Any, ..
     )
 
 
-def after(before: tuple[Any, ...], quantity: int, remote: int = 0) -> tuple[Any, ...]:
-    left = before[0] - quantity
-    return (
-        left if left >= 10 else left + 91,
-        before[1] + quantity,
-        before[2] + 1,
-        before[3] + remote,
-    )
-
-
 def test_an_order_writes_its_rows_and_takes_its_stock(user: Connection) -> None:
     before = [stock(user, 11), stock(user, 12), stock(user, 13, 2)]
     total = value(user, NEW_ORDER, 1, 3, 5, [11, 12, 13], [1, 1, 2], [1, 10, 5])
@@ -105,13 +95,14 @@ def test_an_order_writes_its_rows_and_takes_its_stock(user: Connection) -> None:
 
 def test_an_item_named_twice_is_taken_twice(user: Connection) -> None:
     before = stock(user, 21)
-    value(user, NEW_ORDER, 1, 4, 6, [21, 22, 21, 21], [1, 1, 1, 1], [3, 1, 4, 2])
+    items, quantities = REPEATED
+    value(user, NEW_ORDER, 1, 4, 6, items, [1, 1, 1, 1], quantities)
     assert stock(user, 21) == after(after(after(before, 3), 4), 2)
     lines = (
         "SELECT array_agg(ol_i_id ORDER BY ol_number) FROM public.order_line WHERE ol_w_id = 1 AND"
         " ol_d_id = 4 AND ol_o_id = 3001"
     )
-    assert value(user, lines) == [21, 22, 21, 21]
+    assert value(user, lines) == items
 
 
 def test_an_unused_item_rolls_everything_back(user: Connection) -> None:
@@ -157,16 +148,14 @@ def test_a_payment_by_number_moves_every_sum(user: Connection) -> None:
     assert row(user, written) == (paid, True)
 
 
-@pytest.mark.parametrize("name", ["BARBARBAR", "PRIPRESESE", "EINGEINGEING"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_payment_by_name_takes_the_middle_one_by_first_name(user: Connection, name: str) -> None:
     same = (
         "SELECT array_agg(c_id ORDER BY c_first, c_id) FROM public.customer WHERE c_w_id = 1 AND"
         " c_d_id = 1 AND c_last = %s"
     )
     customers = value(user, same, name)
-    assert (
-        value(user, PAYMENT, 1, 1, 1, 1, 0, name, 100) == customers[(len(customers) + 1) // 2 - 1]
-    )
+    assert value(user, PAYMENT, 1, 1, 1, 1, 0, name, 100) == middle(customers)
 
 
 def test_bad_credit_writes_down_the_payment_and_good_credit_does_not(user: Connection) -> None:
@@ -178,7 +167,7 @@ def test_bad_credit_writes_down_the_payment_and_good_credit_does_not(user: Conne
     for customer in (bad, good):
         value(user, PAYMENT, 2, 8, 1, 6, customer, "", 500)
     data = "SELECT c_data FROM public.customer WHERE c_w_id = 1 AND c_d_id = 6 AND c_id = %s"
-    assert value(user, data, bad) == f"{bad} 6 1 8 2 5.00|{bad_data}"[:500]
+    assert value(user, data, bad) == bad_credit((bad, 6, 1), (8, 2), "5.00", bad_data)
     assert value(user, data, good) == good_data
 
 
@@ -246,33 +235,23 @@ def test_a_stock_level_counts_distinct_items_of_the_last_20_orders(user: Connect
 
 
 def storm(address: Address, seed: int, failures: list[str], calls: int = 250) -> None:
-    """One user's transactions, unsorted items, duplicates and unused items among them, all in few
-    districts.
-    """
-    draw = random.Random(seed)
+    """One user's transactions, all in few districts."""
     with session(address) as user:
-        for _ in range(calls):
-            d, c = draw.randint(1, 2), draw.randint(1, 30)
-            items = [draw.randint(1, 40) for _ in range(8)] + (
-                [100_001] if draw.random() < 0.05 else []
-            )
-            order = (
-                NEW_ORDER,
-                1,
-                d,
-                c,
-                items,
-                [1] * len(items),
-                [draw.randint(1, 10) for _ in items],
-            )
-            call = draw.choice(
-                [order, (PAYMENT, 1, d, 1, d, c, "", 100), ("SELECT kneebench.delivery(1, %s)", 3)]
-            )
+        for one in drawn(seed, calls):
             try:
-                user.execute(call[0].encode(), call[1:])
+                user.execute(*statement(one))
             except psycopg.Error as error:
                 if error.sqlstate != "KB001":
                     failures.append(f"{error.sqlstate}: {error}")
+
+
+def statement(one: Drawn) -> tuple[bytes, list[object]]:
+    d, c, items, quantities = one
+    if items:
+        return NEW_ORDER.encode(), [1, d, c, [*items], [1] * len(items), [*quantities]]
+    if c:
+        return PAYMENT.encode(), [1, d, 1, d, c, "", 100]
+    return b"SELECT kneebench.delivery(1, %s)", [3]
 
 
 def test_many_users_on_the_same_rows_neither_lose_updates_nor_deadlock(there: Databases) -> None:

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from kneebench.records import Latency, Rung
 
-SAMPLES = "waits.samples"
+SAMPLES, READS_UNSEEN = "waits.samples", "waits.reads_unseen"
 
 
 class KneeReadings:
@@ -49,13 +49,15 @@ class KneeReadings:
         )
 
     def waiting(self, *quantities: str) -> float | None:
-        """The share of the transactions' time in classes of waits; None where no waits were
-        measured.
+        """The share of the transactions' time in classes of waits; None where none of them was
+        measured. Reads are not where the database does not show which session reads.
         """
-        if not self._waited:
+        unseen = {"waits.data_read"} if self.value(READS_UNSEEN) else set[str]()
+        measured = set(quantities) - unseen
+        if not (self._waited and measured):
             return None
         at_once = self.throughput_per_s * self.latency_s or fmean(r.users for r in self.rungs)
-        return min(1.0, sum(map(self.sessions, quantities)) / at_once)
+        return min(1.0, sum(map(self.sessions, measured)) / at_once)
 
     @property
     def on_or_ready_for_a_core(self) -> float | None:

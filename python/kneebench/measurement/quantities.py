@@ -85,6 +85,7 @@ READ: dict[str, Quantity] = {
     "waits.cpu": Quantity("sessions", "gauge"),
     "waits.other": Quantity("sessions", "gauge"),
     "waits.samples": Quantity("1/s", "gauge"),
+    "waits.reads_unseen": Quantity("share", "gauge"),
     "pressure.cpu": Quantity("share", "counter", "max"),
     "pressure.io": Quantity("share", "counter", "max"),
     "pressure.memory": Quantity("share", "counter", "max"),

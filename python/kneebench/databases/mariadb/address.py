@@ -89,8 +89,27 @@ def core_address(address: Address) -> CoreAddress:
     )
 
 
+TLS = {
+    "mariadb": {
+        "disable": " --skip-ssl",
+        "prefer": "",
+        "require": " --ssl",
+        "verify-ca": " --ssl-verify-server-cert",
+        "verify-full": " --ssl-verify-server-cert",
+    },
+    "mysql": {
+        "disable": " --ssl-mode=DISABLED",
+        "prefer": "",
+        "require": " --ssl-mode=REQUIRED",
+        "verify-ca": " --ssl-mode=VERIFY_CA",
+        "verify-full": " --ssl-mode=VERIFY_IDENTITY",
+    },
+}
+"""What the clients call an sslmode."""
+
+
 def client_command(address: Address, statements: str = "") -> str:
-    """A command of MariaDB's client that makes the same connection, without the password; with
+    """A command of the product's client that makes the same connection, without the password; with
     statements, it runs them in the address's database.
 
     >>> client_command(Address(host="db", user="me"), "SELECT 1")
@@ -98,12 +117,8 @@ def client_command(address: Address, statements: str = "") -> str:
     """
     socket = f"--socket={address.socket}"
     place = socket if address.socket else f"--host={address.host} --port={address.port}"
-    tls = {
-        "disable": " --skip-ssl",
-        "prefer": "",
-        "require": " --ssl",
-    }.get(address.sslmode, " --ssl-verify-server-cert")
+    tls = TLS[address.client][address.sslmode]
     root = f" --ssl-ca={address.sslrootcert}" if address.sslrootcert else ""
     inside = f" --database={shlex.quote(address.database)}" if address.database else ""
     run = f'{inside} -e "{statements}"' if statements else ""
-    return f"mariadb {place} --user={quote(address.user)} --password{tls}{root}{run}"
+    return f"{address.client} {place} --user={quote(address.user)} --password{tls}{root}{run}"

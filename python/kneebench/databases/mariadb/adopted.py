@@ -11,7 +11,11 @@ import contextlib
 from collections.abc import Iterator
 
 from kneebench.databases.mariadb.address import client_command
-from kneebench.databases.mariadb.remote_cleanup import once_it_answers, undo_or_report
+from kneebench.databases.mariadb.remote_cleanup import (
+    REMOVAL_LIMIT_S,
+    once_it_answers,
+    undo_or_report,
+)
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.databases.mariadb.session import Session, connect, explained
 from kneebench.databases.mariadb.sql_schema import (
@@ -29,7 +33,6 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Finding, Watch
 
-REMOVAL_LIMIT_S = 60.0
 OTHER_ENGINES = """
 SELECT DISTINCT engine FROM information_schema.tables
 WHERE table_schema = DATABASE() AND table_name IN %s AND engine <> 'InnoDB'"""

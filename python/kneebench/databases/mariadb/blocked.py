@@ -25,8 +25,15 @@ FROM information_schema.innodb_lock_waits
 JOIN information_schema.innodb_trx AS waiting ON waiting.trx_id = requesting_trx_id
 JOIN information_schema.innodb_trx AS blocking ON blocking.trx_id = blocking_trx_id"""
 ROW_WAITS_MYSQL = """
-SELECT waiting_pid, blocking_pid, TIMESTAMPDIFF(SECOND, wait_started, NOW())
-FROM sys.innodb_lock_waits"""
+SELECT waiting.trx_mysql_thread_id, blocking.trx_mysql_thread_id,
+    TIMESTAMPDIFF(SECOND, waiting.trx_wait_started, NOW())
+FROM performance_schema.data_lock_waits
+JOIN information_schema.innodb_trx AS waiting
+    ON waiting.trx_id = requesting_engine_transaction_id
+JOIN information_schema.innodb_trx AS blocking
+    ON blocking.trx_id = blocking_engine_transaction_id"""
+"""It has no other table of lock waits (MySQL's reference manual, "Using InnoDB Transaction and
+Locking Information"). It requires SELECT on performance_schema."""
 TABLE_WAITS = """
 SELECT id, time FROM information_schema.processlist
 WHERE db = DATABASE() AND state LIKE 'Waiting for %% lock'"""
@@ -54,7 +61,7 @@ def end_stuck(session: Session, own: Sequence[int], for_s: float) -> str:
     seen = _described(session, sorted(others)) or "a session that cannot be seen"
     waiting = {one[0] for one in waits}
     for user in waiting:
-        _kill(session, user)
+        end_session(session, user)
     longest = units.time(max(one[2] for one in waits))
     return f"{number_of_users(len(waiting))} waited up to {longest} for a lock held by {seen}"
 
@@ -104,10 +111,10 @@ def _one(number: int, user: str, host: str, command: str, state: str | None, tim
     return f"session {number} (user {user!r} from {place}, {doing} for {units.time(float(time_s))})"
 
 
-def _kill(session: Session, user: int) -> None:
+def end_session(session: Session, number: int) -> None:
     """End a session, unless it has ended."""
     try:
-        session.run(f"KILL CONNECTION {user}")
+        session.run(f"KILL CONNECTION {number}")
     except pymysql.OperationalError as error:
         if error.args[0] != 1094:  # unknown thread
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,9 @@ PLACES = (Path("/usr/sbin"), Path("/usr/local/sbin"), Path("/usr/bin"), Path("/u
 """Where the system's server may be."""
 SHARES = ("share/mariadb", "share/mysql", "share")
 """Where, below a build's prefix, its messages and the statements of its system tables are."""
-SYSTEM_TABLES = "mysql_system_tables.sql"
+SYSTEM_TABLES = ("mariadb_system_tables.sql", "mysql_system_tables.sql")
+PERFORMANCE_TABLES = ("mariadb_performance_tables.sql", "mysql_performance_tables.sql")
+"""By the names of newer versions (11.8), and of older ones (10.11)."""
 OLDEST = (10, 6)
 INSTALL = "install mariadb-server-core, or set database.bin_dir or database.url"
 
@@ -80,7 +83,7 @@ def _version(program: Path) -> str:
         )
     except OSError as error:
         raise PlanError(doing, seen=str(error), do=do) from error
-    found = re.search(r"Ver (\d+\.\d+\.\d+)-MariaDB", run.stdout)
+    found = re.search(r"Ver (\d+\.\d+\.\d+)(?:-\d+)?-MariaDB", run.stdout)
     if not found:
         seen = (run.stderr or run.stdout).strip() or f"exit code {run.returncode}"
         raise PlanError(f"{doing} --version", seen=seen, do=do)
@@ -89,11 +92,16 @@ def _version(program: Path) -> str:
 
 def _share(program: Path) -> Path:
     places = [program.parent.parent / share for share in SHARES]
-    found = next((place for place in places if (place / SYSTEM_TABLES).exists()), None)
+    found = next((place for place in places if first_of(place, SYSTEM_TABLES)), None)
     if found is None:
         raise PlanError(
-            f"looking for {SYSTEM_TABLES}",
+            f"looking for {' or '.join(SYSTEM_TABLES)}",
             seen=f"it is in none of {', '.join(map(str, places))}",
             do="install the missing files of that MariaDB, or correct database.bin_dir",
         )
     return found
+
+
+def first_of(share: Path, names: Sequence[str]) -> Path | None:
+    """The first of these files that a build has."""
+    return next((share / name for name in names if (share / name).exists()), None)

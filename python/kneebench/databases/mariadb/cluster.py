@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kneebench.databases.managed.account import Account
-from kneebench.databases.mariadb.builds import SYSTEM_TABLES
+from kneebench.databases.mariadb.builds import PERFORMANCE_TABLES, SYSTEM_TABLES, Build, first_of
 from kneebench.databases.mariadb.launcher import (
     CONFIGURATION,
     FILES,
@@ -45,8 +45,11 @@ def make_cluster(launch: Launch, data: Folder) -> None:
         with data.make(name) as made:
             if launch.account:
                 launch.account.owns(made.handle)
-    share = launch.build.share
-    tables = [share / SYSTEM_TABLES, share / "mysql_performance_tables.sql"]
-    given = "\n".join(file.read_text() for file in tables if file.exists())
-    statements = f"CREATE DATABASE mysql;\nUSE mysql;\n{given}\n{ACCESS}"
+    statements = f"CREATE DATABASE mysql;\nUSE mysql;\n{system_tables(launch.build)}\n{ACCESS}"
     run_bootstrap(launch, Files.within(data.path), statements, f"making a database in {data.path}")
+
+
+def system_tables(build: Build) -> str:
+    """The build's statements for them."""
+    files = (first_of(build.share, names) for names in (SYSTEM_TABLES, PERFORMANCE_TABLES))
+    return "\n".join(file.read_text() for file in files if file)

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pymysql
 
 from kneebench.databases.mariadb.address import client_command
+from kneebench.databases.mariadb.blocked import end_session
 from kneebench.databases.mariadb.loading import finish, load
-from kneebench.databases.mariadb.remote_cleanup import LOST, once_it_answers, undo_or_report
+from kneebench.databases.mariadb.remote_cleanup import (
+    REMOVAL_LIMIT_S,
+    once_it_answers,
+    undo_or_report,
+)
 from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import Session, connect, explained
+from kneebench.databases.mariadb.session import Session, connect, explained, is_lost
 from kneebench.databases.mariadb.sql_schema import (
     FACTS,
     facts,
@@ -30,7 +34,7 @@ from kneebench.databases.mariadb.sql_schema import (
     size_bytes,
     tables_there,
 )
-from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS
+from kneebench.databases.tproc_c.loading import LARGEST_FIRST, STREAMS, side_by_side
 from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.journal import Journal
@@ -132,7 +136,7 @@ class Copies(NamedTuple):
                     if self.source:
                         _require_unused(session, self.source)
                     self._create(session, name, {COPY_OF: self.image})
-                    self._copy(watch)
+                    self._copy(session, watch)
                 yield self._of(name)
             finally:
                 undo_or_report(lambda: self._remove(session, name), noted, self.journal, watch)
@@ -144,29 +148,38 @@ class Copies(NamedTuple):
             with connect(self._of(name)) as inside:
                 note(inside, {"state": "loading", **(known or {})})
 
-    def _copy(self, watch: Watch) -> None:
-        """All tables, a few at a time, in the order of their keys: the same pages each time."""
+    def _copy(self, session: Session, watch: Watch) -> None:
+        """All tables, a few at a time, in the order of their keys: the same pages each time. After
+        an error or an interrupt `session` ends what runs.
+        """
         watch(Event(kind="progress", doing=f"copying the database {self.image}", share=0.0))
-        with ThreadPoolExecutor(STREAMS, thread_name_prefix="copying") as threads:
-            for copied in [threads.submit(self._copy_table, table) for table in LARGEST_FIRST]:
-                copied.result()
-        with connect(self._of(self.work_database)) as session:
-            finish(session, watch)
+        with contextlib.ExitStack() as stack:
+            address = self._of(self.work_database)
+            streams = [stack.enter_context(connect(address)) for _ in range(STREAMS)]
+            for stream in streams:
+                for statement in (*FAST, WITHOUT_LOCKS):
+                    stream.run(statement)
+            side_by_side(
+                *(streams, [self._copying(table) for table in LARGEST_FIRST], Session.run),
+                cancel=lambda stream: end_session(session, stream.id),
+            )
+            finish(streams[0], watch)
 
-    def _copy_table(self, table: str) -> None:
+    def _copying(self, table: str) -> Sequence[str]:
         """Invisible columns get new values: HammerDB's history may number its rows by one."""
         original = f"{quoted(self.image)}.{table}"
-        with connect(self._of(self.work_database)) as session:
-            for statement in (*FAST, WITHOUT_LOCKS):
-                session.run(statement)
-            session.run(f"CREATE TABLE {table} LIKE {original}")
-            session.run(f"INSERT INTO {table} SELECT * FROM {original}")  # noqa: S608
+        return (
+            f"CREATE TABLE {table} LIKE {original}",
+            f"INSERT INTO {table} SELECT * FROM {original}",  # noqa: S608
+        )
 
     def _remove(self, session: Session, name: str) -> None:
         """Drop it; if the server ended our session, as soon as it accepts sessions again."""
         try:
             _drop(session, name)
-        except LOST:
+        except (pymysql.Error, OSError) as error:
+            if not is_lost(error):
+                raise
             once_it_answers(self.address, lambda: self._drop_again(name))
 
     def _drop_again(self, name: str) -> None:
@@ -228,4 +241,5 @@ def _drop(session: Session, database: str) -> None:
             seen="it carries no kneebench mark, or has tables that kneebench did not create",
             do="rename it or drop it yourself",
         )
+    session.run(f"SET SESSION lock_wait_timeout = {round(REMOVAL_LIMIT_S)}")
     session.run(f"DROP DATABASE {quoted(database)}")

@@ -27,7 +27,7 @@ from kneebench.databases.mariadb.remote import RemoteMariadb
 from kneebench.databases.mariadb.restoring import Places, make_log, put_in_place, settle
 from kneebench.databases.mariadb.server import MariadbServer
 from kneebench.databases.mariadb.server_address import SOCKET
-from kneebench.databases.mariadb.server_settings import check_settings, complaint, rules
+from kneebench.databases.mariadb.server_settings import check_settings, complaint, given, rules
 from kneebench.databases.mariadb.table import MariadbDatabase, mariadb_table
 from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.lab.journal import Journal
@@ -61,9 +61,8 @@ class OwnMariadb(OwnServers[MariadbDatabase, Build, Files, MariadbServer]):
     @property
     def recipe(self) -> Recipe:
         """What shapes the image."""
-        given = {name: str(value) for name, value in self.plan.database.settings.items()}
-        workload, seed = self.plan.workload, self.plan.seed
-        return images.recipe_of(self.build.version, images.fixed(given), workload, seed)
+        fixed, workload, seed = images.fixed(given(self.plan)), self.plan.workload, self.plan.seed
+        return images.recipe_of(self.build.version, fixed, workload, seed)
 
     @property
     def images(self) -> Path:

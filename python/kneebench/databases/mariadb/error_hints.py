@@ -29,6 +29,10 @@ CERTIFICATE = (
     "name the file of the authority that signed the server's certificate (sslrootcert in the URL);"
     " the certificate must name the URL's host, or set sslmode=verify-ca"
 )
+KEYLESS = (
+    "SET GLOBAL sql_require_primary_key = OFF, on MariaDB innodb_force_primary_key: the table"
+    " history has no primary key"
+)
 LOCK = "end the session that has the lock (SHOW PROCESSLIST names it), then run again"
 RUN_AGAIN = "see the server's log for why it ended the session, then run again"
 BY_NUMBER = {
@@ -41,15 +45,19 @@ BY_NUMBER = {
     "1114": ROOM,
     "1130": CREDENTIALS,
     "1142": GRANT,
+    "1173": KEYLESS,
     "1203": f"{CONNECTIONS}; raise max_user_connections too",
     "1226": f"{CONNECTIONS}; the user has its own limit (ALTER USER ... WITH)",
     "1227": GRANT,
     "1290": WRITABLE,
     "1370": GRANT,
+    "1665": "SET GLOBAL binlog_format = 'ROW': transactions run in READ COMMITTED",
     "1698": "use a user with a password: this one is known by the operating system's account",
     "1792": WRITABLE,
     "1836": WRITABLE,
+    "2061": "use an account with another authentication plugin",
     "3159": "the server requires TLS: set sslmode=require, or verify-full, in the URL",
+    "3750": KEYLESS,
     "3948": "SET GLOBAL local_infile = ON: rows are loaded by LOAD DATA LOCAL INFILE",
     "4166": "SET GLOBAL local_infile = ON: rows are loaded by LOAD DATA LOCAL INFILE",
 }
@@ -63,6 +71,7 @@ PASSING = {
     "2013": RUN_AGAIN,
 }
 BY_WORDS = {
+    r"caching_sha2": "set sslmode=require, or verify-full, in the URL: the account requires TLS",
     r"(?i)certificate|hostname mismatch": CERTIFICATE,
     r"(?i)ssl|tls": "correct sslmode in the URL: the server and the URL must agree on TLS",
     r"Connection refused|getaddrinfo|Name or service|timed out|No such file|No route": START,

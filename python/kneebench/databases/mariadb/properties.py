@@ -29,17 +29,16 @@ _ERRORS: dict[ErrorClass, tuple[int, ...]] = {
     "retry": (1020, 1205, 1213),
     "refused": (1044, 1045, 1049, 1130, 1142, 1227, 1370, 1698, 1820, 1862, 3118, 4151),
     "full": (1021, 1037, 1038, 1040, 1041, 1114, 1203, 1226),
-    "stopped": (1053, 1077, 1079, 1317, 1927, 2006, 2013),
+    "stopped": (1053, 1077, 1079, 1317, 1927, 2006, 2013, 3169, 4031),
     "broken": (1023, 1024, 1026, 1030, 1034, 1035, 1194, 1195),
 }
 """By the numbers of the server's messages (MariaDB's manual: Error Codes)."""
 _WAITS: dict[str, WaitClass] = {
     r"row lock|user lock|system lock|waiting for .*\block": "lock",
     r"commit|starting cleanup|updating status": "log",
-    r"waiting for handler commit|wait/io/file/innodb/innodb_log": "log",
+    r"waiting for handler commit|wait/io/file/(innodb/innodb_log|sql/binlog)": "log",
     r"wait/io/file/innodb/": "data_read",
-    r"wait/synch/": "lightweight_lock",
-    r"waiting": "other",
+    r"waiting|wait/io/file/": "other",
 }
 """By how the wait's name begins, the first that fits: a state of the list of sessions, or an
 instrument of the performance schema.
@@ -83,8 +82,8 @@ def wait_class(event: str) -> WaitClass:
 
     >>> wait_class("Commit"), wait_class("row lock"), wait_class("Sending data")
     ('log', 'lock', 'cpu')
-    >>> wait_class("wait/io/file/innodb/innodb_data_file")
-    'data_read'
+    >>> wait_class("wait/io/file/innodb/innodb_data_file"), wait_class("wait/io/file/sql/binlog")
+    ('data_read', 'log')
     >>> wait_class("Waiting for table metadata lock"), wait_class("Waiting for GTID")
     ('lock', 'other')
     """

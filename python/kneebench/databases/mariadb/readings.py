@@ -28,12 +28,14 @@ FROM performance_schema.file_summary_by_event_name
 WHERE event_name = 'wait/io/file/innodb/innodb_log_file'"""
 STORMS = """
 SELECT count FROM information_schema.innodb_metrics
-WHERE name = 'buffer_flush_sync' AND enabled"""
+WHERE name = 'buffer_flush_sync' AND time_enabled IS NOT NULL AND time_disabled IS NULL"""
+"""Of a counter that counts: MariaDB and MySQL have other columns that say it."""
 READ = (
     *("Com_commit", "Com_rollback", "Innodb_buffer_pool_pages_dirty", "Innodb_buffer_pool_reads"),
     *("Innodb_buffer_pool_pages_flushed", "Innodb_buffer_pool_read_requests"),
     *("Innodb_checkpoint_age", "Innodb_history_list_length", "Innodb_log_write_requests"),
     *("Innodb_log_writes", "Innodb_os_log_fsyncs", "Innodb_os_log_written"),
+    *("Innodb_redo_log_checkpoint_lsn", "Innodb_redo_log_current_lsn"),
     *("Innodb_row_lock_time", "Innodb_row_lock_waits"),
 )
 STATUS = f"SHOW GLOBAL STATUS WHERE variable_name IN {READ}"
@@ -52,6 +54,7 @@ class Readings:
         flushed = settings.get("innodb_flush_log_at_trx_commit", "1") == "1"
         self._writes_are_flushes = flushed and not log_is_mapped(settings)
         self.timed = bool(self._timed())
+        self._storms_counted = self._counts_storms()
 
     def read(self, meter: str) -> dict[str, float]:
         """One meter's readings by "quantity|source"; raises KeyError for a meter that is not one of
@@ -78,7 +81,7 @@ class Readings:
             count, writes, others = self._session.row(TIMED) or (0, 0, 0)
         except pymysql.Error:  # no performance schema, or no right to read it
             return {}
-        if not count:
+        if not (count and writes + others):  # none yet, or an instrument that is not timed
             return {}
         return {
             "log.write_time": float(writes) * PICOSECONDS_S,
@@ -103,10 +106,29 @@ class Readings:
             "checkpoints.buffers": status["Innodb_buffer_pool_pages_flushed"],
             "pages.dirty": status["Innodb_buffer_pool_pages_dirty"],
         }
-        if "Innodb_checkpoint_age" in status:
-            found["log.checkpoint_age"] = status["Innodb_checkpoint_age"]
-        storms = self._session.value(STORMS)
+        if (age := _checkpoint_age(status)) is not None:
+            found["log.checkpoint_age"] = age
+        storms = self._session.value(STORMS) if self._storms_counted else None
         return found if storms is None else {**found, "checkpoints.requested": float(storms)}
+
+    def _counts_storms(self) -> bool:
+        try:
+            return self._session.value(STORMS) is not None
+        except pymysql.Error:  # a version without that counter, or a user without the right
+            return False
+
+
+def _checkpoint_age(status: Mapping[str, float]) -> float | None:
+    """Bytes of the log since the checkpoint: MariaDB says it, MySQL from 8.0.30 where both are.
+
+    >>> _checkpoint_age({"Innodb_redo_log_current_lsn": 9.0, "Innodb_redo_log_checkpoint_lsn": 2.0})
+    7.0
+    """
+    written = status.get("Innodb_redo_log_current_lsn")
+    checkpoint = status.get("Innodb_redo_log_checkpoint_lsn")
+    if written is None or checkpoint is None:
+        return status.get("Innodb_checkpoint_age")
+    return written - checkpoint
 
 
 def _tables(status: Mapping[str, float]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 
 from kneebench.databases.external.engine import (
     LEFT,
@@ -37,7 +38,7 @@ from kneebench.databases.mariadb.settings_in_force import values
 from kneebench.databases.mariadb.sql_schema import facts as facts_of_load
 from kneebench.databases.mariadb.sql_schema import install_procedures
 from kneebench.databases.mariadb.table import PASSWORD, MariadbDatabase, mariadb_table
-from kneebench.databases.mariadb.versions import Product, require_product, series
+from kneebench.databases.mariadb.versions import Product, number, require_product, series
 from kneebench.databases.mariadb.whereabouts import log_directory, whereabouts
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
@@ -47,7 +48,7 @@ from kneebench.secrets import without_passwords
 
 SHARED = (
     "the server's counters count all its databases: what others do meanwhile is among log writes,"
-    " commits and page reads"
+    " commits and page reads. While others are connected, TPM is the load generator's"
 )
 
 
@@ -63,7 +64,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
     def address(self, storage: str) -> Address:
         """That of the URL; without a database where all databases are ours."""
         url = self.plan.urls[storage]
-        address = address_of(url)
+        address = address_of(url).model_copy(update={"client": self.product.engine})
         if not self.foreign and self.how == "template":
             return _without_database(address)
         if not address.database:
@@ -114,7 +115,8 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
             yield Finding(level="warning", subject=subject, seen=untried)
         yield from (Finding(level="note", subject=subject, seen=note) for note in where.notes)
         yield from rights(session, subject, "" if self.how == "template" else address.database)
-        yield from obstacles(session, settings, subject, loads=not self.foreign)
+        makes = self.how == "template" or not self.foreign
+        yield from obstacles(session, settings, subject, loads=not self.foreign, makes=makes)
         yield from too_few_connections(session, settings, subject, self.plan)
         if self.foreign:
             yield from adopted.findings(session, address.database, subject, self.plan)
@@ -145,7 +147,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
     def _copies(self, address: Address) -> Copies:
         server = _without_database(address)
         with self.connected(server) as session:
-            version = session.version.partition("-")[0]
+            version = number(session.version)
         recipe = recipe_of(version, {}, self.plan.workload, self.plan.seed)
         return Copies(server, address.database if self.foreign else "", recipe, self.journal)
 
@@ -186,7 +188,7 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         if not found.here:
             return Process()
         log = log_directory(settings)
-        return process_at(found, None if log.samefile(settings["datadir"]) else log)
+        return process_at(found, None if log == Path(settings["datadir"]).resolve() else log)
 
 
 def _without_database(address: Address) -> Address:

@@ -17,8 +17,8 @@ from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
 from kneebench.records import Watch
 
-LOST = (pymysql.OperationalError, pymysql.InterfaceError, OSError)
-"""Errors of a session that the server ended, among others."""
+REMOVAL_LIMIT_S = 60.0
+"""How long a removal may wait for a lock, or an answer."""
 
 
 def undo_or_report(

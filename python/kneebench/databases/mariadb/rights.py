@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from kneebench.databases.mariadb.instruments import reads_unseen
 from kneebench.databases.mariadb.session import Session
 from kneebench.plan import Plan
 from kneebench.records import Finding
@@ -16,6 +17,8 @@ NEEDED = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX"),
     *("CREATE ROUTINE", "ALTER ROUTINE", "EXECUTE"),
 )
+KEYS_REQUIRED = ("sql_require_primary_key", "innodb_force_primary_key")
+"""What MySQL and MariaDB call it."""
 DATABASES = r"kneebench\_%"
 REPLICAS = "SELECT count(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
 
@@ -23,7 +26,6 @@ REPLICAS = "SELECT count(*) FROM information_schema.processlist WHERE command LI
 def rights(session: Session, subject: str, database: str) -> Iterator[Finding]:
     """Whether the user may make and use databases of ours, or use the one that is named."""
     grants = [str(line) for (line,) in session.rows("SHOW GRANTS")]
-    user = str(session.value("SELECT CURRENT_USER()")).replace("@", "'@'")
     missing = [one for one in NEEDED if one not in granted(grants, database or "kneebench_work_1")]
     if missing:
         there = database or DATABASES
@@ -31,14 +33,14 @@ def rights(session: Session, subject: str, database: str) -> Iterator[Finding]:
             level="error",
             subject=subject,
             seen=f"the user lacks rights on `{there}`: {', '.join(missing)}",
-            do=f"GRANT ALL PRIVILEGES ON `{there}`.* TO '{user}'",
+            do=f"GRANT ALL PRIVILEGES ON `{there}`.* TO {session.account}",
         )
     if "PROCESS" not in granted(grants, ""):
         yield Finding(
             level="error",
             subject=subject,
             seen="the user may not see other sessions, nor who waits for a lock",
-            do=f"GRANT PROCESS ON *.* TO '{user}'",
+            do=f"GRANT PROCESS ON *.* TO {session.account}",
         )
 
 
@@ -72,10 +74,10 @@ def _covers(pattern: str, database: str) -> bool:
 
 
 def obstacles(
-    session: Session, settings: Mapping[str, str], subject: str, *, loads: bool
+    session: Session, settings: Mapping[str, str], subject: str, *, loads: bool, makes: bool
 ) -> Iterator[Finding]:
     """A server that cannot be loaded, or where others would have to bear it. `loads`: whether rows
-    are loaded, or are there already.
+    are loaded, or are there already. `makes`: whether tables are made.
     """
 
     def error(seen: str, do: str) -> Finding:
@@ -84,6 +86,13 @@ def obstacles(
     if loads and settings.get("local_infile") != "ON":
         seen = "local_infile is off: rows are loaded by LOAD DATA LOCAL INFILE"
         yield error(seen, "SET GLOBAL local_infile = ON")
+    keyed = [name for name in KEYS_REQUIRED if settings.get(name) == "ON"]
+    if makes and keyed:
+        seen = f"{keyed[0]} is on, and the table history has no primary key (TPC-C 1.3)"
+        yield error(seen, f"SET GLOBAL {keyed[0]} = OFF")
+    if settings.get("log_bin") == "ON" and settings.get("binlog_format") == "STATEMENT":
+        seen = "binlog_format is STATEMENT: the server refuses to write in READ COMMITTED"
+        yield error(seen, "SET GLOBAL binlog_format = 'ROW'")
     read_only = [
         name
         for name in ("read_only", "super_read_only", "innodb_read_only")
@@ -95,10 +104,13 @@ def obstacles(
     if session.value(REPLICAS):
         seen = "a replica is attached: it would repeat all that is loaded and run here"
         yield error(seen, "use a server without replicas, or stop them while kneebench runs")
-    if settings.get("performance_schema") == "OFF":
-        seen = "performance_schema is off: waits for reads count as work"
-        do = "set performance_schema = ON in the server's option file, and restart it"
-        yield Finding(level="warning", subject=subject, seen=seen, do=do)
+    if settings.get("wsrep_on") == "ON" or settings.get("group_replication_group_name"):
+        seen = (
+            "the server belongs to a cluster, whose nodes would repeat all that is loaded and run"
+        )
+        yield error(seen, "use a server without Galera and group replication")
+    if unseen := reads_unseen(session):
+        yield Finding(level="warning", subject=subject, seen=unseen.seen, do=unseen.do)
 
 
 def too_few_connections(

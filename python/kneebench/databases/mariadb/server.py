@@ -8,8 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import pymysql
-
 from kneebench._core import GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import UNLOCK, LogCalls
 from kneebench.databases.managed.crash_report import seen_of_its_end
@@ -21,7 +19,14 @@ from kneebench.databases.mariadb.error_hints import error_hint
 from kneebench.databases.mariadb.log_calls import log_calls
 from kneebench.databases.mariadb.readings import METERS, NOT_TIMED, Readings
 from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import Session, answers, connect, explained
+from kneebench.databases.mariadb.session import (
+    Session,
+    answers,
+    connect,
+    explained,
+    is_lost,
+    words_of,
+)
 from kneebench.databases.mariadb.settings_in_force import in_force, log_is_mapped
 from kneebench.databases.mariadb.waits import Waits
 from kneebench.errors import DatabaseLost, InvalidMeasurement, KneebenchError, PlanError
@@ -30,6 +35,8 @@ from kneebench.records import Check, Setting, Watch
 KEPT = "see the server's log, then run again; completed rungs are saved"
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end."""
+STRANGERS_LIMIT_S = 0.5
+"""The same of a session that was there for one question."""
 LOCK_TIMED_OUT = "1205"
 
 
@@ -80,8 +87,9 @@ class MariadbServer:
         values = {setting.name: setting.value for setting in self.settings}
         self._readings = Readings(self._session, values)
         self._waits = Waits(self._sampled, self._own)
-        untimed = [] if self._readings.timed else [NOT_TIMED]
-        self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *untimed)
+        unmeasured = [] if self._readings.timed else [NOT_TIMED]
+        unmeasured += [self._waits.unseen.seen] if self._waits.unseen else []
+        self.notes: Sequence[str] = (*notes, *_remarks(self.settings), *unmeasured)
 
     def close(self) -> None:
         """End the sessions."""
@@ -117,12 +125,10 @@ class MariadbServer:
                 yield
         except KneebenchError as error:
             cause = error.__cause__
-            code = str(cause.args[0]) if isinstance(cause, pymysql.Error) and cause.args else ""
-            if code == LOCK_TIMED_OUT:
+            if cause and words_of(cause)[0] == LOCK_TIMED_OUT:
                 seen = "; ".join(filter(None, (error.seen, holders(self._sampled, self._own))))
                 raise InvalidMeasurement(doing, seen=seen, do=UNLOCK) from error
-            lost = isinstance(cause, pymysql.InterfaceError | OSError) or code in LOST
-            if not lost:
+            if not is_lost(cause):
                 raise
             seen = "; ".join(filter(None, (error.seen, self.alive())))
             raise DatabaseLost(doing, seen=seen, do=KEPT) from error
@@ -144,10 +150,15 @@ class MariadbServer:
         with self._asking("adding up the orders", self._timeouts.idle_s) as session:
             return int(session.value("SELECT sum(d_next_o_id) FROM district") or 0)
 
-    def transaction_counts(self) -> tuple[int, int]:
-        """(COMMIT statements, ROLLBACK statements), once the last session of the load has ended."""
+    def transaction_counts(self) -> tuple[int, int] | None:
+        """(COMMIT statements, ROLLBACK statements), once the last session of the load has ended.
+
+        None while others have sessions on the server: theirs are among them.
+        """
         with self._asking("counting the transactions", self._timeouts.idle_s) as session:
-            _await_idle(session, self._own)
+            _await(session, OTHERS, self._own, FLUSH_LIMIT_S)
+            if not _await(session, STRANGERS, self._own, STRANGERS_LIMIT_S):
+                return None
             return self._readings.counts()
 
     def conditions(self, watch: Watch) -> Sequence[Check]:
@@ -196,8 +207,12 @@ class MariadbServer:
 
 OTHERS = """
 SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND id NOT IN ({})"""
-LOST = ("1053", "1077", "1079", "1927", "2003", "2006", "2013", "2055")
-"""Numbers of a session that was ended, or found no server."""
+STRANGERS = """
+SELECT count(*) FROM information_schema.processlist
+WHERE user <> SUBSTRING_INDEX(CURRENT_USER(), '@', 1) AND id NOT IN ({})
+    AND command NOT IN ('Daemon', 'Connect')
+    AND user NOT IN ('system user', 'event_scheduler', 'unauthenticated user')"""
+"""Of people and programs: the server has threads of its own in the list."""
 
 
 def _bound(session: Session, lock_s: float) -> None:
@@ -205,12 +220,15 @@ def _bound(session: Session, lock_s: float) -> None:
     session.run(f"SET SESSION innodb_lock_wait_timeout = {round(lock_s)}")
 
 
-def _await_idle(session: Session, own: Sequence[int]) -> None:
-    """Wait until no other session is in the database."""
-    others = OTHERS.format(", ".join(map(str, own)))
-    until = time.monotonic() + FLUSH_LIMIT_S
-    while time.monotonic() < until and session.value(others):
+def _await(session: Session, sessions: str, own: Sequence[int], limit_s: float) -> bool:
+    """Wait until there are no such sessions; False if there still are."""
+    counted = sessions.format(", ".join(map(str, own)))
+    until = time.monotonic() + limit_s
+    while there := session.value(counted):
+        if time.monotonic() > until:
+            break
         time.sleep(0.02)
+    return not there
 
 
 def _remarks(settings: Sequence[Setting]) -> Iterator[str]:

@@ -24,6 +24,8 @@ class Address(Record):
     database: str = ""
     sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = "disable"
     sslrootcert: str = ""
+    client: Literal["mariadb", "mysql"] = "mariadb"
+    """The command-line client of its product, for commands that a person runs."""
 
     @property
     def socket(self) -> str:

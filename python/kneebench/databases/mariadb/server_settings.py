@@ -69,6 +69,11 @@ def _text(value: str | int | float | bool) -> str:
     return {True: "ON", False: "OFF"}[value] if isinstance(value, bool) else str(value)
 
 
+def given(plan: Plan) -> dict[str, str]:
+    """The plan's own settings, by the names and values that the server shows."""
+    return {named(name): _text(value) for name, value in plan.database.settings.items()}
+
+
 def rules(plan: Plan, machine: Machine) -> dict[str, str]:
     """The settings of every server of the plan, by the rules, then as the plan says."""
     users = plan.ladder.last
@@ -86,9 +91,8 @@ def rules(plan: Plan, machine: Machine) -> dict[str, str]:
         "thread_cache_size": str(connections + 24),
         **({"large_pages": "OFF"} if machine.limited else {}),
     }
-    given = {named(name): _text(value) for name, value in plan.database.settings.items()}
     cache = machine.cache_bytes
-    return ruled | given | ({"innodb_buffer_pool_size": f"{cache // MIB}M"} if cache else {})
+    return ruled | given(plan) | ({"innodb_buffer_pool_size": f"{cache // MIB}M"} if cache else {})
 
 
 def loading(ruled: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import pymysql
 from pymysql.connections import Connection
-from pymysql.constants import CLIENT
 
 from kneebench._core import system_roots
 from kneebench.databases.mariadb.error_hints import error_hint, refusal
@@ -23,8 +22,18 @@ from kneebench.errors import KneebenchError, PlanError
 CONNECT_S = 10
 LONGEST_S = 6 * 3600.0
 NO_TLS = 2026
-"""The client's number for a connection whose TLS fails."""
-MULTI_LINE = CLIENT.MULTI_STATEMENTS
+"""The client's number for a server without TLS."""
+NO_PLUGIN = 2061
+"""The client's number for an authentication plugin that fails."""
+UNLIMITED = "SET SESSION wait_timeout = 2147483"
+"""The longest time that every server allows: some sessions are idle for a whole load or climb."""
+UNLIMITED_STATEMENTS = {
+    True: "SET SESSION max_statement_time = 0",
+    False: "SET SESSION max_execution_time = 0",
+}
+"""By whether the server is MariaDB."""
+LOST = ("1053", "1077", "1079", "1927", "2003", "2006", "2013", "2055", "3169", "4031")
+"""Numbers of a session that was ended, or found no server."""
 Row = tuple[Any, ...]
 
 
@@ -49,6 +58,12 @@ class Session:
     def version(self) -> str:
         """What the server says of its version, such as "10.11.19-MariaDB-0+deb12u1"."""
         return str(self._connection.get_server_info())  # type: ignore[no-untyped-call]
+
+    @property
+    def account(self) -> str:
+        """The account that the server has it for, as GRANT takes it."""
+        name, _, host = str(self.value("SELECT CURRENT_USER()")).rpartition("@")
+        return f"'{name}'@'{host}'"
 
     @property
     def peer(self) -> Any:
@@ -86,7 +101,10 @@ class Session:
 def connect(address: Address, database: str = "", limit_s: float = LONGEST_S) -> Session:
     """A session; raises PlanError with the server's words where it refuses."""
     try:
-        return Session(_connected(address, database or address.database, limit_s))
+        session = Session(_connected(address, database or address.database, limit_s))
+        for statement in (UNLIMITED, UNLIMITED_STATEMENTS["MariaDB" in session.version]):
+            session.run(statement)
+        return session
     except (pymysql.Error, OSError, UnicodeError) as error:
         code, words = words_of(error)
         raise PlanError(
@@ -97,11 +115,18 @@ def connect(address: Address, database: str = "", limit_s: float = LONGEST_S) ->
 
 
 def _connected(address: Address, database: str, limit_s: float) -> Connection[Any]:
-    contexts = [_tls(address), None] if address.sslmode == "prefer" else [_tls(address)]
-    for context in contexts[:-1]:
-        with contextlib.suppress(pymysql.OperationalError):
-            return _opened(address, database, limit_s, context)
-    return _opened(address, database, limit_s, contexts[-1])
+    """With sslmode=prefer in the clear where TLS fails, never where the server refuses."""
+    try:
+        return _opened(address, database, limit_s, _tls(address))
+    except pymysql.OperationalError as error:
+        if address.sslmode == "prefer" and _is_of_tls(error):
+            return _opened(address, database, limit_s, None)
+        raise
+
+
+def _is_of_tls(error: pymysql.OperationalError) -> bool:
+    cause = getattr(error, "original_exception", None)
+    return error.args[0] == NO_TLS or isinstance(cause, ssl.SSLError)
 
 
 def _opened(
@@ -112,10 +137,11 @@ def _opened(
         if address.socket
         else {"host": address.host, "port": address.port}
     )
+    password = address.password.get_secret_value() if address.password else ""
     connection: Connection[Any] = Connection(
         **where,
         user=address.user,
-        password=address.password.get_secret_value() if address.password else "",
+        password=password.encode(),
         database=database or None,
         ssl=tls,
         ssl_disabled=tls is None,
@@ -125,7 +151,12 @@ def _opened(
         autocommit=True,
         charset="utf8mb4",
         program_name="kneebench",
+        defer_connect=True,
     )
+    try:
+        connection.connect()
+    except RuntimeError as error:  # a package that PyMySQL lacks for it
+        raise pymysql.OperationalError(NO_PLUGIN, str(error)) from None
     return connection
 
 
@@ -135,7 +166,8 @@ def _tls(address: Address) -> ssl.SSLContext | None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = address.sslmode == "verify-full"
-    if not address.sslmode.startswith("verify"):
+    rooted = address.sslmode == "require" and address.sslrootcert  # as the load generator does
+    if not (rooted or address.sslmode.startswith("verify")):
         context.verify_mode = ssl.CERT_NONE
         return context
     given = address.sslrootcert if address.sslrootcert not in ("", "system") else system_roots()
@@ -157,6 +189,12 @@ def words_of(error: BaseException) -> tuple[str, str]:
     if isinstance(error, pymysql.Error) and len(error.args) > 1:
         return str(error.args[0]), " ".join(str(error.args[1]).split())
     return "", " ".join(str(error).split()) or type(error).__name__
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Whether an error ended the session: the server did, or is not there."""
+    code = words_of(error)[0] if error else ""
+    return isinstance(error, pymysql.InterfaceError | OSError) or code in LOST
 
 
 @contextlib.contextmanager

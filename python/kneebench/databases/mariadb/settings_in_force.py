@@ -8,10 +8,14 @@ import pymysql
 
 from kneebench.databases.mariadb.allowed_settings import DOORS, PLACES
 from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.versions import Product, is_from
 from kneebench.records import Setting
 
 MATTERS = frozenset(
     [
+        "binlog_commit_wait_count",
+        "binlog_commit_wait_usec",
+        "binlog_group_commit_sync_delay",
         "innodb_adaptive_flushing",
         "innodb_adaptive_flushing_lwm",
         "innodb_adaptive_hash_index",
@@ -20,6 +24,7 @@ MATTERS = frozenset(
         "innodb_checksum_algorithm",
         "innodb_compression_default",
         "innodb_data_file_buffering",
+        "innodb_data_file_write_through",
         "innodb_dedicated_server",
         "innodb_doublewrite",
         "innodb_encrypt_log",
@@ -30,12 +35,14 @@ MATTERS = frozenset(
         "innodb_flush_method",
         "innodb_flush_neighbors",
         "innodb_flushing_avg_loops",
+        "innodb_fsync_threshold",
         "innodb_io_capacity",
         "innodb_io_capacity_max",
         "innodb_log_buffer_size",
         "innodb_log_file_buffering",
         "innodb_log_file_mmap",
         "innodb_log_file_size",
+        "innodb_log_file_write_through",
         "innodb_log_files_in_group",
         "innodb_log_write_ahead_size",
         "innodb_lru_scan_depth",
@@ -50,6 +57,7 @@ MATTERS = frozenset(
         "innodb_snapshot_isolation",
         "innodb_undo_tablespaces",
         "innodb_use_atomic_writes",
+        "innodb_use_fdatasync",
         "innodb_use_native_aio",
         "innodb_write_io_threads",
         "large_pages",
@@ -64,13 +72,15 @@ MATTERS = frozenset(
 )
 """Settings that change what storage sees, of MariaDB and of MySQL."""
 HIDDEN = frozenset([*PLACES, *DOORS])
+FIRST_THAT_MAPS = (10, 8)
+LOG_HEADER_BYTES, LARGEST_WRITE_BYTES = 12_288, 0x7FFFF000
 SECRET = ("password", "secret", "key", "provider_options", "dbug_encryption")
 GIVEN = """
 SELECT LOWER(variable_name), LOWER(global_value_origin) FROM information_schema.system_variables
 WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO')"""
 GIVEN_MYSQL = """
 SELECT variable_name, LOWER(variable_source) FROM performance_schema.variables_info
-WHERE variable_source NOT IN ('COMPILED', 'DYNAMIC')"""
+WHERE variable_source <> 'COMPILED'"""
 
 
 def in_force(session: Session) -> tuple[Setting, ...]:
@@ -91,13 +101,19 @@ def values(session: Session) -> dict[str, str]:
 
 
 def log_is_mapped(settings: Mapping[str, str]) -> bool:
-    """Whether the log is mapped into memory: its buffer is then the whole log.
+    """Whether MariaDB maps its log into memory: then the buffer is the log itself, without its
+    header, as far as one call could write it (seen in 10.11).
 
-    >>> log_is_mapped({"innodb_log_file_size": "1048576", "innodb_log_buffer_size": "1036288"})
+    >>> sizes = {"innodb_log_file_size": "67108864", "innodb_log_buffer_size": "67096576"}
+    >>> log_is_mapped({"version": "10.11.19-MariaDB", **sizes})
     True
+    >>> log_is_mapped({"version": "8.4.3", **sizes})
+    False
     """
+    if not is_from(settings.get("version", ""), Product.MARIADB, FIRST_THAT_MAPS):
+        return False
     log, buffer = (int(settings.get(f"innodb_log_{one}_size", 0)) for one in ("file", "buffer"))
-    return 0 < 0.9 * log < buffer
+    return buffer == min(log - LOG_HEADER_BYTES, LARGEST_WRITE_BYTES)
 
 
 def _given(session: Session) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from enum import Enum
 from kneebench.errors import PlanError
 
 NOT_TRIED = (
-    "not tried on MySQL 8: statements and readings follow its reference manual; report what fails"
+    "not tried on MySQL 8. Statements and readings follow its reference manual; report what fails"
 )
 
 
@@ -35,7 +35,17 @@ def series(version: str) -> str:
     >>> series("10.11.19-MariaDB-0+deb12u1"), series("8.0.36")
     ('MariaDB 10.11.19', 'MySQL 8.0.36')
     """
-    return f"{_product(version).value[1]} {_number(version)}"
+    return f"{_product(version).value[1]} {number(version)}"
+
+
+def is_from(version: str, product: Product, oldest: tuple[int, int]) -> bool:
+    """Whether a server is of this product, and of this version or a later one.
+
+    >>> is_from("10.6.14-9-MariaDB-enterprise", Product.MARIADB, (10, 8))
+    False
+    """
+    numbers = tuple(map(int, number(version).split(".")[:2]))
+    return _product(version) is product and numbers >= oldest
 
 
 def require_product(product: Product, version: str, place: str) -> None:
@@ -48,7 +58,7 @@ def require_product(product: Product, version: str, place: str) -> None:
             do=f'set database.engine = "{there.engine}"',
         )
     oldest = product.value[2]
-    if tuple(map(int, _number(version).split(".")[:2])) < oldest:
+    if not is_from(version, product, oldest):
         raise PlanError(
             f"using the server at {place}",
             seen=f"{series(version)} is too old",
@@ -60,7 +70,7 @@ def _product(version: str) -> Product:
     return Product.MARIADB if "mariadb" in version.lower() else Product.MYSQL
 
 
-def _number(version: str) -> str:
+def number(version: str) -> str:
     """The numbers of a version; MariaDB before 11 says 5.5.5- first, for old replicas."""
     found = re.match(r"(?:5\.5\.5-)?(\d+\.\d+(?:\.\d+)?)", version)
     return found[1] if found else "0.0"

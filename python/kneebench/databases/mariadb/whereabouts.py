@@ -2,8 +2,9 @@
 files are.
 
 "localhost" proves nothing: a port may be forwarded. What proves it: the other end of our socket is
-this machine, and a process of the server's program works here, with this machine's mounts, in the
-directory that the server calls its data directory.
+this machine, and a process of the server's program works here, in the directory that the server
+calls its data directory, and that directory is the same one for us. A service of systemd may have
+mounts of its own (ProtectSystem) over the same directories; a container has other directories.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from kneebench.databases.mariadb.session import Session
 from kneebench.lab.drives import mount_of
 from kneebench.records import Role, Whereabouts
 
+ELSEWHERE = "its process is not on this machine (forwarded port or container)"
+HIDDEN = (
+    "not known to be on this machine: this account may not see the server's process (run kneebench"
+    " as root or as the server's account)"
+)
 PROGRAMS = ("mariadbd", "mysqld")
 
 
@@ -27,9 +33,9 @@ def whereabouts(session: Session, settings: Mapping[str, str], host: str) -> Whe
     if not _ends_here(session):
         return Whereabouts(seen=f"on another machine ({host})")
     data = Path(settings["datadir"])
-    process = _process(data)
+    process, hidden = _process(data)
     if process is None:
-        return Whereabouts(seen="its process is not on this machine (forwarded port or container)")
+        return Whereabouts(seen=HIDDEN if hidden else ELSEWHERE)
     log = log_directory(settings)
     apart = mount_of(log) != mount_of(data) or not log.is_relative_to(data)
     held: list[tuple[Role, Path]] = [("data", data)]
@@ -59,13 +65,24 @@ def _ends_here(session: Session) -> bool:
     return bool(ours.family == socket.AF_UNIX or ours.getpeername()[0] == ours.getsockname()[0])
 
 
-def _process(data: Path) -> int | None:
-    """The server that works in this directory, with this machine's mounts."""
+def _process(data: Path) -> tuple[int | None, bool]:
+    """The server that works in this directory; whether there is a server that this account may not
+    look at.
+    """
+    hidden = False
     for process in psutil.process_iter(["name"]):
+        if process.info["name"] not in PROGRAMS:
+            continue
         try:
-            if process.info["name"] in PROGRAMS and Path(process.cwd()) == data.resolve():
-                ours, its = (Path(f"/proc/{who}/ns/mnt") for who in ("self", process.pid))
-                return process.pid if ours.readlink() == its.readlink() else None
+            if Path(process.cwd()) == data.resolve() and _same(data, process.pid):
+                return process.pid, False
+        except (psutil.AccessDenied, PermissionError):
+            hidden = True
         except (psutil.Error, OSError):
             continue
-    return None
+    return None, hidden
+
+
+def _same(data: Path, process: int) -> bool:
+    """Whether a process sees the same directory under this path."""
+    return data.samefile(Path(f"/proc/{process}/root", *data.resolve().parts[1:]))

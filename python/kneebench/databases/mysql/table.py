@@ -10,7 +10,7 @@ from pydantic import Field
 from kneebench.databases.mariadb.table import PASSWORD, MariadbDatabase
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
-from kneebench.plan.values import Text, wrong
+from kneebench.plan.values import Directory, Text, wrong
 
 URL = UrlRule(
     schemes=("mysql",),
@@ -32,6 +32,11 @@ class MysqlDatabase(MariadbDatabase):
             )
         ),
     ] = ""
+
+    bin_dir: Annotated[
+        Directory | None,
+        Field(description="Refused: kneebench starts no server of MySQL"),
+    ] = None
 
     def check(self, storages: Mapping[str, Storage]) -> None:
         """Every storage has a URL: kneebench starts no server of MySQL."""
