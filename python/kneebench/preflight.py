@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from kneebench import units
-from kneebench.analysis.wording import number_of_users
+from kneebench.analysis.wording import number_of_users, plural
 from kneebench.databases.engine import Engine
 from kneebench.databases.several import of_each_database
 from kneebench.errors import PlanError, Refused
@@ -160,7 +160,7 @@ def _data(plan: Plan, some: Sequence[Cell], machine: Host) -> Iterator[Finding]:
     )
     data_bytes = plan.workload.warehouses * warehouse_bytes
     seen = (
-        f"{plan.workload.warehouses} warehouses, about {units.size(data_bytes)}, in"
+        f"{plural(plan.workload.warehouses, 'warehouse')}, about {units.size(data_bytes)}, in"
         f" {units.size(memory_bytes)} of memory"
     )
     if data_bytes < memory_bytes and not plan.database.url:
@@ -218,7 +218,8 @@ def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
     )
     if ladder.last > enough:
         enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
-        seen = f"{climb}; {plan.workload.warehouses} warehouses are {enough_for}"
+        are = "are" if plan.workload.warehouses > 1 else "is"
+        seen = f"{climb}; {plural(plan.workload.warehouses, 'warehouse')} {are} {enough_for}"
         do = (
             f"the brief warns if a knee exceeds that; {WAREHOUSES_PER_USER} warehouses per user"
             " avoid it"

@@ -81,8 +81,9 @@ def judged(
     With what was seen `before` the database was used, it passes too where the same places are off
     by the same amounts.
     """
-    every = len(checked) == warehouses
     listed = f"warehouses {', '.join(map(str, checked))} of {warehouses}"
+    every = f"all {warehouses} warehouses" if warehouses > 1 else "the only warehouse"
+    where = listed if len(checked) < warehouses else every
     unchanged = before is not None and broken.seen == before
     if not broken.places:
         ending = "holds"
@@ -97,5 +98,5 @@ def judged(
         passed=not broken.places or unchanged,
         seen=broken.seen,
         limit=condition.holds + or_unchanged,
-        sentence=f"{sentence}; checked on {f'all {warehouses} warehouses' if every else listed}",
+        sentence=f"{sentence}; checked on {where}",
     )
