@@ -5,6 +5,7 @@ Microsoft's documentation shows (not tried on SQL Server): what is changed is un
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 
 from kneebench.databases.sqlserver import database, engine, server, server_settings
 from kneebench.databases.sqlserver.engine import RemoteSqlServer
+from kneebench.databases.sqlserver.image import Image
+from kneebench.databases.sqlserver.placement import Placement
 from kneebench.databases.sqlserver.session import SqlError
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.databases.tproc_c.loading import shape_of
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
@@ -164,21 +168,29 @@ def test_a_plan_whose_placement_the_server_does_not_follow_is_not_measured(
     assert there.changes()[-4] == "DROP DATABASE"
 
 
-def by_command(
-    there: OneServer, folder: Path, **facts: str
-) -> tuple[RemoteSqlServer, Plan, dict[str, str]]:
-    """A plan whose command writes down what it is told, over a database with these facts of its
-    load, which are the plan's where nothing else is given.
+Staying = tuple[RemoteSqlServer, Plan, dict[str, str]]
+
+
+def staying(there: OneServer, folder: Path, facts: dict[str, str], **database: Any) -> Staying:
+    """A plan over a database with these facts of its load, which are the plan's where nothing else
+    is given.
     """
     there.answer("FROM sys.databases WHERE name = N'tpcc'", there.present)
-    command = f"env > {folder}/seen; exit $(cat {folder}/code)"
-    made, plan = opened(folder / "journal", restore="command", restore_command=command)
-    (folder / "code").write_text("0")
+    made, plan = opened(folder / "journal", **database)
     with made.connected(made.address("drives")) as session:
-        shape = made._image(session, "drives")._shape
-    known = {**shape, "state": "whole", **facts}
+        image = made._image(session, "drives")
+    shape = shape_of(plan.workload, plan.seed)
+    known = {**shape, "key": image.key, "state": "whole", **facts}
     there.answer("FROM dbo.kneebench_image", list(known.items()))
+    there.answer("FROM dbo.district", [(3001, 3001, 30000, 30000)])
     return made, plan, known
+
+
+def by_command(there: OneServer, folder: Path, **facts: str) -> Staying:
+    """A plan whose command writes down what it is told."""
+    command = f"env > {folder}/seen; exit $(cat {folder}/code)"
+    (folder / "code").write_text("0")
+    return staying(there, folder, facts, restore="command", restore_command=command)
 
 
 def test_the_plans_command_restores_the_database_which_stays(
@@ -215,6 +227,78 @@ def test_a_command_that_leaves_another_database_is_not_measured(
     with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
         raise AssertionError
     assert "DROP DATABASE" not in there.changes()
+
+
+@pytest.mark.parametrize("restore", [{"restore": "none"}, {"restore": "command"}])
+def test_a_database_that_stays_is_used_also_with_the_key_of_another_version_of_kneebench(
+    there: OneServer, tmp_path: Path, restore: dict[str, str]
+) -> None:
+    command = {"restore_command": "true"} if restore["restore"] == "command" else {}
+    made, plan, _ = staying(there, tmp_path, {"key": "older"}, **restore, **command)
+    assert made.prepare(unwatched)["reused"] == "yes"
+    with made.restored(cells(plan)[0], unwatched):
+        pass
+    assert not {"DROP DATABASE", "CREATE DATABASE"} & {*there.changes()}
+
+
+@pytest.mark.parametrize(
+    ("facts", "files", "words"),
+    [
+        ({"warehouses": "7"}, [], r"a different load: warehouses = 7, .*drop this one"),
+        ({}, [("kneebench_log", "C:\\tpcc_log.ldf", "LOG")], r"C:\\tpcc_log.ldf, not in L:"),
+    ],
+)
+def test_another_database_of_ours_is_refused_and_not_dropped_for_a_plan_that_lets_it_stay(
+    there: OneServer,
+    tmp_path: Path,
+    facts: dict[str, str],
+    files: list[tuple[str, str, str]],
+    words: str,
+) -> None:
+    made, plan, _ = staying(there, tmp_path, facts, restore="none")
+    if files:
+        there.answer("master_files WHERE database_id = DB_ID.N'tpcc'", files)
+    (refused,) = [one for one in made.findings() if one.level == "refused"]
+    assert re.search(words, f"{refused.seen}; {refused.do}")
+    with pytest.raises(Refused, match=words):
+        made.prepare(unwatched)
+    with pytest.raises(Refused, match=words), made.restored(cells(plan)[0], unwatched):
+        raise AssertionError
+    assert not {"DROP DATABASE", "CREATE DATABASE"} & {*there.changes()}
+
+
+def test_another_load_may_be_there_before_the_command_restores_the_plans(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, _, _ = by_command(there, tmp_path, warehouses="7")
+    assert made.prepare(unwatched)["warehouses"] == "7"
+    assert "DROP DATABASE" not in there.changes()
+
+
+def test_each_storage_is_measured_on_its_own_files_where_the_database_is_loaded_again(
+    there: OneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _, _ = staying(there, tmp_path, {}, restore="load")
+    loaded: list[str] = []
+    monkeypatch.setattr(Image, "_load", lambda image, watch: loaded.append("again") or {})
+    with made.connected(made.address("drives")) as session:
+        on_both = made._image(session, "drives")
+        on_both.restore(unwatched)
+        assert loaded == []
+        fewer = on_both._replace(placement=on_both.placement._replace(data=("D:\\data",)))
+        more = on_both._replace(placement=Placement(("D:\\data", "E:\\data", "F:\\"), "L:\\log"))
+        for image in (fewer, more):
+            with pytest.raises(PlanError, match="verify where the files are"):
+                image.restore(unwatched)
+    assert loaded == ["again", "again"]
+
+
+def test_the_database_is_prepared_on_the_storage_that_is_measured_first(tmp_path: Path) -> None:
+    url = {"url": "sqlserver://bench@other.example/tpcc"}
+    storages = {"one": {}, "two": {}, "three": {}, "four": url, "five": url}
+    given = {"database": DATABASE, "storages": storages, "baseline": "two"}
+    made = RemoteSqlServer(Plan.model_validate(given), Journal(tmp_path))
+    assert made._one_storage_per_url == ["two", "four"]
 
 
 def test_a_command_that_fails_ends_the_climb_before_anything_is_changed(

@@ -86,10 +86,22 @@ def test_without_directories_the_servers_own_defaults_are_used() -> None:
 
 def test_files_that_are_elsewhere_than_the_plan_says_are_an_error() -> None:
     image(DocumentedSession()).verify()
-    with pytest.raises(
-        PlanError, match=r"kneebench_log is at L:.log.tpcc_log.ldf, the plan says M:"
-    ):
+    with pytest.raises(PlanError, match=r"kneebench_log is at L:.log.tpcc_log.ldf, not in M:"):
         image(DocumentedSession(), placement=PLACES._replace(log="M:\\")).verify()
+
+
+def test_a_directory_of_the_plan_without_a_file_is_an_error() -> None:
+    three = PLACES._replace(data=("D:\\data", "E:\\data", "F:\\data"))
+    with pytest.raises(PlanError, match="no data file is in F:"):
+        image(DocumentedSession(), placement=three).verify()
+
+
+def test_files_of_another_storage_are_not_in_the_servers_default_directories() -> None:
+    by_default = image(DocumentedSession(), how="load", placement=Placement())
+    assert (
+        r"kneebench_log is at L:\log\tpcc_log.ldf, not in C:\log" + "\\" in by_default.misplaced()
+    )
+    assert by_default._replace(how="none").misplaced() == []
 
 
 def test_tempdb_elsewhere_than_the_plan_says_is_an_error_with_the_way_to_move_it() -> None:

@@ -132,8 +132,11 @@ def drop(session: Session, database: str) -> None:
 
 
 def facts(inside: Session) -> dict[str, str]:
-    """What the load noted of itself, in a session in the database; empty where there was none."""
-    return dict(inside.execute(f"SELECT name, value FROM {MARK}"))  # noqa: S608
+    """What the load noted of itself, in a session in the database; empty where there was none, and
+    where the database was created and not yet marked.
+    """
+    statement = f"IF OBJECT_ID('{MARK}') IS NOT NULL SELECT name, value FROM {MARK}"  # noqa: S608
+    return dict(inside.execute(statement))
 
 
 def note(inside: Session, known: Mapping[str, str]) -> None:

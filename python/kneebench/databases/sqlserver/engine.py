@@ -17,7 +17,7 @@ from kneebench.databases.sqlserver import adopted
 from kneebench.databases.sqlserver.address import address_of, explained, sqlcmd
 from kneebench.databases.sqlserver.allowed_settings import of_database, of_instance
 from kneebench.databases.sqlserver.conditions import Conditions, of_existing
-from kneebench.databases.sqlserver.database import connect_to, drop
+from kneebench.databases.sqlserver.database import connect_to, drop, whose
 from kneebench.databases.sqlserver.image import STAYS, Image
 from kneebench.databases.sqlserver.placement import placement_of
 from kneebench.databases.sqlserver.server import SqlServer
@@ -116,6 +116,8 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
         else:
             yield from image_findings(session, image, subject)
         yield from server_findings(session, image, subject, self.plan)
+        if not self.foreign and image.how in STAYS and whose(session, address.database) == "ours":
+            image.kept()
 
     def locate(self, address: Address) -> Whereabouts:
         """Taken for another machine: neither its processes nor its files are to be seen."""

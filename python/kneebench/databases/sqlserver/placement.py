@@ -4,12 +4,11 @@ sys.master_files has it.
 
 from __future__ import annotations
 
-import ntpath
-import posixpath
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kneebench.databases.sqlserver import footprint
+from kneebench.databases.sqlserver.server_paths import joined, within
 from kneebench.databases.sqlserver.session import Session, literal
 from kneebench.databases.sqlserver.storage import SqlServerStorage
 from kneebench.databases.sqlserver.table import SqlServerDatabase
@@ -76,41 +75,6 @@ class Placement(NamedTuple):
         return (*data, File(f"{PREFIX}log", joined(self.log, f"{database}_log.ldf"), log=True))
 
 
-def joined(directory: str, name: str) -> str:
-    r"""A path on the server, of Windows or Linux by the directory's own form.
-
-    >>> joined("D:\\data", "x.mdf"), joined("/var/opt", "x.mdf")
-    ('D:\\data\\x.mdf', '/var/opt/x.mdf')
-    """
-    return (
-        ntpath.join(directory, name) if is_windows(directory) else posixpath.join(directory, name)
-    )
-
-
-def is_windows(path: str) -> bool:
-    """Whether a path is one of Windows."""
-    return not path.startswith("/")
-
-
-def within(path: str, directories: Iterable[str]) -> bool:
-    r"""Whether a file is directly in one of these directories.
-
-    >>> within("D:\\Data\\x.mdf", ["d:\\data\\"]), within("/a/b/x", ["/a"])
-    (True, False)
-    """
-    return any(_folded(_parent(path)) == _folded(directory) for directory in directories)
-
-
-def _parent(path: str) -> str:
-    return ntpath.dirname(path) if is_windows(path) else posixpath.dirname(path)
-
-
-def _folded(directory: str) -> str:
-    if not is_windows(directory):
-        return posixpath.normpath(directory)
-    return ntpath.normcase(ntpath.normpath(directory))
-
-
 def placement_of(table: SqlServerDatabase, storage: Storage) -> Placement:
     """A storage's directories: its own table's, else those of `[database]`."""
     own = storage.own_table("sqlserver")
@@ -138,15 +102,25 @@ def master_files(session: Session, database: str) -> list[File]:
 
 
 def misplaced(found: Sequence[File], placement: Placement) -> Iterator[str]:
-    r"""The files that are not where the plan puts them.
+    r"""The files that are not where the plan puts them; directories of the plan without a file.
 
     >>> list(misplaced([File("log", "C:\\x.ldf", log=True)], Placement(log="L:\\")))
-    ['log is at C:\\x.ldf, the plan says L:\\']
+    ['log is at C:\\x.ldf, not in L:\\']
+    >>> list(misplaced([File("data", "D:\\x.mdf")], Placement(("D:\\", "E:\\"))))
+    ['no data file is in E:\\']
     """
-    for file in found:
-        wanted = (placement.log,) if file.log else placement.data
-        if any(wanted) and not within(file.path, wanted):
-            yield f"{file.name} is at {file.path}, the plan says {', '.join(wanted)}"
+    data, log = ([file for file in found if file.log == of_log] for of_log in (False, True))
+    yield from _astray(data, placement.data, "data")
+    yield from _astray(log, [placement.log] if placement.log else [], "log")
+
+
+def _astray(found: Sequence[File], wanted: Sequence[str], kind: str) -> Iterator[str]:
+    elsewhere = [file for file in found if wanted and not within(file.path, wanted)]
+    for file in elsewhere:
+        yield f"{file.name} is at {file.path}, not in {' or '.join(wanted)}"
+    for directory in wanted if not elsewhere else ():
+        if not any(within(file.path, [directory]) for file in found):
+            yield f"no {kind} file is in {directory}"
 
 
 def misplaced_tempdb(found: Sequence[File], placement: Placement) -> Iterator[str]:
