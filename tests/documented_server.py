@@ -2,9 +2,9 @@
 understands.
 
 No SQL Server was at hand: what is tested with it was **not tried on SQL Server**. The answers are
-those of the pages on RESTORE HEADERONLY, sys.master_files, sys.dm_io_virtual_file_stats,
-sys.dm_os_performance_counters, sys.dm_os_wait_stats, sys.dm_os_schedulers, sys.dm_os_sys_info and
-SERVERPROPERTY.
+those of the pages on RESTORE HEADERONLY, RESTORE FILELISTONLY, sys.master_files,
+sys.dm_io_virtual_file_stats, sys.dm_os_performance_counters, sys.dm_os_wait_stats,
+sys.dm_os_schedulers, sys.dm_os_sys_info and SERVERPROPERTY.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ ANSWERS: dict[str, Answer] = {
     r"master_files WHERE database_id = DB_ID\(N'tempdb'\)": TEMPDB,
     r"SUM\(CAST\(size": [(123_000_000,)],
     r"FROM sys.master_files": FILES,
+    r"RESTORE FILELISTONLY": [
+        (name, path, "L" if kind == "LOG" else "D", "PRIMARY") for name, path, kind in FILES
+    ],
     r"FROM sys.databases": [],
     r"HAS_PERMS_BY_NAME": [(1, 1, 1, 0, 0)],
     r"dm_hadr_database_replica_states": [(0,)],

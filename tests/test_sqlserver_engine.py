@@ -45,7 +45,6 @@ class OneServer(DocumentedSession):
         super().__init__()
         self.answer("FROM sys.databases WHERE name = N'tpcc'", self._state)
         self.answer("FROM sys.tables", [(10, 1)])
-        self.kept("made by kneebench: " + json.dumps({"key": "another", "warehouses": "1"}))
 
     def _state(self, statement: str) -> list[tuple[Any, ...]]:
         changes = [
@@ -82,10 +81,23 @@ def opened(folder: Path, **database: Any) -> tuple[RemoteSqlServer, Plan]:
     return RemoteSqlServer(plan, Journal(folder)), plan
 
 
+def image_of(made: RemoteSqlServer) -> Image:
+    """That of its storage."""
+    return made._image(made.connected(made.address("drives")), "drives")
+
+
+def backed_up(folder: Path, **database: Any) -> tuple[RemoteSqlServer, Plan]:
+    """A plan whose backup is there."""
+    made, plan = opened(folder, **database)
+    image = image_of(made)
+    image.session.kept("made by kneebench: " + json.dumps({"key": image.key, "warehouses": "1"}))
+    return made, plan
+
+
 def test_a_restored_database_has_the_plans_settings_and_all_is_undone_at_its_end(
     there: OneServer, tmp_path: Path
 ) -> None:
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     with made.restored(cells(plan)[0], unwatched) as running:
         settings = {one.name: (one.value, one.source) for one in running.settings}
         assert settings["max degree of parallelism"] == ("1", "plan")
@@ -112,7 +124,7 @@ def test_a_restore_that_fails_for_lack_of_space_says_so_and_puts_the_settings_ba
 ) -> None:
     words = "There is insufficient free space on disk volume 'D:' to create the database."
     there.answer(r"^RESTORE DATABASE", SqlError(words, 3257))
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     words = r"insufficient free space.*free space on that drive"
     with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
         raise AssertionError
@@ -127,7 +139,7 @@ def test_a_database_that_cannot_be_dropped_stays_in_the_journal_with_the_command
         r"^DROP DATABASE", SqlError("Cannot drop the database because it is in use.", 3702)
     )
     events: list[Event] = []
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     with made.restored(cells(plan)[0], events.append):
         pass
     (warning,) = [one.doing for one in events if one.kind == "warning"]
@@ -139,7 +151,7 @@ def test_a_database_that_cannot_be_dropped_stays_in_the_journal_with_the_command
 def test_a_server_that_was_restarted_under_load_is_not_taken_for_the_same(
     there: OneServer, tmp_path: Path
 ) -> None:
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     there.answer("'tempdb'$", [("yesterday",)])
     with made.restored(cells(plan)[0], unwatched) as running:
         assert running.alive() == ""
@@ -151,7 +163,7 @@ def test_without_the_right_to_see_other_sessions_waits_are_not_measured_and_not_
     there: OneServer, tmp_path: Path
 ) -> None:
     there.answer("HAS_PERMS", [(0,)])
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     with made.restored(cells(plan)[0], unwatched) as running:
         assert "waits" not in running.measures
         assert "waits are not measured; GRANT VIEW SERVER STATE TO [bench]" in running.notes
@@ -161,11 +173,22 @@ def test_a_plan_whose_placement_the_server_does_not_follow_is_not_measured(
     there: OneServer, tmp_path: Path
 ) -> None:
     there.answer("master_files", [("kneebench_log", "C:\\x\\tpcc_log.ldf", "LOG")])
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     refused = pytest.raises(KneebenchError, match="kneebench_log is at")
     with refused, made.restored(cells(plan)[0], unwatched):
         raise AssertionError
     assert there.changes()[-4] == "DROP DATABASE"
+
+
+def test_a_backup_that_another_plan_has_replaced_since_is_not_measured(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, plan = opened(tmp_path)
+    there.kept("made by kneebench: " + json.dumps({"key": "sqlserver-16-5w-default-1"}))
+    words = r"contains sqlserver-16-5w-default-1, not sqlserver-16-1w.*file in backup that no other"
+    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+        raise AssertionError
+    assert "RESTORE DATABASE" not in there.changes()
 
 
 Staying = tuple[RemoteSqlServer, Plan, dict[str, str]]
@@ -177,10 +200,8 @@ def staying(there: OneServer, folder: Path, facts: dict[str, str], **database: A
     """
     there.answer("FROM sys.databases WHERE name = N'tpcc'", there.present)
     made, plan = opened(folder / "journal", **database)
-    with made.connected(made.address("drives")) as session:
-        image = made._image(session, "drives")
     shape = shape_of(plan.workload, plan.seed)
-    known = {**shape, "key": image.key, "state": "whole", **facts}
+    known = {**shape, "key": image_of(made).key, "state": "whole", **facts}
     there.answer("FROM dbo.kneebench_image", list(known.items()))
     there.answer("FROM dbo.district", [(3001, 3001, 30000, 30000)])
     return made, plan, known
@@ -281,15 +302,14 @@ def test_each_storage_is_measured_on_its_own_files_where_the_database_is_loaded_
     made, _, _ = staying(there, tmp_path, {}, restore="load")
     loaded: list[str] = []
     monkeypatch.setattr(Image, "_load", lambda image, watch: loaded.append("again") or {})
-    with made.connected(made.address("drives")) as session:
-        on_both = made._image(session, "drives")
-        on_both.restore(unwatched)
-        assert loaded == []
-        fewer = on_both._replace(placement=on_both.placement._replace(data=("D:\\data",)))
-        more = on_both._replace(placement=Placement(("D:\\data", "E:\\data", "F:\\"), "L:\\log"))
-        for image in (fewer, more):
-            with pytest.raises(PlanError, match="verify where the files are"):
-                image.restore(unwatched)
+    on_both = image_of(made)
+    on_both.restore(unwatched)
+    assert loaded == []
+    fewer = on_both._replace(placement=on_both.placement._replace(data=("D:\\data",)))
+    more = on_both._replace(placement=Placement(("D:\\data", "E:\\data", "F:\\"), "L:\\log"))
+    for image in (fewer, more):
+        with pytest.raises(PlanError, match="verify where the files are"):
+            image.restore(unwatched)
     assert loaded == ["again", "again"]
 
 

@@ -19,7 +19,7 @@ from kneebench.databases.sqlserver.placement import Placement
 from kneebench.databases.sqlserver.readings import Readings
 from kneebench.databases.sqlserver.server_findings import image_findings, server_findings
 from kneebench.databases.sqlserver.server_settings import PlansSettings
-from kneebench.databases.sqlserver.session import SqlError
+from kneebench.databases.sqlserver.session import Rows, SqlError
 from kneebench.databases.sqlserver.sql_files import columns_of, keys_of, making
 from kneebench.databases.sqlserver.version import version_of
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
@@ -30,7 +30,7 @@ from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
 from kneebench.records import Event
-from tests.documented_server import ADDRESS, DENIED, DocumentedSession
+from tests.documented_server import ADDRESS, DENIED, HEADER, DocumentedSession
 
 BACKUP = Backup(ADDRESS, r"B:\tpcc.bak")
 PLACES = Placement(("D:\\data", "E:\\data"), "L:\\log\\", ("T:\\tempdb",))
@@ -59,6 +59,12 @@ def plan(**database: Any) -> Plan:
 
 def unwatched(event: Event) -> None:
     """Nobody looks."""
+
+
+def changing(session: DocumentedSession) -> list[str]:
+    """What was sent that changes something."""
+    reading = ("SELECT", "RESTORE FILELISTONLY", "RESTORE HEADERONLY")
+    return [one for one in session.sent if not one.lstrip().startswith(reading)]
 
 
 # --- the database and its files -------------------------------------------------------------------
@@ -124,8 +130,7 @@ def test_a_database_of_anothers_is_refused_and_nothing_is_sent_that_changes_it(
         databases.drop(session, "tpcc")
     with pytest.raises(Refused):
         BACKUP.restore(session, image(session).files)
-    changing = [one for one in session.sent if not one.lstrip().startswith("SELECT")]
-    assert changing == []
+    assert changing(session) == []
 
 
 def test_a_database_whose_restore_was_interrupted_is_known_by_the_names_of_its_files() -> None:
@@ -162,8 +167,9 @@ def test_a_backup_is_written_with_compression_and_checksum_and_says_whose_it_is(
 def test_the_description_of_a_backup_has_room_for_its_facts() -> None:
     facts = dict.fromkeys(("warehouses", "bytes", "build_s", "rows", "rows_s"), "9" * 12)
     facts |= {"keys_s": "9" * 8, "key": image(DocumentedSession()).key}
-    BACKUP.write(session := DocumentedSession(), facts)
-    assert session.sent
+    session = DocumentedSession().answer("COMPRESSION", SqlError("not supported", 1844))
+    BACKUP.write(session, facts)
+    assert "FORMAT, INIT, COPY_ONLY, CHECKSUM" in session.sent[-1]
 
 
 def test_a_backup_of_the_same_image_is_used_again_and_nothing_is_loaded() -> None:
@@ -183,6 +189,44 @@ def test_a_file_that_holds_anothers_backup_is_refused() -> None:
         BACKUP.facts(session)
 
 
+def test_an_incomplete_backup_is_refused_with_the_way_out() -> None:
+    session = DocumentedSession()
+    session.header = Rows(HEADER, [("*** INCOMPLETE ***", None, 1, None)])
+    with pytest.raises(Refused, match="an interrupted run of kneebench left it, delete the file"):
+        BACKUP.facts(session)
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        ("Betriebssystemfehler 2(Das System kann die angegebene Datei nicht finden.)", ""),
+        ("Erreur du système d'exploitation 2 (Le fichier spécifié est introuvable.)", ""),
+        ("操作系统错误 2(系统找不到指定的文件。)", ""),
+        ("Operating system error 2(No such file or directory).", "/backup 3(old)/x.bak"),
+    ],
+)
+def test_a_file_that_is_not_there_is_recognized_in_any_language_of_the_server(
+    words: str, path: str
+) -> None:
+    session = DocumentedSession()
+    session.header = SqlError(f"'{path}'. {words}", 3201)
+    assert Backup(ADDRESS, path or "B:\\x.bak").facts(session) == {}
+
+
+def test_the_number_of_an_error_is_not_read_from_the_path() -> None:
+    session, path = DocumentedSession(), r"B:\copy 2 (new)\x.bak"
+    session.header = SqlError(f"Cannot open '{path}'. Operating system error 3(No path).", 3201)
+    with pytest.raises(PlanError):
+        Backup(ADDRESS, path).facts(session)
+
+
+def test_an_edition_that_compresses_no_backup_writes_it_uncompressed() -> None:
+    words = "BACKUP DATABASE WITH COMPRESSION is not supported on Express Edition (64-bit)."
+    session = DocumentedSession().answer("COMPRESSION", SqlError(words, 1844))
+    assert BACKUP.write(session, {"key": "k"}) == {"key": "k", "compressed": "no"}
+    assert "WITH FORMAT, INIT, COPY_ONLY, CHECKSUM, " in session.sent[-1]
+
+
 def test_a_backup_path_that_cannot_be_written_is_an_error_with_words_and_a_remedy() -> None:
     session = DocumentedSession()
     session.header = SqlError(
@@ -199,8 +243,7 @@ def test_a_restore_closes_all_connections_and_writes_over_the_same_files(
 ) -> None:
     session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
     BACKUP.restore(session, image(session).files)
-    changing = [one for one in session.sent if not one.lstrip().startswith("SELECT")]
-    assert changing == [
+    assert changing(session) == [
         "ALTER DATABASE [tpcc] SET SINGLE_USER WITH ROLLBACK IMMEDIATE",
         (
             r"RESTORE DATABASE [tpcc] FROM DISK = N'B:\tpcc.bak' WITH REPLACE, CHECKSUM, RECOVERY,"
@@ -215,9 +258,30 @@ def test_a_restore_closes_all_connections_and_writes_over_the_same_files(
 def test_a_restore_to_other_drives_drops_the_database_first_so_that_no_file_remains() -> None:
     session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
     BACKUP.restore(session, image(session, placement=PLACES._replace(log="M:\\")).files)
-    changing = [one for one in session.sent if not one.lstrip().startswith("SELECT")]
-    assert changing[1] == "DROP DATABASE [tpcc]"
-    assert changing[2].endswith(r"MOVE N'kneebench_log' TO N'M:\tpcc_log.ldf'")
+    _, dropped, restored, _ = changing(session)
+    assert dropped == "DROP DATABASE [tpcc]"
+    assert restored.endswith(r"MOVE N'kneebench_log' TO N'M:\tpcc_log.ldf'")
+    assert "REPLACE" not in restored
+
+
+def test_a_restore_writes_over_no_file_where_no_database_of_ours_is_there() -> None:
+    BACKUP.restore(session := DocumentedSession(), image(session).files)
+    assert changing(session)[0].startswith(
+        r"RESTORE DATABASE [tpcc] FROM DISK = N'B:\tpcc.bak' WITH CHECKSUM, RECOVERY, MOVE"
+    )
+
+
+def test_a_backup_of_other_files_than_the_plans_is_not_restored() -> None:
+    session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
+    session.answer("FILELISTONLY", [("kneebench_data_1", r"D:\x.mdf", "D", "PRIMARY")])
+    with pytest.raises(PlanError, match="contains the files kneebench_data_1, not"):
+        BACKUP.restore(session, image(session).files)
+    assert changing(session) == []
+
+
+def test_the_number_of_data_files_is_part_of_the_key() -> None:
+    made = image(DocumentedSession())
+    assert made.key != made._replace(data_files=4).key
 
 
 # --- settings -------------------------------------------------------------------------------------

@@ -103,6 +103,12 @@ class Database(Part):
         """How a climb gets its database, "auto" resolved; `urls` by storage."""
         return "copy" if self.restore == "auto" else self.restore
 
+    def own_backup(self, storages: Mapping[str, Storage]) -> tuple[str, object]:
+        """Where the table's `backup` is, and what of the table shapes it; without one an empty
+        place.
+        """
+        return "", None
+
     def for_trial(self) -> Self:
         """The table by which `check --try` works in a database of its own."""
         return self.model_copy(update={"url": self.trial_url(self.url)})

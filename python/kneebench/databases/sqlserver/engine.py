@@ -97,7 +97,7 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
             self.how if version.restores or self.how in STAYS else "load",
             self.table.backup,
             placement_of(self.table, self.plan.storages[storage]),
-            self.table.data_files,
+            self.table.files_over(self.plan.storages),
             of_database(self.table.settings),
             self.plan.workload,
             self.plan.seed,

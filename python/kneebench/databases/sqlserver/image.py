@@ -39,7 +39,7 @@ class Image(NamedTuple):
     """The image for one storage, asked by a session in master.
 
     `how`: a climb's database is restored from the "backup", by "load", by the plan's "command", or
-    it is left ("none").
+    it is left ("none"). `data_files`: at least one per directory.
     """
 
     session: Session
@@ -56,7 +56,10 @@ class Image(NamedTuple):
     @property
     def key(self) -> str:
         """Readable, and a hash of all that shapes the image."""
-        major, fixed = str(self.version.major), sorted(self.options.items())
+        fixed: list[object] = [*sorted(self.options.items())]
+        if self.version.restores:
+            fixed.append(("data files", self.data_files))
+        major = str(self.version.major)
         return Recipe("sqlserver", major, fixed, self.workload, self.seed, HERE).key
 
     @property
@@ -179,6 +182,7 @@ class Image(NamedTuple):
         name = self.address.database
         there = databases.require_ours(self.session, name, f"restoring the database {name}")
         if self.how == "backup":
+            self.backup.require(self.session, self.key)
             self.backup.restore(self.session, self.files)
         elif self.how == "command":
             with databases.connect_to(self.address) as inside:

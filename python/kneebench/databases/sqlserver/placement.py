@@ -70,7 +70,7 @@ class Placement(NamedTuple):
                     f"{database}_data_{nth + 1}.{'ndf' if nth else 'mdf'}",
                 ),
             )
-            for nth in range(max(number, len(self.data)))
+            for nth in range(number)
         ]
         return (*data, File(f"{PREFIX}log", joined(self.log, f"{database}_log.ldf"), log=True))
 
