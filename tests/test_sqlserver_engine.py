@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kneebench.databases.sqlserver import database, engine, server, server_settings
+from kneebench.databases.sqlserver import image as images
 from kneebench.databases.sqlserver.engine import RemoteSqlServer
 from kneebench.databases.sqlserver.image import Image
 from kneebench.databases.sqlserver.placement import Placement
@@ -39,7 +40,7 @@ def unwatched(event: Event) -> None:
 
 
 class OneServer(DocumentedSession):
-    """All sessions of one server: the database is there from a RESTORE until a DROP."""
+    """All sessions of one server: the database is there from a RESTORE or CREATE until a DROP."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,10 +48,9 @@ class OneServer(DocumentedSession):
         self.answer("FROM sys.tables", [(10, 1)])
 
     def _state(self, statement: str) -> list[tuple[Any, ...]]:
-        changes = [
-            one for one in self.sent if one.startswith(("RESTORE DATABASE", "DROP DATABASE"))
-        ]
-        there = bool(changes) and changes[-1].startswith("RESTORE")
+        starts = ("RESTORE DATABASE", "CREATE DATABASE", "DROP DATABASE")
+        changes = [one for one in self.sent if one.startswith(starts)]
+        there = bool(changes) and not changes[-1].startswith("DROP")
         return self.present(statement) if there else []
 
     def present(self, statement: str) -> list[tuple[Any, ...]]:
@@ -143,7 +143,8 @@ def test_a_database_that_cannot_be_dropped_stays_in_the_journal_with_the_command
     with made.restored(cells(plan)[0], events.append):
         pass
     (warning,) = [one.doing for one in events if one.kind == "warning"]
-    assert "sqlcmd -S db.example,1433 -U bench -Q 'DROP DATABASE [tpcc]'" in warning
+    alone = "ALTER DATABASE [tpcc] SET SINGLE_USER WITH ROLLBACK IMMEDIATE"
+    assert f"sqlcmd -S db.example,1433 -U bench -Q '{alone}; DROP DATABASE [tpcc]'" in warning
     (entry,) = tmp_path.glob("*.json")
     assert json.loads(entry.read_text())["kind"] == "database"
 
@@ -189,6 +190,105 @@ def test_a_backup_that_another_plan_has_replaced_since_is_not_measured(
     with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
         raise AssertionError
     assert "RESTORE DATABASE" not in there.changes()
+
+
+def entries(folder: Path) -> list[str]:
+    return [json.loads(file.read_text())["what"] for file in folder.glob("*.json")]
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load takes no time, and its rows are nowhere."""
+    facts = {"warehouses": "1", "rows": "499000", "rows_s": "1.00", "keys_s": "1.00"}
+    monkeypatch.setattr(images, "load", lambda *given: facts)
+
+
+def test_a_database_that_is_backed_up_and_dropped_leaves_nothing_in_the_journal(
+    there: OneServer, tmp_path: Path, loads: None
+) -> None:
+    made, _ = opened(tmp_path)
+    assert made.prepare(unwatched)["reused"] == "no"
+    assert [one for one in there.changes() if one.endswith("DATABASE") and one[0] in "CBD"] == [
+        "CREATE DATABASE",
+        "BACKUP DATABASE",
+        "BACKUP DATABASE",
+        "DROP DATABASE",
+    ]
+    assert entries(tmp_path) == []
+
+
+def test_a_backup_that_cannot_be_written_is_found_before_the_load_and_what_remains_is_named(
+    there: OneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*given: object) -> dict[str, str]:
+        raise AssertionError
+
+    monkeypatch.setattr(images, "load", load)
+    words = "Cannot open backup device 'B:\\tpcc.bak'. Operating system error 5(Access is denied.)."
+    there.answer("^BACKUP", SqlError(words, 3201))
+    made, _ = opened(tmp_path)
+    with pytest.raises(PlanError, match=r"Access is denied.*remove it now: sqlcmd .*DROP DATABASE"):
+        made.prepare(unwatched)
+    assert entries(tmp_path) == ["the database tpcc on db.example:1433"]
+    assert made.remove_image(unwatched).startswith("dropped tpcc")
+    assert entries(tmp_path) == []
+
+
+def test_a_killed_load_is_in_the_journal(
+    there: OneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*given: object) -> dict[str, str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(images, "load", load)
+    made, _ = opened(tmp_path)
+    events: list[Event] = []
+    with pytest.raises(KeyboardInterrupt):
+        made.prepare(events.append)
+    assert entries(tmp_path) == ["the database tpcc on db.example:1433"]
+    assert "DROP DATABASE [tpcc]" in events[-1].doing
+
+
+def test_a_loaded_database_without_a_backup_is_in_the_journal_until_a_climb_drops_it(
+    there: OneServer, tmp_path: Path, loads: None
+) -> None:
+    made, plan = opened(tmp_path, backup="")
+    made.prepare(unwatched)
+    assert entries(tmp_path) == ["the database tpcc on db.example:1433"]
+    with made.restored(cells(plan)[0], unwatched):
+        pass
+    assert entries(tmp_path) == []
+
+
+def test_a_database_whose_backup_failed_is_backed_up_by_the_next_run_and_not_loaded_again(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, _, known = staying(there, tmp_path, {})
+    there.kept("made by kneebench: {}")
+    facts = made.prepare(unwatched)
+    assert (facts["key"], facts["reused"]) == (known["key"], "no")
+    changes = [one for one in there.changes() if one.endswith("DATABASE")]
+    assert changes == ["BACKUP DATABASE", "ALTER DATABASE", "DROP DATABASE"]
+
+
+def test_a_database_of_anothers_gets_no_command_that_drops_it(
+    there: OneServer, tmp_path: Path
+) -> None:
+    there.answer("FROM sys.databases WHERE name = N'tpcc'", there.present)
+    there.answer("FROM sys.tables", [(3, 0)])
+    made, plan = backed_up(tmp_path)
+    events: list[Event] = []
+    for end in (lambda: made.prepare(events.append), lambda: made.remove_image(events.append)):
+        with pytest.raises(Refused) as refused:
+            end()
+        assert "DROP" not in str(refused.value)
+    with (
+        pytest.raises(Refused, match="not created by kneebench") as refused,
+        made.restored(cells(plan)[0], events.append),
+    ):
+        raise AssertionError
+    assert "DROP" not in str(refused.value)
+    assert entries(tmp_path) == []
 
 
 Staying = tuple[RemoteSqlServer, Plan, dict[str, str]]

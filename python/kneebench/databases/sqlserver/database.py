@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from kneebench.databases.sqlserver.address import explained
+from kneebench.databases.sqlserver.address import explained, sqlcmd
 from kneebench.databases.sqlserver.placement import PREFIX, File, master_files, sized
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Session, SqlError, connect, literal, quoted
@@ -26,6 +26,8 @@ ANOTHER = (
     'name another database in the URL, which kneebench creates, or set schema_from = "hammerdb"'
 )
 STATE = "SELECT state_desc, is_read_only FROM sys.databases WHERE name = {name}"
+ALONE = "ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE"
+"""Ends all sessions in a database but this one."""
 CREATE_MARK = (
     f"CREATE TABLE {MARK} (name varchar(40) NOT NULL PRIMARY KEY, value nvarchar(400) NOT NULL)"
 )
@@ -116,9 +118,8 @@ def close_sessions(session: Session, database: str) -> None:
 
     SINGLE_USER rolls their transactions back at once; RESTORE and DROP need the database alone.
     """
-    statement = f"ALTER DATABASE {quoted(database)} SET SINGLE_USER WITH ROLLBACK IMMEDIATE"
     try:
-        session.execute(statement)
+        session.execute(ALONE.format(name=quoted(database)))
     except SqlError as error:
         if error.lost:
             raise
@@ -129,6 +130,20 @@ def drop(session: Session, database: str) -> None:
     if require_ours(session, database, f"dropping the database {database}"):
         close_sessions(session, database)
         session.execute(f"DROP DATABASE {quoted(database)}")
+
+
+def drop_by_hand(address: Address, *, alone: bool) -> str:
+    """The command that drops the database; with `alone` it ends the sessions in it before, which
+    Babelfish cannot.
+    """
+    name = quoted(address.database)
+    statements = [*([ALONE.format(name=name)] if alone else []), f"DROP DATABASE {name}"]
+    return sqlcmd(address, "; ".join(statements))
+
+
+def exists(session: Session, database: str) -> bool:
+    """Whether a database of that name is there, whosever it is."""
+    return bool(session.execute(STATE.format(name=literal(database))))
 
 
 def facts(inside: Session) -> dict[str, str]:

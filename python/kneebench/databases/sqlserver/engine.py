@@ -14,12 +14,13 @@ from contextlib import AbstractContextManager, ExitStack
 from kneebench.databases.engine import Engine
 from kneebench.databases.external.engine import LEFT, ExternalServers, Restore
 from kneebench.databases.sqlserver import adopted
-from kneebench.databases.sqlserver.address import address_of, explained, sqlcmd
+from kneebench.databases.sqlserver.address import address_of, explained
 from kneebench.databases.sqlserver.allowed_settings import of_database, of_instance
 from kneebench.databases.sqlserver.conditions import Conditions, of_existing
 from kneebench.databases.sqlserver.database import connect_to, drop, whose
 from kneebench.databases.sqlserver.image import STAYS, Image
 from kneebench.databases.sqlserver.placement import placement_of
+from kneebench.databases.sqlserver.preparation import in_journal, prepared
 from kneebench.databases.sqlserver.server import SqlServer
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.server_findings import (
@@ -28,7 +29,7 @@ from kneebench.databases.sqlserver.server_findings import (
     server_findings,
 )
 from kneebench.databases.sqlserver.server_settings import PlansSettings
-from kneebench.databases.sqlserver.session import Session, SqlError, connect, quoted
+from kneebench.databases.sqlserver.session import Session, SqlError, connect
 from kneebench.databases.sqlserver.sql_files import install_procedures
 from kneebench.databases.sqlserver.table import (
     CACHE,
@@ -130,7 +131,9 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
                 return adopted.facts(inside, self.plan.workload.warehouses)
         with connect(address) as session:
             image = self._image(session, storage)
-            return {**image.prepare(watch), "restored_by": image.how}
+            stays = image.how in STAYS
+            facts = image.prepare(watch) if stays else prepared(image, self.journal, watch)
+            return {**facts, "restored_by": image.how}
 
     def open(self, restore: Restore[Address], stack: ExitStack) -> SqlServer:
         """The restored database, with the plan's settings; put back, and dropped unless it stays,
@@ -158,15 +161,10 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
     def _of_ours(self, image: Image, restore: Restore[Address], stack: ExitStack) -> None:
         address = restore.address
         if image.how not in STAYS:
-            noted = self.journal.on_a_server(
-                f"the database {address.database}",
-                address.server,
-                sqlcmd(address, f"DROP DATABASE {quoted(address.database)}"),
-            )
             stack.callback(
                 undo_or_report,
                 lambda: self._drop(address),
-                noted,
+                in_journal(image, self.journal),
                 self.journal,
                 restore.watch,
                 SqlError,
@@ -208,9 +206,12 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
     def remove(self, storage: str, address: Address) -> str:
         """Drop the database of ours. T-SQL has no statement that removes a backup's file."""
         with connect(address) as session:
+            image = self._image(session, storage)
             with explained("dropping the database", address):
+                noted = in_journal(image, self.journal)
                 drop(session, address.database)
-            kept = self._image(session, storage).how == "backup"
+            self.journal.forget(noted)
+            kept = image.how == "backup"
         dropped = f"dropped {address.database}"
         return f"{dropped}; remove the file {self.table.backup} on the server" if kept else dropped
 

@@ -101,16 +101,21 @@ class Image(NamedTuple):
         name = self.address.database
         there = databases.require_ours(self.session, name, f"preparing the database {name}")
         if self.how == "backup":
-            found = self.backup.facts(self.session)
-            if found.get("key") == self.key:
-                return {**found, "reused": "yes"}
-        elif there and (found := self._found()):
+            return self._backed_up(watch, there=there)
+        if there and (found := self._found()):
             return {**found, "reused": "yes"}
-        facts = self._load(watch)
-        if self.how == "backup":
-            facts = self.backup.write(self.session, facts)
-            databases.drop(self.session, name)
-        return {**facts, "reused": "no"}
+        return {**self._load(watch), "reused": "no"}
+
+    def _backed_up(self, watch: Watch, *, there: bool) -> dict[str, str]:
+        """The backup of this key, unless there is a loaded database: its backup failed, and is
+        written now.
+        """
+        found, loaded = self.backup.facts(self.session), self._loaded() if there else {}
+        if found.get("key") == self.key and not loaded:
+            return {**found, "reused": "yes"}
+        kept = self.backup.write(self.session, loaded or self._load(watch, try_backup=not found))
+        databases.drop(self.session, self.address.database)
+        return {**kept, "reused": "no"}
 
     def _found(self) -> dict[str, str]:
         """The facts of the database that is there; empty where it is to be replaced."""
@@ -118,10 +123,14 @@ class Image(NamedTuple):
 
     def _loaded(self) -> dict[str, str]:
         """The facts of the loaded database, where it is whole, unused, of this key and in its
-        place; empty for any other.
+        place; empty for any other, and for one that accepts no session: its restore was
+        interrupted.
         """
-        with databases.connect_to(self.address) as inside:
-            found = unused_facts(inside, self.key)
+        try:
+            with databases.connect_to(self.address) as inside:
+                found = unused_facts(inside, self.key)
+        except PlanError:
+            return {}
         return found if found and not self.misplaced() else {}
 
     def kept(self) -> dict[str, str]:
@@ -159,10 +168,15 @@ class Image(NamedTuple):
             return []
         return [*misplaced(master_files(self.session, self.address.database), self._placed)]
 
-    def _load(self, watch: Watch) -> dict[str, str]:
+    def _load(self, watch: Watch, *, try_backup: bool = False) -> dict[str, str]:
+        """Load the database anew; with `try_backup` the empty one is backed up before, so that a
+        file that cannot be written is found before the load.
+        """
         name, workload = self.address.database, self.workload
         databases.drop(self.session, name)
         databases.create(self.session, self.address, self.files, workload.warehouses, self.options)
+        if try_backup:
+            self.backup.write(self.session, {})
         began = time.monotonic()
         loaded = load(self.address, workload, self.seed, watch)
         build_s = time.monotonic() - began
