@@ -170,6 +170,10 @@ class SqlServerDatabase(ExistingSchemaDatabase):
         backup = f"{self.backup}.try" if self.backup else ""
         return super().for_trial().model_copy(update={"backup": backup})
 
+    def before_backup(self) -> Self:
+        """Loaded again before each climb."""
+        return self.model_copy(update={"backup": ""})
+
     def trial_url(self, url: str) -> str:
         """The URL's database is the one that is measured, so the trial has one beside it."""
         return f"{url.rstrip('/')}_try" if url else ""
