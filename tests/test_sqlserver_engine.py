@@ -17,6 +17,7 @@ from kneebench.databases.sqlserver.engine import RemoteSqlServer
 from kneebench.databases.sqlserver.image import Image
 from kneebench.databases.sqlserver.placement import Placement
 from kneebench.databases.sqlserver.session import SqlError
+from kneebench.databases.sqlserver.table import CACHE
 from kneebench.databases.tproc_c.loading import shape_of
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
@@ -44,9 +45,12 @@ def there(monkeypatch: pytest.MonkeyPatch) -> OneServer:
     return one_server(monkeypatch)
 
 
-def opened(folder: Path, **database: Any) -> tuple[RemoteSqlServer, Plan]:
+def opened(
+    folder: Path, constraints: dict[str, Any] | None = None, **database: Any
+) -> tuple[RemoteSqlServer, Plan]:
     given = {"database": {**DATABASE, **database}, "storages": {"drives": {"sqlserver": PLACES}}}
-    plan = Plan.model_validate({**given, "workload": {"warehouses": 1}})
+    rest = {"workload": {"warehouses": 1}, "constraints": constraints or {}}
+    plan = Plan.model_validate({**given, **rest})
     return RemoteSqlServer(plan, Journal(folder)), plan
 
 
@@ -55,9 +59,11 @@ def image_of(made: RemoteSqlServer) -> Image:
     return made._image(made.connected(made.address("drives")), "drives")
 
 
-def backed_up(folder: Path, **database: Any) -> tuple[RemoteSqlServer, Plan]:
+def backed_up(
+    folder: Path, constraints: dict[str, Any] | None = None, **database: Any
+) -> tuple[RemoteSqlServer, Plan]:
     """A plan whose backup is there."""
-    made, plan = opened(folder, **database)
+    made, plan = opened(folder, constraints, **database)
     image = image_of(made)
     image.session.kept("made by kneebench: " + json.dumps({"key": image.key, "warehouses": "1"}))
     return made, plan
@@ -86,6 +92,23 @@ def test_a_restored_database_has_the_plans_settings_and_all_is_undone_at_its_end
         "DROP DATABASE",
         *["EXEC sp_configure"] * 3,
     ]
+
+
+def test_a_constraint_on_the_engines_memory_is_set_for_its_cell_and_put_back(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, plan = backed_up(tmp_path, {"engine_memory": ["1GiB", "2GiB"]}, settings={})
+    for cell, wanted_mb in zip(cells(plan), (1024, 2048), strict=True):
+        there.sent.clear()
+        there.answer("sys.configurations", lambda statement: [(CACHE, 4096)])
+        with made.restored(cell, unwatched) as running:
+            (memory,) = [one for one in running.settings if one.name == CACHE]
+            assert (memory.value, memory.source) == (str(wanted_mb), "plan")
+        assert [one for one in there.sent if "max server memory" in one and "EXEC" in one] == [
+            f"EXEC sp_configure N'max server memory (MB)', {wanted_mb}; RECONFIGURE",
+            "EXEC sp_configure N'max server memory (MB)', 4096; RECONFIGURE",
+        ]
+    assert entries(tmp_path) == []
 
 
 def test_a_restore_that_fails_for_lack_of_space_says_so_and_puts_the_settings_back(

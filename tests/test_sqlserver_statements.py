@@ -438,6 +438,16 @@ def test_every_table_is_made_filled_and_given_a_clustered_key_but_history() -> N
     [
         (18456, "Login failed for user 'bench'.", "SQLCMDPASSWORD or password_file"),
         (262, "CREATE DATABASE permission denied in database 'master'.", "[dbcreator] ADD MEMBER"),
+        (
+            262,
+            "CREATE PROCEDURE permission denied in database 'x'.",
+            "[db_owner] ADD MEMBER [bench]",
+        ),
+        (1834, "The file 'D:\\x.mdf' cannot be overwritten.", "another database uses that file"),
+        (1844, "Page compression is not supported on Express Edition.", "use an edition"),
+        (3156, "File 'x' cannot be restored to 'D:\\x.mdf'.", "no database uses it, delete it"),
+        (3234, "Logical file 'x' is not part of database 'y'.", "another file name in backup"),
+        (5170, "Cannot create file 'D:\\x.mdf' because it already exists.", "delete that file"),
         (300, "VIEW SERVER STATE permission was denied", "GRANT VIEW SERVER STATE TO [bench]"),
         (5123, "CREATE FILE encountered operating system error 5(Access is denied.)", "account"),
         (3203, 'Write on "B:" failed: 112(There is not enough space on the disk.)', "free space"),

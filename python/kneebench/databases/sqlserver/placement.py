@@ -137,7 +137,10 @@ def misplaced_tempdb(found: Sequence[File], placement: Placement) -> Iterator[st
 
 
 def sized(files: Sequence[File], warehouses: int) -> tuple[str, str]:
-    """The clauses of CREATE DATABASE for data files and log, sized so that loading grows none."""
+    """The clauses of CREATE DATABASE for data files and log, sized for the loaded data and what a
+    climb adds. Keys that are made side by side need room beside their tables, so loading may grow
+    the files, by FILEGROWTH.
+    """
     data = [file for file in files if not file.log]
     each_bytes = footprint.climb_bytes(warehouses) // len(data)
     log_bytes = footprint.log_bytes(4, footprint.data_bytes(warehouses) // 2, quick=False)
