@@ -263,6 +263,18 @@ def test_a_database_whose_backup_failed_is_backed_up_by_the_next_run_and_not_loa
     assert changes == ["BACKUP DATABASE", "ALTER DATABASE", "DROP DATABASE"]
 
 
+def test_a_database_that_a_killed_run_restored_from_the_backup_is_not_backed_up_again(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, _, known = staying(there, tmp_path, {"rows_s": "2.00"})
+    kept = {"key": known["key"], "rows_s": "2.00", "compressed": "no"}
+    there.kept("made by kneebench: " + json.dumps(kept))
+    assert made.prepare(unwatched)["reused"] == "yes"
+    there.kept("made by kneebench: " + json.dumps({**kept, "rows_s": "1.00"}))
+    assert made.prepare(unwatched)["reused"] == "no"
+    assert there.changes().count("BACKUP DATABASE") == 1
+
+
 def test_a_database_of_anothers_gets_no_command_that_drops_it(
     there: OneServer, tmp_path: Path
 ) -> None:

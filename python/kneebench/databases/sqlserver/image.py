@@ -107,11 +107,12 @@ class Image(NamedTuple):
         return {**self._load(watch), "reused": "no"}
 
     def _backed_up(self, watch: Watch, *, there: bool) -> dict[str, str]:
-        """The backup of this key, unless there is a loaded database: its backup failed, and is
-        written now.
+        """The backup of this key, unless there is a loaded database that is not of it: the backup
+        after its load failed, and is written now.
         """
         found, loaded = self.backup.facts(self.session), self._loaded() if there else {}
-        if found.get("key") == self.key and not loaded:
+        same = all(loaded.get(name, value) == value for name, value in found.items())
+        if found.get("key") == self.key and same:
             return {**found, "reused": "yes"}
         kept = self.backup.write(self.session, loaded or self._load(watch, try_backup=not found))
         databases.drop(self.session, self.address.database)

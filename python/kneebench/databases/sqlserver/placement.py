@@ -96,7 +96,7 @@ def with_defaults(placement: Placement, session: Session) -> Placement:
 
 
 def master_files(session: Session, database: str) -> list[File]:
-    """The files of a database as the server knows them; none where it does not say (Babelfish)."""
+    """The files of a database as the server lists them; none where it lists none (Babelfish)."""
     rows = session.execute(MASTER_FILES.format(database=literal(database)))
     return [File(name, path, kind == "LOG") for name, path, kind in rows]
 

@@ -172,7 +172,7 @@ class SqlServerDatabase(ExistingSchemaDatabase):
 
     def before_backup(self) -> Self:
         """Loaded again before each climb."""
-        return self.model_copy(update={"backup": ""})
+        return self.model_copy(update={"backup": ""}) if self.backup else self
 
     def trial_url(self, url: str) -> str:
         """The URL's database is the one that is measured, so the trial has one beside it."""
