@@ -391,6 +391,17 @@ def test_another_database_of_ours_is_refused_and_not_dropped_for_a_plan_that_let
     assert not {"DROP DATABASE", "CREATE DATABASE"} & {*there.changes()}
 
 
+def test_a_database_that_stays_with_other_options_than_the_plans_is_not_measured(
+    there: OneServer, tmp_path: Path
+) -> None:
+    settings = {"recovery": "full", "page_verify": "checksum", "read_committed_snapshot": True}
+    made, plan, _ = staying(there, tmp_path, {}, restore="none", settings=settings)
+    words = r"recovery is simple, not full; ALTER DATABASE \[tpcc\] SET RECOVERY FULL, or correct"
+    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+        raise AssertionError
+    assert there.changes() == []
+
+
 def test_another_load_may_be_there_before_the_command_restores_the_plans(
     there: OneServer, tmp_path: Path
 ) -> None:

@@ -108,6 +108,24 @@ def option_statements(database: str, options: Mapping[str, str]) -> list[str]:
     ]
 
 
+def require_options(database: str, found: Mapping[str, str], options: Mapping[str, str]) -> None:
+    """Raise PlanError where a database that stays has other options than the plan's; `found` by
+    their names in a plan.
+    """
+    other = {
+        name: value
+        for name, value in options.items()
+        if found.get(name.lower(), value).upper() != value
+    }
+    if other:
+        shown = {name.lower(): value.lower() for name, value in other.items()}
+        raise PlanError(
+            f"using the database {database}",
+            seen="; ".join(f"{name} is {found[name]}, not {shown[name]}" for name in shown),
+            do=f"{'; '.join(option_statements(database, other))}, or correct the plan's settings",
+        )
+
+
 def connect_to(address: Address, limit_s: float | None = None) -> Session:
     """A session in the workload's database."""
     return connect(address, address.database, limit_s)

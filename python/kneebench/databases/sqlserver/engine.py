@@ -17,7 +17,7 @@ from kneebench.databases.sqlserver import adopted
 from kneebench.databases.sqlserver.address import address_of, explained
 from kneebench.databases.sqlserver.allowed_settings import of_database, of_instance
 from kneebench.databases.sqlserver.conditions import Conditions, of_existing
-from kneebench.databases.sqlserver.database import connect_to, drop, whose
+from kneebench.databases.sqlserver.database import connect_to, drop, require_options, whose
 from kneebench.databases.sqlserver.image import STAYS, Image
 from kneebench.databases.sqlserver.placement import placement_of
 from kneebench.databases.sqlserver.preparation import in_journal, prepared
@@ -154,6 +154,9 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
             conditions = self._conditions(address, watch)
             server = SqlServer(address, conditions, restore_s, self._notes(image))
         stack.callback(server.close)
+        if image.how in STAYS and image.version.restores and not self.foreign:
+            found = {one.name: one.value for one in server.settings}
+            require_options(address.database, found, image.options)
         server.settings = (*_without(server.settings, changed), *changed)
         server.checkpoint()
         return server
