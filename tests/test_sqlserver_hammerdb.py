@@ -59,11 +59,14 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Journal:
 
 
 @pytest.fixture(scope="module")
-def theirs(journal: Journal) -> Iterator[Address]:
-    """HammerDB's tables in a database on the TDS server."""
+def theirs(journal: Journal, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """HammerDB's tables in a database on the TDS server; the journal of those that make it is
+    another one.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SQLCMDPASSWORD", tds_server.password())
-        own = RemoteSqlServer(plan(schema_from="kneebench"), journal)
+        makers = Journal(tmp_path_factory.mktemp("makers"))
+        own = RemoteSqlServer(plan(schema_from="kneebench"), makers)
         own.prepare(unwatched)
         address = own.address("there")
         try:
