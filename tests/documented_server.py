@@ -2,9 +2,9 @@
 understands.
 
 No SQL Server was at hand: what is tested with it was **not tried on SQL Server**. The answers are
-those of the pages on RESTORE HEADERONLY, sys.master_files, sys.dm_io_virtual_file_stats,
-sys.dm_os_performance_counters, sys.dm_os_wait_stats, sys.dm_os_schedulers, sys.dm_os_sys_info and
-SERVERPROPERTY.
+those of the pages on RESTORE HEADERONLY, RESTORE FILELISTONLY, sys.master_files,
+sys.dm_io_virtual_file_stats, sys.dm_os_performance_counters, sys.dm_os_wait_stats,
+sys.dm_os_schedulers, sys.dm_os_sys_info and SERVERPROPERTY.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from pydantic import SecretStr
 
+from kneebench.databases.sqlserver import database, engine, server, server_settings
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Rows, SqlError
 
@@ -47,6 +49,9 @@ ANSWERS: dict[str, Answer] = {
     r"master_files WHERE database_id = DB_ID\(N'tempdb'\)": TEMPDB,
     r"SUM\(CAST\(size": [(123_000_000,)],
     r"FROM sys.master_files": FILES,
+    r"RESTORE FILELISTONLY": [
+        (name, path, "L" if kind == "LOG" else "D", "PRIMARY") for name, path, kind in FILES
+    ],
     r"FROM sys.databases": [],
     r"HAS_PERMS_BY_NAME": [(1, 1, 1, 0, 0, 1)],
     r"dm_hadr_database_replica_states": [(0,)],
@@ -127,3 +132,58 @@ class DocumentedSession:
         """The same with a backup of that description in the plan's file."""
         self.header = Rows(HEADER, [("kneebench", description, 1, "tpcc")])
         return self
+
+
+class OneServer(DocumentedSession):
+    """All sessions of one server: the database is there from a RESTORE or CREATE until a DROP."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer("FROM sys.databases WHERE name = N'tpcc(_try)?'", self._state)
+        self.answer("FROM sys.tables", [(10, 1)])
+        self.answer("name, value FROM dbo.kneebench_image", self._noted)
+        self.answer("FROM dbo.district", [(3001, 3001, 30000, 30000)])
+
+    def _state(self, statement: str) -> list[tuple[Any, ...]]:
+        starts = ("RESTORE DATABASE", "CREATE DATABASE", "DROP DATABASE")
+        changes = [one for one in self.sent if one.startswith(starts)]
+        there = bool(changes) and not changes[-1].startswith("DROP")
+        return self.present(statement) if there else []
+
+    def _noted(self, statement: str) -> list[tuple[Any, ...]]:
+        """What was noted of a load since the last time that all was deleted."""
+        noted: list[tuple[Any, ...]] = []
+        for one in self.sent:
+            if one.startswith(("CREATE DATABASE", "DELETE FROM dbo.kneebench_image")):
+                noted.clear()
+            noted += re.findall(r"INTO dbo.kneebench_image VALUES \(N'(.*)', N'(.*)'\)", one)
+        return noted
+
+    def present(self, statement: str) -> list[tuple[Any, ...]]:
+        """What sys.databases says of the database."""
+        if "compatibility_level" in statement:
+            collation = "SQL_Latin1_General_CP1_CI_AS"
+            options = (160, "SIMPLE", "CHECKSUM", True, "OFF", "DISABLED", 60, collation, True)
+            return [(*options, True, False, False)]
+        if "is_read_only = 1" in statement:
+            return []
+        return [(False,)] if "accelerated" in statement else [("ONLINE", False)]
+
+    def changes(self) -> list[str]:
+        """What was sent that changes something, by its first two words."""
+        starts = ("RESTORE D", "DROP D", "ALTER", "EXEC sp", "CHECKPOINT", "CREATE D", "BACKUP")
+        found = [one.lstrip() for one in self.sent]
+        return [" ".join(one.split()[:2]) for one in found if one.startswith(starts)]
+
+
+def one_server(monkeypatch: pytest.MonkeyPatch) -> OneServer:
+    """The server of all sessions that are opened from now on."""
+    session = OneServer()
+
+    def connect(address: Address, *given: object, **limits: object) -> OneServer:
+        session.address = address
+        return session
+
+    for module in (database, engine, server, server_settings):
+        monkeypatch.setattr(module, "connect", connect)
+    return session

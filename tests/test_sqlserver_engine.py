@@ -5,20 +5,26 @@ Microsoft's documentation shows (not tried on SQL Server): what is changed is un
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kneebench.databases.sqlserver import database, engine, server, server_settings
+from kneebench.databases.sqlserver import engine
+from kneebench.databases.sqlserver import image as images
 from kneebench.databases.sqlserver.engine import RemoteSqlServer
+from kneebench.databases.sqlserver.image import Image
+from kneebench.databases.sqlserver.placement import Placement
 from kneebench.databases.sqlserver.session import SqlError
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.databases.sqlserver.table import CACHE
+from kneebench.databases.tproc_c.loading import shape_of
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Event
-from tests.documented_server import DocumentedSession
+from tests.documented_server import OneServer, one_server
 
 DATABASE = {
     "engine": "sqlserver",
@@ -34,57 +40,39 @@ def unwatched(event: Event) -> None:
     """Nobody looks."""
 
 
-class OneServer(DocumentedSession):
-    """All sessions of one server: the database is there from a RESTORE until a DROP."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answer("FROM sys.databases WHERE name = N'tpcc'", self._state)
-        self.answer("FROM sys.tables", [(10, 1)])
-        self.kept("made by kneebench: " + json.dumps({"key": "another", "warehouses": "1"}))
-
-    def _state(self, statement: str) -> list[tuple[Any, ...]]:
-        changes = [
-            one for one in self.sent if one.startswith(("RESTORE DATABASE", "DROP DATABASE"))
-        ]
-        there = bool(changes) and changes[-1].startswith("RESTORE")
-        return self.present(statement) if there else []
-
-    def present(self, statement: str) -> list[tuple[Any, ...]]:
-        """What sys.databases says of the database."""
-        if "compatibility_level" in statement:
-            collation = "SQL_Latin1_General_CP1_CI_AS"
-            options = (160, "SIMPLE", "CHECKSUM", True, "OFF", "DISABLED", 60, collation, True)
-            return [(*options, True, False, False)]
-        if "is_read_only = 1" in statement:
-            return []
-        return [(False,)] if "accelerated" in statement else [("ONLINE", False)]
-
-    def changes(self) -> list[str]:
-        """What was sent that changes something, by its first two words."""
-        starts = ("RESTORE D", "DROP D", "ALTER", "EXEC sp", "CHECKPOINT", "CREATE D", "BACKUP")
-        found = [one.lstrip() for one in self.sent]
-        return [" ".join(one.split()[:2]) for one in found if one.startswith(starts)]
-
-
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> OneServer:
-    session = OneServer()
-    for module in (database, engine, server, server_settings):
-        monkeypatch.setattr(module, "connect", lambda *given, **limits: session)
-    return session
+    return one_server(monkeypatch)
 
 
-def opened(folder: Path, **database: Any) -> tuple[RemoteSqlServer, Plan]:
+def opened(
+    folder: Path, constraints: dict[str, Any] | None = None, **database: Any
+) -> tuple[RemoteSqlServer, Plan]:
     given = {"database": {**DATABASE, **database}, "storages": {"drives": {"sqlserver": PLACES}}}
-    plan = Plan.model_validate({**given, "workload": {"warehouses": 1}})
+    rest = {"workload": {"warehouses": 1}, "constraints": constraints or {}}
+    plan = Plan.model_validate({**given, **rest})
     return RemoteSqlServer(plan, Journal(folder)), plan
+
+
+def image_of(made: RemoteSqlServer) -> Image:
+    """That of its storage."""
+    return made._image(made.connected(made.address("drives")), "drives")
+
+
+def backed_up(
+    folder: Path, constraints: dict[str, Any] | None = None, **database: Any
+) -> tuple[RemoteSqlServer, Plan]:
+    """A plan whose backup is there."""
+    made, plan = opened(folder, constraints, **database)
+    image = image_of(made)
+    image.session.kept("made by kneebench: " + json.dumps({"key": image.key, "warehouses": "1"}))
+    return made, plan
 
 
 def test_a_restored_database_has_the_plans_settings_and_all_is_undone_at_its_end(
     there: OneServer, tmp_path: Path
 ) -> None:
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     with made.restored(cells(plan)[0], unwatched) as running:
         settings = {one.name: (one.value, one.source) for one in running.settings}
         assert settings["max degree of parallelism"] == ("1", "plan")
@@ -106,12 +94,29 @@ def test_a_restored_database_has_the_plans_settings_and_all_is_undone_at_its_end
     ]
 
 
+def test_a_constraint_on_the_engines_memory_is_set_for_its_cell_and_put_back(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, plan = backed_up(tmp_path, {"engine_memory": ["1GiB", "2GiB"]}, settings={})
+    for cell, wanted_mb in zip(cells(plan), (1024, 2048), strict=True):
+        there.sent.clear()
+        there.answer("sys.configurations", lambda statement: [(CACHE, 4096)])
+        with made.restored(cell, unwatched) as running:
+            (memory,) = [one for one in running.settings if one.name == CACHE]
+            assert (memory.value, memory.source) == (str(wanted_mb), "plan")
+        assert [one for one in there.sent if "max server memory" in one and "EXEC" in one] == [
+            f"EXEC sp_configure N'max server memory (MB)', {wanted_mb}; RECONFIGURE",
+            "EXEC sp_configure N'max server memory (MB)', 4096; RECONFIGURE",
+        ]
+    assert entries(tmp_path) == []
+
+
 def test_a_restore_that_fails_for_lack_of_space_says_so_and_puts_the_settings_back(
     there: OneServer, tmp_path: Path
 ) -> None:
     words = "There is insufficient free space on disk volume 'D:' to create the database."
     there.answer(r"^RESTORE DATABASE", SqlError(words, 3257))
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     words = r"insufficient free space.*free space on that drive"
     with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
         raise AssertionError
@@ -126,11 +131,12 @@ def test_a_database_that_cannot_be_dropped_stays_in_the_journal_with_the_command
         r"^DROP DATABASE", SqlError("Cannot drop the database because it is in use.", 3702)
     )
     events: list[Event] = []
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     with made.restored(cells(plan)[0], events.append):
         pass
     (warning,) = [one.doing for one in events if one.kind == "warning"]
-    assert "sqlcmd -S db.example,1433 -U bench -Q 'DROP DATABASE [tpcc]'" in warning
+    alone = "ALTER DATABASE [tpcc] SET SINGLE_USER WITH ROLLBACK IMMEDIATE"
+    assert f"sqlcmd -S db.example,1433 -U bench -Q '{alone}; DROP DATABASE [tpcc]'" in warning
     (entry,) = tmp_path.glob("*.json")
     assert json.loads(entry.read_text())["kind"] == "database"
 
@@ -138,7 +144,7 @@ def test_a_database_that_cannot_be_dropped_stays_in_the_journal_with_the_command
 def test_a_server_that_was_restarted_under_load_is_not_taken_for_the_same(
     there: OneServer, tmp_path: Path
 ) -> None:
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     there.answer("'tempdb'$", [("yesterday",)])
     with made.restored(cells(plan)[0], unwatched) as running:
         assert running.alive() == ""
@@ -150,7 +156,7 @@ def test_without_the_right_to_see_other_sessions_waits_are_not_measured_and_not_
     there: OneServer, tmp_path: Path
 ) -> None:
     there.answer("HAS_PERMS", [(0,)])
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     with made.restored(cells(plan)[0], unwatched) as running:
         assert "waits" not in running.measures
         assert "waits are not measured; GRANT VIEW SERVER STATE TO [bench]" in running.notes
@@ -160,28 +166,155 @@ def test_a_plan_whose_placement_the_server_does_not_follow_is_not_measured(
     there: OneServer, tmp_path: Path
 ) -> None:
     there.answer("master_files", [("kneebench_log", "C:\\x\\tpcc_log.ldf", "LOG")])
-    made, plan = opened(tmp_path)
+    made, plan = backed_up(tmp_path)
     refused = pytest.raises(KneebenchError, match="kneebench_log is at")
     with refused, made.restored(cells(plan)[0], unwatched):
         raise AssertionError
     assert there.changes()[-4] == "DROP DATABASE"
 
 
-def by_command(
-    there: OneServer, folder: Path, **facts: str
-) -> tuple[RemoteSqlServer, Plan, dict[str, str]]:
-    """A plan whose command writes down what it is told, over a database with these facts of its
-    load, which are the plan's where nothing else is given.
+def test_a_backup_that_another_plan_has_replaced_since_is_not_measured(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, plan = opened(tmp_path)
+    there.kept("made by kneebench: " + json.dumps({"key": "sqlserver-16-5w-default-1"}))
+    words = r"contains sqlserver-16-5w-default-1, not sqlserver-16-1w.*file in backup that no other"
+    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+        raise AssertionError
+    assert "RESTORE DATABASE" not in there.changes()
+
+
+def entries(folder: Path) -> list[str]:
+    return [json.loads(file.read_text())["what"] for file in folder.glob("*.json")]
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load takes no time, and its rows are nowhere."""
+    facts = {"warehouses": "1", "rows": "499000", "rows_s": "1.00", "keys_s": "1.00"}
+    monkeypatch.setattr(images, "load", lambda *given: facts)
+
+
+def test_a_database_that_is_backed_up_and_dropped_leaves_nothing_in_the_journal(
+    there: OneServer, tmp_path: Path, loads: None
+) -> None:
+    made, _ = opened(tmp_path)
+    assert made.prepare(unwatched)["reused"] == "no"
+    assert [one for one in there.changes() if one.endswith("DATABASE") and one[0] in "CBD"] == [
+        "CREATE DATABASE",
+        "BACKUP DATABASE",
+        "BACKUP DATABASE",
+        "DROP DATABASE",
+    ]
+    assert entries(tmp_path) == []
+
+
+def test_a_backup_that_cannot_be_written_is_found_before_the_load_and_what_remains_is_named(
+    there: OneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*given: object) -> dict[str, str]:
+        raise AssertionError
+
+    monkeypatch.setattr(images, "load", load)
+    words = "Cannot open backup device 'B:\\tpcc.bak'. Operating system error 5(Access is denied.)."
+    there.answer("^BACKUP", SqlError(words, 3201))
+    made, _ = opened(tmp_path)
+    with pytest.raises(PlanError, match=r"Access is denied.*remove it now: sqlcmd .*DROP DATABASE"):
+        made.prepare(unwatched)
+    assert entries(tmp_path) == ["the database tpcc on db.example:1433"]
+    assert made.remove_image(unwatched).startswith("dropped tpcc")
+    assert entries(tmp_path) == []
+
+
+def test_a_killed_load_is_in_the_journal(
+    there: OneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*given: object) -> dict[str, str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(images, "load", load)
+    made, _ = opened(tmp_path)
+    events: list[Event] = []
+    with pytest.raises(KeyboardInterrupt):
+        made.prepare(events.append)
+    assert entries(tmp_path) == ["the database tpcc on db.example:1433"]
+    assert "DROP DATABASE [tpcc]" in events[-1].doing
+
+
+def test_a_loaded_database_without_a_backup_is_in_the_journal_until_a_climb_drops_it(
+    there: OneServer, tmp_path: Path, loads: None
+) -> None:
+    made, plan = opened(tmp_path, backup="")
+    made.prepare(unwatched)
+    assert entries(tmp_path) == ["the database tpcc on db.example:1433"]
+    with made.restored(cells(plan)[0], unwatched):
+        pass
+    assert entries(tmp_path) == []
+
+
+def test_a_database_whose_backup_failed_is_backed_up_by_the_next_run_and_not_loaded_again(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, _, known = staying(there, tmp_path, {})
+    there.kept("made by kneebench: {}")
+    facts = made.prepare(unwatched)
+    assert (facts["key"], facts["reused"]) == (known["key"], "no")
+    changes = [one for one in there.changes() if one.endswith("DATABASE")]
+    assert changes == ["BACKUP DATABASE", "ALTER DATABASE", "DROP DATABASE"]
+
+
+def test_a_database_that_a_killed_run_restored_from_the_backup_is_not_backed_up_again(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, _, known = staying(there, tmp_path, {"rows_s": "2.00"})
+    kept = {"key": known["key"], "rows_s": "2.00", "compressed": "no"}
+    there.kept("made by kneebench: " + json.dumps(kept))
+    assert made.prepare(unwatched)["reused"] == "yes"
+    there.kept("made by kneebench: " + json.dumps({**kept, "rows_s": "1.00"}))
+    assert made.prepare(unwatched)["reused"] == "no"
+    assert there.changes().count("BACKUP DATABASE") == 1
+
+
+def test_a_database_of_anothers_gets_no_command_that_drops_it(
+    there: OneServer, tmp_path: Path
+) -> None:
+    there.answer("FROM sys.databases WHERE name = N'tpcc'", there.present)
+    there.answer("FROM sys.tables", [(3, 0)])
+    made, plan = backed_up(tmp_path)
+    events: list[Event] = []
+    for end in (lambda: made.prepare(events.append), lambda: made.remove_image(events.append)):
+        with pytest.raises(Refused) as refused:
+            end()
+        assert "DROP" not in str(refused.value)
+    with (
+        pytest.raises(Refused, match="not created by kneebench") as refused,
+        made.restored(cells(plan)[0], events.append),
+    ):
+        raise AssertionError
+    assert "DROP" not in str(refused.value)
+    assert entries(tmp_path) == []
+
+
+Staying = tuple[RemoteSqlServer, Plan, dict[str, str]]
+
+
+def staying(there: OneServer, folder: Path, facts: dict[str, str], **database: Any) -> Staying:
+    """A plan over a database with these facts of its load, which are the plan's where nothing else
+    is given.
     """
     there.answer("FROM sys.databases WHERE name = N'tpcc'", there.present)
-    command = f"env > {folder}/seen; exit $(cat {folder}/code)"
-    made, plan = opened(folder / "journal", restore="command", restore_command=command)
-    (folder / "code").write_text("0")
-    with made.connected(made.address("drives")) as session:
-        shape = made._image(session, "drives")._shape
-    known = {**shape, "state": "whole", **facts}
-    there.answer("FROM dbo.kneebench_image", list(known.items()))
+    made, plan = opened(folder / "journal", **database)
+    shape = shape_of(plan.workload, plan.seed)
+    known = {**shape, "key": image_of(made).key, "state": "whole", **facts}
+    there.answer("name, value FROM dbo.kneebench_image", list(known.items()))
     return made, plan, known
+
+
+def by_command(there: OneServer, folder: Path, **facts: str) -> Staying:
+    """A plan whose command writes down what it is told."""
+    command = f"env > {folder}/seen; exit $(cat {folder}/code)"
+    (folder / "code").write_text("0")
+    return staying(there, folder, facts, restore="command", restore_command=command)
 
 
 def test_the_plans_command_restores_the_database_which_stays(
@@ -218,6 +351,88 @@ def test_a_command_that_leaves_another_database_is_not_measured(
     with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
         raise AssertionError
     assert "DROP DATABASE" not in there.changes()
+
+
+@pytest.mark.parametrize("restore", [{"restore": "none"}, {"restore": "command"}])
+def test_a_database_that_stays_is_used_also_with_the_key_of_another_version_of_kneebench(
+    there: OneServer, tmp_path: Path, restore: dict[str, str]
+) -> None:
+    command = {"restore_command": "true"} if restore["restore"] == "command" else {}
+    made, plan, _ = staying(there, tmp_path, {"key": "older"}, **restore, **command)
+    assert made.prepare(unwatched)["reused"] == "yes"
+    with made.restored(cells(plan)[0], unwatched):
+        pass
+    assert not {"DROP DATABASE", "CREATE DATABASE"} & {*there.changes()}
+
+
+@pytest.mark.parametrize(
+    ("facts", "files", "words"),
+    [
+        ({"warehouses": "7"}, [], r"a different load: warehouses = 7, .*drop this one"),
+        ({}, [("kneebench_log", "C:\\tpcc_log.ldf", "LOG")], r"C:\\tpcc_log.ldf, not in L:"),
+    ],
+)
+def test_another_database_of_ours_is_refused_and_not_dropped_for_a_plan_that_lets_it_stay(
+    there: OneServer,
+    tmp_path: Path,
+    facts: dict[str, str],
+    files: list[tuple[str, str, str]],
+    words: str,
+) -> None:
+    made, plan, _ = staying(there, tmp_path, facts, restore="none")
+    if files:
+        there.answer("master_files WHERE database_id = DB_ID.N'tpcc'", files)
+    (refused,) = [one for one in made.findings() if one.level == "refused"]
+    assert re.search(words, f"{refused.seen}; {refused.do}")
+    with pytest.raises(Refused, match=words):
+        made.prepare(unwatched)
+    with pytest.raises(Refused, match=words), made.restored(cells(plan)[0], unwatched):
+        raise AssertionError
+    assert not {"DROP DATABASE", "CREATE DATABASE"} & {*there.changes()}
+
+
+def test_a_database_that_stays_with_other_options_than_the_plans_is_not_measured(
+    there: OneServer, tmp_path: Path
+) -> None:
+    settings = {"recovery": "full", "page_verify": "checksum", "read_committed_snapshot": True}
+    made, plan, _ = staying(there, tmp_path, {}, restore="none", settings=settings)
+    words = r"recovery is simple, not full; ALTER DATABASE \[tpcc\] SET RECOVERY FULL, or correct"
+    with pytest.raises(PlanError, match=words), made.restored(cells(plan)[0], unwatched):
+        raise AssertionError
+    assert there.changes() == []
+
+
+def test_another_load_may_be_there_before_the_command_restores_the_plans(
+    there: OneServer, tmp_path: Path
+) -> None:
+    made, _, _ = by_command(there, tmp_path, warehouses="7")
+    assert made.prepare(unwatched)["warehouses"] == "7"
+    assert "DROP DATABASE" not in there.changes()
+
+
+def test_each_storage_is_measured_on_its_own_files_where_the_database_is_loaded_again(
+    there: OneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _, _ = staying(there, tmp_path, {}, restore="load")
+    loaded: list[str] = []
+    monkeypatch.setattr(Image, "_load", lambda image, watch: loaded.append("again") or {})
+    on_both = image_of(made)
+    on_both.restore(unwatched)
+    assert loaded == []
+    fewer = on_both._replace(placement=on_both.placement._replace(data=("D:\\data",)))
+    more = on_both._replace(placement=Placement(("D:\\data", "E:\\data", "F:\\"), "L:\\log"))
+    for image in (fewer, more):
+        with pytest.raises(PlanError, match="verify where the files are"):
+            image.restore(unwatched)
+    assert loaded == ["again", "again"]
+
+
+def test_the_database_is_prepared_on_the_storage_that_is_measured_first(tmp_path: Path) -> None:
+    url = {"url": "sqlserver://bench@other.example/tpcc"}
+    storages = {"one": {}, "two": {}, "three": {}, "four": url, "five": url}
+    given = {"database": DATABASE, "storages": storages, "baseline": "two"}
+    made = RemoteSqlServer(Plan.model_validate(given), Journal(tmp_path))
+    assert made._one_storage_per_url == ["two", "four"]
 
 
 def test_a_command_that_fails_ends_the_climb_before_anything_is_changed(

@@ -41,6 +41,29 @@ def test_a_storage_is_a_placement_on_the_server_and_takes_the_rest_from_the_data
     assert (two.data, two.log, two.tempdb) == (("D:\\a", "E:\\b"), "C:\\log", ("T:\\",))
 
 
+def several(*given: dict[str, Any], storages: dict[str, Any] | None = None) -> Plan:
+    tables = [{"engine": "sqlserver", "url": URL, **one} for one in given]
+    named = {f"nr {number}": one for number, one in enumerate(tables, 1)}
+    return Plan.model_validate({"databases": named, "storages": storages or {"one": {}}})
+
+
+def test_two_databases_that_differ_cannot_have_one_backup_on_a_server() -> None:
+    one = {"backup": "B:\\x.bak", "settings": {"maxdop": 1}}
+    same_server = {"url": "sqlserver://bench@DB.example/other", "backup": "b:\\X.bak"}
+    for other in ({"settings": {"recovery": "full"}}, {"data_files": 8}):
+        with pytest.raises(ValidationError, match=r"another file than that of 'nr 1'"):
+            several(one, {**same_server, **other})
+        assert several(one, {**same_server, **other, "url": "sqlserver://bench@b/x"})
+        assert several(one, {**same_server, **other, "backup": "B:\\y.bak"})
+    assert several(one, {**same_server, "settings": {"maxdop": 8}})
+
+
+def test_all_storages_have_the_files_of_the_one_with_the_most_directories() -> None:
+    five = {"sqlserver": {"data": [f"D:\\{number}" for number in range(5)]}}
+    table = sqlserver_table(plan({"one": {}, "five": five}).database)
+    assert (table.files_over({}), table.files_over(plan({"five": five}).storages)) == (4, 5)
+
+
 def test_the_restore_is_by_backup_where_the_plan_names_one() -> None:
     kept = plan_document(plan())
     assert Plan.model_validate(kept).restore == kept["database"]["restore"] == "load"

@@ -20,7 +20,7 @@ from kneebench.databases.sqlserver.placement import Placement
 from kneebench.databases.sqlserver.readings import Readings
 from kneebench.databases.sqlserver.server_findings import image_findings, server_findings
 from kneebench.databases.sqlserver.server_settings import PlansSettings, in_force
-from kneebench.databases.sqlserver.session import SqlError
+from kneebench.databases.sqlserver.session import Rows, SqlError
 from kneebench.databases.sqlserver.sql_files import columns_of, keys_of, making
 from kneebench.databases.sqlserver.version import version_of
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
@@ -31,7 +31,7 @@ from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.plan.plan import Workload
 from kneebench.records import Event
-from tests.documented_server import ADDRESS, DENIED, DocumentedSession
+from tests.documented_server import ADDRESS, DENIED, HEADER, DocumentedSession
 
 BACKUP = Backup(ADDRESS, r"B:\tpcc.bak")
 PLACES = Placement(("D:\\data", "E:\\data"), "L:\\log\\", ("T:\\tempdb",))
@@ -62,6 +62,12 @@ def unwatched(event: Event) -> None:
     """Nobody looks."""
 
 
+def changing(session: DocumentedSession) -> list[str]:
+    """What was sent that changes something."""
+    reading = ("SELECT", "RESTORE FILELISTONLY", "RESTORE HEADERONLY")
+    return [one for one in session.sent if not one.lstrip().startswith(reading)]
+
+
 # --- the database and its files -------------------------------------------------------------------
 
 
@@ -87,10 +93,22 @@ def test_without_directories_the_servers_own_defaults_are_used() -> None:
 
 def test_files_that_are_elsewhere_than_the_plan_says_are_an_error() -> None:
     image(DocumentedSession()).verify()
-    with pytest.raises(
-        PlanError, match=r"kneebench_log is at L:.log.tpcc_log.ldf, the plan says M:"
-    ):
+    with pytest.raises(PlanError, match=r"kneebench_log is at L:.log.tpcc_log.ldf, not in M:"):
         image(DocumentedSession(), placement=PLACES._replace(log="M:\\")).verify()
+
+
+def test_a_directory_of_the_plan_without_a_file_is_an_error() -> None:
+    three = PLACES._replace(data=("D:\\data", "E:\\data", "F:\\data"))
+    with pytest.raises(PlanError, match="no data file is in F:"):
+        image(DocumentedSession(), placement=three).verify()
+
+
+def test_files_of_another_storage_are_not_in_the_servers_default_directories() -> None:
+    by_default = image(DocumentedSession(), how="load", placement=Placement())
+    assert (
+        r"kneebench_log is at L:\log\tpcc_log.ldf, not in C:\log" + "\\" in by_default.misplaced()
+    )
+    assert by_default._replace(how="none").misplaced() == []
 
 
 def test_tempdb_elsewhere_than_the_plan_says_is_an_error_with_the_way_to_move_it() -> None:
@@ -113,8 +131,7 @@ def test_a_database_of_anothers_is_refused_and_nothing_is_sent_that_changes_it(
         databases.drop(session, "tpcc")
     with pytest.raises(Refused):
         BACKUP.restore(session, image(session).files)
-    changing = [one for one in session.sent if not one.lstrip().startswith("SELECT")]
-    assert changing == []
+    assert changing(session) == []
 
 
 def test_a_database_whose_restore_was_interrupted_is_known_by_the_names_of_its_files() -> None:
@@ -151,8 +168,9 @@ def test_a_backup_is_written_with_compression_and_checksum_and_says_whose_it_is(
 def test_the_description_of_a_backup_has_room_for_its_facts() -> None:
     facts = dict.fromkeys(("warehouses", "bytes", "build_s", "rows", "rows_s"), "9" * 12)
     facts |= {"keys_s": "9" * 8, "key": image(DocumentedSession()).key}
-    BACKUP.write(session := DocumentedSession(), facts)
-    assert session.sent
+    session = DocumentedSession().answer("COMPRESSION", SqlError("not supported", 1844))
+    BACKUP.write(session, facts)
+    assert "FORMAT, INIT, COPY_ONLY, CHECKSUM" in session.sent[-1]
 
 
 def test_a_backup_of_the_same_image_is_used_again_and_nothing_is_loaded() -> None:
@@ -172,6 +190,44 @@ def test_a_file_that_holds_anothers_backup_is_refused() -> None:
         BACKUP.facts(session)
 
 
+def test_an_incomplete_backup_is_refused_with_the_way_out() -> None:
+    session = DocumentedSession()
+    session.header = Rows(HEADER, [("*** INCOMPLETE ***", None, 1, None)])
+    with pytest.raises(Refused, match="an interrupted run of kneebench left it, delete the file"):
+        BACKUP.facts(session)
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        ("Betriebssystemfehler 2(Das System kann die angegebene Datei nicht finden.)", ""),
+        ("Erreur du système d'exploitation 2 (Le fichier spécifié est introuvable.)", ""),
+        ("操作系统错误 2(系统找不到指定的文件。)", ""),
+        ("Operating system error 2(No such file or directory).", "/backup 3(old)/x.bak"),
+    ],
+)
+def test_a_file_that_is_not_there_is_recognized_in_any_language_of_the_server(
+    words: str, path: str
+) -> None:
+    session = DocumentedSession()
+    session.header = SqlError(f"'{path}'. {words}", 3201)
+    assert Backup(ADDRESS, path or "B:\\x.bak").facts(session) == {}
+
+
+def test_the_number_of_an_error_is_not_read_from_the_path() -> None:
+    session, path = DocumentedSession(), r"B:\copy 2 (new)\x.bak"
+    session.header = SqlError(f"Cannot open '{path}'. Operating system error 3(No path).", 3201)
+    with pytest.raises(PlanError):
+        Backup(ADDRESS, path).facts(session)
+
+
+def test_an_edition_that_compresses_no_backup_writes_it_uncompressed() -> None:
+    words = "BACKUP DATABASE WITH COMPRESSION is not supported on Express Edition (64-bit)."
+    session = DocumentedSession().answer("COMPRESSION", SqlError(words, 1844))
+    assert BACKUP.write(session, {"key": "k"}) == {"key": "k", "compressed": "no"}
+    assert "WITH FORMAT, INIT, COPY_ONLY, CHECKSUM, " in session.sent[-1]
+
+
 def test_a_backup_path_that_cannot_be_written_is_an_error_with_words_and_a_remedy() -> None:
     session = DocumentedSession()
     session.header = SqlError(
@@ -188,8 +244,7 @@ def test_a_restore_closes_all_connections_and_writes_over_the_same_files(
 ) -> None:
     session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
     BACKUP.restore(session, image(session).files)
-    changing = [one for one in session.sent if not one.lstrip().startswith("SELECT")]
-    assert changing == [
+    assert changing(session) == [
         "ALTER DATABASE [tpcc] SET SINGLE_USER WITH ROLLBACK IMMEDIATE",
         (
             r"RESTORE DATABASE [tpcc] FROM DISK = N'B:\tpcc.bak' WITH REPLACE, CHECKSUM, RECOVERY,"
@@ -204,9 +259,30 @@ def test_a_restore_closes_all_connections_and_writes_over_the_same_files(
 def test_a_restore_to_other_drives_drops_the_database_first_so_that_no_file_remains() -> None:
     session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
     BACKUP.restore(session, image(session, placement=PLACES._replace(log="M:\\")).files)
-    changing = [one for one in session.sent if not one.lstrip().startswith("SELECT")]
-    assert changing[1] == "DROP DATABASE [tpcc]"
-    assert changing[2].endswith(r"MOVE N'kneebench_log' TO N'M:\tpcc_log.ldf'")
+    _, dropped, restored, _ = changing(session)
+    assert dropped == "DROP DATABASE [tpcc]"
+    assert restored.endswith(r"MOVE N'kneebench_log' TO N'M:\tpcc_log.ldf'")
+    assert "REPLACE" not in restored
+
+
+def test_a_restore_writes_over_no_file_where_no_database_of_ours_is_there() -> None:
+    BACKUP.restore(session := DocumentedSession(), image(session).files)
+    assert changing(session)[0].startswith(
+        r"RESTORE DATABASE [tpcc] FROM DISK = N'B:\tpcc.bak' WITH CHECKSUM, RECOVERY, MOVE"
+    )
+
+
+def test_a_backup_of_other_files_than_the_plans_is_not_restored() -> None:
+    session = DocumentedSession().answer("FROM sys.databases", [("RESTORING", False)])
+    session.answer("FILELISTONLY", [("kneebench_data_1", r"D:\x.mdf", "D", "PRIMARY")])
+    with pytest.raises(PlanError, match="contains the files kneebench_data_1, not"):
+        BACKUP.restore(session, image(session).files)
+    assert changing(session) == []
+
+
+def test_the_number_of_data_files_is_part_of_the_key() -> None:
+    made = image(DocumentedSession())
+    assert made.key != made._replace(data_files=4).key
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -496,6 +572,16 @@ def test_every_table_is_made_filled_and_given_a_clustered_key_but_history() -> N
     [
         (18456, "Login failed for user 'bench'.", "SQLCMDPASSWORD or password_file"),
         (262, "CREATE DATABASE permission denied in database 'master'.", "[dbcreator] ADD MEMBER"),
+        (
+            262,
+            "CREATE PROCEDURE permission denied in database 'x'.",
+            "[db_owner] ADD MEMBER [bench]",
+        ),
+        (1834, "The file 'D:\\x.mdf' cannot be overwritten.", "another database uses that file"),
+        (1844, "Page compression is not supported on Express Edition.", "use an edition"),
+        (3156, "File 'x' cannot be restored to 'D:\\x.mdf'.", "no database uses it, delete it"),
+        (3234, "Logical file 'x' is not part of database 'y'.", "another file name in backup"),
+        (5170, "Cannot create file 'D:\\x.mdf' because it already exists.", "delete that file"),
         (300, "VIEW SERVER STATE permission was denied", "GRANT VIEW SERVER STATE TO [bench]"),
         (5123, "CREATE FILE encountered operating system error 5(Access is denied.)", "account"),
         (3203, 'Write on "B:" failed: 112(There is not enough space on the disk.)', "free space"),

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kneebench import units
-from kneebench.databases.engine import Engine, RemovesImages, Server, engine_of
+from kneebench.databases.engine import Engine, RemovesImages, Server, engine_of, finding_of
 from kneebench.errors import CheckFailed, KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.measurement.quantities import READ
@@ -30,6 +30,7 @@ LEAST_S, MOST_S = 3, 40
 """How long the load lasts at least, and until each transaction has committed at most."""
 LOADED = "load one warehouse"
 """The first step that changes something."""
+BACKED_UP = "backup"
 READ_BY_SERVERS = ("log_writes", "checkpoints", "tables", "waits")
 """Meters that only a server can answer."""
 
@@ -52,16 +53,40 @@ def trial_plan(plan: Plan) -> Plan:
         for name, storage in plan.storages.items()
     }
     workload = Workload(warehouses=1, profile=plan.workload.profile)
-    update = {"database": database, "storages": storages, "constraints": Constraints()}
+    update = {"database": database, "databases": {}, "storages": storages}
+    update |= {"constraints": Constraints()}
     return plan.model_copy(update={**update, "workload": workload})
 
 
 def tried(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
-    """What works and what does not, step by step, while it is tried.
+    """What works and what does not, step by step, while it is tried; of each database of the plan
+    whose servers run already, in turn.
 
     Raises PlanError for a plan that cannot be tried. An error of level "refused" or of the first
-    findings ends the trial: nothing was made.
+    findings ends the trial of a database: nothing was made.
     """
+    if not any(all(one.urls.values()) for one in plan.by_database.values()):
+        trial_plan(plan)
+    for name, one in plan.by_database.items():
+        for finding in _of_one(name, one, journal, watch):
+            subject = ": ".join(filter(None, (name, finding.subject)))
+            yield finding.model_copy(update={"subject": subject})
+
+
+def _of_one(name: str, plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
+    """The trial of one database; beside others what keeps it from being tried is a finding."""
+    if not all(plan.urls.values()):
+        yield Finding(level="note", subject="", seen="not tried: kneebench starts its servers")
+        return
+    try:
+        yield from _tried(plan, journal, watch)
+    except PlanError as error:
+        if not name:
+            raise
+        yield finding_of(error)
+
+
+def _tried(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
     own = trial_plan(plan)
     engine = engine_of(own, journal)
     if not isinstance(engine, RemovesImages):
@@ -70,18 +95,32 @@ def tried(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
     yield from found
     if any(one.level in ("error", "refused") for one in found):
         return
+    left = _step("remove", lambda: engine.remove_image(watch))  # of a trial that was killed
+    if left.level == "error":
+        yield left
+        return
     try:
-        yield from _steps(own, engine, watch)
+        yield from _steps(own, engine, journal, watch)
     finally:
         removed = _step("remove", lambda: engine.remove_image(watch))
     yield removed
 
 
-def _steps(plan: Plan, engine: Engine, watch: Watch) -> Iterator[Finding]:
-    loaded = _step(LOADED, lambda: _loaded(engine.prepare(watch)))
+def _steps(plan: Plan, engine: Engine, journal: Journal, watch: Watch) -> Iterator[Finding]:
+    """Load, back up, and the steps of each storage; on the loaded database where the backup
+    fails.
+    """
+    unsaved = plan.model_copy(update={"database": plan.database.before_backup()})
+    loading = engine if unsaved == plan else engine_of(unsaved, journal)
+    loaded = _step(LOADED, lambda: _loaded(loading.prepare(watch)))
     yield loaded
     if loaded.level == "error":
         return
+    if loading is not engine:
+        saved = _step(BACKED_UP, lambda: f"restored by {engine.prepare(watch)['restored_by']}")
+        yield saved
+        if saved.level == "error":
+            plan, engine = unsaved, loading
     for cell in {cell.storage: cell for cell in reversed(cells(plan))}.values():
         yield from Trial(plan, engine, cell, watch).steps()
 

@@ -135,7 +135,7 @@ def check(plan: PlanFile = None, as_json: Json = False, trial: Try = False) -> N
 
     With --try, the plan's external server is tried out: one warehouse is loaded into a database
     that kneebench creates and drops; every transaction, reading and consistency condition, backup
-    and restore are run once. It takes about a minute.
+    and restore are run once. It takes about a minute. Several databases are tried in turn.
 
     \b
     Examples:

@@ -51,5 +51,5 @@ def _exit_code(found: list[Finding]) -> int:
         return Refused.exit_code
     if "error" not in levels:
         return 0
-    began = any(finding.subject == LOADED for finding in found)
+    began = any(finding.subject.endswith(LOADED) for finding in found)
     return CheckFailed.exit_code if began else PlanError.exit_code

@@ -103,9 +103,17 @@ class Database(Part):
         """How a climb gets its database, "auto" resolved; `urls` by storage."""
         return "copy" if self.restore == "auto" else self.restore
 
+    def own_backup(self, storages: Mapping[str, Storage]) -> tuple[str, object]:
+        """Where the table's `backup` is (empty: it has none), and what of the table shapes it."""
+        return "", None
+
     def for_trial(self) -> Self:
         """The table by which `check --try` works in a database of its own."""
         return self.model_copy(update={"url": self.trial_url(self.url)})
+
+    def before_backup(self) -> Self:
+        """The trial's table until its backup is written; the same where it has none."""
+        return self
 
     def trial_url(self, url: str) -> str:
         """The URL of a server as the trial uses it: of a database of its own where the URL's is the

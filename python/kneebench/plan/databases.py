@@ -54,6 +54,18 @@ def check_databases(
     if other := next((name for name, one in real.items() if one != first), ""):
         sentence = "models only, or none: a simulated database compares with no real one"
         raise wrong("databases", other, "engine", sentence=sentence)
+    _check_backups(databases, storages)
+
+
+def _check_backups(databases: Mapping[str, Database], storages: Mapping[str, Storage]) -> None:
+    """Databases may share a backup only if each would write the same one."""
+    known: dict[str, tuple[str, object]] = {}
+    for name, one in databases.items():
+        place, shape = one.own_backup(storages)
+        first, first_shape = known.setdefault(place, (name, shape))
+        if shape != first_shape:
+            sentence = f"another file than that of {first!r}, which is of other options or files"
+            raise wrong("databases", name, "backup", sentence=sentence)
 
 
 def check_rounds(

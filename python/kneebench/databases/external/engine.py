@@ -22,6 +22,7 @@ from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import family
 from kneebench.plan import Plan
+from kneebench.plan.cells import cells
 from kneebench.plan.database import ExistingSchemaDatabase
 from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
 from kneebench.secrets import without_passwords
@@ -140,7 +141,11 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
 
     @property
     def _one_storage_per_url(self) -> list[str]:
-        return list({url: name for name, url in self.plan.urls.items()}.values())
+        """The first that is measured there."""
+        first: dict[str, str] = {}
+        for cell in cells(self.plan):
+            first.setdefault(self.plan.urls[cell.storage], cell.storage)
+        return list(first.values())
 
     def prepare(self, watch: Watch) -> dict[str, str]:
         """Load the database on each server where it is not there yet.

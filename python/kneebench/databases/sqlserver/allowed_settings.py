@@ -34,8 +34,7 @@ DATABASE: Mapping[str, tuple[str, ...]] = {
 }
 """Options of the database by name, with their values; empty: seconds."""
 DEFAULTS = {"recovery": "simple"}
-"""What kneebench sets where the plan does not: the log of a database that is never backed up again
-would only grow."""
+"""What kneebench sets where the plan does not: full recovery logs a bulk load in full."""
 
 
 def fault(settings: Mapping[str, object]) -> tuple[str, str] | None:

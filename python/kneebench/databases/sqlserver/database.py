@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from kneebench.databases.sqlserver.address import explained
+from kneebench.databases.sqlserver.address import explained, sqlcmd
 from kneebench.databases.sqlserver.placement import PREFIX, File, master_files, sized
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Session, SqlError, connect, literal, quoted
@@ -26,6 +26,8 @@ ANOTHER = (
     'name another database in the URL, which kneebench creates, or set schema_from = "hammerdb"'
 )
 STATE = "SELECT state_desc, is_read_only FROM sys.databases WHERE name = {name}"
+ALONE = "ALTER DATABASE {name} SET SINGLE_USER WITH ROLLBACK IMMEDIATE"
+"""Ends all sessions in a database but this one."""
 CREATE_MARK = (
     f"CREATE TABLE {MARK} (name varchar(40) NOT NULL PRIMARY KEY, value nvarchar(400) NOT NULL)"
 )
@@ -106,6 +108,24 @@ def option_statements(database: str, options: Mapping[str, str]) -> list[str]:
     ]
 
 
+def require_options(database: str, found: Mapping[str, str], options: Mapping[str, str]) -> None:
+    """Raise PlanError where a database that stays has other options than the plan's; `found` by
+    their names in a plan.
+    """
+    other = {
+        name: value
+        for name, value in options.items()
+        if found.get(name.lower(), value).upper() != value
+    }
+    if other:
+        shown = {name.lower(): value.lower() for name, value in other.items()}
+        raise PlanError(
+            f"using the database {database}",
+            seen="; ".join(f"{name} is {found[name]}, not {shown[name]}" for name in shown),
+            do=f"{'; '.join(option_statements(database, other))}, or correct the plan's settings",
+        )
+
+
 def connect_to(address: Address, limit_s: float | None = None) -> Session:
     """A session in the workload's database."""
     return connect(address, address.database, limit_s)
@@ -116,9 +136,8 @@ def close_sessions(session: Session, database: str) -> None:
 
     SINGLE_USER rolls their transactions back at once; RESTORE and DROP need the database alone.
     """
-    statement = f"ALTER DATABASE {quoted(database)} SET SINGLE_USER WITH ROLLBACK IMMEDIATE"
     try:
-        session.execute(statement)
+        session.execute(ALONE.format(name=quoted(database)))
     except SqlError as error:
         if error.lost:
             raise
@@ -131,9 +150,26 @@ def drop(session: Session, database: str) -> None:
         session.execute(f"DROP DATABASE {quoted(database)}")
 
 
+def drop_by_hand(address: Address, *, alone: bool) -> str:
+    """The command that drops the database; with `alone` it ends the sessions in it before, which
+    Babelfish cannot.
+    """
+    name = quoted(address.database)
+    statements = [*([ALONE.format(name=name)] if alone else []), f"DROP DATABASE {name}"]
+    return sqlcmd(address, "; ".join(statements))
+
+
+def exists(session: Session, database: str) -> bool:
+    """Whether a database of that name is there, whosever it is."""
+    return bool(session.execute(STATE.format(name=literal(database))))
+
+
 def facts(inside: Session) -> dict[str, str]:
-    """What the load noted of itself, in a session in the database; empty where there was none."""
-    return dict(inside.execute(f"SELECT name, value FROM {MARK}"))  # noqa: S608
+    """What the load noted of itself, in a session in the database; empty where there was none, and
+    where the database was created and not yet marked.
+    """
+    statement = f"IF OBJECT_ID('{MARK}') IS NOT NULL SELECT name, value FROM {MARK}"  # noqa: S608
+    return dict(inside.execute(statement))
 
 
 def note(inside: Session, known: Mapping[str, str]) -> None:

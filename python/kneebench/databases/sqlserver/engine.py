@@ -14,12 +14,13 @@ from contextlib import AbstractContextManager, ExitStack
 from kneebench.databases.engine import Engine
 from kneebench.databases.external.engine import LEFT, ExternalServers, Restore
 from kneebench.databases.sqlserver import adopted
-from kneebench.databases.sqlserver.address import address_of, explained, sqlcmd
+from kneebench.databases.sqlserver.address import address_of, explained
 from kneebench.databases.sqlserver.allowed_settings import of_database, of_instance
 from kneebench.databases.sqlserver.conditions import Conditions, of_existing
-from kneebench.databases.sqlserver.database import connect_to, drop
+from kneebench.databases.sqlserver.database import connect_to, drop, require_options, whose
 from kneebench.databases.sqlserver.image import STAYS, Image
 from kneebench.databases.sqlserver.placement import placement_of
+from kneebench.databases.sqlserver.preparation import in_journal, prepared
 from kneebench.databases.sqlserver.server import SqlServer
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.server_findings import (
@@ -28,7 +29,7 @@ from kneebench.databases.sqlserver.server_findings import (
     server_findings,
 )
 from kneebench.databases.sqlserver.server_settings import PlansSettings
-from kneebench.databases.sqlserver.session import Session, SqlError, connect, quoted
+from kneebench.databases.sqlserver.session import Session, SqlError, connect
 from kneebench.databases.sqlserver.sql_files import install_procedures
 from kneebench.databases.sqlserver.table import (
     CACHE,
@@ -97,7 +98,7 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
             self.how if version.restores or self.how in STAYS else "load",
             self.table.backup,
             placement_of(self.table, self.plan.storages[storage]),
-            self.table.data_files,
+            self.table.files_over(self.plan.storages),
             of_database(self.table.settings),
             self.plan.workload,
             self.plan.seed,
@@ -116,6 +117,8 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
         else:
             yield from image_findings(session, image, subject)
         yield from server_findings(session, image, subject, self.plan)
+        if not self.foreign and image.how in STAYS and whose(session, address.database) == "ours":
+            image.kept()
 
     def locate(self, address: Address) -> Whereabouts:
         """Taken for another machine: neither its processes nor its files are to be seen."""
@@ -128,7 +131,9 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
                 return adopted.facts(inside, self.plan.workload.warehouses)
         with connect(address) as session:
             image = self._image(session, storage)
-            return {**image.prepare(watch), "restored_by": image.how}
+            stays = image.how in STAYS
+            facts = image.prepare(watch) if stays else prepared(image, self.journal, watch)
+            return {**facts, "restored_by": image.how}
 
     def open(self, restore: Restore[Address], stack: ExitStack) -> SqlServer:
         """The restored database, with the plan's settings; put back, and dropped unless it stays,
@@ -149,6 +154,9 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
             conditions = self._conditions(address, watch)
             server = SqlServer(address, conditions, restore_s, self._notes(image))
         stack.callback(server.close)
+        if image.how in STAYS and image.version.restores and not self.foreign:
+            found = {one.name: one.value for one in server.settings}
+            require_options(address.database, found, image.options)
         server.settings = (*_without(server.settings, changed), *changed)
         server.checkpoint()
         return server
@@ -156,15 +164,10 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
     def _of_ours(self, image: Image, restore: Restore[Address], stack: ExitStack) -> None:
         address = restore.address
         if image.how not in STAYS:
-            noted = self.journal.on_a_server(
-                f"the database {address.database}",
-                address.server,
-                sqlcmd(address, f"DROP DATABASE {quoted(address.database)}"),
-            )
             stack.callback(
                 undo_or_report,
                 lambda: self._drop(address),
-                noted,
+                in_journal(image, self.journal),
                 self.journal,
                 restore.watch,
                 SqlError,
@@ -206,9 +209,12 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
     def remove(self, storage: str, address: Address) -> str:
         """Drop the database of ours. T-SQL has no statement that removes a backup's file."""
         with connect(address) as session:
+            image = self._image(session, storage)
             with explained("dropping the database", address):
+                noted = in_journal(image, self.journal)
                 drop(session, address.database)
-            kept = self._image(session, storage).how == "backup"
+            self.journal.forget(noted)
+            kept = image.how == "backup"
         dropped = f"dropped {address.database}"
         return f"{dropped}; remove the file {self.table.backup} on the server" if kept else dropped
 

@@ -16,11 +16,16 @@ WRITABLE = (
 ROOM = "free space on that drive, or use another directory"
 RUN_AGAIN = "wait until the server accepts sessions, then run again"
 GRANT = "ALTER SERVER ROLE [dbcreator] ADD MEMBER [{user}]"
+DENIED, CREATES = 262, "CREATE DATABASE"
+"""A statement that is not permitted, which the words name; this one needs a role of the server."""
+OWNER = "in that database: ALTER ROLE [db_owner] ADD MEMBER [{user}]"
+NO_FEATURE = "use an edition with that feature, or change what needs it in the plan"
 BY_NUMBER = {
     **dict.fromkeys((18456, 18452), CREDENTIALS),
     **dict.fromkeys((18486, 18487, 18488), "unlock the login or change its password"),
     **dict.fromkeys((911, 4060, 4064), "correct the database in the URL or the login's default"),
-    **dict.fromkeys((262, 3110), GRANT),
+    DENIED: OWNER,
+    3110: GRANT,
     **dict.fromkeys((229, 230, 916), "grant the login that permission"),
     **dict.fromkeys((297, 300), "GRANT VIEW SERVER STATE TO [{user}]"),
     5074: "GRANT ALTER SETTINGS TO [{user}]",
@@ -37,6 +42,11 @@ BY_NUMBER = {
     3201: WRITABLE,
     3241: "the file is no backup: use another file name in backup",
     3169: "the backup is of a newer server: use another file name in backup",
+    1834: "another database uses that file: use other directories, or another database in the URL",
+    1844: NO_FEATURE,
+    3156: f"{WRITABLE}; if the file is there and no database uses it, delete it",
+    3234: "the backup is of other files: use another file name in backup",
+    5170: "delete that file on the server if no database uses it, or use another directory",
     3101: "end the sessions that use the database, then run again",
     3906: "set the database READ_WRITE, or use another database in the URL",
     3908: "the database needs recovery: see the server's error log",
@@ -74,6 +84,8 @@ def error_hint(number: int, words: str, address: Address | None = None) -> str:
     if FULL_DISK.search(words):
         return ROOM
     user = address.user if address else "login"
+    if number == DENIED and CREATES in words:
+        return GRANT.format(user=user)
     if number in BY_NUMBER:
         return BY_NUMBER[number].format(user=user)
     if not number:

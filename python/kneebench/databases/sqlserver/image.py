@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.backup import Backup
-from kneebench.databases.sqlserver.loading import load, loaded_facts
+from kneebench.databases.sqlserver.loading import load, unused_facts
 from kneebench.databases.sqlserver.placement import (
     File,
     Placement,
@@ -23,23 +23,23 @@ from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Session
 from kneebench.databases.sqlserver.sql_files import HERE
 from kneebench.databases.sqlserver.version import Version
-from kneebench.databases.tproc_c.loading import require_restored, shape_of
+from kneebench.databases.tproc_c.loading import require_restored, require_shape, shape_of
 from kneebench.databases.tproc_c.recipe import Recipe
-from kneebench.errors import PlanError
+from kneebench.errors import PlanError, Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
 
 SIZE = "SELECT SUM(CAST(size AS bigint)) * 8192 FROM sys.master_files WHERE database_id = DB_ID(%s)"
 STAYS = ("command", "none")
 """Ways to restore by which the database is not dropped after a climb."""
-UNPLACED = "the server does not say where its files are: their placement is not verified"
+UNPLACED = "the server has no views of its files: their placement is not verified"
 
 
 class Image(NamedTuple):
     """The image for one storage, asked by a session in master.
 
     `how`: a climb's database is restored from the "backup", by "load", by the plan's "command", or
-    it is left ("none").
+    it is left ("none"). `data_files`: at least one per directory.
     """
 
     session: Session
@@ -56,7 +56,10 @@ class Image(NamedTuple):
     @property
     def key(self) -> str:
         """Readable, and a hash of all that shapes the image."""
-        major, fixed = str(self.version.major), sorted(self.options.items())
+        fixed: list[object] = [*sorted(self.options.items())]
+        if self.version.restores:
+            fixed.append(("data files", self.data_files))
+        major = str(self.version.major)
         return Recipe("sqlserver", major, fixed, self.workload, self.seed, HERE).key
 
     @property
@@ -69,7 +72,7 @@ class Image(NamedTuple):
         """The files of the work database; none where the server has no file placement."""
         if not self.version.restores:
             return ()
-        placed = with_defaults(self.placement, self.session)
+        placed = self._placed
         if not (placed.data and placed.log):
             raise PlanError(
                 "placing the database's files",
@@ -77,6 +80,14 @@ class Image(NamedTuple):
                 do="set data_dirs and log_dir",
             )
         return placed.files(self.address.database, self.data_files)
+
+    @property
+    def _placed(self) -> Placement:
+        """The placement, also where the plan leaves it to the server; a database that stays may
+        then be anywhere.
+        """
+        stays = self.how in STAYS
+        return self.placement if stays else with_defaults(self.placement, self.session)
 
     @property
     def notes(self) -> list[str]:
@@ -90,39 +101,83 @@ class Image(NamedTuple):
         name = self.address.database
         there = databases.require_ours(self.session, name, f"preparing the database {name}")
         if self.how == "backup":
-            found = self.backup.facts(self.session)
-            if found.get("key") == self.key:
-                return {**found, "reused": "yes"}
-        elif there and (found := self._loaded()):
+            return self._backed_up(watch, there=there)
+        if there and (found := self._found()):
             return {**found, "reused": "yes"}
-        facts = self._load(watch)
-        if self.how == "backup":
-            facts = self.backup.write(self.session, facts)
-            databases.drop(self.session, name)
-        return {**facts, "reused": "no"}
+        return {**self._load(watch), "reused": "no"}
+
+    def _backed_up(self, watch: Watch, *, there: bool) -> dict[str, str]:
+        """The backup of this key, unless there is a loaded database that is not of it: the backup
+        after its load failed, and is written now.
+        """
+        found, loaded = self.backup.facts(self.session), self._loaded() if there else {}
+        same = all(loaded.get(name, value) == value for name, value in found.items())
+        if found.get("key") == self.key and same:
+            return {**found, "reused": "yes"}
+        kept = self.backup.write(self.session, loaded or self._load(watch, try_backup=not found))
+        databases.drop(self.session, self.address.database)
+        return {**kept, "reused": "no"}
+
+    def _found(self) -> dict[str, str]:
+        """The facts of the database that is there; empty where it is to be replaced."""
+        return self.kept() if self.how in STAYS else self._loaded()
 
     def _loaded(self) -> dict[str, str]:
-        """The facts of the loaded database, where it is whole, as the plan says, in its place
-        (unless a command puts it there), and unused (unless it stays).
+        """The facts of the loaded database, where it is whole, unused, of this key and in its
+        place; empty for any other, and for one that accepts no session: its restore was
+        interrupted.
+        """
+        try:
+            with databases.connect_to(self.address) as inside:
+                found = unused_facts(inside, self.key)
+        except PlanError:
+            return {}
+        return found if found and not self.misplaced() else {}
+
+    def kept(self) -> dict[str, str]:
+        """The facts of a database that stays, used or not; empty where its load was interrupted.
+
+        It may be of another key: that of another version of kneebench, or with other options.
+        Before a command restores it, it may also be of another load and in another place. Raises
+        Refused where it would have to be replaced.
         """
         with databases.connect_to(self.address) as inside:
-            found = loaded_facts(inside, self._shape, used=self.how in STAYS)
-        return found if self.how == "command" or not self.misplaced() else {}
+            found = databases.facts(inside)
+        if found.pop("state", "") != "whole":
+            return {}
+        if self.how == "none":
+            require_shape(found, self._shape, self.address.database)
+            self._require_in_place()
+        return found
+
+    def _require_in_place(self) -> None:
+        if wrong := self.misplaced():
+            raise Refused(
+                f"using the database {self.address.database}",
+                seen="; ".join(wrong),
+                do="correct the directories in the plan, use another database, or drop this one",
+            )
 
     @property
     def _shape(self) -> dict[str, str]:
-        """The facts by which a loaded database is the plan's."""
-        return {**shape_of(self.workload, self.seed), "key": self.key}
+        """The facts by which a database that stays is the plan's."""
+        return shape_of(self.workload, self.seed)
 
     def misplaced(self) -> Sequence[str]:
-        """The files that are not where the plan says."""
-        found = master_files(self.session, self.address.database) if self.version.restores else []
-        return [*misplaced(found, self.placement)]
+        """The files that are not where the plan says, and the directories without one."""
+        if not self.version.restores:
+            return []
+        return [*misplaced(master_files(self.session, self.address.database), self._placed)]
 
-    def _load(self, watch: Watch) -> dict[str, str]:
+    def _load(self, watch: Watch, *, try_backup: bool = False) -> dict[str, str]:
+        """Load the database anew; with `try_backup` the empty one is backed up before, so that a
+        file that cannot be written is found before the load.
+        """
         name, workload = self.address.database, self.workload
         databases.drop(self.session, name)
         databases.create(self.session, self.address, self.files, workload.warehouses, self.options)
+        if try_backup:
+            self.backup.write(self.session, {})
         began = time.monotonic()
         loaded = load(self.address, workload, self.seed, watch)
         build_s = time.monotonic() - began
@@ -142,11 +197,12 @@ class Image(NamedTuple):
         name = self.address.database
         there = databases.require_ours(self.session, name, f"restoring the database {name}")
         if self.how == "backup":
+            self.backup.require(self.session, self.key)
             self.backup.restore(self.session, self.files)
         elif self.how == "command":
             with databases.connect_to(self.address) as inside:
                 require_restored(databases.facts(inside), self._shape, name)
-        elif not (there and self._loaded()):
+        elif not (there and self._found()):
             self._load(watch)
         self.verify()
 

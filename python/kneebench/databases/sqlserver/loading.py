@@ -28,15 +28,11 @@ from kneebench.records import Watch
 UNUSED = "SELECT MIN(d_next_o_id), MAX(d_next_o_id), MIN(d_ytd), MAX(d_ytd) FROM dbo.district"
 
 
-def loaded_facts(inside: Session, shape: dict[str, str], *, used: bool) -> dict[str, str]:
-    """The facts of a whole load of this shape; empty without one, or if something was run on it,
-    unless it may be `used`.
-    """
+def unused_facts(inside: Session, key: str) -> dict[str, str]:
+    """The facts of a whole load of this key; empty without one, or if something was run on it."""
     found = facts(inside)
-    if found.pop("state", "") != "whole" or any(found.get(k) != v for k, v in shape.items()):
+    if found.pop("state", "") != "whole" or found.get("key") != key:
         return {}
-    if used:
-        return found
     first, last, least, most = inside.execute(UNUSED)[0]
     return found if (first, last, int(least), int(most)) == (3001, 3001, 30000, 30000) else {}
 

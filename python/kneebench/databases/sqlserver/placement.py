@@ -4,12 +4,11 @@ sys.master_files has it.
 
 from __future__ import annotations
 
-import ntpath
-import posixpath
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kneebench.databases.sqlserver import footprint
+from kneebench.databases.sqlserver.server_paths import joined, within
 from kneebench.databases.sqlserver.session import Session, literal
 from kneebench.databases.sqlserver.storage import SqlServerStorage
 from kneebench.databases.sqlserver.table import SqlServerDatabase
@@ -71,44 +70,9 @@ class Placement(NamedTuple):
                     f"{database}_data_{nth + 1}.{'ndf' if nth else 'mdf'}",
                 ),
             )
-            for nth in range(max(number, len(self.data)))
+            for nth in range(number)
         ]
         return (*data, File(f"{PREFIX}log", joined(self.log, f"{database}_log.ldf"), log=True))
-
-
-def joined(directory: str, name: str) -> str:
-    r"""A path on the server, of Windows or Linux by the directory's own form.
-
-    >>> joined("D:\\data", "x.mdf"), joined("/var/opt", "x.mdf")
-    ('D:\\data\\x.mdf', '/var/opt/x.mdf')
-    """
-    return (
-        ntpath.join(directory, name) if is_windows(directory) else posixpath.join(directory, name)
-    )
-
-
-def is_windows(path: str) -> bool:
-    """Whether a path is one of Windows."""
-    return not path.startswith("/")
-
-
-def within(path: str, directories: Iterable[str]) -> bool:
-    r"""Whether a file is directly in one of these directories.
-
-    >>> within("D:\\Data\\x.mdf", ["d:\\data\\"]), within("/a/b/x", ["/a"])
-    (True, False)
-    """
-    return any(_folded(_parent(path)) == _folded(directory) for directory in directories)
-
-
-def _parent(path: str) -> str:
-    return ntpath.dirname(path) if is_windows(path) else posixpath.dirname(path)
-
-
-def _folded(directory: str) -> str:
-    if not is_windows(directory):
-        return posixpath.normpath(directory)
-    return ntpath.normcase(ntpath.normpath(directory))
 
 
 def placement_of(table: SqlServerDatabase, storage: Storage) -> Placement:
@@ -132,21 +96,31 @@ def with_defaults(placement: Placement, session: Session) -> Placement:
 
 
 def master_files(session: Session, database: str) -> list[File]:
-    """The files of a database as the server knows them; none where it does not say (Babelfish)."""
+    """The files of a database as the server lists them; none where it lists none (Babelfish)."""
     rows = session.execute(MASTER_FILES.format(database=literal(database)))
     return [File(name, path, kind == "LOG") for name, path, kind in rows]
 
 
 def misplaced(found: Sequence[File], placement: Placement) -> Iterator[str]:
-    r"""The files that are not where the plan puts them.
+    r"""The files that are not where the plan puts them; directories of the plan without a file.
 
     >>> list(misplaced([File("log", "C:\\x.ldf", log=True)], Placement(log="L:\\")))
-    ['log is at C:\\x.ldf, the plan says L:\\']
+    ['log is at C:\\x.ldf, not in L:\\']
+    >>> list(misplaced([File("data", "D:\\x.mdf")], Placement(("D:\\", "E:\\"))))
+    ['no data file is in E:\\']
     """
-    for file in found:
-        wanted = (placement.log,) if file.log else placement.data
-        if any(wanted) and not within(file.path, wanted):
-            yield f"{file.name} is at {file.path}, the plan says {', '.join(wanted)}"
+    data, log = ([file for file in found if file.log == of_log] for of_log in (False, True))
+    yield from _astray(data, placement.data, "data")
+    yield from _astray(log, [placement.log] if placement.log else [], "log")
+
+
+def _astray(found: Sequence[File], wanted: Sequence[str], kind: str) -> Iterator[str]:
+    elsewhere = [file for file in found if wanted and not within(file.path, wanted)]
+    for file in elsewhere:
+        yield f"{file.name} is at {file.path}, not in {' or '.join(wanted)}"
+    for directory in wanted if not elsewhere else ():
+        if not any(within(file.path, [directory]) for file in found):
+            yield f"no {kind} file is in {directory}"
 
 
 def misplaced_tempdb(found: Sequence[File], placement: Placement) -> Iterator[str]:
@@ -163,7 +137,10 @@ def misplaced_tempdb(found: Sequence[File], placement: Placement) -> Iterator[st
 
 
 def sized(files: Sequence[File], warehouses: int) -> tuple[str, str]:
-    """The clauses of CREATE DATABASE for data files and log, sized so that loading grows none."""
+    """The clauses of CREATE DATABASE for data files and log, sized for the loaded data and what a
+    climb adds. Keys that are made side by side need room beside their tables, so loading may grow
+    the files, by FILEGROWTH.
+    """
     data = [file for file in files if not file.log]
     each_bytes = footprint.climb_bytes(warehouses) // len(data)
     log_bytes = footprint.log_bytes(4, footprint.data_bytes(warehouses) // 2, quick=False)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from kneebench.databases.sqlserver.allowed_settings import DATABASE, fault
+from kneebench.databases.sqlserver.allowed_settings import DATABASE, fault, of_database
+from kneebench.databases.sqlserver.server_paths import folded
 from kneebench.databases.sqlserver.storage import Places, SqlServerStorage
 from kneebench.plan.database import Database, ExistingSchemaDatabase
 from kneebench.plan.server_url import UrlRule
@@ -28,6 +30,7 @@ URL = UrlRule(
 )
 CACHE = "max server memory (MB)"
 DATA_FILES = 4
+PORT = 1433
 
 
 class SqlServerDatabase(ExistingSchemaDatabase):
@@ -116,6 +119,22 @@ class SqlServerDatabase(ExistingSchemaDatabase):
             raise wrong("settings", unfit[0], sentence=unfit[1])
         return self
 
+    def files_over(self, storages: Mapping[str, Storage]) -> int:
+        """The number of data files, the same on all storages, which are restored from one backup:
+        at least one per directory of each.
+        """
+        own = [one.own_table("sqlserver") for one in storages.values()]
+        given = [one.data for one in own if isinstance(one, SqlServerStorage)]
+        return max(self.data_files, len(self.data_dirs), *map(len, given))
+
+    def own_backup(self, storages: Mapping[str, Storage]) -> tuple[str, object]:
+        """By server and file; the options and the number of files shape it."""
+        if not self.url or self.restored_by({}) != "backup":
+            return super().own_backup(storages)
+        server = urlsplit(self.url)
+        place = f"{server.hostname}:{server.port or PORT}/{folded(self.backup)}"
+        return place, (of_database(self.settings), self.files_over(storages))
+
     def check(self, storages: Mapping[str, Storage]) -> None:
         """Every storage has a URL: kneebench starts no SQL Server."""
         for one in storages.values():
@@ -150,6 +169,10 @@ class SqlServerDatabase(ExistingSchemaDatabase):
         """Another backup too."""
         backup = f"{self.backup}.try" if self.backup else ""
         return super().for_trial().model_copy(update={"backup": backup})
+
+    def before_backup(self) -> Self:
+        """Loaded again before each climb."""
+        return self.model_copy(update={"backup": ""}) if self.backup else self
 
     def trial_url(self, url: str) -> str:
         """The URL's database is the one that is measured, so the trial has one beside it."""

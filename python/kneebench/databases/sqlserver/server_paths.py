@@ -1,0 +1,47 @@
+"""Paths on a server, of Windows or Linux by their own form."""
+
+from __future__ import annotations
+
+import ntpath
+import posixpath
+from collections.abc import Iterable
+
+
+def joined(directory: str, name: str) -> str:
+    r"""A path on the server, of Windows or Linux by the directory's own form.
+
+    >>> joined("D:\\data", "x.mdf"), joined("/var/opt", "x.mdf")
+    ('D:\\data\\x.mdf', '/var/opt/x.mdf')
+    """
+    return (
+        ntpath.join(directory, name) if is_windows(directory) else posixpath.join(directory, name)
+    )
+
+
+def is_windows(path: str) -> bool:
+    """Whether a path is one of Windows."""
+    return not path.startswith("/")
+
+
+def within(path: str, directories: Iterable[str]) -> bool:
+    r"""Whether a file is directly in one of these directories.
+
+    >>> within("D:\\Data\\x.mdf", ["d:\\data\\"]), within("/a/b/x", ["/a"])
+    (True, False)
+    """
+    return any(folded(_parent(path)) == folded(directory) for directory in directories)
+
+
+def _parent(path: str) -> str:
+    return ntpath.dirname(path) if is_windows(path) else posixpath.dirname(path)
+
+
+def folded(directory: str) -> str:
+    r"""A path as the server compares it: Windows ignores case.
+
+    >>> folded("D:\\Data\\"), folded("/Data/")
+    ('d:\\data', '/Data')
+    """
+    if not is_windows(directory):
+        return posixpath.normpath(directory)
+    return ntpath.normcase(ntpath.normpath(directory))
