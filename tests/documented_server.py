@@ -46,8 +46,9 @@ DENIED = SqlError(
 ANSWERS: dict[str, Answer] = {
     r"SERVERPROPERTY\('ProductVersion'\)": VERSION,
     r"SERVERPROPERTY\('InstanceDefault": [("C:\\data\\", "C:\\log\\")],
-    r"master_files WHERE database_id = DB_ID\(N'tempdb'\)": TEMPDB,
+    r"FROM \[tempdb\]\.sys\.database_files": TEMPDB,
     r"SUM\(CAST\(size": [(123_000_000,)],
+    r"type_desc FROM \[\w+\]\.sys\.database_files": FILES,
     r"FROM sys.master_files": FILES,
     r"RESTORE FILELISTONLY": [
         (name, path, "L" if kind == "LOG" else "D", "PRIMARY") for name, path, kind in FILES

@@ -165,7 +165,9 @@ def test_without_the_right_to_see_other_sessions_waits_are_not_measured_and_not_
 def test_a_plan_whose_placement_the_server_does_not_follow_is_not_measured(
     there: OneServer, tmp_path: Path
 ) -> None:
-    there.answer("master_files", [("kneebench_log", "C:\\x\\tpcc_log.ldf", "LOG")])
+    there.answer(
+        r"FROM .tpcc..sys.database_files", [("kneebench_log", "C:\\x\\tpcc_log.ldf", "LOG")]
+    )
     made, plan = backed_up(tmp_path)
     refused = pytest.raises(KneebenchError, match="kneebench_log is at")
     with refused, made.restored(cells(plan)[0], unwatched):
@@ -381,7 +383,7 @@ def test_another_database_of_ours_is_refused_and_not_dropped_for_a_plan_that_let
 ) -> None:
     made, plan, _ = staying(there, tmp_path, facts, restore="none")
     if files:
-        there.answer("master_files WHERE database_id = DB_ID.N'tpcc'", files)
+        there.answer(r"FROM .tpcc..sys.database_files", files)
     (refused,) = [one for one in made.findings() if one.level == "refused"]
     assert re.search(words, f"{refused.seen}; {refused.do}")
     with pytest.raises(Refused, match=words):

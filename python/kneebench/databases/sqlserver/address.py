@@ -36,12 +36,6 @@ def address_of(url: str, table: SqlServerDatabase) -> Address:
     if parts.query:
         do = "use the keys of [database], such as trust_server_certificate"
         raise PlanError(doing, seen=f"unsupported parameters: {parts.query}", do=do)
-    if table.trust_server_certificate and table.root_certificates:
-        raise PlanError(
-            "database.root_certificates",
-            seen="trust_server_certificate = true verifies no certificate",
-            do="remove one of the two keys",
-        )
     return Address(
         host=parts.hostname,
         port=parts.port or 1433,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kneebench.databases.sqlserver import database as databases
 from kneebench.databases.sqlserver.address import explained
-from kneebench.databases.sqlserver.placement import File, master_files
+from kneebench.databases.sqlserver.placement import File, files_of
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
 from kneebench.errors import PlanError, Refused
@@ -109,7 +109,7 @@ class Backup(NamedTuple):
             there = databases.require_ours(session, name, f"restoring the database {name}")
             placed = self._placed(session, files)
             paths = {file.path for file in files}
-            in_place = there and {one.path for one in master_files(session, name)} == paths
+            in_place = there and {one.path for one in files_of(session, name)} == paths
             if in_place:
                 databases.close_sessions(session, name)
             elif there:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from kneebench.databases.sqlserver.address import explained, sqlcmd
-from kneebench.databases.sqlserver.placement import PREFIX, File, master_files, sized
+from kneebench.databases.sqlserver.placement import PREFIX, File, files_of, sized
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import Session, SqlError, connect, literal, quoted
 from kneebench.errors import PlanError, Refused
@@ -46,7 +46,7 @@ def whose(session: Session, database: str) -> Whose:
                 return "ours" if marks else "another's"
         except PlanError:  # in single-user mode, or without a user for the login
             pass
-    files = master_files(session, database)
+    files = files_of(session, database)
     ours = bool(files) and all(file.name.startswith(PREFIX) for file in files)
     return "ours" if ours else "another's"
 

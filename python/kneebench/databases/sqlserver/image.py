@@ -14,7 +14,7 @@ from kneebench.databases.sqlserver.loading import load, unused_facts
 from kneebench.databases.sqlserver.placement import (
     File,
     Placement,
-    master_files,
+    files_of,
     misplaced,
     misplaced_tempdb,
     with_defaults,
@@ -167,7 +167,7 @@ class Image(NamedTuple):
         """The files that are not where the plan says, and the directories without one."""
         if not self.version.restores:
             return []
-        return [*misplaced(master_files(self.session, self.address.database), self._placed)]
+        return [*misplaced(files_of(self.session, self.address.database), self._placed)]
 
     def _load(self, watch: Watch, *, try_backup: bool = False) -> dict[str, str]:
         """Load the database anew; with `try_backup` the empty one is backed up before, so that a
@@ -221,4 +221,4 @@ class Image(NamedTuple):
         """What of tempdb is not where the plan says."""
         if not (self.version.restores and self.placement.tempdb):
             return []
-        return [*misplaced_tempdb(master_files(self.session, "tempdb"), self.placement)]
+        return [*misplaced_tempdb(files_of(self.session, "tempdb"), self.placement)]

@@ -1,6 +1,4 @@
-"""Where the files of the workload's database go on the server, as the plan says and as
-sys.master_files has it.
-"""
+"""Where the files of the workload's database go on the server, by the plan and by the server."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import NamedTuple
 
 from kneebench.databases.sqlserver import footprint
 from kneebench.databases.sqlserver.server_paths import joined, within
-from kneebench.databases.sqlserver.session import Session, literal
+from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
 from kneebench.databases.sqlserver.storage import SqlServerStorage
 from kneebench.databases.sqlserver.table import SqlServerDatabase
 from kneebench.plan.storage import Storage
@@ -17,6 +15,7 @@ from kneebench.plan.storage import Storage
 PREFIX = "kneebench_"
 """How the logical names of our files begin."""
 MIB = 2**20
+FILES = "SELECT name, physical_name, type_desc FROM {name}.sys.database_files"
 MASTER_FILES = """
 SELECT name, physical_name, type_desc FROM sys.master_files WHERE database_id = DB_ID({database})"""
 DEFAULTS = """
@@ -95,9 +94,19 @@ def with_defaults(placement: Placement, session: Session) -> Placement:
     )
 
 
-def master_files(session: Session, database: str) -> list[File]:
-    """The files of a database as the server lists them; none where it lists none (Babelfish)."""
-    rows = session.execute(MASTER_FILES.format(database=literal(database)))
+def files_of(session: Session, database: str) -> list[File]:
+    """The files of a database, where they are now; none where the server lists none (Babelfish).
+
+    By the database's own view, which all its users see. The server's is for a database that cannot
+    be used, such as one that is restored: it has tempdb's paths from the next start on, and shows
+    nothing to a login that may neither create nor alter databases.
+    """
+    try:
+        rows = session.execute(FILES.format(name=quoted(database)))
+    except SqlError as error:
+        if error.lost:
+            raise
+        rows = session.execute(MASTER_FILES.format(database=literal(database)))
     return [File(name, path, kind == "LOG") for name, path, kind in rows]
 
 

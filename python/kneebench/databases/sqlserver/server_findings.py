@@ -39,7 +39,7 @@ def server_findings(session: Session, image: Image, subject: str, plan: Plan) ->
         yield Finding(level="note", subject=subject, seen=UNPLACED)
         return
     if image.how in STAYS:
-        yield from _read_only(session, image.address.database, subject)
+        yield from _read_only(session, image, subject)
     yield from _rights(session, subject, plan)
     yield from _replicas(session, subject)
     yield from _connections(session, subject, plan)
@@ -106,12 +106,13 @@ def _tempdb(image: Image, subject: str) -> Iterator[Finding]:
         yield Finding(level="error", subject=subject, seen=f"tempdb: {seen}", do=do)
 
 
-def _read_only(session: Session, database: str, subject: str) -> Iterator[Finding]:
-    """A database that stays is measured with the options that it has."""
+def _read_only(session: Session, image: Image, subject: str) -> Iterator[Finding]:
+    """A database that stays is measured with the options that it has; a command may change them."""
+    database = image.address.database
     for (in_standby,) in session.execute(READ_ONLY.format(literal(database))):
         name = quoted(database)
         yield Finding(
-            level="error",
+            level="error" if image.how == "none" else "warning",
             subject=subject,
             seen=f"the database {database} is {'in standby' if in_standby else 'read-only'}",
             do=f"RESTORE DATABASE {name} WITH RECOVERY"

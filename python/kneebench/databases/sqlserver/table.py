@@ -115,6 +115,9 @@ class SqlServerDatabase(ExistingSchemaDatabase):
     def _keys_fit_each_other(self) -> Self:
         if self.restore == "backup" and not self.backup:
             raise wrong("backup", sentence='a file on the server with restore = "backup"')
+        if self.trust_server_certificate and self.root_certificates:
+            sentence = "no value with trust_server_certificate = true, which verifies none"
+            raise wrong("root_certificates", sentence=sentence)
         if unfit := fault(self.settings):
             raise wrong("settings", unfit[0], sentence=unfit[1])
         return self
