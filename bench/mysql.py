@@ -14,26 +14,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
+from pydantic import Field
+
+from bench.mariadb_server import mariadb_server, missing
 from bench.ratio import Ratio, Size, at_most, turns
-from bench.servers import MEMORY, loaded, usable
+from bench.servers import MEMORY, loaded
 from bench.turn import generator_values, in_turn, own_turn, pinned
-from kneebench.databases.managed.ownership import home
 from kneebench.databases.mariadb import sql_schema
-from kneebench.databases.mariadb.builds import PLACES, PROGRAM, find_build, server_account
-from kneebench.databases.mariadb.cluster import DATABASE, configure, make_cluster
-from kneebench.databases.mariadb.launcher import (
-    Files,
-    Launch,
-    running_server,
-    runtime_directory,
-)
 from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.server_settings import ALWAYS
 from kneebench.databases.mariadb.session import connect
 from kneebench.databases.postgres.server_address import Address as PostgresAddress
-from kneebench.lab.folder import Folder
-from kneebench.lab.journal import Journal
 from kneebench.plan.plan import Workload
 
 NAME = "mysql"
@@ -41,7 +33,6 @@ ABOUT = "load generator CPU per transaction, MySQL's protocol vs. PostgreSQL's a
 AIM, SLAP_AIM = 1.5, 1.0
 USERS = (1, 16)
 CLIENT, SERVER = (0,), (1,)
-SETTINGS = {**ALWAYS, "max_connections": "40"}
 SIGNATURE = re.compile(r"CREATE PROCEDURE (kneebench_\w+)(\(.*?\))\n", re.DOTALL)
 NOTE = "Unix socket, closed loop, one thread on a core of its own; drawn arguments"
 SLAP_NOTE = f"{NOTE}; mariadb-slap has a thread for each connection and sends one constant call"
@@ -51,12 +42,12 @@ class MysqlAddress(Address):
     """The same, as the core takes it."""
 
     protocol: str = "mysql"
+    client: Literal["mariadb", "mysql"] = Field("mariadb", exclude=True)
 
 
 def unable() -> str:
     """A server is needed."""
-    found = any((place / PROGRAM).exists() for place in PLACES)
-    return "" if found else f"no {PROGRAM} (Debian: mariadb-server-core)"
+    return missing()
 
 
 def measure(size: Size) -> list[Ratio]:
@@ -137,17 +128,9 @@ def _slap_us(slap: str, address: Address, users: int, calls: int) -> float:
 @contextlib.contextmanager
 def _stood_in() -> Iterator[MysqlAddress]:
     """A server of the benchmark's own, whose five procedures do nothing; removed at the end."""
-    journal, account = Journal(), server_account()
-    with runtime_directory(journal, account) as runtime:
-        launch = Launch(find_build(None), account, runtime, usable(SERVER))
-        data = home(runtime, "data", account)
-        with Folder.at(data) as made:
-            configure(made, SETTINGS, account)
-            make_cluster(launch, made)
-        with running_server(launch, Files.within(data), journal) as server:
-            address = server.address.model_copy(update={"database": DATABASE})
-            _stand_in(address)
-            yield MysqlAddress(**address.model_dump())
+    with mariadb_server({"max_connections": "40"}, SERVER) as address:
+        _stand_in(address)
+        yield MysqlAddress(**address.model_dump())
 
 
 def _stand_in(address: Address) -> None:

@@ -11,7 +11,10 @@ from bench.ratio import Ratio, at_least, at_most, told, turns
 from bench.table import printed, verdict
 from tests.loaded import shared_images
 
-SLOW = {"brief", "clients", "contended", "flat", "loading", "mysql", "orders", "real", "restore"}
+SLOW = {
+    *("brief", "clients", "contended", "flat", "loading", "mariadb_loading", "mysql", "orders"),
+    *("real", "restore"),
+}
 """Benchmarks whose quick form takes long, too."""
 
 

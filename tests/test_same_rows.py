@@ -28,6 +28,14 @@ from tests.loaded import Servers, shared_images
 from tests.mariadb_elsewhere import SMALL_LOG, WITHOUT_MARIADB
 
 CELL = Cell(id="here", storage="here")
+LOADS = pytest.mark.parametrize(
+    ("warehouses", "profile"),
+    [
+        (1, "spec"),
+        pytest.param(2, "spec", marks=pytest.mark.long),
+        pytest.param(1, "hammerdb", marks=pytest.mark.long),
+    ],
+)
 TYPES = """
 SELECT column_name FROM information_schema.columns
 WHERE table_schema = 'public' AND table_name = %s AND data_type = 'timestamp with time zone'"""
@@ -94,7 +102,9 @@ def as_text(value: object, kind: str) -> str:
     return "-" if value is None else str(value)
 
 
-def sums(warehouses: int, folder: Path, servers: Servers) -> dict[str, list[tuple[int, int]]]:
+def sums(
+    warehouses: int, profile: str, folder: Path, servers: Servers
+) -> dict[str, list[tuple[int, int]]]:
     (folder / "disk").mkdir()
     given = {
         "database": {
@@ -102,14 +112,14 @@ def sums(warehouses: int, folder: Path, servers: Servers) -> dict[str, list[tupl
             "base_image_path": shared_images(),
             "settings": SMALL_LOG,
         },
-        "workload": {"warehouses": warehouses},
+        "workload": {"warehouses": warehouses, "profile": profile},
         "storages": {"here": {"path": folder / "disk"}},
     }
     engine = engine_of(Plan.model_validate(given), Journal(folder / "journal"))
     with (
         engine.restored(CELL, unwatched) as server,
         mariadb_session(server.address) as session,
-        connect(servers(None).loaded(warehouses)) as connection,
+        connect(servers(None).loaded(warehouses, profile)) as connection,
     ):
         session.run("SET time_zone = '+00:00'")
         columns = {table: [*columns_of(session, table)] for table in LARGEST_FIRST}
@@ -124,11 +134,11 @@ def sums(warehouses: int, folder: Path, servers: Servers) -> dict[str, list[tupl
 
 @pytest.mark.mariadb
 @WITHOUT_MARIADB
-@pytest.mark.parametrize("warehouses", [1, pytest.param(2, marks=pytest.mark.long)])
+@LOADS
 def test_postgres_and_mariadb_hold_the_same_rows_of_all_nine_tables(
-    warehouses: int, tmp_path: Path, servers: Servers
+    warehouses: int, profile: str, tmp_path: Path, servers: Servers
 ) -> None:
-    found = sums(warehouses, tmp_path, servers)
+    found = sums(warehouses, profile, tmp_path, servers)
     assert found["stock"][0][0] == 100_000 * warehouses
     assert {table: one for table, (one, _) in found.items()} == {
         table: other for table, (_, other) in found.items()
@@ -136,14 +146,18 @@ def test_postgres_and_mariadb_hold_the_same_rows_of_all_nine_tables(
 
 
 @tds_server.WITHOUT_SERVER
-@pytest.mark.parametrize("warehouses", [1, pytest.param(2, marks=pytest.mark.long)])
+@LOADS
 def test_postgres_and_a_tds_server_hold_the_same_rows_of_all_nine_tables(
-    warehouses: int, tmp_path: Path, servers: Servers, monkeypatch: pytest.MonkeyPatch
+    warehouses: int,
+    profile: str,
+    tmp_path: Path,
+    servers: Servers,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SQLCMDPASSWORD", tds_server.password())
     given = {
         "database": tds_server.database(),
-        "workload": {"warehouses": warehouses},
+        "workload": {"warehouses": warehouses, "profile": profile},
         "storages": {"here": {}},
     }
     engine = engine_of(Plan.model_validate(given), Journal(tmp_path / "journal"))
@@ -152,7 +166,7 @@ def test_postgres_and_a_tds_server_hold_the_same_rows_of_all_nine_tables(
         with (
             engine.restored(CELL, unwatched) as server,
             connect_to(server.address) as session,  # type: ignore[attr-defined]
-            connect(servers(None).loaded(warehouses)) as connection,
+            connect(servers(None).loaded(warehouses, profile)) as connection,
         ):
             for table in LARGEST_FIRST:
                 columns = [name for name, _, _ in columns_in_the_schema(table)]
