@@ -442,8 +442,9 @@ def test_log_per_transaction_is_by_the_databases_count_or_else_by_the_load_gener
     if "log.bytes" in found:
         each = found["log.bytes"].value / sum(found[name].value for name in by)
         assert found["log.bytes_per_transaction"].value == pytest.approx(each)
-    commits = found[by[0]].value / found["log.flushes"].value
-    assert found["log.commits_per_flush"].value == pytest.approx(commits)
+    if "log.flushes" in found:
+        commits = found[by[0]].value / found["log.flushes"].value
+        assert found["log.commits_per_flush"].value == pytest.approx(commits)
 
 
 def test_an_engine_has_a_name_for_people_and_a_checkpoint_cycle(
