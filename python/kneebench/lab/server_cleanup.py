@@ -33,9 +33,14 @@ def undo_or_report(
             f"{noted.what} could not be removed ({why}). The next run of this plan removes it; to"
             f" remove it now: {noted.by_hand}"
         )
-        if isinstance(ending, KneebenchError):
-            ending.also(left)
-        else:
-            watch(Event(kind="warning", doing=left))
+        report(left, ending, watch)
     else:
         journal.forget(noted)
+
+
+def report(left: str, ending: BaseException | None, watch: Watch) -> None:
+    """Say what is left on a server: with the error that ends the run, or else as a warning."""
+    if isinstance(ending, KneebenchError):
+        ending.also(left)
+    else:
+        watch(Event(kind="warning", doing=left))

@@ -7,10 +7,10 @@ from __future__ import annotations
 from kneebench.databases.sqlserver.database import drop_by_hand, exists, require_ours
 from kneebench.databases.sqlserver.image import Image
 from kneebench.databases.sqlserver.session import SqlError
-from kneebench.errors import KneebenchError
 from kneebench.lab.changes.database import MadeOnServer
 from kneebench.lab.journal import Journal
-from kneebench.records import Event, Watch
+from kneebench.lab.server_cleanup import report
+from kneebench.records import Watch
 
 
 def in_journal(image: Image, journal: Journal) -> MadeOnServer:
@@ -32,7 +32,7 @@ def prepared(image: Image, journal: Journal, watch: Watch) -> dict[str, str]:
         return image.prepare(watch)
     except BaseException as error:
         if _may_be_there(image):
-            _report(noted, error, watch)
+            report(_left(noted), error, watch)
         raise
     finally:
         if not _may_be_there(image):
@@ -47,13 +47,8 @@ def _may_be_there(image: Image) -> bool:
         return True
 
 
-def _report(noted: MadeOnServer, error: BaseException, watch: Watch) -> None:
-    """With the error that ends the run, or else as a warning."""
-    left = (
+def _left(noted: MadeOnServer) -> str:
+    return (
         f"{noted.what} remains. The next run of this plan uses or replaces it; to remove it now:"
         f" {noted.by_hand}"
     )
-    if isinstance(error, KneebenchError):
-        error.also(left)
-    else:
-        watch(Event(kind="warning", doing=left))
