@@ -79,4 +79,6 @@ impl Outcome {
 }
 
 #[cfg(test)]
+mod certificate;
+#[cfg(test)]
 pub mod contract;

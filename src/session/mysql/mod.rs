@@ -113,3 +113,5 @@ impl Drop for MysqlSession {
 
 #[cfg(test)]
 mod contract_tests;
+#[cfg(test)]
+mod login_tests;

@@ -2,7 +2,6 @@
 //! and over the real server that KNEEBENCH_TDS_URL names (tds://user:password@host:port/database,
 //! with ?tls=MODE&root=FILE), whose answers are recorded into the file KNEEBENCH_TDS_RECORD.
 
-mod certificate;
 mod peer;
 mod real;
 mod recording;
@@ -11,7 +10,6 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, LocalOptions};
 
-use self::certificate::Certificate;
 use self::peer::{Encrypted, Peer};
 use self::real::Real;
 use super::TdsConnector;
@@ -20,6 +18,7 @@ use crate::address::{Secret, ServerAddress, TlsMode};
 use crate::inputs::{Profile, Transaction};
 use crate::loading::{Load, LoadProgress, LoadingSpec, TableLoad};
 use crate::rows::Table;
+use crate::session::certificate::Certificate;
 use crate::session::{Connector, Error, ErrorClass, Outcome, Session, contract};
 
 const DATABASE: &str = "kneebench_contract";

@@ -19,7 +19,7 @@ impl Certificate {
     pub fn new(name: &str) -> Self {
         let file = |suffix: &str| {
             std::env::temp_dir()
-                .join(format!("kneebench-tds-{}-{name}.{suffix}", std::process::id()))
+                .join(format!("kneebench-certificate-{}-{name}.{suffix}", std::process::id()))
         };
         let made = Self { certificate: file("crt"), key: file("key") };
         let done = Command::new("openssl")
