@@ -141,6 +141,25 @@ def test_a_database_that_cannot_be_dropped_stays_in_the_journal_with_the_command
     assert json.loads(entry.read_text())["kind"] == "database"
 
 
+def test_full_recovery_is_set_once_the_database_is_loaded(
+    there: OneServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*given: object) -> dict[str, str]:
+        there.sent.append("load")
+        return {"warehouses": "1"}
+
+    monkeypatch.setattr(images, "load", load)
+    there.answer("SpaceUsed", [(98_000_000,)])
+    made, _ = opened(tmp_path, settings={"recovery": "full"})
+    assert made.prepare(unwatched)["bytes"] == "98000000"
+    recovery = "ALTER DATABASE [tpcc] SET RECOVERY"
+    order = [
+        one.split(" TO ")[0] for one in there.sent if one.startswith(("load", "BACKUP", recovery))
+    ]
+    backup = "BACKUP DATABASE [tpcc]"
+    assert order == [f"{recovery} SIMPLE", backup, "load", f"{recovery} FULL", backup]
+
+
 def test_a_server_that_was_restarted_under_load_is_not_taken_for_the_same(
     there: OneServer, tmp_path: Path
 ) -> None:

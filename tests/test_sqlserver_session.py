@@ -16,6 +16,7 @@ from kneebench.databases.sqlserver.address import address_of, core_address, expl
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.session import SqlError, connect
 from kneebench.databases.sqlserver.table import SqlServerDatabase
+from kneebench.databases.sqlserver.tls import context_of
 from kneebench.errors import PlanError
 from tests.elsewhere import certify
 from tests.tds_peer import DONE, FAILED, Answers, Peer, error, peer, rows
@@ -73,6 +74,14 @@ def test_a_certificate_for_another_name_is_not_trusted_and_the_remedies_are_told
     assert "IP address mismatch" in refused.value.seen
     assert "trust_server_certificate = true" in refused.value.do
     assert "subjectAltName=IP:127.0.0.1" in refused.value.do
+
+
+def test_the_control_session_offers_no_cipher_that_the_load_generator_lacks() -> None:
+    trusting = Address(host="db.example", user="bench", database="tpcc", verified=False)
+    offered = {one["name"] for one in context_of(trusting).get_ciphers()}
+    assert {"ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-GCM-SHA256"} <= offered
+    kinds = ("ECDHE-RSA-", "ECDHE-ECDSA-", "TLS_")
+    assert all(one.startswith(kinds) and ("GCM" in one or "CHACHA" in one) for one in offered)
 
 
 def test_a_certificate_with_only_a_common_name_is_refused_as_the_load_generator_does(

@@ -385,7 +385,6 @@ def test_log_write_latency_is_the_stall_of_the_log_file_over_its_writes() -> Non
     assert seen["data.reads|kneebench_data_1"] == 250
     assert seen["data.write_time|kneebench_data_2"] == 0.04
     assert seen["database.batches|database"] == 21_000
-    assert seen["log.flush_wait_time|database"] == 4.1
     assert "database.commits|database" not in seen, "each statement outside of one is counted too"
 
 
@@ -448,6 +447,20 @@ def test_one_view_that_is_missing_leaves_the_others_measured_and_no_grant_is_adv
     assert readings.notes == (f"not measured: CPU of its machine ({gone.message})",)
 
 
+def test_a_machine_that_linux_shows_as_always_busy_is_not_measured() -> None:
+    readings = Readings(DocumentedSession().answer("ring_buffers", [(0, 1)]), "tpcc")
+    assert "server.host_busy|server" not in readings.read("tables")
+    (note,) = readings.notes
+    assert note.startswith("not measured: CPU of its machine (before 2025, SQL Server on Linux")
+
+
+def test_the_cpu_of_the_machine_is_absent_in_the_first_minute_after_a_start() -> None:
+    readings = Readings(session := DocumentedSession().answer("ring_buffers", []), "tpcc")
+    assert "server.host_busy|server" not in readings.read("tables")
+    session.answer("ring_buffers", [(37, 0)])
+    assert readings.read("tables")["server.host_busy|server"] == pytest.approx(0.63)
+
+
 def test_each_reason_that_something_is_not_measured_has_a_note_of_its_own() -> None:
     gone = SqlError("Invalid object name 'sys.dm_os_ring_buffers'.", 208)
     session = DocumentedSession().answer("wait_stats", DENIED).answer("ring_buffers", gone)
@@ -479,6 +492,19 @@ def test_a_login_without_rights_is_told_each_grant_that_it_lacks() -> None:
     assert "warning: GRANT VIEW SERVER STATE TO [bench]" in seen
     assert "error: GRANT ALTER SETTINGS TO [bench]" in seen
     assert "warning: GRANT ALTER ANY CONNECTION TO [bench]" in seen
+
+
+@pytest.mark.parametrize(
+    ("edition", "warehouses", "warned"), [(4, 100, True), (4, 50, False), (3, 100, False)]
+)
+def test_more_warehouses_than_express_takes_are_a_warning(
+    *, edition: int, warehouses: int, warned: bool
+) -> None:
+    session = DocumentedSession()
+    made = image(session, workload=Workload(warehouses=warehouses))
+    made = made._replace(version=made.version._replace(engine_edition=edition))
+    seen = [one.seen for one in server_findings(session, made, "server", plan())]
+    assert any("SQL Server Express has at most 10 GB" in one for one in seen) is warned
 
 
 def test_a_server_with_replicas_is_a_warning() -> None:

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustls::ClientConfig;
+use rustls::client::Resumption;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -102,7 +103,10 @@ impl ConnectionSettings {
 
     async fn encrypted(&self, socket: Socket) -> Result<Transport, Error> {
         let config = self.tls.get_or_init(|| {
-            tls::client_config(&self.address, &[&rustls::version::TLS12]).map(Arc::new)
+            let mut config = tls::client_config(&self.address, &[&rustls::version::TLS12])?;
+            // SQL Server does not take up an earlier session in its PRELOGIN
+            config.resumption = Resumption::disabled();
+            Ok(Arc::new(config))
         });
         let config = config.clone().map_err(Error::other)?;
         let name = ServerName::try_from(self.address.host.clone())

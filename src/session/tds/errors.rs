@@ -55,11 +55,11 @@ fn class(number: i32, message: &str) -> ErrorClass {
     match number {
         ROLLED_BACK_BY_DESIGN => ErrorClass::RolledBack,
         // deadlock, lock timeout, conflicts of snapshots and of memory-optimized tables
-        1205 | 1222 | 3960 | 41301 | 41302 | 41305 | 41325 => ErrorClass::Retry,
+        1205 | 1222 | 3960 | 3961 | 41301 | 41302 | 41305 | 41325 => ErrorClass::Retry,
         BABELFISH if BABELFISH_RETRY.iter().any(|text| message.contains(text)) => ErrorClass::Retry,
         // memory, locks, space of a file, of the log and of tempdb's versions, connections, quotas
-        701 | 802 | 1101 | 1105 | 1204 | 3967 | 8645 | 8651 | 9002 | 10928 | 10929 | 17300
-        | 17803 | 17809 | 40501 | 40544 | 40549 | 40551 | 40552 | 40553 => ErrorClass::Full,
+        701 | 802 | 1101 | 1105 | 1204 | 3257 | 3967 | 8645 | 8651 | 9002 | 10928 | 10929
+        | 17300 | 17803 | 17809 | 40501 | 40544 | 40549 | 40551 | 40552 | 40553 => ErrorClass::Full,
         // permissions
         229 | 230 | 262 | 297 | 300 | 371 | 916 => ErrorClass::Refused,
         // databases that do not exist, are not open, are read-only, or of one user

@@ -76,10 +76,17 @@ def create(
     name = quoted(address.database)
     with explained(f"creating the database {address.database}", address):
         session.execute(create_statement(address.database, files, warehouses))
-        for statement in option_statements(address.database, options) if files else ():
-            session.execute(statement)
+    if files:
+        set_options(session, address, options)
     with explained(f"marking the database {name}", address), connect_to(address) as inside:
         inside.execute(CREATE_MARK)
+
+
+def set_options(session: Session, address: Address, options: Mapping[str, str]) -> None:
+    """Set options of the database."""
+    with explained(f"setting options of the database {address.database}", address):
+        for statement in option_statements(address.database, options):
+            session.execute(statement)
 
 
 def create_statement(database: str, files: Sequence[File], warehouses: int) -> str:

@@ -28,7 +28,7 @@ BY_NUMBER = {
     3110: GRANT,
     **dict.fromkeys((229, 230, 916), "grant the login that permission"),
     **dict.fromkeys((297, 300), "GRANT VIEW SERVER STATE TO [{user}]"),
-    5074: "GRANT ALTER SETTINGS TO [{user}]",
+    5812: "GRANT ALTER SETTINGS TO [{user}]",
     15247: "GRANT ALTER SETTINGS TO [{user}]",
     1101: ROOM,
     1105: ROOM,
@@ -38,11 +38,12 @@ BY_NUMBER = {
     5133: WRITABLE,
     5149: ROOM,
     3202: f"{ROOM} (backup)",
-    3203: WRITABLE,
+    3203: "the file cannot be read: see the server's error log, or use another file name in backup",
     3201: WRITABLE,
     3241: "the file is no backup: use another file name in backup",
     3169: "the backup is of a newer server: use another file name in backup",
     1834: "another database uses that file: use other directories, or another database in the URL",
+    1827: "use fewer warehouses, or an edition without that limit",
     1844: NO_FEATURE,
     3156: f"{WRITABLE}; if the file is there and no database uses it, delete it",
     3234: "the backup is of other files: use another file name in backup",
@@ -64,12 +65,16 @@ BY_WORDS = {
     r"encryption but it is not supported": (
         "enable encryption on the server: a server with a certificate always offers it"
     ),
-    r"(?i)ssl|tls|handshake": "check that the server offers TLS 1.2",
+    r"(?i)ssl|tls|handshake": (
+        "check that the server offers TLS 1.2 with ECDHE and AES-GCM: before Windows Server 2016 it"
+        " needs an ECDSA certificate for that"
+    ),
     r"refused|No route|unreachable|Name or service|resolve|not known": (
         "start the server, allow TCP connections, or correct host and port in the URL"
     ),
     r"timed out|in time|closed connection": (
-        "check host and port in the URL: is it the TCP port of SQL Server?"
+        "check host and port in the URL: is it the TCP port of SQL Server? If it is, and the server"
+        " forces strict encryption (TDS 8), which kneebench does not have, switch that off"
     ),
     r"No such file": "correct root_certificates",
 }

@@ -29,7 +29,12 @@ from kneebench.errors import PlanError, Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
 
-SIZE = "SELECT SUM(CAST(size AS bigint)) * 8192 FROM sys.master_files WHERE database_id = DB_ID(%s)"
+SIZE = """
+SELECT SUM(CAST(FILEPROPERTY(name, 'SpaceUsed') AS bigint)) * 8192 FROM sys.database_files
+WHERE type_desc = 'ROWS'"""
+"""The pages in use of the data files, in a session in the database."""
+LOADING = {"RECOVERY": "SIMPLE"}
+"""Options of the database until it is loaded."""
 STAYS = ("command", "none")
 """Ways to restore by which the database is not dropped after a climb."""
 UNPLACED = "the server has no views of its files: their placement is not verified"
@@ -172,10 +177,14 @@ class Image(NamedTuple):
     def _load(self, watch: Watch, *, try_backup: bool = False) -> dict[str, str]:
         """Load the database anew; with `try_backup` the empty one is backed up before, so that a
         file that cannot be written is found before the load.
+
+        Loaded with simple recovery, whatever the plan's: full recovery logs a bulk load in full,
+        and a log that grew would be filled with zeros by each restore.
         """
         name, workload = self.address.database, self.workload
+        options, files = {**self.options, **LOADING}, self.files
         databases.drop(self.session, name)
-        databases.create(self.session, self.address, self.files, workload.warehouses, self.options)
+        databases.create(self.session, self.address, files, workload.warehouses, options)
         if try_backup:
             self.backup.write(self.session, {})
         began = time.monotonic()
@@ -184,11 +193,14 @@ class Image(NamedTuple):
         facts = {
             **loaded,
             "key": self.key,
-            "bytes": str(self.session.value(SIZE, name) or 0),
             "build_s": f"{build_s:.1f}",
             "warehouses_per_min": f"{60 * workload.warehouses / build_s:.1f}",
         }
+        if files:
+            own = {name: value for name, value in self.options.items() if options[name] != value}
+            databases.set_options(self.session, self.address, own)
         with databases.connect_to(self.address) as inside:
+            facts["bytes"] = str(inside.value(SIZE) or 0) if files else "0"
             databases.note(inside, {**facts, "state": "whole"})
         return facts
 

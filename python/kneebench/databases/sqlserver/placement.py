@@ -38,11 +38,13 @@ class File(NamedTuple):
         return f"MOVE {literal(self.name)} TO {literal(self.path)}"
 
     def created(self, size_bytes: int) -> str:
-        """Its clause of CREATE DATABASE."""
-        size_mb = max(64, -(-size_bytes // MIB))
+        """Its clause of CREATE DATABASE. Since SQL Server 2022 a log that grows by at most 64 MB is
+        not filled with zeros.
+        """
+        size_mb, growth_mb = max(64, -(-size_bytes // MIB)), 64 if self.log else 256
         return (
             f"(NAME = {literal(self.name)}, FILENAME = {literal(self.path)},"
-            f" SIZE = {size_mb}MB, FILEGROWTH = 256MB)"
+            f" SIZE = {size_mb}MB, FILEGROWTH = {growth_mb}MB)"
         )
 
 

@@ -17,7 +17,6 @@ measures_real_hardware = True
 server_program: ServerProgram | None = None
 own_quantities = {
     "log.flush_waits": Quantity("1/s", "counter", reading="Commits that waited for the log"),
-    "log.flush_wait_time": Quantity("s/s", "counter", reading="Wait time of log flushes"),
     "database.batches": Quantity("1/s", "counter", tpm="HammerDB's TPM on SQL Server"),
     "database.transactions": Quantity("1/s", "counter"),
     "cache.page_life": Quantity("s", "gauge", "max", reading="Page life expectancy"),
@@ -32,8 +31,11 @@ own_quantities = {
     },
 }
 _ERRORS: dict[ErrorClass, tuple[int, ...]] = {
-    "retry": (1205, 1222, 3960, 3961),
-    "full": (701, 802, 1101, 1105, 3257, 9002, 10928, 10929, 17300, 17809),
+    "retry": (1205, 1222, 3960, 3961, 41301, 41302, 41305, 41325),
+    "full": (
+        *(701, 802, 1101, 1105, 1204, 3257, 3967, 8645, 8651, 9002, 10928, 10929),
+        *(17300, 17803, 17809, 40501, 40544, 40549, 40551, 40552, 40553),
+    ),
     "refused": (229, 230, 300, 911, 916, 4060, 4064, 18452, 18456, 18486, 18487, 18488),
     "stopped": (596, 6005, 6006, 17142, 18401, 18451, 18461),
     "broken": (605, 823, 824, 825, 832, 5171, 5172),

@@ -42,11 +42,11 @@ WHERE (RTRIM(instance_name) = {database} AND RTRIM(counter_name) IN ({of_databas
     OR (object_name LIKE '%:Buffer Manager%' AND RTRIM(counter_name) IN ({of_instance}))
     OR RTRIM(counter_name) = 'Batch Requests/sec'"""
 OF_DATABASE = {
-    "Transactions/sec": ("database.transactions", 1.0),
-    "Log Flush Waits/sec": ("log.flush_waits", 1.0),
-    "Log Flush Wait Time": ("log.flush_wait_time", 1e-3),
+    "Transactions/sec": "database.transactions",
+    "Log Flush Waits/sec": "log.flush_waits",
 }
-"""Counters of the object Databases, with what they are here and the factor."""
+"""Counters of the object Databases, with what they are here. "Log Flush Wait Time" is none of them:
+it is not a count since the start, and the waits WRITELOG have that time."""
 OF_INSTANCE = (
     "Page lookups/sec",
     "Page reads/sec",
@@ -72,13 +72,20 @@ SELECT scheduler_id, total_cpu_usage_ms, runnable_tasks_count FROM sys.dm_os_sch
 WHERE status = 'VISIBLE ONLINE'"""
 HOST = """
 SELECT TOP (1) CONVERT(xml, record).value(
-    '(./Record/SchedulerMonitorEvent/SystemHealth/SystemIdle)[1]', 'int')
+    '(./Record/SchedulerMonitorEvent/SystemHealth/SystemIdle)[1]', 'int'),
+    (SELECT COUNT(*) FROM sys.dm_os_host_info WHERE host_platform = 'Linux'
+        AND CAST(SERVERPROPERTY('ProductMajorVersion') AS int) < 17)
 FROM sys.dm_os_ring_buffers
 WHERE ring_buffer_type = N'RING_BUFFER_SCHEDULER_MONITOR' AND record LIKE N'%<SystemHealth>%'
 ORDER BY timestamp DESC"""
+BUSY_ON_LINUX = "before 2025, SQL Server on Linux reports its machine as always busy"
 SMALL = ("warehouse", "district")
 """Tables that are rightly read from end to end."""
 GRANT = "GRANT VIEW SERVER STATE TO {}"
+MAY_SEE = """CASE WHEN 1 IN (HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'),
+    HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER PERFORMANCE STATE')) THEN 1 ELSE 0 END"""
+"""Whether the login may see the server's views: since 2022 the lesser permission, which is NULL
+before, suffices."""
 
 
 class Readings:
@@ -165,8 +172,8 @@ class Readings:
     def _counted(self) -> Found:
         counters = self._counters()
         found = {
-            f"{quantity}|database": counters[name] * factor
-            for name, (quantity, factor) in OF_DATABASE.items()
+            f"{quantity}|database": counters[name]
+            for name, quantity in OF_DATABASE.items()
             if name in counters
         }
         if "Batch Requests/sec" in counters:
@@ -218,8 +225,12 @@ class Readings:
         return found
 
     def _host(self) -> Found:
-        idle = self._session.value(HOST)
-        return {} if idle is None else {"server.host_busy|server": 1 - float(idle) / 100}
+        """Nothing in the first minute after the server's start."""
+        for idle, unknown in self._session.execute(HOST):
+            if unknown:
+                raise SqlError(BUSY_ON_LINUX)
+            return {"server.host_busy|server": 1 - float(idle) / 100}
+        return {}
 
 
 def _of_log(figures: Sequence[Any]) -> Found:

@@ -16,7 +16,7 @@ from kneebench.databases.sqlserver.blocked import end_stuck
 from kneebench.databases.sqlserver.conditions import Conditions
 from kneebench.databases.sqlserver.database import connect_to
 from kneebench.databases.sqlserver.error_hints import error_hint
-from kneebench.databases.sqlserver.readings import GRANT, Readings
+from kneebench.databases.sqlserver.readings import GRANT, MAY_SEE, Readings
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.server_settings import in_force
 from kneebench.databases.sqlserver.session import Session, SqlError, connect, quoted
@@ -30,7 +30,6 @@ READING_S, IDLE_S, WHOLE_S = 60.0, 900.0, 6 * 3600.0
 database."""
 STARTED = "SELECT create_date FROM sys.databases WHERE name = 'tempdb'"
 """tempdb is created by every start of the server; no right is needed to see it."""
-MAY_SEE = "SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE')"
 COUNTED_BY_US = (
     "TPM is the load generator's count: the server does not count the workload's transactions apart"
 )
@@ -88,7 +87,7 @@ class SqlServer:
         """
         if self.version.babelfish:
             return BabelfishWaits(self._sampled, self._own)
-        if not self._sampled.value(MAY_SEE):
+        if not self._sampled.value(f"SELECT {MAY_SEE}"):
             return None
         return Waits(self._sampled, self.address.database, self._own)
 
@@ -142,7 +141,7 @@ class SqlServer:
     def sum_next_order_ids(self) -> int:
         """sum D_NEXT_O_ID over all districts."""
         with self._asking("adding up the orders"), self._whole() as inside:
-            return int(inside.value("SELECT SUM(d_next_o_id) FROM dbo.district"))
+            return int(inside.value("SELECT SUM(CAST(d_next_o_id AS bigint)) FROM dbo.district"))
 
     def transaction_counts(self) -> tuple[int, int] | None:
         """None: "Transactions/sec" counts each statement outside of a transaction and not what was

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kneebench import units
 from kneebench.databases.sqlserver import database as databases
+from kneebench.databases.sqlserver import footprint
 from kneebench.databases.sqlserver.allowed_settings import of_instance
 from kneebench.databases.sqlserver.blocked import GRANT_KILL
 from kneebench.databases.sqlserver.image import STAYS, UNPLACED, Image
-from kneebench.databases.sqlserver.readings import GRANT
+from kneebench.databases.sqlserver.readings import GRANT, MAY_SEE
 from kneebench.databases.sqlserver.server_settings import in_use
 from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
 from kneebench.databases.sqlserver.table import sqlserver_table
@@ -16,9 +18,9 @@ from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.records import Finding
 
-RIGHTS = """
+RIGHTS = f"""
 SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'CREATE ANY DATABASE'),
-    HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'),
+    {MAY_SEE},
     HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER SETTINGS'), IS_SRVROLEMEMBER('dbcreator'),
     IS_SRVROLEMEMBER('sysadmin'), HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER ANY CONNECTION')"""
 REPLICAS = "SELECT COUNT(DISTINCT database_id) FROM sys.dm_hadr_database_replica_states"
@@ -26,6 +28,8 @@ REPLICAS = "SELECT COUNT(DISTINCT database_id) FROM sys.dm_hadr_database_replica
 READ_ONLY = "SELECT is_in_standby FROM sys.databases WHERE name = {} AND is_read_only = 1"
 """A database in standby is read-only, too."""
 CONNECTIONS = "user connections"
+EXPRESS, EXPRESS_BYTES = 4, 10 * 2**30
+"""Its EngineEdition, and its limit for the data of a database."""
 OURS = 6
 """Sessions beside the users'."""
 
@@ -40,6 +44,8 @@ def server_findings(session: Session, image: Image, subject: str, plan: Plan) ->
         return
     if image.how in STAYS:
         yield from _read_only(session, image, subject)
+    else:
+        yield from _express(image, subject)
     yield from _rights(session, subject, plan)
     yield from _replicas(session, subject)
     yield from _connections(session, subject, plan)
@@ -106,6 +112,19 @@ def _tempdb(image: Image, subject: str) -> Iterator[Finding]:
         yield Finding(level="error", subject=subject, seen=f"tempdb: {seen}", do=do)
 
 
+def _express(image: Image, subject: str) -> Iterator[Finding]:
+    warehouses = image.workload.warehouses
+    wanted_bytes = footprint.climb_bytes(warehouses)
+    if image.version.engine_edition == EXPRESS and wanted_bytes > EXPRESS_BYTES:
+        seen = f"{warehouses:,} warehouses and a climb need {units.size(wanted_bytes)}"
+        yield Finding(
+            level="warning",
+            subject=subject,
+            seen=f"{seen}; a database of SQL Server Express has at most 10 GB",
+            do="use fewer warehouses, or another edition",
+        )
+
+
 def _read_only(session: Session, image: Image, subject: str) -> Iterator[Finding]:
     """A database that stays is measured with the options that it has; a command may change them."""
     database = image.address.database
@@ -147,7 +166,9 @@ def _rights(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
 def _replicas(session: Session, subject: str) -> Iterator[Finding]:
     try:
         replicas = session.value(REPLICAS)
-    except SqlError:
+    except SqlError as error:
+        if error.lost:
+            raise
         return
     if replicas:
         those = "1 database" if replicas == 1 else f"{replicas} databases"

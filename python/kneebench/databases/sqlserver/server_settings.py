@@ -168,7 +168,9 @@ def trace_flags(session: Session) -> str:
     """The trace flags of the whole instance, or that they cannot be read."""
     try:
         rows = session.execute("DBCC TRACESTATUS(-1) WITH NO_INFOMSGS")
-    except SqlError:
+    except SqlError as error:
+        if error.lost:
+            raise
         return "not readable"
     return ", ".join(str(row[0]) for row in rows if row[2]) or "none"
 

@@ -16,6 +16,8 @@ from kneebench._core import system_roots
 from kneebench.databases.sqlserver.server_address import Address
 
 CHUNK = 65_536
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""Those of the load generator's TLS (rustls), so that `kneebench check` finds a server without."""
 OTHER_NAME = {62: "DNS", 64: "IP"}
 """OpenSSL's errors of verification for a certificate of another host or address (X509_V_ERR_), with
 the kind of name that was looked for."""
@@ -36,6 +38,7 @@ def context_of(address: Address) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.hostname_checks_common_name = False
     context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(CIPHERS)
     if not address.verified:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     elif roots := address.root_certificates or system_roots():

@@ -233,7 +233,7 @@ impl Login {
     }
 }
 
-/// The scramble in a response to the greeting: behind 32 bytes and the user's name, with its length.
+/// The scramble in a response to the greeting: behind 32 bytes and the name of the user.
 fn scramble_in(response: &[u8]) -> Vec<u8> {
     let user = &response[32..];
     let behind = &user[user.iter().position(|&byte| byte == 0).unwrap() + 1..];

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use rustls::{ServerConfig, ServerConnection};
+use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 
 use super::recording::{Answers, Keys, message, recorded};
 use crate::session::tds::login::{self, Encryption};
@@ -116,6 +116,9 @@ fn accept(client: TcpStream, config: &Arc<ServerConfig>) -> io::Result<impl Read
     let mut wrapped = Wrapped { client, left: 0 };
     while connection.is_handshaking() {
         connection.complete_io(&mut wrapped)?;
+    }
+    if connection.handshake_kind() != Some(HandshakeKind::Full) {
+        return Err(io::Error::other("SQL Server resumes no session of TLS"));
     }
     Ok(Records { connection, client: wrapped.client, packet: Vec::new() })
 }
