@@ -37,10 +37,11 @@ STATUS = {
 }
 ANSWERS: dict[str, Answer] = {
     r"innodb_metrics.*\benabled\b": no_such("enabled"),
-    r"innodb_metrics.*buffer_flush_sync.*time_enabled": [(3,)],
+    r"innodb_metrics.*time_enabled": [(3,)],
     r"information_schema.innodb_lock_waits": pymysql.OperationalError(
         1109, "Unknown table 'INNODB_LOCK_WAITS' in information_schema"
     ),
+    r"Innodb_redo_log_enabled": [],
     r"SHOW GLOBAL STATUS": list(STATUS.items()),
     r"file_summary_by_event_name": [(500, 2_000_000_000, 8_000_000_000)],
 }

@@ -21,9 +21,11 @@ from kneebench.databases.mariadb.copies import Copies
 from kneebench.databases.mariadb.remote import RemoteMariadb
 from kneebench.databases.mariadb.server import MariadbServer
 from kneebench.databases.mariadb.session import Session, connect
+from kneebench.databases.mariadb.settings_in_force import values
 from kneebench.databases.mariadb.sql_schema import note
 from kneebench.databases.mariadb.versions import Product, require_product
 from kneebench.databases.mariadb.waits import Waits
+from kneebench.databases.mariadb.whereabouts import whereabouts
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan import Plan
@@ -70,6 +72,18 @@ def test_a_server_of_another_with_all_rights_has_nothing_in_the_way(
     assert (first.level, "restored by template; on this machine" in first.seen) == ("ok", True)
     assert [one for one in others if one.level in ("error", "refused")] == []
     assert mariadb_elsewhere.databases() == before
+
+
+def test_a_directory_of_the_server_on_a_drive_that_is_not_watched_is_a_note(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    with connect(mariadb_elsewhere.address) as session:
+        given = values(session)
+        assert whereabouts(session, given, "here").notes == ()
+        moved = {**given, "innodb_undo_directory": "/dev/shm", "log_bin_basename": "/dev/shm/log"}
+        notes = whereabouts(session, moved, "here").notes
+    ends = "is on another drive (/dev/shm), which is not watched"
+    assert notes == (f"log_bin_basename {ends}", f"innodb_undo_directory {ends}")
 
 
 def test_the_password_is_read_from_an_option_file(

@@ -166,4 +166,4 @@ def test_mysql_is_sent_its_own_name_for_the_limit_on_statements(
     sent = Sent()
     monkeypatch.setattr("kneebench.databases.mariadb.session._opened", lambda *given: sent)
     connect(Address(host="db"))
-    assert sent.statements[-1] == "SET SESSION max_execution_time = 0"
+    assert "SET SESSION max_execution_time = 0" in sent.statements

@@ -1,6 +1,7 @@
 //! Connecting: TLS, the server's greeting and authentication, with the packets and the
 //! authentication plugins of mysql_common (docs/decisions/mysql-wire.md).
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -66,27 +67,43 @@ impl ConnectionSettings {
         &self.address
     }
 
-    /// Open an authenticated connection; tries each address of the host name in turn.
+    /// Open an authenticated connection; tries each address of the host name in turn. With
+    /// `prefer`, in the clear where TLS fails.
     pub async fn open(&self) -> Result<PacketStream, Error> {
-        stream::connect(&self.address, UNIX_SOCKET, async |socket| self.authenticate(socket).await)
-            .await
+        let encryption_failed = Cell::new(false);
+        let opened = self.open_with(self.address.tls, &encryption_failed).await;
+        if encryption_failed.get() && self.address.tls == TlsMode::Prefer {
+            return self.open_with(TlsMode::Disable, &encryption_failed).await;
+        }
+        opened
     }
 
-    async fn authenticate(&self, socket: Socket) -> Result<PacketStream, Error> {
+    async fn open_with(&self, tls: TlsMode, failed: &Cell<bool>) -> Result<PacketStream, Error> {
+        let authenticate = async |socket| self.authenticate(socket, tls, failed).await;
+        stream::connect(&self.address, UNIX_SOCKET, authenticate).await
+    }
+
+    /// `failed` is set where the TLS handshake fails.
+    async fn authenticate(
+        &self,
+        socket: Socket,
+        tls: TlsMode,
+        failed: &Cell<bool>,
+    ) -> Result<PacketStream, Error> {
         let mut packets = PacketStream::new(socket);
         let greeting = packets.receive().await?;
         let greeting: HandshakePacket<'_> = parsed(&greeting)?;
-        if self.encrypts(greeting.capabilities())? {
-            packets = self.encrypt(packets).await?;
+        if self.encrypts(tls, greeting.capabilities())? {
+            packets = self.encrypt(packets).await.inspect_err(|_| failed.set(true))?;
         }
         self.log_in(&mut packets, &greeting).await?;
         Ok(packets)
     }
 
     /// Whether the connection is to be encrypted; fails if the server cannot.
-    fn encrypts(&self, server: CapabilityFlags) -> Result<bool, Error> {
+    fn encrypts(&self, tls: TlsMode, server: CapabilityFlags) -> Result<bool, Error> {
         let possible = server.contains(CapabilityFlags::CLIENT_SSL);
-        match self.address.tls {
+        match tls {
             _ if self.address.is_local_socket() => Ok(false),
             TlsMode::Disable => Ok(false),
             TlsMode::Prefer => Ok(possible),

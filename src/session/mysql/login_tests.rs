@@ -15,8 +15,17 @@ const TRANSPORTS: [Transport; 3] = [Transport::UnixSocket, Transport::Tcp, Trans
 
 /// Log in once; returns what the client sent to prove the password, too.
 fn login(peer: &Peer, account: Account, password: &str) -> (Result<(), Error>, Vec<Proof>) {
-    let serving = peer.serve_one(account);
     let tls = if peer.transport == Transport::Tls { TlsMode::VerifyFull } else { TlsMode::Disable };
+    login_with(peer, account, password, tls)
+}
+
+fn login_with(
+    peer: &Peer,
+    account: Account,
+    password: &str,
+    tls: TlsMode,
+) -> (Result<(), Error>, Vec<Proof>) {
+    let serving = peer.serve_one(account);
     let settings = ConnectionSettings::new(ServerAddress {
         host: peer.host(),
         port: peer.port(),
@@ -50,7 +59,7 @@ fn a_server_that_does_not_gets_the_password_where_nobody_can_read_it_else_encryp
         let peer = Peer::new(transport);
         let password = match transport {
             Transport::Tcp => Proof::EncryptedPassword,
-            Transport::UnixSocket | Transport::Tls => Proof::Password,
+            _ => Proof::Password,
         };
         for switches in [false, true] {
             let account = Account { cached: false, switches };
@@ -59,6 +68,18 @@ fn a_server_that_does_not_gets_the_password_where_nobody_can_read_it_else_encryp
             assert_eq!(seen, (Ok(()), proofs), "{transport:?}, {account:?}");
         }
     }
+}
+
+#[test]
+fn with_prefer_a_connection_is_in_the_clear_where_tls_fails_and_with_require_there_is_none() {
+    let peer = Peer::new(Transport::BrokenTls);
+    let account = Account { cached: true, switches: false };
+    let another = peer.serve_one(account);
+    let (opened, one) = login_with(&peer, account, PASSWORD, TlsMode::Prefer);
+    let proofs = [one, another.join().unwrap().unwrap()].concat();
+    assert_eq!((opened, proofs), (Ok(()), vec![Proof::Scramble]));
+    let (opened, proofs) = login_with(&peer, account, PASSWORD, TlsMode::Require);
+    assert_eq!((opened.unwrap_err().class, proofs), (ErrorClass::Lost, vec![]));
 }
 
 #[test]

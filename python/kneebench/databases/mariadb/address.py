@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from pydantic import SecretStr, ValidationError
 
 from kneebench._core import Address as CoreAddress
+from kneebench._core import system_roots
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.databases.mariadb.table import PASSWORD
 from kneebench.errors import PlanError
@@ -108,6 +109,15 @@ TLS = {
 """What the clients call an sslmode."""
 
 
+def _root(address: Address) -> str:
+    """The file of root certificates that the client is given: MySQL's has none of its own."""
+    given = address.sslrootcert
+    verified = address.sslmode.startswith("verify-")
+    if given != "system" and (given or not (verified and address.client == "mysql")):
+        return given
+    return str(system_roots() or "")
+
+
 def client_command(address: Address, statements: str = "") -> str:
     """A command of the product's client that makes the same connection, without the password; with
     statements, it runs them in the address's database.
@@ -118,7 +128,8 @@ def client_command(address: Address, statements: str = "") -> str:
     socket = f"--socket={address.socket}"
     place = socket if address.socket else f"--host={address.host} --port={address.port}"
     tls = TLS[address.client][address.sslmode]
-    root = f" --ssl-ca={address.sslrootcert}" if address.sslrootcert else ""
+    root = _root(address)
+    root = f" --ssl-ca={root}" if root else ""
     inside = f" --database={shlex.quote(address.database)}" if address.database else ""
     run = f'{inside} -e "{statements}"' if statements else ""
     return f"{address.client} {place} --user={quote(address.user)} --password{tls}{root}{run}"

@@ -75,6 +75,11 @@ class Copies(NamedTuple):
         return f"kneebench_work_{self._digest}"
 
     @property
+    def databases(self) -> tuple[str, ...]:
+        """The names of those that are ours."""
+        return (self.work_database,) if self.source else (self.image, self.work_database)
+
+    @property
     def _digest(self) -> str:
         return self.recipe.key.rpartition("-")[2]
 

@@ -89,7 +89,7 @@ def error_hint(code: str, words: str, address: Address | None) -> str:
     return (
         f"test the connection with: {client_command(address)}"
         if address
-        else "see the server's log and the number in MariaDB's manual (Error Codes), then run again"
+        else "see the server's log and the number in its manual, then run again"
     )
 
 

@@ -24,10 +24,13 @@ AS_WORK = "reads of data are not measured as waits and count as work"
 
 
 class Unseen(NamedTuple):
-    """Why reads are not seen, and what to do about it."""
+    """Why reads are not seen, and what to do about it. `readable`: the performance schema's other
+    tables answer.
+    """
 
     seen: str
     do: str
+    readable: bool = False
 
 
 def reads_unseen(session: Session) -> Unseen | None:
@@ -46,4 +49,5 @@ def reads_unseen(session: Session) -> Unseen | None:
     return Unseen(
         f"the performance schema does not record {names}: {AS_WORK}",
         "; ".join(TURN_ON.format(kind=kind, name=name) for kind, name in off),
+        readable=True,
     )

@@ -1,7 +1,8 @@
 """The system calls of a server's log writes, for those who time them in the kernel.
 
-From 10.8 the log is one file, written by pwrite64 and synced by fdatasync, by one session for all
-that wait (seen with strace on 10.11). A flush of the log's header at a checkpoint looks the same.
+From 10.8 MariaDB's log is one file, written by pwrite64 and synced by fdatasync, by one session for
+all that wait (seen with strace on 10.11). A flush of the log's header at a checkpoint looks the
+same. MySQL syncs it by fdatasync with innodb_use_fdatasync, else by fsync (its manual; not tried).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from kneebench.databases.engine import LogCalls
 from kneebench.databases.mariadb.settings_in_force import log_is_mapped
 
-WRITE, SYNC = "pwrite64", "fdatasync"
+WRITE, SYNC, FULL_SYNC = "pwrite64", "fdatasync", "fsync"
 SYNCED_ON_OPEN = ("O_DSYNC",)
 
 
@@ -30,7 +31,8 @@ def log_calls(
         return "the server maps its log into memory, and writes it without a system call"
     if settings.get("innodb_flush_method") in SYNCED_ON_OPEN:
         return LogCalls(_seen_by(first, directory), WRITE, WRITE)
-    return LogCalls(_seen_by(first, directory), WRITE, SYNC)
+    full = settings.get("innodb_use_fdatasync") == "OFF"
+    return LogCalls(_seen_by(first, directory), WRITE, FULL_SYNC if full else SYNC)
 
 
 def _seen_by(first: int, directory: Path) -> Path:

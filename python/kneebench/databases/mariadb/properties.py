@@ -37,6 +37,7 @@ _WAITS: dict[str, WaitClass] = {
     r"row lock|user lock|system lock|waiting for .*\block": "lock",
     r"commit|starting cleanup|updating status": "log",
     r"waiting for handler commit|wait/io/file/(innodb/innodb_log|sql/binlog)": "log",
+    r"wait/io/file/innodb/innodb_dblwr": "data_write",
     r"wait/io/file/innodb/": "data_read",
     r"waiting|wait/io/file/": "other",
 }

@@ -26,6 +26,7 @@ from kneebench.databases.external.engine import (
 from kneebench.databases.managed.process import Process
 from kneebench.databases.mariadb import adopted
 from kneebench.databases.mariadb.address import address_of
+from kneebench.databases.mariadb.binary_log import binary_log
 from kneebench.databases.mariadb.conditions import conditions
 from kneebench.databases.mariadb.copies import Copies
 from kneebench.databases.mariadb.image import recipe_of
@@ -114,9 +115,14 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
         if untried := self.product.caveat:
             yield Finding(level="warning", subject=subject, seen=untried)
         yield from (Finding(level="note", subject=subject, seen=note) for note in where.notes)
-        yield from rights(session, subject, "" if self.how == "template" else address.database)
-        makes = self.how == "template" or not self.foreign
+        copied, literally = self.how == "template", settings.get("partial_revokes") == "ON"
+        ours = self._copies(address).databases if copied else (address.database,)
+        yield from rights(session, subject, ours, literally=literally)
+        makes = copied or not self.foreign
         yield from obstacles(session, settings, subject, loads=not self.foreign, makes=makes)
+        if makes:
+            warehouses = self.plan.workload.warehouses
+            yield from binary_log(settings, subject, warehouses, copied=copied)
         yield from too_few_connections(session, settings, subject, self.plan)
         if self.foreign:
             yield from adopted.findings(session, address.database, subject, self.plan)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from kneebench.databases.mariadb.grants import NEEDED, Grants
 from kneebench.databases.mariadb.instruments import reads_unseen
 from kneebench.databases.mariadb.session import Session
 from kneebench.plan import Plan
@@ -13,29 +13,37 @@ from kneebench.records import Finding
 OURS = 8
 """Sessions beside the users': two for readings, one for conditions, one that holds the base image's
 lock, and those that load."""
-NEEDED = (
-    *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX"),
-    *("CREATE ROUTINE", "ALTER ROUTINE", "EXECUTE"),
-)
 KEYS_REQUIRED = ("sql_require_primary_key", "innodb_force_primary_key")
 """What MySQL and MariaDB call it."""
-DATABASES = r"kneebench\_%"
+INVISIBLE_KEY = "sql_generate_invisible_primary_key"
+UNLOGGED = """
+SHOW GLOBAL STATUS WHERE variable_name = 'Innodb_redo_log_enabled' AND value = 'OFF'"""
+READ_ONLY = ("read_only", "super_read_only", "innodb_read_only")
+COPY, DATABASES = "kneebench_work_", r"kneebench\_%"
 REPLICAS = "SELECT count(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
 
 
-def rights(session: Session, subject: str, database: str) -> Iterator[Finding]:
-    """Whether the user may make and use databases of ours, or use the one that is named."""
-    grants = [str(line) for (line,) in session.rows("SHOW GRANTS")]
-    missing = [one for one in NEEDED if one not in granted(grants, database or "kneebench_work_1")]
-    if missing:
-        there = database or DATABASES
+def rights(
+    session: Session, subject: str, databases: Sequence[str], *, literally: bool
+) -> Iterator[Finding]:
+    """Whether the user may make and use these databases. `literally`: grants have no patterns
+    (partial_revokes of MySQL).
+    """
+    lines = [str(line) for (line,) in session.rows("SHOW GRANTS")]
+    grants = Grants(lines, literally)
+    made = any(one.startswith(COPY) for one in databases)
+    common = [DATABASES] if made and not literally else databases
+    lacking = {one for name in databases for one in {*NEEDED} - grants.on(name)}
+    if missing := [one for one in NEEDED if one in lacking]:
         yield Finding(
             level="error",
             subject=subject,
-            seen=f"the user lacks rights on `{there}`: {', '.join(missing)}",
-            do=f"GRANT ALL PRIVILEGES ON `{there}`.* TO {session.account}",
+            seen=f"the user lacks rights on {_listed(common)}: {', '.join(missing)}",
+            do="; ".join(
+                f"GRANT ALL PRIVILEGES ON `{one}`.* TO {session.account}" for one in common
+            ),
         )
-    if "PROCESS" not in granted(grants, ""):
+    if "PROCESS" not in grants.on(""):
         yield Finding(
             level="error",
             subject=subject,
@@ -44,33 +52,8 @@ def rights(session: Session, subject: str, database: str) -> Iterator[Finding]:
         )
 
 
-def granted(grants: Sequence[str], database: str) -> set[str]:
-    """The rights on a database, or on the whole server, by the lines of SHOW GRANTS.
-
-    >>> lines = [r"GRANT PROCESS ON *.* TO `me`@`%`", r"GRANT SELECT ON `kneebench\\_%`.* TO `me`"]
-    >>> sorted(granted(lines, "kneebench_work_1")), granted(lines, "")
-    (['PROCESS', 'SELECT'], {'PROCESS'})
-    """
-    found: set[str] = set()
-    for line in grants:
-        match = re.match(r"GRANT (.+?) ON (\*|`.+?`|\S+?)\.\* TO ", line)
-        if match and (match[2] == "*" or (database and _covers(match[2].strip("`"), database))):
-            given = {one.strip() for one in match[1].split(",")}
-            found |= {*NEEDED, "PROCESS"} if given & {"ALL PRIVILEGES", "ALL"} else given
-    return found
-
-
-def _covers(pattern: str, database: str) -> bool:
-    """Whether a pattern of a grant, as LIKE takes it, covers a database.
-
-    >>> _covers(r"kneebench\\_%", "kneebench_work_1"), _covers(r"shop", "kneebench_work_1")
-    (True, False)
-    """
-    parts = re.findall(r"\\?.", pattern)
-    wanted = {"%": ".*", "_": "."}
-    return bool(
-        re.fullmatch("".join(wanted.get(one, re.escape(one[-1])) for one in parts), database)
-    )
+def _listed(databases: Sequence[str]) -> str:
+    return " and ".join(f"`{one}`" for one in databases)
 
 
 def obstacles(
@@ -80,37 +63,55 @@ def obstacles(
     are loaded, or are there already. `makes`: whether tables are made.
     """
 
-    def error(seen: str, do: str) -> Finding:
-        return Finding(level="error", subject=subject, seen=seen, do=do)
+    yield from (
+        Finding(level="error", subject=subject, seen=seen, do=do)
+        for seen, do in _errors(session, settings, loads=loads, makes=makes)
+    )
+    if makes and settings.get(INVISIBLE_KEY) == "ON":
+        seen = f"{INVISIBLE_KEY} is on: the table history gets a primary key, which TPC-C has not"
+        do = f"SET GLOBAL {INVISIBLE_KEY} = OFF"
+        yield Finding(level="warning", subject=subject, seen=seen, do=do)
+    if unseen := reads_unseen(session):
+        yield Finding(level="warning", subject=subject, seen=unseen.seen, do=unseen.do)
 
+
+def _errors(
+    session: Session, settings: Mapping[str, str], *, loads: bool, makes: bool
+) -> Iterator[tuple[str, str]]:
+    """What is seen and what to do."""
     if loads and settings.get("local_infile") != "ON":
         seen = "local_infile is off: rows are loaded by LOAD DATA LOCAL INFILE"
-        yield error(seen, "SET GLOBAL local_infile = ON")
+        yield seen, "SET GLOBAL local_infile = ON"
     keyed = [name for name in KEYS_REQUIRED if settings.get(name) == "ON"]
     if makes and keyed:
         seen = f"{keyed[0]} is on, and the table history has no primary key (TPC-C 1.3)"
-        yield error(seen, f"SET GLOBAL {keyed[0]} = OFF")
+        yield seen, f"SET GLOBAL {keyed[0]} = OFF"
     if settings.get("log_bin") == "ON" and settings.get("binlog_format") == "STATEMENT":
         seen = "binlog_format is STATEMENT: the server refuses to write in READ COMMITTED"
-        yield error(seen, "SET GLOBAL binlog_format = 'ROW'")
-    read_only = [
-        name
-        for name in ("read_only", "super_read_only", "innodb_read_only")
-        if settings.get(name, "OFF") not in ("OFF", "0", "NO")
-    ]
+        yield seen, "SET GLOBAL binlog_format = 'ROW'"
+    if session.rows(UNLOGGED):
+        seen = "the redo log is disabled: a crash loses the data, and commits write no log"
+        yield seen, "ALTER INSTANCE ENABLE INNODB REDO_LOG"
+    yield from _in_use(session, settings)
+
+
+def _in_use(session: Session, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """A server that others use or write for."""
+    read_only = [name for name in READ_ONLY if settings.get(name, "OFF") not in ("OFF", "0", "NO")]
     if read_only:
         seen = f"the server is read-only ({read_only[0]} is on): nothing can be loaded"
-        yield error(seen, f"use the primary in the URL, or SET GLOBAL {read_only[0]} = OFF")
+        yield seen, f"use the primary in the URL, or SET GLOBAL {read_only[0]} = OFF"
     if session.value(REPLICAS):
         seen = "a replica is attached: it would repeat all that is loaded and run here"
-        yield error(seen, "use a server without replicas, or stop them while kneebench runs")
+        yield seen, "use a server without replicas, or stop them while kneebench runs"
     if settings.get("wsrep_on") == "ON" or settings.get("group_replication_group_name"):
         seen = (
             "the server belongs to a cluster, whose nodes would repeat all that is loaded and run"
         )
-        yield error(seen, "use a server without Galera and group replication")
-    if unseen := reads_unseen(session):
-        yield Finding(level="warning", subject=subject, seen=unseen.seen, do=unseen.do)
+        yield seen, "use a server without Galera and group replication"
+    if "aurora_version" in settings:
+        seen = "the server is Amazon Aurora, whose log and pages are written elsewhere"
+        yield seen, "use a MySQL or MariaDB server with storage of its own"
 
 
 def too_few_connections(

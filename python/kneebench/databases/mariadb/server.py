@@ -245,8 +245,9 @@ def _remarks(settings: Sequence[Setting]) -> Iterator[str]:
             "the log is in /dev/shm, where the server maps it into memory and writes it without a"
             " system call: no storage can be as fast, and its flushes are neither counted nor timed"
         )
-    if values.get("innodb_doublewrite") == "OFF":
-        yield "innodb_doublewrite is off: a machine crash can damage pages"
+    written_twice = values.get("innodb_doublewrite", "ON").upper()
+    if written_twice in ("OFF", "DETECT_ONLY"):
+        yield f"innodb_doublewrite is {written_twice.lower()}: a machine crash can damage pages"
     if values.get("log_bin") == "ON":
         synced = values.get("sync_binlog", "0")
         yield (

@@ -27,11 +27,17 @@ NO_PLUGIN = 2061
 """The client's number for an authentication plugin that fails."""
 UNLIMITED = "SET SESSION wait_timeout = 2147483"
 """The longest time that every server allows: some sessions are idle for a whole load or climb."""
-UNLIMITED_STATEMENTS = {
-    True: "SET SESSION max_statement_time = 0",
-    False: "SET SESSION max_execution_time = 0",
+OWN_CLOCK = "SET SESSION time_zone = 'SYSTEM'"
+"""InnoDB shows when transactions began to wait by the clock of its machine, whatever the session's
+time zone: NOW() is then by the same."""
+OF_PRODUCT = {
+    True: ("SET SESSION max_statement_time = 0",),
+    False: (
+        "SET SESSION max_execution_time = 0",
+        "SET SESSION information_schema_stats_expiry = 0",
+    ),
 }
-"""By whether the server is MariaDB."""
+"""By whether the server is MariaDB. MySQL else answers with sizes of tables up to a day old."""
 LOST = ("1053", "1077", "1079", "1927", "2003", "2006", "2013", "2055", "3169", "4031")
 """Numbers of a session that was ended, or found no server."""
 Row = tuple[Any, ...]
@@ -102,7 +108,7 @@ def connect(address: Address, database: str = "", limit_s: float = LONGEST_S) ->
     """A session; raises PlanError with the server's words where it refuses."""
     try:
         session = Session(_connected(address, database or address.database, limit_s))
-        for statement in (UNLIMITED, UNLIMITED_STATEMENTS["MariaDB" in session.version]):
+        for statement in (UNLIMITED, OWN_CLOCK, *OF_PRODUCT["MariaDB" in session.version]):
             session.run(statement)
         return session
     except (pymysql.Error, OSError, UnicodeError) as error:

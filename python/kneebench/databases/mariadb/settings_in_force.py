@@ -16,6 +16,7 @@ MATTERS = frozenset(
         "binlog_commit_wait_count",
         "binlog_commit_wait_usec",
         "binlog_group_commit_sync_delay",
+        "binlog_group_commit_sync_no_delay_count",
         "innodb_adaptive_flushing",
         "innodb_adaptive_flushing_lwm",
         "innodb_adaptive_hash_index",
@@ -27,6 +28,8 @@ MATTERS = frozenset(
         "innodb_data_file_write_through",
         "innodb_dedicated_server",
         "innodb_doublewrite",
+        "innodb_doublewrite_files",
+        "innodb_doublewrite_pages",
         "innodb_encrypt_log",
         "innodb_encrypt_tables",
         "innodb_file_per_table",
@@ -34,6 +37,7 @@ MATTERS = frozenset(
         "innodb_flush_log_at_trx_commit",
         "innodb_flush_method",
         "innodb_flush_neighbors",
+        "innodb_flush_sync",
         "innodb_flushing_avg_loops",
         "innodb_fsync_threshold",
         "innodb_io_capacity",
@@ -45,6 +49,7 @@ MATTERS = frozenset(
         "innodb_log_file_write_through",
         "innodb_log_files_in_group",
         "innodb_log_write_ahead_size",
+        "innodb_log_writer_threads",
         "innodb_lru_scan_depth",
         "innodb_max_dirty_pages_pct",
         "innodb_max_dirty_pages_pct_lwm",
@@ -54,6 +59,7 @@ MATTERS = frozenset(
         "innodb_read_ahead_threshold",
         "innodb_read_io_threads",
         "innodb_redo_log_capacity",
+        "innodb_redo_log_encrypt",
         "innodb_snapshot_isolation",
         "innodb_undo_tablespaces",
         "innodb_use_atomic_writes",
@@ -63,6 +69,7 @@ MATTERS = frozenset(
         "large_pages",
         "log_bin",
         "performance_schema",
+        "sql_generate_invisible_primary_key",
         "sync_binlog",
         "thread_handling",
         "transaction_isolation",
@@ -71,6 +78,11 @@ MATTERS = frozenset(
     ]
 )
 """Settings that change what storage sees, of MariaDB and of MySQL."""
+CAPACITY = "innodb_redo_log_capacity"
+REPLACED = {"innodb_log_file_size", "innodb_log_files_in_group"}
+RESIZED = "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_capacity_resized'"
+"""MySQL from 8.0.30: where only the two replaced settings are given, the log has their size, and
+the setting of the capacity does not show it."""
 HIDDEN = frozenset([*PLACES, *DOORS])
 FIRST_THAT_MAPS = (10, 8)
 LOG_HEADER_BYTES, LARGEST_WRITE_BYTES = 12_288, 0x7FFFF000
@@ -81,17 +93,31 @@ WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO')"""
 GIVEN_MYSQL = """
 SELECT variable_name, LOWER(variable_source) FROM performance_schema.variables_info
 WHERE variable_source <> 'COMPILED'"""
+SET_BY_SESSIONS = frozenset(
+    [
+        *("autocommit", "character_set_client", "character_set_connection"),
+        *("character_set_results", "collation_connection", "foreign_key_checks"),
+        *("information_schema_stats_expiry", "innodb_lock_wait_timeout", "lock_wait_timeout"),
+        *("max_execution_time", "sql_mode", "time_zone", "transaction_isolation"),
+        *("transaction_read_only", "unique_checks", "wait_timeout"),
+    ]
+)
+"""Clients set them for their sessions, kneebench too. MySQL then calls them dynamic, though their
+global values are as before (its source: set_var::update_source_user_host_timestamp)."""
 
 
 def in_force(session: Session) -> tuple[Setting, ...]:
     """Every setting that is not the version's default, and all that affect storage I/O, as the
     server reports them.
     """
-    given = dict(_given(session))
+    given, found, matter = dict(_given(session)), values(session), MATTERS
+    if CAPACITY in found:
+        found[CAPACITY] = str(session.row(RESIZED)[1])
+        matter -= REPLACED
     return tuple(
-        Setting(name=name, value=value, source=given.get(name, "default"), matters=name in MATTERS)
-        for name, value in sorted(values(session).items())
-        if (name in given or name in MATTERS) and name not in HIDDEN and not _may_be_secret(name)
+        Setting(name=name, value=value, source=given.get(name, "default"), matters=name in matter)
+        for name, value in sorted(found.items())
+        if (name in given or name in matter) and name not in HIDDEN and not _may_be_secret(name)
     )
 
 
@@ -120,7 +146,11 @@ def _given(session: Session) -> list[tuple[str, str]]:
     """Name and source of every setting that somebody has set."""
     for query in (GIVEN, GIVEN_MYSQL):
         try:
-            return [(str(name), str(source)) for name, source in session.rows(query)]
+            return [
+                (str(name), str(source))
+                for name, source in session.rows(query)
+                if not (source == "dynamic" and name in SET_BY_SESSIONS)
+            ]
         except pymysql.Error:
             continue
     return []

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 
 from kneebench.databases.mariadb.session import Session
+from kneebench.databases.mariadb.settings_in_force import CAPACITY
 from kneebench.lab.drives import mount_of
 from kneebench.records import Role, Whereabouts
 
@@ -25,6 +26,14 @@ HIDDEN = (
     "not known to be on this machine: this account may not see the server's process (run kneebench"
     " as root or as the server's account)"
 )
+BINARY_LOG = "log_bin_basename"
+ELSEWHERE_BY = (
+    BINARY_LOG,
+    "innodb_doublewrite_dir",
+    "innodb_undo_directory",
+    "innodb_data_home_dir",
+)
+"""Settings that place files beside the data and the redo log."""
 PROGRAMS = ("mariadbd", "mysqld")
 
 
@@ -42,21 +51,34 @@ def whereabouts(session: Session, settings: Mapping[str, str], host: str) -> Whe
     if apart:
         held.append(("log", log))
     closed = not os.access(data.parent, os.X_OK)
-    note = f"the drive under {data} is unknown: no read permission for this account"
+    unknown = f"the drive under {data} is unknown: no read permission for this account"
+    watched = [path for _, path in held]
     return Whereabouts(
         here=True,
         seen="on this machine",
         process=process,
         cores=tuple(sorted(os.sched_getaffinity(process))),
-        paths=() if closed else tuple(path for _, path in held),
+        paths=() if closed else tuple(watched),
         roles=() if closed else tuple(role for role, _ in held),
-        notes=(note,) if closed else (),
+        notes=(unknown,) if closed else tuple(_unwatched(settings, watched)),
     )
 
 
+def _unwatched(settings: Mapping[str, str], watched: Sequence[Path]) -> Iterator[str]:
+    """Directories of the server on other drives than those that are watched."""
+    mounts = {mount_of(path) for path in watched}
+    for name in ELSEWHERE_BY:
+        if settings.get(name):
+            place = Path(settings["datadir"], settings[name]).resolve()
+            directory = place.parent if name == BINARY_LOG else place
+            if os.access(directory, os.F_OK) and mount_of(directory) not in mounts:
+                yield f"{name} is on another drive ({directory}), which is not watched"
+
+
 def log_directory(settings: Mapping[str, str]) -> Path:
-    """Where the log is."""
-    return Path(settings["datadir"], settings.get("innodb_log_group_home_dir", "./")).resolve()
+    """Where the log is: MySQL from 8.0.30 has a directory of its own for it in that place."""
+    place = Path(settings["datadir"], settings.get("innodb_log_group_home_dir", "./"))
+    return (place / "#innodb_redo" if CAPACITY in settings else place).resolve()
 
 
 def _ends_here(session: Session) -> bool:

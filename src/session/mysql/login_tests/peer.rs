@@ -28,6 +28,7 @@ const DEFAULT_CAPABILITIES: u32 = 0x81ff_f7ff;
 const OK: [u8; 7] = [0, 0, 0, 2, 0, 0, 0];
 const KNOWN: [u8; 2] = [1, 3];
 const PASSWORD_WANTED: [u8; 2] = [1, 4];
+const TLS_REQUEST_BYTES: usize = 32;
 const KEY_REQUEST: [u8; 1] = [2];
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
@@ -36,6 +37,8 @@ pub enum Transport {
     UnixSocket,
     Tcp,
     Tls,
+    /// The server offers TLS, and ends the connection at the handshake.
+    BrokenTls,
 }
 
 /// The account: whether the server has its hash in its cache, and whether the server's default is
@@ -108,6 +111,7 @@ impl Peer {
     /// Let the next client in, or not; returns the proofs that it gave.
     pub fn serve_one(&self, account: Account) -> JoinHandle<io::Result<Vec<Proof>>> {
         let config = self.certificate.as_ref().map(Certificate::server_config);
+        let encrypts = matches!(self.transport, Transport::Tls | Transport::BrokenTls);
         let key = self.folder.join("key.pem");
         let accepting: Box<dyn FnOnce() -> io::Result<Box<dyn Duplex>> + Send> =
             match &self.listener {
@@ -122,13 +126,15 @@ impl Peer {
             };
         std::thread::spawn(move || {
             let mut login = Login { client: accepting()?, sequence: 0, key, proofs: Vec::new() };
-            login.greet(account, config.is_some())?;
-            if let Some(config) = config {
-                login.receive()?; // the request for TLS
+            login.greet(account, encrypts)?;
+            let mut response = login.receive()?;
+            if response.len() == TLS_REQUEST_BYTES {
+                let Some(config) = config else { return Ok(login.proofs) };
                 let connection = ServerConnection::new(config).map_err(io::Error::other)?;
                 login.client = Box::new(StreamOwned::new(connection, login.client));
+                response = login.receive()?;
             }
-            let accepted = login.proves(account)?;
+            let accepted = login.proves(account, &response)?;
             login.send(if accepted { &OK } else { b"\xff\x15\x04#28000Access denied for user" })?;
             Ok(login.proofs)
         })
@@ -168,14 +174,13 @@ impl Login {
     }
 
     /// Whether the client knows the password.
-    fn proves(&mut self, account: Account) -> io::Result<bool> {
-        let response = self.receive()?;
+    fn proves(&mut self, account: Account, response: &[u8]) -> io::Result<bool> {
         let (nonce, scramble) = if account.switches {
             self.send(&[b"\xfe", PLUGIN, SWITCHED, b"\0"].concat())?;
             (SWITCHED, self.receive()?)
         } else {
-            assert!(contains(&response, PLUGIN), "the response does not name the plugin");
-            (GREETED, scramble_in(&response))
+            assert!(contains(response, PLUGIN), "the response does not name the plugin");
+            (GREETED, scramble_in(response))
         };
         if scramble.is_empty() {
             self.proofs.push(Proof::None);
