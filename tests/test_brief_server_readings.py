@@ -33,7 +33,7 @@ def later(*, busy: float, idle: int) -> DocumentedSession:
     session = DocumentedSession()
     session.answer("dm_os_schedulers", [(0, 12_000 + ran_ms, 3), (1, 9_000 + ran_ms + 50, 2)])
     session.answer("process_user_time_ms", [(21_500 + 2 * ran_ms,)])
-    session.answer("ring_buffers", [(idle,)])
+    session.answer("ring_buffers", [(idle, 0)])
     counters = {"Batch Requests/sec": 40_000, "Transactions/sec": 60_000}
     found = ANSWERS["dm_os_performance_counters"]
     assert isinstance(found, list)
