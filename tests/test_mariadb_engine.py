@@ -28,6 +28,7 @@ from kneebench.databases.mariadb.session import connect
 from kneebench.errors import DatabaseLost, PlanError, Refused
 from kneebench.lab.drives import mount_of
 from kneebench.lab.journal import Journal
+from kneebench.lab.processes import living_in
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Finding
@@ -244,12 +245,8 @@ def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned
 
 
 def mariadbds(bench: Bench) -> list[int]:
-    found = psutil.process_iter(["name"])
-    return [
-        one.pid
-        for one in found
-        if one.info["name"] == "mariadbd" and Path(one.cwd()).is_relative_to(bench.folder)
-    ]
+    """Those that run; one that has ended may be in the list of processes for a while."""
+    return [one.pid for one in living_in(bench.folder) if one.name() == "mariadbd"]
 
 
 def server_data(bench: Bench) -> Iterator[Path]:

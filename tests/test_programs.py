@@ -8,9 +8,10 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
-from kneebench.lab.processes import runs, started
+from kneebench.lab.processes import END_LIMIT_S, end, runs, started
 from kneebench.lab.programs import done, ending_with_us
 
 SLOW = """#!/bin/sh
@@ -22,6 +23,11 @@ STARTING = """
 import sys
 from kneebench.lab.programs import done
 done(*sys.argv[1:], ends_with_us=True)
+"""
+NEGLIGENT = """
+import subprocess, time
+print(subprocess.Popen(["sleep", "60"]).pid, flush=True)
+time.sleep(60)
 """
 
 
@@ -65,3 +71,16 @@ def test_a_program_that_ends_with_us_prints_and_fails_as_others_do() -> None:
         done("sleep", "long", ends_with_us=True)
     with pytest.raises(FileNotFoundError):
         done("mkfs.nosuch", ends_with_us=True)
+
+
+def test_a_process_that_ended_is_not_waited_for_until_its_parent_asks_for_it() -> None:
+    """As below the first process of a container, which may never ask."""
+    command = [sys.executable, "-c", NEGLIGENT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        began_s = time.monotonic()
+        end([child])
+        assert time.monotonic() - began_s < END_LIMIT_S
+        assert child.status() == psutil.STATUS_ZOMBIE
+        parent.kill()

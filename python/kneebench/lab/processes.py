@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import time
+from collections.abc import Collection
 from pathlib import Path
 
 import psutil
@@ -16,6 +18,7 @@ from kneebench.engine_properties import server_programs
 
 OWN_PROGRAMS = ("qemu-storage-daemon", "nbdfuse")
 """Programs that the lab runs in directories of its own."""
+END_LIMIT_S = 10.0
 
 
 def started(pid: int) -> int:
@@ -81,8 +84,26 @@ def end(processes: list[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(stops.get(process.name(), signal.SIGTERM))
-    _, alive = psutil.wait_procs(family, timeout=10)
-    for member in alive:
+    for member in (alive := _left(family)):
         with contextlib.suppress(psutil.NoSuchProcess):
             member.kill()
-    psutil.wait_procs(alive, timeout=10)
+    _left(alive)
+
+
+def _left(processes: Collection[psutil.Process]) -> list[psutil.Process]:
+    """Those that run after a while. One that ended has let go of all it had, even before its parent
+    asks for it: the first process of a container may do that late, or never.
+    """
+    until = time.monotonic() + END_LIMIT_S
+    while alive := [one for one in processes if _runs(one)]:
+        if time.monotonic() > until:
+            break
+        time.sleep(0.01)
+    return alive
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

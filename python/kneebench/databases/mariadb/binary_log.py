@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kneebench import units
-from kneebench.databases.mariadb.footprint import image_bytes
+from kneebench.databases.mariadb.footprint import data_bytes
 from kneebench.records import Finding
 
 EXPIRES = "binlog_expire_logs_seconds"
@@ -19,14 +19,14 @@ def binary_log(
     >>> on = {"log_bin": "ON", "binlog_expire_logs_seconds": "2592000"}
     >>> [finding] = binary_log(on, "db", 10, copied=True)
     >>> print(finding.seen)
-    the binary log is on: the load and each copy (1.0 GB) are written to it, and kept for 30 days
+    the binary log is on: the load and each copy (963 MiB) are written to it, and kept for 30 days
     """
     if settings.get("log_bin") != "ON":
         return
     kept_s = float(settings.get(EXPIRES, 0))
     kept = f"kept for {kept_s / 86_400:.3g} days" if kept_s else "kept for ever"
     written = "the load and each copy" if copied else "the load"
-    size = units.size(image_bytes(warehouses))
+    size = units.size(data_bytes(warehouses))
     yield Finding(
         level="warning",
         subject=subject,
