@@ -81,3 +81,5 @@ HOLDS: dict[str, tuple[Callable[[Path], None], str]] = {
     "raw data at the end": (lambda loop: put(loop, SIZE - 3, b"x"), f"data at byte {SIZE - 3:,}"),
 }
 """What drives contain: how a test puts it on a loop device, and what the inventory calls it."""
+HOLDS_ALWAYS = ("ext4", "partition table", "raw data at the end")
+"""Tried also without --long where each takes seconds."""

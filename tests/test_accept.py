@@ -111,6 +111,7 @@ def test_a_plan_with_a_slower_drive_is_worse_and_ends_with_6(root: Path, place: 
     assert suite.get("failures") == str(len(failed))
 
 
+@pytest.mark.long
 def test_a_preset_is_run_by_its_name(root: Path) -> None:
     answer = call(root / "before", "simulated", "--no-brief")
     assert answer.exit_code == 0, answer.output

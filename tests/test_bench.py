@@ -13,7 +13,7 @@ from tests.loaded import shared_images
 
 SLOW = {
     *("brief", "clients", "contended", "flat", "loading", "mariadb_loading", "mysql", "orders"),
-    *("real", "restore"),
+    *("answer", "meters", "real", "restore"),
 }
 """Benchmarks whose quick form takes long, too."""
 

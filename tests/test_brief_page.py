@@ -496,6 +496,7 @@ def test_reading_results_loads_no_heavy_library() -> None:
     )
 
 
+@pytest.mark.long
 def test_a_brief_of_300_rungs_takes_little_memory(tmp_path: Path) -> None:
     code = f"""
 import re, sys

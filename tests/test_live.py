@@ -27,7 +27,7 @@ LONG = "a drive of 28 letters in all"
 SIZES = [
     pytest.param(80, 24, 1, "disk", id="80x24"),
     pytest.param(120, 35, 3, "disk", id="three storages"),
-    pytest.param(80, 24, 2, LONG, id="28 letters"),
+    pytest.param(80, 24, 2, LONG, id="28 letters", marks=[pytest.mark.long]),
 ]
 
 

@@ -276,9 +276,9 @@ STEPS = 19
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """All steps with --long, else a sixth of them."""
+    """All steps with --long, else a ninth of them."""
     if "step" in metafunc.fixturenames:
-        apart = 1 if metafunc.config.getoption("--long") else 6
+        apart = 1 if metafunc.config.getoption("--long") else 9
         metafunc.parametrize("step", range(1, STEPS + 1, apart))
 
 

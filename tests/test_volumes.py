@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loop_devices import HOLDS, SIZE, done, loop_device, needs_emulation
+from loop_devices import HOLDS, HOLDS_ALWAYS, SIZE, done, loop_device, needs_emulation
 
 from kneebench.commands.erasing import confirm_erasing
 from kneebench.errors import KneebenchError, PlanError, Refused
@@ -37,6 +37,7 @@ from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Event, Signature, WholeDrive
+from tests.parameters import some
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 pytestmark = [pytest.mark.root, root]
@@ -169,7 +170,7 @@ def test_a_layout_that_needs_md_is_an_error_of_check_without_md(tmp_path: Path) 
 # --- drives with data -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", HOLDS)
+@pytest.mark.parametrize("what", some(HOLDS, HOLDS_ALWAYS))
 def test_a_drive_with_data_is_refused_and_not_a_byte_of_it_changes(
     drive: str, volumes: Volumes, what: str
 ) -> None:
@@ -194,7 +195,7 @@ def erasable(allowed: Plan) -> tuple[WholeDrive, ...]:
     return to_be_erased(named_drives(allowed, inventory()), allowed.erase)
 
 
-@pytest.mark.parametrize("what", HOLDS)
+@pytest.mark.parametrize("what", some(HOLDS, HOLDS_ALWAYS))
 def test_a_drive_that_plan_and_run_allow_to_erase_is_blank_afterwards(
     drive: str, what: str
 ) -> None:
