@@ -78,6 +78,7 @@ def storages_called(results: Results, *names: str) -> Results:
 # --- what is run ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_without_a_plan_the_baselines_own_is_run_again_at_the_baselines_rate(
     root: Path, place: Path
 ) -> None:

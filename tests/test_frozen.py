@@ -125,6 +125,7 @@ def test_a_window_in_which_kneebench_was_stopped_is_measured_again(place: Path) 
     assert code in (0, 3, 4), "3 or 4 on a disturbed machine"
 
 
+@pytest.mark.long
 def test_a_rung_that_is_stopped_in_every_try_stays_invalid_and_the_exit_code_says_so(
     place: Path,
 ) -> None:

@@ -81,6 +81,7 @@ def test_one_pair_is_called_preliminary_and_shows_in_the_list_of_what_is_known()
     assert "no A/A pairs of this machine" in call("noise", "--show").stdout
 
 
+@pytest.mark.long
 def test_a_later_campaign_and_its_brief_have_the_floor_even_after_it_was_forgotten(
     place: Path,
 ) -> None:

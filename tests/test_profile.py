@@ -167,6 +167,7 @@ def test_fio_ends_with_a_kneebench_that_is_killed(place: Path) -> None:
 
 
 @FIO
+@pytest.mark.long
 def test_a_colon_in_the_path_makes_no_file_beside_the_directory(place: Path) -> None:
     if drive_of(place) is None:
         pytest.skip("the temporary directory stands on no block device")

@@ -114,6 +114,7 @@ def test_a_drive_in_use_is_refused_also_for_reading(drive: Path, place: Path) ->
         done("umount", place / "mounted")
 
 
+@pytest.mark.long
 def test_two_drives_are_measured_alone_and_together(drive: Path, place: Path) -> None:
     with loop_device(place / "b.img") as other:
         here = inventory()

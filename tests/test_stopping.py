@@ -152,6 +152,7 @@ def test_a_campaign_that_was_killed_before_its_brief_gets_it_and_is_not_measured
     )
 
 
+@pytest.mark.long
 def test_a_campaign_that_was_to_have_no_brief_is_measured_again(place: Path) -> None:
     assert call("run", "plan.toml", "--no-brief").exit_code == 0
     assert call("run", "plan.toml").exit_code == 0
