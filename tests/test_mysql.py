@@ -36,7 +36,7 @@ def test_a_checkpoint_is_read_by_the_columns_that_mysql_has() -> None:
 
 
 def test_the_history_of_undo_records_is_a_metric_of_mysql() -> None:
-    assert Readings(DocumentedMysql(), {}).read("tables")["undo.history|database"] == 3.0
+    assert Readings(DocumentedMysql(), {}).read("tables")["undo.history|database"] == 5.0
     session = DocumentedMysql().answer("innodb_metrics", DENIED)
     assert "undo.history|database" not in Readings(session, {}).read("tables")
 

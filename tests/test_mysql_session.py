@@ -166,4 +166,7 @@ def test_mysql_is_sent_its_own_name_for_the_limit_on_statements(
     sent = Sent()
     monkeypatch.setattr("kneebench.databases.mariadb.session._opened", lambda *given: sent)
     connect(Address(host="db"))
-    assert "SET SESSION max_execution_time = 0" in sent.statements
+    assert sent.statements[-2:] == [
+        "SET SESSION max_execution_time = 0",
+        "SET SESSION information_schema_stats_expiry = 0",
+    ]

@@ -110,12 +110,13 @@ TLS = {
 
 
 def _root(address: Address) -> str:
-    """The file of root certificates that the client is given: MySQL's has none of its own."""
-    given = address.sslrootcert
-    verified = address.sslmode.startswith("verify-")
-    if given != "system" and (given or not (verified and address.client == "mysql")):
-        return given
-    return str(system_roots() or "")
+    """The option that names the root certificates; MySQL's client has none of its own."""
+    file = address.sslrootcert
+    if not file and address.client == "mysql" and address.sslmode.startswith("verify-"):
+        file = "system"
+    if file == "system":
+        file = str(system_roots() or "")
+    return f" --ssl-ca={file}" if file else ""
 
 
 def client_command(address: Address, statements: str = "") -> str:
@@ -127,9 +128,7 @@ def client_command(address: Address, statements: str = "") -> str:
     """
     socket = f"--socket={address.socket}"
     place = socket if address.socket else f"--host={address.host} --port={address.port}"
-    tls = TLS[address.client][address.sslmode]
-    root = _root(address)
-    root = f" --ssl-ca={root}" if root else ""
+    tls = TLS[address.client][address.sslmode] + _root(address)
     inside = f" --database={shlex.quote(address.database)}" if address.database else ""
     run = f'{inside} -e "{statements}"' if statements else ""
-    return f"{address.client} {place} --user={quote(address.user)} --password{tls}{root}{run}"
+    return f"{address.client} {place} --user={quote(address.user)} --password{tls}{run}"

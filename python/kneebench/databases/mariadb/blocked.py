@@ -82,7 +82,7 @@ def _waits(session: Session, for_s: float) -> list[tuple[int, int, float]]:
 
 def _row_waits(session: Session) -> list[Row]:
     """None are seen on MySQL without the right to read its performance schema."""
-    if "MariaDB" in session.version:
+    if session.is_mariadb:
         return session.rows(ROW_WAITS)
     try:
         return session.rows(ROW_WAITS_MYSQL)

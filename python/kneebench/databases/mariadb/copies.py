@@ -46,6 +46,8 @@ FAST = ("SET SESSION unique_checks = 0", "SET SESSION foreign_key_checks = 0")
 WITHOUT_LOCKS = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 """INSERT ... SELECT then reads the original's rows without locking them."""
 OTHERS = "SELECT count(*) FROM information_schema.processlist WHERE db = %s"
+WORK = "kneebench_work_"
+"""How the name of a copy begins."""
 IDLE_LIMIT_S = 5.0
 """How long sessions that were just closed may take to end."""
 COPY_OF = "copy_of"
@@ -72,7 +74,7 @@ class Copies(NamedTuple):
     @property
     def work_database(self) -> str:
         """The name of its copy."""
-        return f"kneebench_work_{self._digest}"
+        return f"{WORK}{self._digest}"
 
     @property
     def databases(self) -> tuple[str, ...]:

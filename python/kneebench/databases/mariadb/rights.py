@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kneebench.databases.mariadb.copies import WORK
 from kneebench.databases.mariadb.grants import NEEDED, Grants
 from kneebench.databases.mariadb.instruments import reads_unseen
 from kneebench.databases.mariadb.session import Session
@@ -19,7 +20,7 @@ INVISIBLE_KEY = "sql_generate_invisible_primary_key"
 UNLOGGED = """
 SHOW GLOBAL STATUS WHERE variable_name = 'Innodb_redo_log_enabled' AND value = 'OFF'"""
 READ_ONLY = ("read_only", "super_read_only", "innodb_read_only")
-COPY, DATABASES = "kneebench_work_", r"kneebench\_%"
+DATABASES = r"kneebench\_%"
 REPLICAS = "SELECT count(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
 
 
@@ -31,7 +32,7 @@ def rights(
     """
     lines = [str(line) for (line,) in session.rows("SHOW GRANTS")]
     grants = Grants(lines, literally)
-    made = any(one.startswith(COPY) for one in databases)
+    made = any(one.startswith(WORK) for one in databases)
     common = [DATABASES] if made and not literally else databases
     lacking = {one for name in databases for one in {*NEEDED} - grants.on(name)}
     if missing := [one for one in NEEDED if one in lacking]:

@@ -66,6 +66,11 @@ class Session:
         return str(self._connection.get_server_info())  # type: ignore[no-untyped-call]
 
     @property
+    def is_mariadb(self) -> bool:
+        """Whether the server is MariaDB; else it is MySQL."""
+        return "MariaDB" in self.version
+
+    @property
     def account(self) -> str:
         """The account that the server has it for, as GRANT takes it."""
         name, _, host = str(self.value("SELECT CURRENT_USER()")).rpartition("@")
@@ -108,7 +113,7 @@ def connect(address: Address, database: str = "", limit_s: float = LONGEST_S) ->
     """A session; raises PlanError with the server's words where it refuses."""
     try:
         session = Session(_connected(address, database or address.database, limit_s))
-        for statement in (UNLIMITED, OWN_CLOCK, *OF_PRODUCT["MariaDB" in session.version]):
+        for statement in (UNLIMITED, OWN_CLOCK, *OF_PRODUCT[session.is_mariadb]):
             session.run(statement)
         return session
     except (pymysql.Error, OSError, UnicodeError) as error:

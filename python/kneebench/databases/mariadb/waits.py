@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kneebench.databases.mariadb.instruments import reads_unseen
+from kneebench.databases.mariadb.instruments import Unseen, reads_unseen
 from kneebench.databases.mariadb.properties import wait_class
 from kneebench.databases.mariadb.session import Session
 
@@ -56,10 +56,9 @@ class Waits:
 
     def __init__(self, session: Session, own: Sequence[int]) -> None:
         self.unseen = reads_unseen(session)
-        by_thread = BY_THREAD if self.unseen and self.unseen.readable else WITH_FILES
-        asked = BY_STATE if self.unseen and not self.unseen.readable else by_thread
+        asked = _query_of(self.unseen)
         self._session, self._seen = session, set[str]()
-        stateless = AFTER_THE_END if "MariaDB" in session.version else "running"
+        stateless = AFTER_THE_END if session.is_mariadb else "running"
         asked = asked.format(own=", ".join(map(str, own)), stateless=stateless)
         self._query = f"{asked}{LOCKS}"
 
@@ -76,6 +75,13 @@ class Waits:
             f"waits.{wait_class(name)}|{name}": float(found.get(name, 0))
             for name in sorted(self._seen)
         } | ({READS_UNSEEN: 1.0} if self.unseen else {})
+
+
+def _query_of(unseen: Unseen | None) -> str:
+    """The query of the session's states that shows the most, and costs the server the least."""
+    if unseen is None:
+        return WITH_FILES
+    return BY_THREAD if unseen.readable else BY_STATE
 
 
 def with_locks(sessions: Mapping[str, int], locks: int) -> dict[str, int]:
