@@ -9,9 +9,10 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import altair
 import pytest
 
-from kneebench.brief import Brief
+from kneebench.brief import Brief, chart_theme
 from kneebench.brief.section import Figure
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.engine_properties import Quantity
@@ -774,3 +775,12 @@ def test_a_note_that_all_rungs_of_a_storage_have_is_told_once_with_its_name(
         )
         == len(noted) - 1
     )
+
+
+def test_a_chart_that_becomes_a_part_of_others_is_neither_copied_part_by_part_nor_changed() -> None:
+    chart = chart_theme.chart([{"x": 1}]).mark_line().encode(x="x:Q", y="x:Q")
+    alone = chart_theme.specification(chart)
+    layer = altair.layer(chart, chart)
+    altair.vconcat(layer, chart).resolve_scale(x="independent")
+    assert layer.layer[0].encoding is chart.encoding
+    assert chart_theme.specification(chart) == alone

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 """Fonts of the reader's system: a page that is read offline, years later, can load none."""
@@ -124,24 +124,8 @@ def shaded(low: float, high: float) -> Any:
     return chart([{"from": low, "to": high}]).mark_rect(color=SHADE)
 
 
-class _Rows:
-    """Rows as a part of a chart: Altair copies a chart with every step that makes it, and would
-    copy bare rows one by one.
-    """
-
-    _schema: ClassVar[dict[str, Any]] = {"type": "array"}
-
-    def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self._rows = rows
-
-    def to_dict(self, *given: Any, **more: Any) -> list[dict[str, Any]]:
-        """The rows, as Altair asks for them in the end."""
-        return self._rows
-
-
 def chart(rows: list[dict[str, Any]]) -> Any:
     """An Altair chart of these rows, which then stand in the chart itself."""
-    import altair
+    from kneebench.brief import charts
 
-    data: Any = altair.Data
-    return altair.Chart(data(values=_Rows(rows)))
+    return charts.of_rows(rows)
