@@ -47,9 +47,9 @@ def server(servers: Servers) -> PostgresServer:
 
 
 @contextlib.contextmanager
-def locked(server: PostgresServer) -> Iterator[None]:
+def locked(server: PostgresServer, application: str = "psql") -> Iterator[None]:
     """A session of somebody else's has a table for itself alone."""
-    with psycopg.connect(**parameters(server.address), application_name="psql") as session:
+    with psycopg.connect(**parameters(server.address), application_name=application) as session:
         session.execute("SET lock_timeout = '10s'")
         session.execute("LOCK TABLE public.district IN ACCESS EXCLUSIVE MODE")
         yield
@@ -155,6 +155,8 @@ def test_a_question_of_ours_waits_for_a_lock_no_longer_than_its_limit_and_says_w
             match=r"cannot check the conditions: .*lock timeout.*process \d+ \(application 'psql'",
         ):
             server.conditions(lambda event: None)
+    with locked(server, "pgbench"), pytest.raises(InvalidMeasurement, match=r"'pgbench', idle"):
+        server.sum_next_order_ids()
     assert server.sum_next_order_ids() >= 30_010
 
 

@@ -92,8 +92,7 @@ class PostgresServer:
     ) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         with self._lock, self._losses_reported(doing):
             self._session.limit_s = limit_s or self._timeouts.reading_s
-            self._session.execute("SELECT pg_stat_clear_snapshot()")
-            with _given_back(self._session):
+            with _question(self._session):
                 yield self._session
 
     @contextlib.contextmanager
@@ -119,7 +118,7 @@ class PostgresServer:
                 yield
         except KneebenchError as error:
             if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
-                with _given_back(self._side):
+                with _question(self._side):
                     seen = f"{error.seen}; {lockers(self._side)}"
                 raise InvalidMeasurement(doing, seen=seen, do=UNLOCK) from error
             if not isinstance(error.__cause__, psycopg.OperationalError):
@@ -208,11 +207,12 @@ class PostgresServer:
 
 
 @contextlib.contextmanager
-def _given_back(session: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
-    """What the block locks is given back at its end, and an error in it leaves the transaction
-    usable.
+def _question(session: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
+    """What the block reads is as of now, what it locks is given back at its end, and an error in it
+    leaves the transaction usable.
     """
     try:
+        session.execute("SELECT pg_stat_clear_snapshot()")
         yield
     finally:
         if not session.closed:
