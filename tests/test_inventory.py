@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -9,18 +10,21 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from loop_devices import HOLDS, SIZE, done, loop_device, put
 from typer.testing import CliRunner
 
 from kneebench.cli import app
-from kneebench.errors import PlanError
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory.block_devices import listed_devices
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.inventory.signatures import END_BYTES
+from kneebench.lab.inventory.sources import Sources
 from kneebench.records import WholeDrive
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
@@ -160,6 +164,25 @@ def test_a_file_that_is_called_like_a_drive_is_no_drive(loop: Path, tmp_path: Pa
     (tmp_path / loop.name).write_text("no drive")
     with pytest.raises(PlanError, match="no such drive here"):
         named(inventory(), str(tmp_path / loop.name))
+
+
+class Interrupted(Sources):
+    """lsblk prints nothing whole the first times, as where a device goes meanwhile."""
+
+    failures: ClassVar[int] = 0
+
+    def document(self, command: Sequence[str]) -> dict[str, Any] | None:
+        type(self).failures -= 1
+        return super().document(command) if self.failures < 0 else None
+
+
+@pytest.mark.parametrize(("failures", "listed"), [(2, True), (3, False)])
+def test_a_list_that_was_interrupted_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, failures: int, listed: bool
+) -> None:
+    monkeypatch.setattr(Interrupted, "failures", failures)
+    with contextlib.nullcontext() if listed else pytest.raises(KneebenchError, match="lsblk"):
+        assert listed_devices(Interrupted())
 
 
 def test_a_wwid_that_two_drives_have_names_neither(loop: Path) -> None:

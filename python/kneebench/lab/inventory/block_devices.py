@@ -9,6 +9,9 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.inventory.sources import Sources
 
 COLUMNS = "NAME,KNAME,PATH,MAJ:MIN,TYPE,MODEL,SERIAL,WWN,REV,SIZE,LOG-SEC,PHY-SEC,TRAN,SCHED,RO"
+LSBLK = ("lsblk", "--json", "--bytes", "--output", COLUMNS)
+TRIES = 3
+"""Where a device goes while it is listed, lsblk may print nothing whole."""
 NO_DRIVES = ("zram", "ram", "sr", "fd")
 """Kernel names that begin so are memory, discs and floppies."""
 
@@ -38,7 +41,8 @@ class BlockDevice(NamedTuple):
 
 def listed_devices(sources: Sources) -> list[BlockDevice]:
     """The devices at the bottom, by name. Raises KneebenchError where lsblk is missing or fails."""
-    found = sources.document(["lsblk", "--json", "--bytes", "--output", COLUMNS])
+    tries = (sources.document(LSBLK) for _ in range(TRIES))
+    found = next((one for one in tries if one is not None), None)
     if found is None:
         raise KneebenchError(
             "listing the drives",

@@ -45,7 +45,7 @@ class Sources(NamedTuple):
                 check=False,
                 stdin=subprocess.DEVNULL,
             )
-            found = json.loads(done.stdout or b"null")
+            found = json.loads(done.stdout.decode(errors="replace") or "null")
         except (OSError, subprocess.TimeoutExpired, ValueError):
             return None
         return found if isinstance(found, dict) else None
