@@ -45,14 +45,20 @@ class Fio(NamedTuple):
         limit_s = runtime_s + RAMP_S + GRACE_S
         return Running(self._command(job, runtime_s), self.folder, limit_s)
 
-    def over_time(self, job: Job, runtime_s: int) -> tuple[tuple[float, float], ...]:
-        """Its I/Os per second through the job that ran last; nothing where none are kept."""
+    def over_time(
+        self, job: Job, runtime_s: int, document: Mapping[str, Any]
+    ) -> tuple[tuple[float, float], ...]:
+        """Its I/Os per second through the job that ran last, whose document this is; nothing where
+        none are kept.
+        """
         if not job.over_time:
             return ()
         log = self.folder / f"{LOG}_iops.log"
         lines = log.read_text().splitlines()
         log.unlink()
-        return over_time(lines, interval_ms(runtime_s))
+        (found,) = document["jobs"]
+        ran_ms = found["job_runtime"] / job.workers  # fio's is the sum over its workers
+        return over_time(lines, interval_ms(runtime_s), ran_ms)
 
     def probe(self) -> None:
         """Raises KneebenchError where this engine does not work here, at the largest depth."""

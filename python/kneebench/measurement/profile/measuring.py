@@ -47,5 +47,5 @@ def _row(
 ) -> ProfileRow:
     row = row_of(job, document, cores_busy)
     wrong = inconsistent(row, job.workers * job.depth / seconds)
-    kept = fio.over_time(job, seconds)
+    kept = fio.over_time(job, seconds, document)
     return row.model_copy(update={"invalid": wrong, "over_time": kept})

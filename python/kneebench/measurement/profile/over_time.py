@@ -24,15 +24,20 @@ def interval_ms(runtime_s: int) -> int:
     return max(SHORTEST_MS, 1000 * runtime_s // MOST_POINTS)
 
 
-def over_time(lines: Iterable[str], every_ms: int) -> tuple[tuple[float, float], ...]:
+def over_time(
+    lines: Iterable[str], every_ms: int, runtime_ms: float = 0
+) -> tuple[tuple[float, float], ...]:
     """Seconds since the start and I/Os per second of all workers, for the middle of each interval
     up to the end of the first worker that ends.
 
-    fio writes one worker after the other, a line for each interval in which it did any I/O: what
-    no line covers is 0.
+    fio writes one worker after the other, a line for each interval in which it did any I/O, without
+    the last one: what no line covers is 0, up to an interval before the end of `runtime_ms`, which
+    is how long a worker ran.
 
     >>> over_time(["100, 7, 1, 0, 0", "200, 9, 1, 0, 0", "101, 5, 1, 0, 0", "301, 6, 1, 0, 0"], 100)
     ((0.05, 12.0), (0.15, 9.0))
+    >>> over_time(["100, 7, 1, 0, 0"], 100, runtime_ms=310)
+    ((0.05, 7.0), (0.15, 0.0))
     """
     workers: list[list[tuple[float, float]]] = []
     before = float("inf")
@@ -45,8 +50,8 @@ def over_time(lines: Iterable[str], every_ms: int) -> tuple[tuple[float, float],
     if not workers:
         return ()
     spans = [_spans(samples, every_ms) for samples in workers]
-    count = round(min(samples[-1][0] for samples in workers) / every_ms)
-    middles = [(n + 0.5) * every_ms for n in range(count)]
+    end_ms = max(min(samples[-1][0] for samples in workers), runtime_ms - every_ms)
+    middles = [(n + 0.5) * every_ms for n in range(round(end_ms / every_ms))]
     return tuple((at / 1000, sum(_rate(one, at) for one in spans)) for at in middles)
 
 
