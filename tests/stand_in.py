@@ -1,5 +1,5 @@
 """A real PostgreSQL 15 whose five functions are stand-ins: for tests of the load generator
-alone.
+alone. Its payments take 2 ms, so that a few users leave the machine time for other tests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BEGIN
 END $$;
 CREATE FUNCTION kneebench.payment(
     w int4, d int4, c_w int4, c_d int4, c int4, c_last text, amount_cents int4)
-    RETURNS int4 LANGUAGE sql AS 'SELECT c';
+    RETURNS int4 LANGUAGE sql AS 'SELECT c FROM pg_sleep(0.002)';
 CREATE FUNCTION kneebench.order_status(w int4, d int4, c int4, c_last text)
     RETURNS TABLE (line int4, what text) LANGUAGE sql
     AS $$SELECT n, 'line ' || n FROM generate_series(1, 12) n$$;

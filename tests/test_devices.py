@@ -389,7 +389,7 @@ def mirror_and_log(tmp_path: Path) -> Iterator[tuple[Path, Path, list[str]]]:
     with contextlib.ExitStack() as stack:
         a, b, c = (stack.enter_context(loop_device(tmp_path / name)) for name in "abc")
         done("mkfs.btrfs", "-q", "-m", "raid1", "-d", "raid1", a, b)
-        done("mkfs.ext4", "-q", c)
+        done("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", c)
         for device, point in ((a, data), (c, log)):
             point.mkdir()
             done("mount", device, point)
