@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,23 @@ def test_a_session_of_somebody_else_that_locks_a_row_is_named_and_its_victims_ar
     assert f"session {holder_of(seen)} (user 'kneebench' from localhost, Sleep" in seen
     assert failed
     assert server.end_stuck(1.0) == ""
+
+
+def test_a_wait_that_has_just_ended_ends_no_user(server: MariadbServer) -> None:
+    """InnoDB shows it for a moment more."""
+    with connect(server.address, "mysql") as holder, connect(server.address) as waiting:
+        holder.run("START TRANSACTION")
+        holder.run("UPDATE kneebench.warehouse SET w_tax = 0.1")
+        thread = threading.Thread(target=waiting.run, args=["UPDATE warehouse SET w_tax = 0.2"])
+        thread.start()
+        time.sleep(2.1)
+        assert len(holder.rows("SELECT * FROM information_schema.innodb_lock_waits")) == 1
+        holder.run("ROLLBACK")
+        assert server.end_stuck(1.0) == ""
+        thread.join(20)
+        assert waiting.rows("SELECT min(w_tax), max(w_tax) FROM warehouse") == [
+            (Decimal("0.2"), Decimal("0.2"))
+        ]
 
 
 def holder_of(seen: str) -> str:

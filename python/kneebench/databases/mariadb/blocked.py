@@ -7,6 +7,7 @@ that lead to a session of somebody else count.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import pymysql
@@ -42,6 +43,10 @@ WHERE db = DATABASE() AND state LIKE 'Waiting for %% lock'"""
 HOLDERS = """
 SELECT trx_mysql_thread_id FROM information_schema.innodb_trx
 WHERE trx_started < NOW() - INTERVAL %s SECOND"""
+CACHED_S = 0.15
+"""InnoDB shows transactions and their waits as they were at the last look, up to 0.1 s ago: a wait
+that is over would end users (MySQL's reference manual, "Persistence and Consistency of InnoDB
+Transaction and Locking Information")."""
 SEEN = """
 SELECT id, user, host, command, state, time FROM information_schema.processlist
 WHERE id IN ({}) ORDER BY id"""
@@ -53,6 +58,9 @@ def end_stuck(session: Session, own: Sequence[int], for_s: float) -> str:
     `own` are our own sessions that are no users. Then all users that wait are ended: else what they
     ask for would happen once the lock is free, long after us.
     """
+    if not any(waited_s > for_s for _, _, waited_s in _waits(session, for_s)):
+        return ""
+    time.sleep(CACHED_S)
     users = {int(one) for (one,) in session.rows(USERS)} - {*own}
     waits = [one for one in _waits(session, for_s) if one[0] in users]
     long = [one for one in waits if one[2] > for_s]
