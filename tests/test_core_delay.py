@@ -36,8 +36,10 @@ print(json.dumps(generator.stop()))
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[Postgres, int]]:
-    """A server on a Unix socket and on TCP, without TLS."""
-    folder = Path(tempfile.mkdtemp(prefix="kneebench-delay-"))
+    """A server on a Unix socket and on TCP, without TLS; in memory, so that no busy drive is in its
+    latency.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="kneebench-delay-", dir="/dev/shm"))
     folder.chmod(0o755)
     postgres, port = Postgres(folder), free_port()
     try:
@@ -78,7 +80,7 @@ def test_answers_that_arrive_by_tcp_while_the_load_generator_stands_still_have_t
     assert tally.latency and tally.delay
     assert tally.delay_stamped == tally.delay.n == tally.latency.n
     assert tally.delay.max_s > 0.95 * FROZEN_S
-    assert tally.latency.max_s < 0.9 * FROZEN_S  # a busy drive may take a second, too
+    assert tally.latency.max_s < 0.5 * FROZEN_S
 
 
 @pytest.mark.parametrize("rate_per_s", [None, 500.0])
