@@ -10,9 +10,8 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 from loop_devices import HOLDS, SIZE, done, loop_device, put
@@ -20,8 +19,7 @@ from typer.testing import CliRunner
 
 from kneebench.cli import app
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.lab.inventory import inventory, named
-from kneebench.lab.inventory.block_devices import listed_devices
+from kneebench.lab.inventory import block_devices, inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.inventory.signatures import END_BYTES
 from kneebench.lab.inventory.sources import Sources
@@ -166,23 +164,25 @@ def test_a_file_that_is_called_like_a_drive_is_no_drive(loop: Path, tmp_path: Pa
         named(inventory(), str(tmp_path / loop.name))
 
 
-class Interrupted(Sources):
-    """lsblk prints nothing whole the first times, as where a device goes meanwhile."""
-
-    failures: ClassVar[int] = 0
-
-    def document(self, command: Sequence[str]) -> dict[str, Any] | None:
-        type(self).failures -= 1
-        return super().document(command) if self.failures < 0 else None
+INTERRUPTED = """#!/bin/sh
+cd "$(dirname "$0")"
+if [ -e 1 ]; then rm "$(ls [0-9] | tail -n 1)"; echo '{"blockdevices": ['; else exec "$@"; fi
+"""
+"""An lsblk that prints nothing whole so many times as there are files beside it."""
 
 
 @pytest.mark.parametrize(("failures", "listed"), [(2, True), (3, False)])
 def test_a_list_that_was_interrupted_is_asked_for_again(
-    monkeypatch: pytest.MonkeyPatch, failures: int, listed: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failures: int, listed: bool
 ) -> None:
-    monkeypatch.setattr(Interrupted, "failures", failures)
+    script = tmp_path / "lsblk"
+    script.write_text(INTERRUPTED)
+    script.chmod(0o755)
+    for number in range(1, failures + 1):
+        (tmp_path / str(number)).touch()
+    monkeypatch.setattr(block_devices, "LSBLK", (str(script), *block_devices.LSBLK))
     with contextlib.nullcontext() if listed else pytest.raises(KneebenchError, match="lsblk"):
-        assert listed_devices(Interrupted())
+        assert block_devices.listed_devices(Sources())
 
 
 def test_a_wwid_that_two_drives_have_names_neither(loop: Path) -> None:

@@ -33,6 +33,7 @@ from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.records import Event
+from tests.parameters import some
 
 pytestmark = [
     pytest.mark.root,
@@ -275,13 +276,7 @@ with Volumes(Journal(place / "journal"), place).mounted("new", Storage(**table),
 STEPS = 19
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """All steps with --long, else a ninth of them."""
-    if "step" in metafunc.fixturenames:
-        apart = 1 if metafunc.config.getoption("--long") else 9
-        metafunc.parametrize("step", range(1, STEPS + 1, apart))
-
-
+@pytest.mark.parametrize("step", some(range(1, STEPS + 1), range(1, STEPS + 1, 9)))
 def test_partitions_whose_maker_is_killed_at_any_step_are_removed_by_the_next_run(
     step: int, drives: list[str], tmp_path: Path, journal: Journal
 ) -> None:

@@ -98,9 +98,9 @@ def test_the_iops_over_time_agree_with_those_of_their_row(measured: Profile) -> 
 def test_intervals_without_any_io_are_zero_and_workers_are_added() -> None:
     stalled = ["100, 8, 1, 0, 0", "200, 8, 1, 0, 0", "600, 2, 1, 0, 0", "700, 8, 1, 0, 0"]
     steady = [f"{n}01, 10, 1, 0, 0" for n in range(1, 9)]
-    rates = [iops for _, iops in over_time([*stalled, *steady], 100)]
+    rates = [iops for _, iops in over_time([*stalled, *steady], 100, 800)]
     assert rates == [18, 18, 10, 10, 10, 12, 18]
-    assert over_time([], 100) == ()
+    assert over_time([], 100, 800) == ()
 
 
 @FIO

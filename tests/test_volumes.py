@@ -403,13 +403,7 @@ with volumes.mounted("new", Storage(**table), print):
 STEPS = 11
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """All steps with --long, else a fifth of them: the first, one in the middle and the last."""
-    if "step" in metafunc.fixturenames:
-        apart = 1 if metafunc.config.getoption("--long") else 5
-        metafunc.parametrize("step", range(1, STEPS + 1, apart))
-
-
+@pytest.mark.parametrize("step", some(range(1, STEPS + 1), range(1, STEPS + 1, 5)))
 @needs_emulation
 def test_a_volume_whose_maker_is_killed_at_any_step_is_taken_apart_by_the_next_run(
     step: int, tmp_path: Path, journal: Journal

@@ -6,13 +6,13 @@ Imports Altair, so it is imported where a chart is made.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import altair
 
 
 class Rows:
-    """Rows as a part of a chart: bare rows would be copied one by one."""
+    """Rows as a part of a chart: Altair would look into bare rows one by one."""
 
     _schema: ClassVar[dict[str, Any]] = {"type": "array"}
 
@@ -29,10 +29,8 @@ class Chart(altair.Chart):
     in their place.
     """
 
-    def __deepcopy__(self, *given: Any) -> Chart:
-        copied = self.copy(deep=False)
-        assert isinstance(copied, Chart)
-        return copied
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.copy(deep=False)
 
 
 def of_rows(rows: list[dict[str, Any]]) -> Chart:

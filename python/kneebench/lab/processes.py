@@ -95,15 +95,8 @@ def _left(processes: Collection[psutil.Process]) -> list[psutil.Process]:
     asks for it: the first process of a container may do that late, or never.
     """
     until = time.monotonic() + END_LIMIT_S
-    while alive := [one for one in processes if _runs(one)]:
+    while alive := [one for one in processes if one.is_running() and started(one.pid)]:
         if time.monotonic() > until:
             break
         time.sleep(0.01)
     return alive
-
-
-def _runs(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -41,8 +41,7 @@ class BlockDevice(NamedTuple):
 
 def listed_devices(sources: Sources) -> list[BlockDevice]:
     """The devices at the bottom, by name. Raises KneebenchError where lsblk is missing or fails."""
-    tries = (sources.document(LSBLK) for _ in range(TRIES))
-    found = next((one for one in tries if one is not None), None)
+    found = sources.document(LSBLK, TRIES)
     if found is None:
         raise KneebenchError(
             "listing the drives",

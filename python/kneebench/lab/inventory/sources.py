@@ -31,21 +31,33 @@ class Sources(NamedTuple):
         text = self.line(folder, name)
         return int(text) if text.lstrip("-").isdigit() else None
 
-    def document(self, command: Sequence[str]) -> dict[str, Any] | None:
-        """The JSON object that a program prints; None if it is missing, fails or prints none.
+    def document(self, command: Sequence[str], tries: int = 1) -> dict[str, Any] | None:
+        """The JSON object that a program prints in one of so many tries; None if it is missing,
+        hangs or prints none.
 
         Its exit code is not looked at: smartctl's has a bit for each thing that it found.
         """
-        try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                env=environment(),
-                timeout=LIMIT_S,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-            found = json.loads(done.stdout.decode(errors="replace") or "null")
-        except (OSError, subprocess.TimeoutExpired, ValueError):
-            return None
-        return found if isinstance(found, dict) else None
+        for _ in range(tries):
+            try:
+                done = subprocess.run(
+                    command,
+                    capture_output=True,
+                    env=environment(),
+                    timeout=LIMIT_S,
+                    check=False,
+                    stdin=subprocess.DEVNULL,
+                )
+            except (OSError, subprocess.TimeoutExpired):
+                return None
+            found = _object(done.stdout.decode(errors="replace"))
+            if found is not None:
+                return found
+        return None
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -25,7 +25,7 @@ def interval_ms(runtime_s: int) -> int:
 
 
 def over_time(
-    lines: Iterable[str], every_ms: int, runtime_ms: float = 0
+    lines: Iterable[str], every_ms: int, runtime_ms: float
 ) -> tuple[tuple[float, float], ...]:
     """Seconds since the start and I/Os per second of all workers, for the middle of each interval
     up to the end of the first worker that ends.
@@ -34,9 +34,10 @@ def over_time(
     the last one: what no line covers is 0, up to an interval before the end of `runtime_ms`, which
     is how long a worker ran.
 
-    >>> over_time(["100, 7, 1, 0, 0", "200, 9, 1, 0, 0", "101, 5, 1, 0, 0", "301, 6, 1, 0, 0"], 100)
+    >>> one, other = ["100, 7, 1, 0, 0", "200, 9, 1, 0, 0"], ["101, 5, 1, 0, 0", "301, 6, 1, 0, 0"]
+    >>> over_time([*one, *other], 100, 300)
     ((0.05, 12.0), (0.15, 9.0))
-    >>> over_time(["100, 7, 1, 0, 0"], 100, runtime_ms=310)
+    >>> over_time(["100, 7, 1, 0, 0"], 100, 310)
     ((0.05, 7.0), (0.15, 0.0))
     """
     workers: list[list[tuple[float, float]]] = []
