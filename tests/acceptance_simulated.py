@@ -1,6 +1,6 @@
 """Acceptance of campaigns whose true ratio to the baseline is known: how often each answer comes.
 
-`python tests/acceptance_simulated.py --count 4000` prints the table of docs/method.md.
+`python -m tests.acceptance_simulated --count 4000` prints the table of docs/method.md.
 """
 
 from __future__ import annotations

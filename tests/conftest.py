@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from loaded import Servers
+
+from tests.loaded import Servers
 
 SLOWEST = (
     "bench",

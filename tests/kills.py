@@ -1,5 +1,5 @@
-"""Kills campaigns at random moments and checks that nothing is lost and nothing left: `python
-tests/kills.py --count 300`.
+"""Kills campaigns at random moments and checks that nothing is lost and nothing left: `python -m
+tests.kills --count 300`.
 
 A campaign is started, killed, and started again by the same command until it ends by itself. The
 moments are drawn from the seed in lines of its output, not in seconds, so that they fall alike on a
@@ -23,11 +23,10 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from kill_place import PLANS, Place
-
 from kneebench.errors import KneebenchError
 from kneebench.lab.processes import runs
 from kneebench.results import load
+from tests.kill_place import PLANS, Place
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 ENDED = (0, 3, 4)
@@ -245,7 +244,7 @@ def kill(
             killing.judge_end()
         except Fault as fault:
             again = (
-                f"python tests/kills.py --engine {engine} --seed {seed} --first {campaign} --count"
+                f"python -m tests.kills --engine {engine} --seed {seed} --first {campaign} --count"
                 f" {killing.kills + 1}"
             )
             raise Fault(

@@ -1,7 +1,7 @@
 """Whole climbs on curves whose knee is known: how often the knee is right, how near to each other
 the knees of one curve are, and how many rungs that takes.
 
-`python tests/knees_simulated.py --count 100` prints the table of docs/method.md.
+`python -m tests.knees_simulated --count 100` prints the table of docs/method.md.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from itertools import combinations
 from math import exp, log
 
 import numpy as np
-from curves import Usl, rung, walk
 
 from kneebench.analysis.knee_interval import users_interval
 from kneebench.ladder import steps
 from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb
+from tests.curves import Usl, rung, walk
 
 Curve = Callable[[float], float]
 LIMIT, STEP, LAST = 0.07, 1.5, 512

@@ -1,7 +1,7 @@
 """A/A campaigns whose noise is known: how often a later one claims a difference, by the number of
 pairs behind the noise floor.
 
-`python tests/noise_simulated.py --count 2000` prints the table of docs/method.md.
+`python -m tests.noise_simulated --count 2000` prints the table of docs/method.md.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from statistics import median, stdev
 from typing import NamedTuple
 
 import numpy as np
-from rounds_simulated import Noise, nopm_by_round
 
 from kneebench.analysis.comparison import is_claimed
 from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.noise_floor import NoiseRatio, floor
 from kneebench.analysis.rounds import rounds_ratio
+from tests.rounds_simulated import Noise, nopm_by_round
 
 ROUNDS, EVERY = 10, 4
 PAIRS = (0, 1, 2, 3, 5, 10)

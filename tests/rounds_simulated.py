@@ -1,7 +1,7 @@
 """Final runs in rounds whose truth is known: how often the interval covers it, and how many rounds
 the stopping rule needs.
 
-`python tests/rounds_simulated.py --count 2000` prints the table of docs/method.md.
+`python -m tests.rounds_simulated --count 2000` prints the table of docs/method.md.
 """
 
 from __future__ import annotations

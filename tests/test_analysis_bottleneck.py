@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from curves import rung
 
 from kneebench.analysis.bottleneck import bottleneck
 from kneebench.analysis.resource_evidence import EVALUATORS
@@ -19,6 +18,7 @@ from kneebench.records import (
     RawStorage,
     Summary,
 )
+from tests.curves import rung
 
 HEALTHY = {
     "load_generator__busy": 0.3,

@@ -6,11 +6,11 @@ from math import inf
 
 import numpy as np
 import pytest
-from curves import Usl, rung
 
 from kneebench.analysis.elasticity import between, elasticity
 from kneebench.ladder.stops.log_latency import nopm_within_limit
 from kneebench.records import Order
+from tests.curves import Usl, rung
 
 
 def at(users: int, throughput_per_s: float, **quantities: float):

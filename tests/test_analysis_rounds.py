@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rounds_simulated import NOISES, PRECISION, REPEATS, Noise, at_the_fixed_rate, campaign
 
 from kneebench.analysis.rounds import (
     half_width,
@@ -21,6 +20,7 @@ from kneebench.analysis.rounds import (
     rounds_ratio,
 )
 from kneebench.analysis.rounds_end import Wanted, ended_by
+from tests.rounds_simulated import NOISES, PRECISION, REPEATS, Noise, at_the_fixed_rate, campaign
 
 Seeds = Callable[[int], range]
 WANTED = Wanted(PRECISION, *REPEATS)

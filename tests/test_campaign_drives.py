@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from loaded import shared_images
-from loop_devices import MIB, done, loop_device
 
 from kneebench import load
 from kneebench.analysis.devices import device_loads, volume_load, volumes
@@ -28,6 +26,8 @@ from kneebench.lab.processes import runs
 from kneebench.lab.programs import found
 from kneebench.records import Results, Rung
 from kneebench.results.campaign_reader import series
+from tests.loaded import shared_images
+from tests.loop_devices import MIB, done, loop_device
 
 PROGRAMS = ("nbdfuse", "qemu-storage-daemon", "mkfs.btrfs", "mkfs.xfs", "fio", "sfdisk")
 pytestmark = [

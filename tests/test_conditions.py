@@ -9,7 +9,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from loaded import Databases, Servers, session
 
 from kneebench import databases
 from kneebench.databases.postgres.conditions import SETTINGS, conditions
@@ -17,6 +16,7 @@ from kneebench.databases.sqlserver.conditions import Conditions, of_existing
 from kneebench.databases.tproc_c.conditions import checked_warehouses, conditions_in
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.records import Check
+from tests.loaded import Databases, Servers, session
 
 BREAKING = {
     1: ("UPDATE public.warehouse SET w_ytd = w_ytd + 1", {1, 8}),

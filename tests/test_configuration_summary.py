@@ -15,8 +15,8 @@ from kneebench.analysis.knee import knee
 from kneebench.records import Results
 from kneebench.screen.tables import configuration_summaries as tables
 from kneebench.units import time
-from terminal import drawn
 from tests.recordings import recorded
+from tests.terminal import drawn
 
 
 @pytest.fixture(scope="module", params=["plateau", "log_bound", "saturated"])

@@ -17,10 +17,10 @@ from typing import Any
 
 import psutil
 import pytest
-from stand_in import BIN, FUNCTIONS, Postgres
 
 from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator, merge_histograms
 from kneebench.records import TRANSACTIONS, Tally, Tick
+from tests.stand_in import BIN, FUNCTIONS, Postgres
 
 pytestmark = [
     pytest.mark.postgres15,

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stand_in import BIN, Postgres, free_port
 
 from kneebench.records import Tally
+from tests.stand_in import BIN, Postgres, free_port
 
 pytestmark = [
     pytest.mark.postgres15,

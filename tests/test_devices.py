@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from loop_devices import done, loop_device
 
 from kneebench.analysis.device_courses import Courses, odd_devices
 from kneebench.analysis.devices import (
@@ -27,6 +26,7 @@ from kneebench.measurement.meters.devices import Devices
 from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import by_second, series, summaries, window
 from kneebench.records import CountedDevice, Results, Role, Rung, Series
+from tests.loop_devices import done, loop_device
 from tests.recordings import each, recorded, section, with_tally
 
 SECONDS = 10

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from formula import Formula
 from typer.testing import CliRunner
 
 from kneebench.analysis.disturbance import TRIES, disturbances
@@ -27,6 +26,7 @@ from kneebench.records import Cell, Order, Results, Rung, Summary, Watch
 from kneebench.restored import Context, Restored
 from kneebench.results import Store, load
 from kneebench.screen.summary import printed, results_json
+from tests.formula import Formula
 from tests.recorded.record import unpack
 from tests.recordings import PLATEAU, recorded, with_rungs, without
 

@@ -58,7 +58,7 @@ class Printed(Sources):
 
     documents: Mapping[str, dict[str, Any]] = {}
 
-    def document(self, command: Sequence[str]) -> dict[str, Any] | None:
+    def document(self, command: Sequence[str], tries: int = 1) -> dict[str, Any] | None:
         return self.documents.get(command[0])
 
 

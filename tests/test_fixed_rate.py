@@ -12,7 +12,7 @@ from kneebench.plan.preset import preset_text
 from kneebench.plan.reader import parse_plan
 from kneebench.records import Event, Results
 from kneebench.screen.summary import printed
-from terminal import drawn
+from tests.terminal import drawn
 
 SHORT = preset_text("simulated").replace("[1, 256]", "[4, 64]").replace('"60s"', '"10s"')
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loaded import shared_images
-from stand_in import BIN, GENERATOR, Postgres
 
 from kneebench import load
 from kneebench.records import Rung
+from tests.loaded import shared_images
+from tests.stand_in import BIN, GENERATOR, Postgres
 
 FROZEN_S, WINDOW_S = 4.0, 2
 PLAN = f"""

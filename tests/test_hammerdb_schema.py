@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from loaded import Databases, Servers, unwatched, url_of
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.postgres.address import connect
@@ -18,6 +17,7 @@ from kneebench.errors import PlanError
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Finding
+from tests.loaded import Databases, Servers, unwatched, url_of
 
 CELL = Cell(id="there", storage="there")
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 
 import psutil
 import pytest
-from loaded import databases
 
 from kneebench.databases.managed.process import Process
 from kneebench.databases.postgres.address import answers, connect
@@ -21,6 +20,7 @@ from kneebench.errors import DatabaseLost
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Event, Order
+from tests.loaded import databases
 
 PLAN = Plan.model_validate(
     {

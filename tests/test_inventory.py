@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from loop_devices import HOLDS, SIZE, done, loop_device, put
 from typer.testing import CliRunner
 
 from kneebench.cli import app
@@ -24,6 +23,7 @@ from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.inventory.signatures import END_BYTES
 from kneebench.lab.inventory.sources import Sources
 from kneebench.records import WholeDrive
+from tests.loop_devices import HOLDS, SIZE, done, loop_device, put
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 pytestmark = [pytest.mark.root, root]

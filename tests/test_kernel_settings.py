@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from loop_devices import loop_device
 
 from kneebench import load, run
 from kneebench.errors import PlanError
@@ -27,6 +26,7 @@ from kneebench.plan.kernel import Kernel
 from kneebench.plan.storage import Storage
 from kneebench.records import Event, Setting
 from kneebench.results.compare_plans import differing_settings
+from tests.loop_devices import loop_device
 from tests.parameters import some
 
 pytestmark = [

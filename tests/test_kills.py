@@ -1,5 +1,5 @@
 """Campaigns killed at random moments: nothing is lost, nothing left, the brief is written (`python
-tests/kills.py` does many more).
+-m tests.kills` does many more).
 """
 
 from __future__ import annotations
@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from kills import kill
+
+from tests.kills import kill
 
 
 @pytest.mark.timeout(900)

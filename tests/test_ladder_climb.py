@@ -9,7 +9,6 @@ from collections.abc import Callable
 from itertools import groupby
 
 import pytest
-from curves import Usl, answer, failing, rung, walk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from kneebench.ladder.steps import between as halfway
 from kneebench.ladder.steps import first, following
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Check, Climb, Order, Rung
+from tests.curves import Usl, answer, failing, rung, walk
 
 CELL = Cell(id="disk", storage="disk")
 CURVE = Usl(900.0, 0.02, 0.0004)

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from curves import Usl, answer, rung, walk
 
 from kneebench.ladder.climb import climb, followed
 from kneebench.ladder.final_runs import FinalRuns
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
+from tests.curves import Usl, answer, rung, walk
 
 
 def climbed(name: str, lone_per_s: float, **ladder) -> Climb:

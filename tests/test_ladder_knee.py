@@ -7,12 +7,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from curves import rung
-from knees_simulated import LIMIT, NOISES, Storage
 
 from kneebench.analysis.knee_fit import fit_knee
 from kneebench.ladder.narrowing import MOST_RUNGS
 from kneebench.records import Order, Phase, Rung
+from tests.curves import rung
+from tests.knees_simulated import LIMIT, NOISES, Storage
 
 Seeds = Callable[[int], range]
 SHAPES = ("soft (USL)", "one full resource", "shared flushes", "thrashing")

@@ -7,12 +7,12 @@ from math import exp
 
 import numpy as np
 import pytest
-from curves import Usl, answer, walk
 
 from kneebench.ladder.climb import climb
 from kneebench.plan.ladder import Ladder
 from kneebench.plan.stops import Stops
 from kneebench.records import Cell, Climb
+from tests.curves import Usl, answer, walk
 
 Seeds = Callable[[int], range]
 CURVE = Usl(900.0, 0.02, 0.0004)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from curves import Usl, answer, rung, walk
 
 from kneebench.analysis.rounds_end import Wanted, rounds_so_far
 from kneebench.ladder.climb import climb, followed
@@ -16,6 +15,7 @@ from kneebench.ladder.rounds import Rounds
 from kneebench.plan import Plan
 from kneebench.plan.ladder import Ladder
 from kneebench.records import Cell, Climb, Order, Rung
+from tests.curves import Usl, answer, rung, walk
 
 PER_S = {"a": 2000.0, "b": 500.0, "c": 1500.0}
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS, Servers
 
 from kneebench._core import GeneratorSpec
 from kneebench.databases.postgres.address import connect, parameters
@@ -17,6 +16,7 @@ from kneebench.databases.postgres.error_hints import error_hint
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.postgres.server_address import Address
 from kneebench.records import Tally
+from tests.loaded import BUILDS, Servers
 
 ORDER: dict[str, Any] = {
     "users": 2,

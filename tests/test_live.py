@@ -16,8 +16,8 @@ from kneebench.records import Event, Results, Rung
 from kneebench.screen import live
 from kneebench.screen.progress import Progress, rung_line
 from kneebench.units import time as time_of
-from terminal import Terminal
 from tests.recordings import recorded, recorded_plan, with_order
+from tests.terminal import Terminal
 
 EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
 ELAPSED = re.compile(r"\d+:\d\d")

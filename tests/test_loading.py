@@ -12,7 +12,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS, SEED, Databases, Servers, session, unwatched, value
 
 from kneebench.databases.postgres import loading
 from kneebench.databases.postgres.address import connect
@@ -24,6 +23,7 @@ from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, Refused
 from kneebench.plan.plan import Workload
 from kneebench.records import Event
+from tests.loaded import BUILDS, SEED, Databases, Servers, session, unwatched, value
 
 ONE = Workload(warehouses=1)
 

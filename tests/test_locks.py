@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
-from loaded import Servers
 
 from kneebench.databases.postgres.address import connect, parameters
 from kneebench.databases.postgres.client_timeouts import Timeouts
@@ -23,6 +22,7 @@ from kneebench.measurement import stuck
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Event, Order
+from tests.loaded import Servers
 
 PLAN = Plan.model_validate(
     {

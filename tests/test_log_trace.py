@@ -18,7 +18,6 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from loaded import cluster, first_process_of, session
 
 from kneebench.analysis.log_histogram import bounds_ns, log_histogram, merged, percentile_s
 from kneebench.databases.engine import LogCalls
@@ -37,6 +36,7 @@ from kneebench.measurement.sampler import RawSeries
 from kneebench.measurement.summaries import window
 from kneebench.plan.reader import parse_plan
 from kneebench.preflight import preflight_checks
+from tests.loaded import cluster, first_process_of, session
 
 LACKING = missing()
 TRACED = pytest.mark.skipif(bool(LACKING), reason=f"log writes cannot be traced here: {LACKING}")

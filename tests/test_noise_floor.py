@@ -7,9 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from curves import latency, rung
-from noise_simulated import CASES, Case, aa_pair, claimed
-from rounds_simulated import Noise, nopm_by_round
 
 from kneebench.analysis.comparison import NOPM, compare
 from kneebench.analysis.noise_floor import (
@@ -35,6 +32,9 @@ from kneebench.results.noise_pairs import (
     noise_pairs,
 )
 from kneebench.results.store import Store
+from tests.curves import latency, rung
+from tests.noise_simulated import CASES, Case, aa_pair, claimed
+from tests.rounds_simulated import Noise, nopm_by_round
 
 MACHINE = Host(cpu="a CPU", cores=2, memory_bytes=2**34, kernel="6", system="Linux")
 ROUNDS, EVERY, PER_S, RATE_PER_S = 10, 4, 1000.0, 500.0

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loop_devices import HOLDS, MIB, done, loop_device
 
 from kneebench.errors import PlanError, Refused
 from kneebench.lab.changes.setting import setting_in
@@ -33,6 +32,7 @@ from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.records import Event
+from tests.loop_devices import HOLDS, MIB, done, loop_device
 from tests.parameters import some
 
 pytestmark = [

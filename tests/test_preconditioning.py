@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from loop_devices import SIZE, done, loop_device, needs_emulation
 
 from kneebench.analysis.steady_state import MOST_ROUNDS, steadiness
 from kneebench.analysis.sustained_load import fell_at, has_fallen
@@ -30,6 +29,7 @@ from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.plan.volume import EmulatedDrive, Preconditioning
 from kneebench.records import DriveLoad, Event, Preconditioned
+from tests.loop_devices import SIZE, done, loop_device, needs_emulation
 
 needs_fio = [
     pytest.mark.root,

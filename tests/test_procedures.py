@@ -12,11 +12,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from loaded import BUILDS, Databases, Servers, session, value
 
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.sql_schema import ensure_statistics
+from tests.loaded import BUILDS, Databases, Servers, session, value
 from tests.procedure_cases import NAMES, REPEATED, Drawn, after, bad_credit, drawn, middle
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from loop_devices import MIB, SIZE, done, loop_device, put
 from typer.testing import CliRunner
 
 from kneebench.cli import app
@@ -21,6 +20,7 @@ from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.measurement.profile import DriveTarget, Job, profile, profile_together
+from tests.loop_devices import MIB, SIZE, done, loop_device, put
 
 pytestmark = [
     pytest.mark.root,

@@ -8,13 +8,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from curves import rung
 
 from kneebench.analysis.raw_share import raw_shares
 from kneebench.lab.drives import IN_MEMORY, file_system_of
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan.volume import Volume
 from kneebench.records import CountedDevice, Event, Order, RawProfile, RawRow
+from tests.curves import rung
 
 needs_fio = pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
 KNEE = Order(cell="a", phase="final_run", users=8)

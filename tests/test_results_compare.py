@@ -15,7 +15,6 @@ from kneebench.results import comparable, compare_campaigns, compare_plans
 from kneebench.results.compare_plans import differences, differing_settings
 from kneebench.results.trend import trends
 from kneebench.screen.compared import document, printed
-from terminal import drawn
 from tests.recordings import (
     each,
     recorded,
@@ -24,6 +23,7 @@ from tests.recordings import (
     with_equal_repeats,
     with_order,
 )
+from tests.terminal import drawn
 
 PLAN = recorded_plan()
 ID = recorded().campaign.id

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from loaded import BUILDS, Databases, data_of, databases, unwatched, url_of
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.postgres.address import connect
@@ -17,6 +16,7 @@ from kneebench.databases.postgres.engine import open_engine
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell
+from tests.loaded import BUILDS, Databases, data_of, databases, unwatched, url_of
 
 CELL = Cell(id="there", storage="there")
 WRONG_ITEM = "SELECT kneebench.new_order(1, 1, 1, '{1,100001}', '{1,1}', '{1,1}')"

@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 import pytest
-from formula import Formula, FormulaLoad
 
 from kneebench._core import GeneratorSpec
 from kneebench.databases.managed.sizing import Machine
@@ -21,6 +20,7 @@ from kneebench.measurement.validity import invalid
 from kneebench.plan import Plan
 from kneebench.records import Event, Moved, Order, Phase, Watch
 from kneebench.workload import generator_spec
+from tests.formula import Formula, FormulaLoad
 
 
 def plan(**ladder: object) -> Plan:

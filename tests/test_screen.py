@@ -25,8 +25,8 @@ from kneebench.screen.progress import Progress, RungLine, rung_line
 from kneebench.screen.tables import configuration_summaries as tables
 from kneebench.screen.tables import rungs
 from kneebench.screen.watching import PlainLines, plain
-from terminal import drawn
 from tests.recordings import recorded, recorded_plan
+from tests.terminal import drawn
 
 EXPECTED = Expected(load_s=100.0, climbs_s=400.0, final_runs_s=600.0)
 

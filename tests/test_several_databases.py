@@ -32,8 +32,8 @@ from kneebench.results import compare_campaigns
 from kneebench.results.acceptance import judgeable
 from kneebench.results.compare_plans import compare_plans, measured_by_another, plan_document
 from kneebench.screen.summary import printed, results_json
-from terminal import drawn
 from tests.recordings import section
+from tests.terminal import drawn
 
 SLOW = {"cores": 4, "cpu_per_transaction": "1ms", "read_latency": "800us", "warm_after": 200}
 FAST = {**SLOW, "read_latency": "100us"}

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from loaded import DEBIAN, WITHOUT_DEBIAN, shared_images
 
 from kneebench import run
 from kneebench.analysis.databases import database_rows
@@ -19,6 +18,7 @@ from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Results
 from kneebench.results import compare_campaigns
+from tests.loaded import DEBIAN, WITHOUT_DEBIAN, shared_images
 from tests.recordings import section
 
 pytestmark = [pytest.mark.postgres15, WITHOUT_DEBIAN, pytest.mark.long]

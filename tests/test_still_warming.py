@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from curves import rung
 
 from kneebench.analysis.comparison import compare
 from kneebench.analysis.outcome import exit_code, never_steady
@@ -11,6 +10,7 @@ from kneebench.analysis.still_warming import still_warming
 from kneebench.brief import Brief
 from kneebench.records import Cell, Climb, Moved, Order, Results, Rung
 from kneebench.screen.summary import results_json
+from tests.curves import rung
 from tests.recordings import each, recorded, section, with_order
 
 FILLING = Moved(nopm=0.12, reads=-0.35)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from curves import Usl, answer, failing, rung
 
 from kneebench.errors import UnknownPart
 from kneebench.ladder import stops
@@ -19,6 +18,7 @@ from kneebench.plan.ladder import Ladder
 from kneebench.plan.stops import Errors, LogLatency, Plateau, Saturation
 from kneebench.records import Order, Rung, StopResult, Summary
 from kneebench.shelf import STOPS
+from tests.curves import Usl, answer, failing, rung
 from tests.recorded.record import RECORDINGS
 from tests.recordings import recorded
 

@@ -13,8 +13,6 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from curves import rung
-from swept import MIB, SIZES, levelling_off, swept
 from typer.testing import CliRunner
 
 from kneebench.analysis.headline import headline, subtitle
@@ -28,7 +26,9 @@ from kneebench.records import Cell, Climb, Moved, NoiseFloor, Order, Results
 from kneebench.results.file_schemas import SWEEP
 from kneebench.results.parquet import write_sweep
 from kneebench.shelf import SECTIONS
+from tests.curves import rung
 from tests.recordings import each, recorded, section
+from tests.swept import MIB, SIZES, levelling_off, swept
 
 GIB = 2**30
 Course = Callable[[float], float]

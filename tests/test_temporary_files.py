@@ -13,7 +13,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from loop_devices import MIB, done, loop_device
 
 from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.engine import open_engine
@@ -23,6 +22,7 @@ from kneebench.lab.volumes.fio_on_drives import written_bytes
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
 from tests.loaded import shared_images, value
+from tests.loop_devices import MIB, done, loop_device
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 SPILL = "DECLARE spilled CURSOR FOR SELECT g FROM generate_series(1, 1500000) g ORDER BY g % 977, g"

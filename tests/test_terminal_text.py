@@ -20,9 +20,9 @@ from kneebench.records import Event
 from kneebench.results import load
 from kneebench.screen.progress import Progress
 from kneebench.screen.watching import PlainLines
-from terminal import drawn
 from tests.recorded.record import unpack
 from tests.recordings import PLATEAU, recorded
+from tests.terminal import drawn
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 ODD = "\x1b]0;owned\x07\x1b[31m\x9b2J\u202edisk"

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loop_devices import HOLDS, HOLDS_ALWAYS, SIZE, done, loop_device, needs_emulation
 
 from kneebench.commands.erasing import confirm_erasing
 from kneebench.errors import KneebenchError, PlanError, Refused
@@ -37,6 +36,7 @@ from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Event, Signature, WholeDrive
+from tests.loop_devices import HOLDS, HOLDS_ALWAYS, SIZE, done, loop_device, needs_emulation
 from tests.parameters import some
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")

@@ -13,7 +13,6 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-from loaded import DEBIAN, WITHOUT_DEBIAN, Databases, data_of, databases, unwatched, url_of
 
 from kneebench.databases.engine import Engine
 from kneebench.databases.postgres.address import address_of, connect
@@ -23,6 +22,7 @@ from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import measure
 from kneebench.plan import Plan
 from kneebench.records import Cell, Order
+from tests.loaded import DEBIAN, WITHOUT_DEBIAN, Databases, data_of, databases, unwatched, url_of
 
 NEEDS_ROOT = pytest.mark.skipif(
     os.getuid() != 0, reason="a server in namespaces of its own is made by root"

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import psutil
 import pytest
-from loaded import Cluster, Databases, cluster, unwatched, url_of
 
 from kneebench.databases.engine import Engine, Server
 from kneebench.databases.postgres.address import connect
@@ -22,6 +21,7 @@ from kneebench.errors import DatabaseLost
 from kneebench.lab.journal import Journal
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
+from tests.loaded import Cluster, Databases, cluster, unwatched, url_of
 
 CELL = Cell(id="there", storage="there")
 
