@@ -86,7 +86,7 @@ def certify(folder: Path) -> tuple[Path, Path, Path]:
         [*new, "-subj", "/CN=localhost", "-keyout", key, "-out", request],
         ["x509", "-req", "-in", request, *signed, *valid, "-out", certificate],
     ):
-        subprocess.run(["openssl", *command], check=True, capture_output=True)
+        subprocess.run(["openssl", *map(str, command)], check=True, capture_output=True)
     return root, certificate, key
 
 

@@ -234,7 +234,7 @@ def code_of(file: Path) -> str:
     tree = ast.parse(file.read_text())
     for node in ast.walk(tree):
         if isinstance(body := getattr(node, "body", None), list):
-            node.body = [  # type: ignore[attr-defined]
+            node.body = [
                 one
                 for one in body
                 if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))

@@ -382,7 +382,7 @@ def test_one_run_of_each_knee_claims_no_difference_and_draws_no_whisker(results:
 def test_few_warehouses_and_quick_windows_are_caveats(results: Results) -> None:
     sentences = section(Brief(results), "cautions").sentences
     warehouses = results.campaign.plan["workload"]["warehouses"]
-    each_has = warehouses / max(climb.knee_users for climb in results.climbs)
+    each_has = warehouses / max(climb.knee_users or 0 for climb in results.climbs)
     assert (
         f"Only {each_has:.1f} warehouses per user at the knee (all storages). Below 4 per user, row"
         " contention masks storage differences." in sentences

@@ -71,7 +71,9 @@ class Subject(NamedTuple):
     journal: Journal
     tables: Callable[[str], dict[str, Any]]
     second: dict[str, Any]
-    conflicts: Callable[[Server], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    conflicts: Callable[[Server], contextlib.AbstractContextManager[None]] = lambda server: (
+        contextlib.nullcontext()
+    )
     full: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     kill: Callable[[Server], None] = lambda server: None
     slow: bool = False

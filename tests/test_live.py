@@ -124,10 +124,10 @@ def test_the_status_is_in_sight_after_every_event_and_every_rung_can_be_scrolled
     )
     for rung in rungs:
         assert isinstance(rung, Rung)
-        shown = rung_line(rung, {})
-        assert shown.log_write_s is not None
+        line = rung_line(rung, {})
+        assert line.log_write_s is not None
         assert re.search(
-            rf" {shown.nopm:,.0f} .* {re.escape(time_of(shown.log_write_s))}$",
+            rf" {line.nopm:,.0f} .* {re.escape(time_of(line.log_write_s))}$",
             terminal.whole,
             re.MULTILINE,
         )

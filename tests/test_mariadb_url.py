@@ -150,7 +150,7 @@ def test_a_server_whose_replicas_would_repeat_the_load_is_refused(tmp_path: Path
         first, own_number = (4).to_bytes(4, "little"), (2).to_bytes(4, "little")
         dumped = first + bytes(2) + own_number + b"binlog.000001"
         replica._execute_command(COMMAND.COM_BINLOG_DUMP, dumped)
-        replica._read_packet()
+        replica._read_packet()  # type: ignore[no-untyped-call]
         [(_, seen, do)] = faults(there, url)
         assert "a replica is attached" in seen and "use a server without replicas" in do
         replica.close()

@@ -165,7 +165,7 @@ def test_postgres_and_a_tds_server_hold_the_same_rows_of_all_nine_tables(
         engine.prepare(unwatched)
         with (
             engine.restored(CELL, unwatched) as server,
-            connect_to(server.address) as session,  # type: ignore[attr-defined]
+            connect_to(server.address) as session,
             connect(servers(None).loaded(warehouses, profile)) as connection,
         ):
             for table in LARGEST_FIRST:

@@ -106,9 +106,16 @@ def as_account(account: Account, code: str, *words: object) -> str:
         "import os, sys; a = sys.argv[1:]\n" + code,
         *map(str, words),
     ]
-    rights = {"user": account.uid, "group": account.gid, "extra_groups": []}
     return subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd="/", timeout=60, **rights
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd="/",
+        timeout=60,
+        user=account.uid,
+        group=account.gid,
+        extra_groups=[],
     ).stdout
 
 

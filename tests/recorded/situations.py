@@ -245,7 +245,7 @@ def _drives(situation: Situation) -> Iterator[None]:
         return ["sh", "-c", f"{TWICE_ENCRYPTED.format(**sizes)}exec {served}"]
 
     def pinned(*arguments: object) -> None:
-        start(*arguments)  # type: ignore[arg-type]
+        start(*arguments)
         for pid in children_of_this_process():
             name = Path(f"/proc/{pid}/comm").read_text()
             if name.startswith(("qemu", "nbdfuse")):
