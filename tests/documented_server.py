@@ -56,6 +56,7 @@ ANSWERS: dict[str, Answer] = {
     r"FROM sys.databases": [],
     r"HAS_PERMS_BY_NAME": [(1, 1, 1, 0, 0, 1)],
     r"dm_hadr_database_replica_states": [(0,)],
+    r"is_dynamic = 1": [],
     r"sys.configurations": [
         ("max degree of parallelism", 8),
         ("max server memory (MB)", 2147483647),
@@ -70,6 +71,7 @@ ANSWERS: dict[str, Answer] = {
     r"dm_os_performance_counters": [
         ("Transactions/sec", 20_000),
         ("Log Flush Waits/sec", 9_000),
+        ("Log Growths", 3),
         ("Batch Requests/sec", 21_000),
         ("Page lookups/sec", 500_000),
         ("Page reads/sec", 400),

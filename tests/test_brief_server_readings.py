@@ -34,7 +34,7 @@ def later(*, busy: float, idle: int) -> DocumentedSession:
     session.answer("dm_os_schedulers", [(0, 12_000 + ran_ms, 3), (1, 9_000 + ran_ms + 50, 2)])
     session.answer("process_user_time_ms", [(21_500 + 2 * ran_ms,)])
     session.answer("ring_buffers", [(idle, 0)])
-    counters = {"Batch Requests/sec": 40_000, "Transactions/sec": 60_000}
+    counters = {"Batch Requests/sec": 40_000, "Transactions/sec": 60_000, "Log Growths": 1}
     found = ANSWERS["dm_os_performance_counters"]
     assert isinstance(found, list)
     session.answer("performance_counters", [(n, v + counters.get(n, 0)) for n, v in found])
@@ -110,6 +110,7 @@ def test_what_the_server_counts_of_itself_is_a_table_of_the_brief() -> None:
     assert shown["Server's machine, busy"] == "99%"
     assert shown["Server cores used"] == "2"
     assert shown["Page life expectancy"] == "1 h"
+    assert shown["Growths of the log"] == "0.1/s"
     assert shown["Data file reads"] == "40/s\n(kneebench_data_1: 25/s, kneebench_data_2: 15/s)"
     assert (
         shown["Data file read latency"] == "2 ms\n(kneebench_data_1: 2 ms, kneebench_data_2: 2 ms)"

@@ -507,6 +507,14 @@ def test_more_warehouses_than_express_takes_are_a_warning(
     assert any("SQL Server Express has at most 10 GB" in one for one in seen) is warned
 
 
+def test_what_another_configured_is_told_before_the_plans_settings_put_it_in_force() -> None:
+    session = DocumentedSession().answer("is_dynamic = 1", [("cost threshold", 50, 5)])
+    seen = "cost threshold is configured as 50, in use is 5"
+    assert not any(seen in one for one in found(session)), "the plan sets nothing"
+    [do] = [do for one, do in found(session, settings={"maxdop": 1}).items() if seen in one]
+    assert do == "warning: RECONFIGURE, or EXEC sp_configure with the value in use"
+
+
 def test_a_server_with_replicas_is_a_warning() -> None:
     session = DocumentedSession().answer("hadr", [(2,)])
     assert "2 databases of this server are in availability groups" in found(session)

@@ -17,6 +17,7 @@ measures_real_hardware = True
 server_program: ServerProgram | None = None
 own_quantities = {
     "log.flush_waits": Quantity("1/s", "counter", reading="Commits that waited for the log"),
+    "log.growths": Quantity("1/s", "counter", reading="Growths of the log"),
     "database.batches": Quantity("1/s", "counter", tpm="HammerDB's TPM on SQL Server"),
     "database.transactions": Quantity("1/s", "counter"),
     "cache.page_life": Quantity("s", "gauge", "max", reading="Page life expectancy"),

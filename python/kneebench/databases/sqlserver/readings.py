@@ -44,6 +44,7 @@ WHERE (RTRIM(instance_name) = {database} AND RTRIM(counter_name) IN ({of_databas
 OF_DATABASE = {
     "Transactions/sec": "database.transactions",
     "Log Flush Waits/sec": "log.flush_waits",
+    "Log Growths": "log.growths",
 }
 """Counters of the object Databases, with what they are here. "Log Flush Wait Time" is none of them:
 it is not a count since the start, and the waits WRITELOG have that time."""

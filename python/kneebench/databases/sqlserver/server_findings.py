@@ -11,7 +11,7 @@ from kneebench.databases.sqlserver.allowed_settings import of_instance
 from kneebench.databases.sqlserver.blocked import GRANT_KILL
 from kneebench.databases.sqlserver.image import STAYS, UNPLACED, Image
 from kneebench.databases.sqlserver.readings import GRANT, MAY_SEE
-from kneebench.databases.sqlserver.server_settings import in_use
+from kneebench.databases.sqlserver.server_settings import in_use, pending
 from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
 from kneebench.databases.sqlserver.table import sqlserver_table
 from kneebench.errors import KneebenchError
@@ -47,6 +47,7 @@ def server_findings(session: Session, image: Image, subject: str, plan: Plan) ->
     else:
         yield from _express(image, subject)
     yield from _rights(session, subject, plan)
+    yield from _pending(session, subject, plan)
     yield from _replicas(session, subject)
     yield from _connections(session, subject, plan)
 
@@ -155,12 +156,27 @@ def _rights(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
     if not may_kill:
         seen = "the login may not end sessions: users that wait for another program's lock remain"
         yield Finding(level="warning", subject=subject, seen=seen, do=GRANT_KILL.format(user))
-    wanted = of_instance(table.settings)
-    limited = any(one.engine_memory_bytes for one in plan.constraints_by_name.values())
-    if (wanted or limited) and not may_set:
+    if _sets(plan) and not may_set:
         seen = "the login has no right to change settings of the server, which the plan sets"
         do = f"GRANT ALTER SETTINGS TO {user}"
         yield Finding(level="error", subject=subject, seen=seen, do=do)
+
+
+def _sets(plan: Plan) -> bool:
+    """Whether the plan sets settings of the instance."""
+    limited = any(one.engine_memory_bytes for one in plan.constraints_by_name.values())
+    return limited or bool(of_instance(sqlserver_table(plan.database).settings))
+
+
+def _pending(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
+    """Another's settings that the plan's RECONFIGURE would put in force, and nothing put back."""
+    for seen in pending(session) if _sets(plan) else ():
+        yield Finding(
+            level="warning",
+            subject=subject,
+            seen=f"{seen}: when the run sets the plan's settings, it will be in force",
+            do="RECONFIGURE, or EXEC sp_configure with the value in use",
+        )
 
 
 def _replicas(session: Session, subject: str) -> Iterator[Finding]:

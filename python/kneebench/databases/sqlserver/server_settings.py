@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from kneebench.databases.sqlserver.address import explained
 from kneebench.databases.sqlserver.session import Session, SqlError, connect, literal
@@ -39,6 +40,11 @@ MATTERS = frozenset(
 )
 CONFIGURATIONS = """
 SELECT name, CAST({column} AS bigint) FROM sys.configurations WHERE name IN ({names})"""
+PENDING = """
+SELECT name, CAST(value AS bigint), CAST(value_in_use AS bigint) FROM sys.configurations
+WHERE is_dynamic = 1 AND CAST(value AS bigint) <> CAST(value_in_use AS bigint)
+    AND NOT (name = N'min server memory (MB)' AND value_in_use = 16)"""
+"""Of min server memory, 16 MB are in use with 0 configured."""
 PRINTED = (
     "backup compression default",
     "cost threshold for parallelism",
@@ -120,14 +126,19 @@ def in_force(session: Session, database: str, version: Version) -> tuple[Setting
 
 
 def _row(session: Session, query: str, names: tuple[str, ...]) -> dict[str, object]:
-    """The first row by names; empty where the view is not there or not permitted."""
+    """The first row by names."""
+    rows = _rows(session, query)
+    return dict(zip(names, rows[0], strict=True)) if rows else {}
+
+
+def _rows(session: Session, query: str) -> list[tuple[Any, ...]]:
+    """None where the view is not there or not permitted."""
     try:
-        rows = session.execute(query)
+        return session.execute(query)
     except SqlError as error:
         if error.lost:
             raise
-        return {}
-    return dict(zip(names, rows[0], strict=True)) if rows else {}
+        return []
 
 
 def _shown(value: object) -> str:
@@ -148,20 +159,21 @@ def in_use(session: Session, names: Iterable[str]) -> dict[str, object]:
 
 
 def configured(session: Session, names: Iterable[str]) -> dict[str, object]:
-    """The same as they are configured, which may differ: of min server memory 16 MB are in use with
-    0 configured.
-    """
+    """The same as they are configured, which may differ from what is in use (`pending`)."""
     return _configurations(session, names, "value")
+
+
+def pending(session: Session) -> list[str]:
+    """Settings that somebody configured and nobody put in force: RECONFIGURE does so for all."""
+    return [
+        f"{name} is configured as {value}, in use is {used}"
+        for name, value, used in _rows(session, PENDING)
+    ]
 
 
 def _configurations(session: Session, names: Iterable[str], column: str) -> dict[str, object]:
     wanted = ", ".join(literal(name) for name in names)
-    try:
-        return dict(session.execute(CONFIGURATIONS.format(column=column, names=wanted)))
-    except SqlError as error:
-        if error.lost:
-            raise
-        return {}
+    return dict(_rows(session, CONFIGURATIONS.format(column=column, names=wanted)))
 
 
 def trace_flags(session: Session) -> str:
