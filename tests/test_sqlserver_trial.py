@@ -131,6 +131,8 @@ def test_a_backup_that_fails_is_a_step_and_the_others_are_tried(
     seen = by_subject([*tried(plan, Journal(tmp_path), unwatched)])
     assert seen["load one warehouse"].startswith("ok: 499,000 rows")
     assert "Access is denied" in seen["backup"]
+    assert "remains" not in seen["backup"], "it is removed in the end"
+    assert seen["remove"].startswith("ok: dropped tpcc_try")
     assert seen["server: all else"] == "ok: "
     assert loads == ["load", "restored by load"]
     assert [*tmp_path.glob("*.json")] == []

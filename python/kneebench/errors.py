@@ -89,19 +89,23 @@ class KneebenchError(Exception):
 
     def __init__(self, doing: str, *, seen: str, do: str = "") -> None:
         self.doing, self.seen, self.do = doing, seen, do
-        super().__init__(f"{_what_failed(doing)}: {seen}" + (f"; {do}" if do else ""))
+        self.alone = f"{_what_failed(doing)}: {seen}" + (f"; {do}" if do else "")
+        super().__init__(self.alone)
 
     def also(self, do: str) -> None:
-        """One thing more to do: what could not be put back behind this failure.
+        """One thing more to do: what could not be put back behind this failure. `alone` is the
+        failure without it.
 
         >>> error = KneebenchError("reading", seen="no answer", do="start the server")
         >>> error.also("drop the copy")
         >>> print(error)
         cannot read: no answer; start the server; drop the copy
+        >>> error.alone
+        'cannot read: no answer; start the server'
         """
-        KneebenchError.__init__(
-            self, self.doing, seen=self.seen, do="; ".join(filter(None, (self.do, do)))
-        )
+        alone, both = self.alone, "; ".join(filter(None, (self.do, do)))
+        KneebenchError.__init__(self, self.doing, seen=self.seen, do=both)
+        self.alone = alone
 
 
 class PlanError(KneebenchError):
