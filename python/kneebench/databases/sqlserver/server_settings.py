@@ -132,7 +132,7 @@ def _row(session: Session, query: str, names: tuple[str, ...]) -> dict[str, obje
 
 
 def _rows(session: Session, query: str) -> list[tuple[Any, ...]]:
-    """None where the view is not there or not permitted."""
+    """No rows where the view is not there or not permitted."""
     try:
         return session.execute(query)
     except SqlError as error:
