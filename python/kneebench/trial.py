@@ -95,14 +95,14 @@ def _tried(plan: Plan, journal: Journal, watch: Watch) -> Iterator[Finding]:
     yield from found
     if any(one.level in ("error", "refused") for one in found):
         return
-    left = _removed(engine, watch)  # of a trial that was killed
+    left = _step("remove", lambda: engine.remove_image(watch))  # of a trial that was killed
     if left.level == "error":
         yield left
         return
     try:
         yield from _steps(own, engine, journal, watch)
     finally:
-        removed = _removed(engine, watch)
+        removed = _step("remove", lambda: engine.remove_image(watch))
     yield removed
 
 
@@ -112,12 +112,12 @@ def _steps(plan: Plan, engine: Engine, journal: Journal, watch: Watch) -> Iterat
     """
     unsaved = plan.model_copy(update={"database": plan.database.before_backup()})
     loading = engine if unsaved == plan else engine_of(unsaved, journal)
-    loaded = _step(LOADED, lambda: _loaded(loading.prepare(watch)), _alone)
+    loaded = _step(LOADED, lambda: _loaded(loading.prepare(watch)))
     yield loaded
     if loaded.level == "error":
         return
     if loading is not engine:
-        saved = _step(BACKED_UP, lambda: _how_restored(engine.prepare(watch)), _alone)
+        saved = _step(BACKED_UP, lambda: f"restored by {engine.prepare(watch)['restored_by']}")
         yield saved
         if saved.level == "error":
             plan, engine = unsaved, loading
@@ -125,33 +125,20 @@ def _steps(plan: Plan, engine: Engine, journal: Journal, watch: Watch) -> Iterat
         yield from Trial(plan, engine, cell, watch).steps()
 
 
-def _alone(error: KneebenchError) -> str:
-    """Without what remains on the server: the trial removes it in the end, and says so."""
-    return error.alone
-
-
-def _how_restored(facts: Mapping[str, str]) -> str:
-    return f"restored by {facts['restored_by']}"
-
-
 def _loaded(facts: Mapping[str, str]) -> str:
     rows = f"{int(facts['rows']):,} rows in {facts['rows_s']} s" if "rows_s" in facts else "loaded"
     return f"{rows}, keys in {facts['keys_s']} s" if "keys_s" in facts else rows
 
 
-def _removed(engine: RemovesImages, watch: Watch) -> Finding:
-    return _step("remove", lambda: engine.remove_image(watch))
-
-
-def _step(
-    subject: str, do: Callable[[], str], told: Callable[[KneebenchError], str] = str
-) -> Finding:
-    """A finding on what `do` says, or on its error as `told`."""
+def _step(subject: str, do: Callable[[], str]) -> Finding:
+    """A finding on what `do` says, or on its error; without what that left on the server, which the
+    trial removes in the end.
+    """
     began = time.monotonic()
     try:
         seen = do()
     except KneebenchError as error:
-        return Finding(level="error", subject=subject, seen=told(error))
+        return Finding(level="error", subject=subject, seen=error.alone)
     took_s = time.monotonic() - began
     return Finding(level="ok", subject=subject, seen=f"{seen} ({units.time(took_s)})".lstrip())
 

@@ -12,7 +12,7 @@ from kneebench.databases.sqlserver.blocked import GRANT_KILL
 from kneebench.databases.sqlserver.image import STAYS, UNPLACED, Image
 from kneebench.databases.sqlserver.readings import GRANT, MAY_SEE
 from kneebench.databases.sqlserver.server_settings import in_use, pending
-from kneebench.databases.sqlserver.session import Session, SqlError, literal, quoted
+from kneebench.databases.sqlserver.session import Session, literal, quoted, rows_if_permitted
 from kneebench.databases.sqlserver.table import sqlserver_table
 from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
@@ -180,12 +180,7 @@ def _pending(session: Session, subject: str, plan: Plan) -> Iterator[Finding]:
 
 
 def _replicas(session: Session, subject: str) -> Iterator[Finding]:
-    try:
-        replicas = session.value(REPLICAS)
-    except SqlError as error:
-        if error.lost:
-            raise
-        return
+    replicas = sum(count for (count,) in rows_if_permitted(session, REPLICAS))
     if replicas:
         those = "1 database" if replicas == 1 else f"{replicas} databases"
         seen = f"{those} of this server {'is' if replicas == 1 else 'are'} in availability groups"

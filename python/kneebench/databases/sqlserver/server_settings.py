@@ -6,10 +6,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from kneebench.databases.sqlserver.address import explained
-from kneebench.databases.sqlserver.session import Session, SqlError, connect, literal
+from kneebench.databases.sqlserver.session import (
+    Session,
+    SqlError,
+    connect,
+    literal,
+    rows_if_permitted,
+)
 from kneebench.databases.sqlserver.version import Version
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.changes.server_setting import ChangedServerSettings
@@ -127,18 +132,8 @@ def in_force(session: Session, database: str, version: Version) -> tuple[Setting
 
 def _row(session: Session, query: str, names: tuple[str, ...]) -> dict[str, object]:
     """The first row by names."""
-    rows = _rows(session, query)
+    rows = rows_if_permitted(session, query)
     return dict(zip(names, rows[0], strict=True)) if rows else {}
-
-
-def _rows(session: Session, query: str) -> list[tuple[Any, ...]]:
-    """No rows where the view is not there or not permitted."""
-    try:
-        return session.execute(query)
-    except SqlError as error:
-        if error.lost:
-            raise
-        return []
 
 
 def _shown(value: object) -> str:
@@ -167,13 +162,13 @@ def pending(session: Session) -> list[str]:
     """Settings that somebody configured and nobody put in force: RECONFIGURE does so for all."""
     return [
         f"{name} is configured as {value}, in use is {used}"
-        for name, value, used in _rows(session, PENDING)
+        for name, value, used in rows_if_permitted(session, PENDING)
     ]
 
 
 def _configurations(session: Session, names: Iterable[str], column: str) -> dict[str, object]:
     wanted = ", ".join(literal(name) for name in names)
-    return dict(_rows(session, CONFIGURATIONS.format(column=column, names=wanted)))
+    return dict(rows_if_permitted(session, CONFIGURATIONS.format(column=column, names=wanted)))
 
 
 def trace_flags(session: Session) -> str:

@@ -115,6 +115,16 @@ class Session:
         return SqlError(_words(error), lost=True)
 
 
+def rows_if_permitted(session: Session, query: str) -> list[tuple[Any, ...]]:
+    """What `session.execute` gives; no rows where a view is not there or not permitted."""
+    try:
+        return session.execute(query)
+    except SqlError as error:
+        if error.lost:
+            raise
+        return []
+
+
 def connect(address: Address, database: str = "master", limit_s: float | None = None) -> Session:
     """A session in a database, whose answers may take `limit_s`.
 
