@@ -19,6 +19,7 @@ ROOMS = ("plan", "lab", "databases", "workload", "measurement", "ladder", "resul
 GROUND = (
     "units",
     "errors",
+    "stopping_signals",
     "directories",
     "shelf",
     "records",

@@ -10,11 +10,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from kneebench._core import GeneratorSpec
+from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.databases.postgres.address import connect, parameters
 from kneebench.databases.postgres.error_hints import error_hint
 from kneebench.databases.postgres.server import PostgresServer
 from kneebench.databases.postgres.server_address import Address
+from kneebench.errors import PlanError
 from kneebench.records import Tally
 from tests.loaded import BUILDS, Servers
 
@@ -78,6 +79,24 @@ def test_no_limit_ends_what_the_users_wait_for(address: Address) -> None:
     server.close()
     assert tally.whole.committed > 0
     assert tally.errors == ()
+
+
+def test_a_limit_of_a_millisecond_does_not_end_what_lifts_it(servers: Servers) -> None:
+    address = servers(None).loaded()
+    with psycopg.connect(**parameters(address), autocommit=True) as session:
+        role = f"ALTER ROLE {address.user} IN DATABASE {address.database}"
+        session.execute(f"{role} SET statement_timeout = '1ms'".encode())
+    refused = sum(_is_refused(address) for _ in range(20))
+    assert refused < 10, "a busy machine may pause a few for a millisecond, but not most"
+
+
+def _is_refused(address: Address) -> bool:
+    try:
+        connect(address).close()
+        PostgresServer(address, 1, 0.0).load_generator(GeneratorSpec(**ORDER)).ready()
+    except (PlanError, ConnectError):
+        return True
+    return False
 
 
 def test_a_limit_that_ended_a_statement_is_named() -> None:

@@ -24,12 +24,69 @@ from kneebench.errors import DatabaseLost
 from kneebench.plan.preset import preset_text
 from kneebench.records import Event
 from kneebench.results import load
+from kneebench.stopping_signals import STOPPING
 
 WHOLE = preset_text("simulated").replace('"20s"', '"10s"').replace('"60s"', '"10s"')
 FEW = WHOLE.replace("[1, 256]", "[1, 2]")
 SHORT = FEW.replace("repeats       = 3", "repeats       = 1")
 LONG = WHOLE.replace('"10s"', '"10min"').replace("repeats       = 3", "repeats       = 50")
 """So many rungs that, although its clock is simulated, somebody has time to stop it."""
+SIGNALLED = """
+import os
+
+def signalled():
+    os.kill(os.getpid(), {number})
+    sum(range(100_000))
+"""
+"""A module whose function gets a stopping signal."""
+IN_AN_IMPORT = """
+from signalled import signalled
+
+class Part:
+    def __set_name__(self, owner, name):
+        signalled()
+
+class Made:
+    part = Part()
+
+print("imported")
+"""
+IN_A_DESTRUCTOR = """
+import time
+from signalled import signalled
+
+class Dropped:
+    def __del__(self):
+        signalled()
+
+def work():
+    Dropped()
+    time.sleep(30)
+    print("not interrupted")
+"""
+COMMANDS = """
+import signal, sys, time
+from types import SimpleNamespace
+from kneebench.__main__ import main
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's jobs ignore it
+
+def run():
+    try:
+        import in_an_import
+        time.sleep(30)
+        print("not interrupted")
+    except Exception as error:
+        print(repr(error))
+
+def drop():
+    import in_a_destructor
+    in_a_destructor.work()
+
+sys.modules["kneebench.cli"] = SimpleNamespace(main={"run": run, "drop": drop}[sys.argv[1]])
+main()
+"""
+"""The command with another command line."""
 KNEEBENCH = [sys.executable, "-m", "kneebench"]
 
 
@@ -202,6 +259,19 @@ def test_a_campaign_that_another_stopped_after_it_is_not_taken_for_the_one_witho
     assert (later / "brief.html").exists()
     assert load(later).finished
     assert not (folder / "brief.html").exists()
+
+
+@pytest.mark.parametrize("number", STOPPING)
+@pytest.mark.parametrize(("work", "printed"), [("run", "imported\n"), ("drop", "")])
+def test_a_signal_where_an_interrupt_is_lost_or_misread_interrupts_a_moment_later(
+    place: Path, number: signal.Signals, work: str, printed: str
+) -> None:
+    (place / "signalled.py").write_text(SIGNALLED.format(number=int(number)))
+    (place / "in_an_import.py").write_text(IN_AN_IMPORT)
+    (place / "in_a_destructor.py").write_text(IN_A_DESTRUCTOR)
+    command = [sys.executable, "-c", COMMANDS, work]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, printed, "")
 
 
 def test_a_signal_that_was_ignored_from_outside_stays_ignored(place: Path) -> None:

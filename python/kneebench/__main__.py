@@ -5,16 +5,20 @@ imports.
 import sys
 
 from kneebench.errors import INTERRUPTED
+from kneebench.stopping_signals import end_at_once, stop_at_signals
 
 
 def main() -> None:
     """Import the command line, then run it."""
+    stop_at_signals()
     try:
         from kneebench.cli import main as run
 
         run()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    finally:
+        end_at_once()
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from kneebench.commands import (
     plans,
     profiling,
 )
-from kneebench.exit_handling import Commands, end_at_once, print_anything, stop_at_sigterm
+from kneebench.exit_handling import Commands, print_anything
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -98,9 +98,5 @@ app.command("components")(measuring.components)
 
 def main() -> None:
     """The command `kneebench`."""
-    stop_at_sigterm()
     print_anything()
-    try:
-        app(prog_name="kneebench")
-    finally:
-        end_at_once()
+    app(prog_name="kneebench")

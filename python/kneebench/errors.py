@@ -16,7 +16,6 @@ Every message has three parts: what failed, why, and the command or key that fix
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 
 INTERRUPTED = 130
@@ -25,8 +24,6 @@ WORSE = 6
 """Exit code of `accept` for a campaign that is worse than its baseline."""
 CANNOT_SAY = 7
 """Exit code of `accept` where the campaign is not shown to be worse, nor to be as good."""
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a run: Ctrl-C, `kill`, a closed terminal."""
 
 _STEMS = {
     "choosing": "choose",

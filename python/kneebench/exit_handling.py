@@ -7,21 +7,18 @@ from __future__ import annotations
 import errno
 import io
 import os
-import signal
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from kneebench.directories import state_directory
-from kneebench.errors import INTERRUPTED, STOPPING
+from kneebench.errors import INTERRUPTED
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FILES = (
@@ -60,34 +57,6 @@ class Commands(TyperGroup):
 def _notes(error: BaseException) -> list[str]:
     """Notes on an error (PEP 678), such as the command that resumes the campaign."""
     return list(getattr(error, "__notes__", []))
-
-
-def stop_at_sigterm() -> None:
-    """Let SIGTERM and a closed terminal end a run as cleanly as Ctrl-C does."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    _handle(set(STOPPING) - {signal.SIGINT}, stop)
-
-
-def end_at_once() -> None:
-    """Let a signal end the process at once: nothing is left to undo, and Python's shutdown would
-    print the interrupt.
-    """
-    _handle(STOPPING, signal.SIG_DFL)
-
-
-def _handle(
-    numbers: Iterable[signal.Signals],
-    handler: Callable[[int, FrameType | None], None] | signal.Handlers,
-) -> None:
-    """Set a handler, except for signals that the parent process ignored: `nohup` does that to
-    SIGHUP.
-    """
-    for number in numbers:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, handler)
 
 
 def print_anything() -> None:

@@ -17,10 +17,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from kneebench.analysis.sweep import SweepRow
-from kneebench.errors import STOPPING, KneebenchError
+from kneebench.errors import KneebenchError
 from kneebench.records import Second, Series
 from kneebench.results import file_schemas
 from kneebench.results.atomic_write import write_atomically
+from kneebench.stopping_signals import STOPPING
 
 if TYPE_CHECKING:
     import duckdb

@@ -58,7 +58,7 @@ impl PostgresSession {
     async fn prepare(&mut self) -> Result<(), Error> {
         let settings: String =
             SETTINGS.iter().map(|(name, value)| format!("SET {name} = {value};")).collect();
-        request::simple(&mut self.0.request, &(settings + NO_LIMITS));
+        request::simple(&mut self.0.request, &(NO_LIMITS.to_owned() + &settings));
         self.done().await.map_err(|error| error.during("the session's settings"))?;
         for kind in Kind::ALL {
             request::prepare(&mut self.0.request, kind);

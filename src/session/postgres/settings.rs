@@ -11,7 +11,9 @@ pub const SETTINGS: [(&str, &str); 5] = [
 ];
 
 /// Lifts the limits of a server, role or database, which are made for other work. (Of the last two
-/// the first exists since 14, the other since 17.)
-pub const NO_LIMITS: &str = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
-    ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', \
-    'idle_session_timeout', 'transaction_timeout')";
+/// the first exists since 14, the other since 17.) The limit on statements is lifted first, in
+/// microseconds: reading `pg_settings` takes a new session milliseconds, which a limit may end.
+pub const NO_LIMITS: &str = "SET statement_timeout = 0; \
+    SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
+    ('lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', \
+    'transaction_timeout');";
