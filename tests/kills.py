@@ -128,12 +128,10 @@ class Killing:
 
     def _judge_code(self, code: int, number: int, *, before: bool, ended: bool) -> None:
         """A signal ends the process by itself only before our handlers are there, and after all is
-        done. Python ends it by SIGINT where an interrupt passed through the `eval` of a text, which
-        typer does at its start.
+        done.
         """
         self.kills += code not in ENDED
-        by_itself = {-number, -signal.SIGINT} if before or ended else set()
-        allowed = {-9} if number == signal.SIGKILL else {130} | by_itself
+        allowed = {-9} if number == signal.SIGKILL else {130, -number} if before or ended else {130}
         if code not in allowed | (set(ENDED) if ended else set()):
             raise Fault(f"exit code {code}: {self.place.errors.read_text()}")
 

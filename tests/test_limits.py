@@ -5,6 +5,7 @@ are too short for that.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -49,10 +50,16 @@ def address(request: pytest.FixtureRequest, servers: Servers) -> Address:
             )
         ]
         assert {"statement_timeout", "lock_timeout", "idle_session_timeout"} < set(names)
-        role = f"ALTER ROLE {address.user} IN DATABASE {address.database}"
-        for name in names:
-            session.execute(f"{role} SET {name} = '200ms'".encode())
+        limit(session, address, names, "200ms")
     return address
+
+
+def limit(
+    session: psycopg.Connection[Any], address: Address, names: Sequence[str], longest: str
+) -> None:
+    role = f"ALTER ROLE {address.user} IN DATABASE {address.database}"
+    for name in names:
+        session.execute(f"{role} SET {name} = '{longest}'".encode())
 
 
 def test_no_limit_ends_a_session_of_ours(address: Address) -> None:
@@ -84,8 +91,7 @@ def test_no_limit_ends_what_the_users_wait_for(address: Address) -> None:
 def test_a_limit_of_a_millisecond_does_not_end_what_lifts_it(servers: Servers) -> None:
     address = servers(None).loaded()
     with psycopg.connect(**parameters(address), autocommit=True) as session:
-        role = f"ALTER ROLE {address.user} IN DATABASE {address.database}"
-        session.execute(f"{role} SET statement_timeout = '1ms'".encode())
+        limit(session, address, ["statement_timeout"], "1ms")
     refused = sum(_is_refused(address) for _ in range(20))
     assert refused < 10, "a busy machine may pause a few for a millisecond, but not most"
 
