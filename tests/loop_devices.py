@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import struct
 import subprocess
+import uuid
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from kneebench.lab.own_mounts import POINT
 from kneebench.lab.programs import found
 
 needs_emulation = pytest.mark.skipif(
@@ -41,6 +43,18 @@ def loop_device(image: Path, size: int = SIZE) -> Iterator[Path]:
         yield device
     finally:
         done("losetup", "-d", device)
+
+
+@contextlib.contextmanager
+def volume_point() -> Iterator[Path]:
+    """A mount point of which the servers of other tests keep no copy, as of a volume's."""
+    point = Path(POINT.format(f"tests-{uuid.uuid4().hex[:8]}"))
+    point.mkdir(parents=True)
+    try:
+        yield point
+    finally:
+        point.rmdir()
+        point.parent.rmdir()
 
 
 def put(loop: Path, at: int, data: bytes) -> None:

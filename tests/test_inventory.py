@@ -22,8 +22,9 @@ from kneebench.lab.inventory import block_devices, inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.inventory.signatures import END_BYTES
 from kneebench.lab.inventory.sources import Sources
+from kneebench.lab.programs import wait_until
 from kneebench.records import WholeDrive
-from tests.loop_devices import HOLDS, SIZE, done, loop_device, put
+from tests.loop_devices import HOLDS, SIZE, done, loop_device, put, volume_point
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 pytestmark = [pytest.mark.root, root]
@@ -58,18 +59,17 @@ def test_a_block_of_data_in_the_middle_is_found_if_a_sample_meets_it(loop: Path)
     assert "data at byte 16,777,224" in drive_state(seen(loop)).why
 
 
-def test_a_mounted_drive_is_in_use_and_says_where(loop: Path, tmp_path: Path) -> None:
-    point = tmp_path / "point"
-    point.mkdir()
+def test_a_mounted_drive_is_in_use_and_says_where(loop: Path) -> None:
     done("mkfs.ext4", "-q", loop)
-    done("mount", loop, point)
-    try:
-        state = drive_state(seen(loop))
-    finally:
-        done("umount", point)
+    with volume_point() as point:
+        done("mount", loop, point)
+        try:
+            state = drive_state(seen(loop))
+        finally:
+            done("umount", point)
     assert state.state == "in use"
     assert f"{loop.name} is mounted on {point}" in state.why
-    assert drive_state(seen(loop)).state == "contains data"
+    assert wait_until(lambda: drive_state(seen(loop)).state == "contains data")
 
 
 def test_a_drive_that_another_mount_namespace_has_mounted_is_in_use(

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from kneebench.databases.engine import LogCalls, Server
 from kneebench.lab.drives import IN_MEMORY, mounts
+from kneebench.lab.own_mounts import OWN_MOUNTS, without_volumes
 from kneebench.lab.programs import environment, found
 
 PROGRAM_NAME = "bpftrace"
@@ -167,8 +168,8 @@ def _program() -> Sequence[str]:
     """The command; where tracefs is not mounted, bpftrace gets it in mounts of its own."""
     if any(TRACEFS.iterdir()):
         return (PROGRAM_NAME,)
-    mounting = f'mount -t tracefs tracefs {TRACEFS} && exec "$@"'
-    return ("unshare", "--mount", "sh", "-c", mounting, "sh", PROGRAM_NAME)
+    mounting = f'{without_volumes()}mount -t tracefs tracefs {TRACEFS} && exec "$@"'
+    return (*OWN_MOUNTS, "sh", "-c", mounting, "sh", PROGRAM_NAME)
 
 
 @contextlib.contextmanager

@@ -4,8 +4,7 @@ account.
 That account must reach the binaries, the data and the log. Where a directory above them bars the
 way (a home with mode 0700), no permission is changed: the server starts in a mount namespace of its
 own, in which that directory is covered by an empty one and only what the server needs is bound to
-its usual place. The covers vanish with the server's last process: there is nothing to unmount
-(unshare(1), mount_namespaces(7)).
+its usual place. The covers vanish with the server's last process: there is nothing to unmount.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kneebench.errors import PlanError
+from kneebench.lab.own_mounts import OWN_MOUNTS, without_volumes
 
 TOOLS = ("unshare", "mount", "setpriv")
-OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private")
 
 
 class Account(NamedTuple):
@@ -161,7 +160,8 @@ def as_account(
             do=f"use a directory outside {top}",
         )
     ids = [f"--reuid={account.uid}", f"--regid={account.gid}", "--clear-groups"]
-    covered = f"{_covering(barred, stash)}exec {shlex.join(['setpriv', *ids, '--', *command])}"
+    mounting = _covering(barred, stash) + without_volumes(path.resolve() for path in reach)
+    covered = f"{mounting}exec {shlex.join(['setpriv', *ids, '--', *command])}"
     return [*OWN_MOUNTS, "sh", "-c", covered], {}
 
 

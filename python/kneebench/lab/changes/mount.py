@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.change import Change
-from kneebench.lab.drives import mounts
+from kneebench.lab.drives import Mount, mounts
+from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.processes import end, living_in
 from kneebench.lab.programs import done, wait_until
+
+COPIED_S = 2.0
+"""Within this time, a server of another run that is starting drops its copy of the mount."""
 
 
 class MountedFileSystem(Change):
@@ -27,29 +31,30 @@ class MountedFileSystem(Change):
 
     def undo(self) -> bool:
         """End the servers that work in it, and unmount it. Raises OSError while it is in use."""
-        if not is_mounted(self.point):
+        found = mounted_on(self.point)
+        if not found:
             return False
         end(living_in(Path(self.point)))
         if not wait_until(self._unmounted):
             done("umount", self.point)
+        drives = [one.source for one in found if one.source.startswith("/dev/")]
+        wait_until(lambda: not any(map(is_held, drives)), COPIED_S)
         return True
 
     def _unmounted(self) -> bool:
         """One attempt: the last user may be about to end."""
         with contextlib.suppress(OSError):
             done("umount", self.point)
-        return not is_mounted(self.point)
+        return not mounted_on(self.point)
 
     def require_gone(self, forget: str) -> None:
         """Nothing else is mounted there: the directory is ours."""
 
 
-def is_mounted(point: str) -> bool:
-    """Whether a file system is mounted on exactly this directory, also one that no longer
-    answers.
-    """
+def mounted_on(point: str) -> list[Mount]:
+    """What is mounted on exactly this directory, also if it no longer answers."""
     table = Path("/proc/self/mountinfo").read_bytes()
-    return any(str(mount.point) == point for mount in mounts(os.fsdecode(table)))
+    return [mount for mount in mounts(os.fsdecode(table)) if str(mount.point) == point]
 
 
 KIND = MountedFileSystem

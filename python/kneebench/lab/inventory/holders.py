@@ -17,12 +17,14 @@ from pathlib import Path
 from kneebench.lab.drives import Mount, mounts
 from kneebench.lab.inventory.block_devices import BlockDevice
 from kneebench.lab.inventory.sources import Sources
+from kneebench.lab.programs import wait_until
 from kneebench.records import Holder
 
 SYSTEM = {Path(path) for path in ("/", "/boot", "/boot/efi", "/usr", "/var")}
 KNOWN_BY_NAME = ("ext4", "xfs", "f2fs")
 """File systems that have a directory in /sys/fs named after each mounted device."""
 WRITABLE = os.O_WRONLY | os.O_RDWR
+LOOK_S = 0.1
 Users = dict[str, list[str]]
 """What uses a device, by its number."""
 
@@ -45,7 +47,7 @@ class Holders:
         found = dict.fromkeys(
             holder for one in device.all() for holder in (*self._mounted(one), *self._held(one))
         )
-        if not found and _is_held_exclusively(device.path):
+        if not found and is_held(device.path):
             found = {Holder(kind="kernel", device=device.name, by="the kernel"): None}
         return tuple(found)
 
@@ -193,10 +195,15 @@ def _flags(process: Path, number: str) -> int:
     return next((int(line.split()[1], 8) for line in lines if line.startswith("flags:")), 0)
 
 
-def _is_held_exclusively(path: str) -> bool:
-    """True if the kernel refuses an exclusive open, which it grants for no mounted or otherwise
-    used device (open(2), O_EXCL).
+def is_held(path: str, limit_s: float = LOOK_S) -> bool:
+    """True if the kernel refuses an exclusive open for so long, which it grants for no mounted or
+    otherwise used device (open(2), O_EXCL); another program that looks in this way holds it for an
+    instant.
     """
+    return not wait_until(lambda: not _refuses(path), limit_s)
+
+
+def _refuses(path: str) -> bool:
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:

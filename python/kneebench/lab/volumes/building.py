@@ -13,6 +13,7 @@ from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.changes.mount import MountedFileSystem
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
+from kneebench.lab.own_mounts import POINT
 from kneebench.lab.programs import done
 from kneebench.lab.volumes.claiming import claimed
 from kneebench.lab.volumes.emulated import emulated_drive
@@ -28,9 +29,6 @@ from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.plan.storage import ROLES, Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Watch
-
-POINTS = Path("/run")
-"""Mount points are made here: every account can enter it."""
 
 
 class Volumes:
@@ -96,7 +94,7 @@ class Volumes:
             settings.put_read_ahead(volume.drive_settings, queue_file(array, READ_AHEAD))
             devices = [array]
         done(*mkfs_command(volume, str(id), devices), ends_with_us=True)
-        point = self._mounted(volume, f"kneebench-{id.hex[:8]}", devices, stack)
+        point = self._mounted(volume, id.hex[:8], devices, stack)
         if volume.file_system.type == "btrfs":
             settings.put_read_ahead(volume.drive_settings, btrfs_file(str(id), READ_AHEAD))
         return point
@@ -167,9 +165,9 @@ class Volumes:
     def _mounted(
         self, volume: Volume, name: str, devices: list[str], stack: contextlib.ExitStack
     ) -> Path:
-        place = stack.enter_context(self._journal.directory(POINTS / name, "a mount point"))
+        point = Path(POINT.format(name))
+        place = stack.enter_context(self._journal.directory(point.parent, "a mount point"))
         place.chmod(0o711)
-        point = place / "volume"
         point.mkdir(mode=0o755)
         stack.enter_context(self._journal.made(MountedFileSystem, "a volume", point=str(point)))
         done(*mount_command(volume, devices, point))

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from kneebench import units
 from kneebench.errors import KneebenchError
 from kneebench.lab.changes.loop import AttachedLoop
-from kneebench.lab.changes.mount import MountedFileSystem, is_mounted
+from kneebench.lab.changes.mount import MountedFileSystem, mounted_on
 from kneebench.lab.journal import Journal
 from kneebench.lab.programs import done, wait_until
 from kneebench.plan.default import MEMORY
@@ -125,7 +125,7 @@ def _limited(
     point.mkdir()
     stack.enter_context(journal.made(MountedFileSystem, "an emulated drive", point=str(point)))
     present = ["nbdfuse", "drive/disk", f"nbd+unix:///drive?socket={SOCKET}"]
-    _start(journal, stack, place, present, lambda: is_mounted(str(point)))
+    _start(journal, stack, place, present, lambda: bool(mounted_on(str(point))))
     return point / "disk"
 
 
