@@ -357,9 +357,11 @@ def test_the_kernel_and_the_database_count_the_same_flushes_whatever_a_second_se
         for _ in range(3):
             commit(other.address, 150)
             commit(server.address, 100)
-        time.sleep(1.5)  # the sessions have reported, and bpftrace has printed
-        after, kernel = server.readings("log_writes"), trace.seen
         assert kernel_before, trace.why_not
+        # the sessions report after a second, and bpftrace prints once a second
+        await_(lambda: trace.seen and trace.seen.n - kernel_before.n >= 300)
+        time.sleep(1.5)
+        after, kernel = server.readings("log_writes"), trace.seen
         assert kernel, trace.why_not
     rose = {name.partition("|")[0]: value - before[name] for name, value in after.items()}
     flushes = kernel.n - kernel_before.n

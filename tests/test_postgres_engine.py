@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from kneebench.databases.postgres.server import PostgresServer
 from kneebench.errors import DatabaseLost, KneebenchError, PlanError, Refused
 from kneebench.lab.folder import Folder
 from kneebench.lab.journal import Journal
+from kneebench.lab.programs import wait_until
 from kneebench.lab.removal import MARKER
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
@@ -351,8 +351,7 @@ def test_a_server_that_is_full_tells_what_to_raise_or_lower(server: PostgresServ
 def test_a_killed_server_says_how_it_ended_and_asking_it_is_an_error(bench: Bench) -> None:
     with bench.engine().restored(Cell(id="disk", storage="disk"), unwatched) as server:
         os.kill(server.processes()[0], signal.SIGKILL)
-        time.sleep(0.5)
-        assert "killed by SIGKILL" in server.alive()
+        assert wait_until(lambda: "killed by SIGKILL" in server.alive())
         kept = Path(server.alive().rpartition("full log: ")[2])
         with pytest.raises(DatabaseLost, match="killed by SIGKILL"):
             server.readings("log_writes")
@@ -371,8 +370,7 @@ def test_a_killed_session_is_told_though_the_server_recovers(bench: Bench) -> No
         connect(server.address) as session,
     ):
         os.kill(session.info.backend_pid, signal.SIGKILL)
-        time.sleep(1.0)
-        assert "terminated by signal 9" in server.alive()
+        assert wait_until(lambda: "terminated by signal 9" in server.alive())
 
 
 def test_a_kneebench_killed_by_kill_9_leaves_nothing_once_the_journal_is_cleaned(
@@ -484,8 +482,7 @@ def test_a_server_killed_for_want_of_memory_says_so(bench: Bench, memory_limit: 
                 "SELECT count(*) FROM (SELECT DISTINCT repeat(md5(n::text), 9) FROM"
                 " generate_series(1, 3000000) n) x"
             )
-        time.sleep(1.0)
-        assert "because memory ran out" in server.alive()
+        assert wait_until(lambda: "because memory ran out" in server.alive())
 
 
 @needs_root

@@ -369,18 +369,18 @@ def test_each_refusal_gets_the_advice_that_helps(elsewhere: Elsewhere) -> None:
 @pytest.mark.usefixtures("password")
 def test_limits_of_the_server_on_sessions_do_not_end_ours(elsewhere: Elsewhere) -> None:
     timeouts = (
-        "statement_timeout = '100ms'",
-        "idle_session_timeout = '200ms'",
-        "idle_in_transaction_session_timeout = '200ms'",
+        "statement_timeout = '1s'",
+        "idle_session_timeout = '1s'",
+        "idle_in_transaction_session_timeout = '1s'",
     )
     engine = open_engine(elsewhere.plan(elsewhere.url()), elsewhere.journal)
     engine.prepare(unwatched)
     elsewhere.execute(*(f"ALTER ROLE tester SET {limit}" for limit in timeouts))
     try:
         with engine.restored(CELL, unwatched) as server:
-            time.sleep(0.6)
+            time.sleep(1.3)
             with server._session_for("sleeping") as session:
-                session.execute("SELECT pg_sleep(0.3)")
+                session.execute("SELECT pg_sleep(1.3)")
         assert server.address.database not in databases(elsewhere)
     finally:
         elsewhere.execute("ALTER ROLE tester RESET ALL")
