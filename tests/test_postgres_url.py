@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -26,6 +28,7 @@ from kneebench.databases.postgres.address import (
 )
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.databases.postgres.loading import load
+from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.databases.postgres.sql_schema import note
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
@@ -575,6 +578,10 @@ def test_the_next_run_drops_the_work_database_of_a_killed_one_and_its_entry(
     engine.prepare(unwatched)
     work = left_by_a_killed_run(plan, tmp_path)
     assert [work in entry.what for entry in journal.leftovers()] == [True]
+    ending = contextlib.ExitStack()
+    assert isinstance(engine, RemotePostgres)
+    ending.enter_context(engine._template(engine.address("there"))._alone())
+    threading.Timer(0.5, ending.close).start()  # its session ends later
     with engine.restored(CELL, unwatched):
         assert journal.leftovers() == []
     assert list(journal.folder.glob("*.json")) == []

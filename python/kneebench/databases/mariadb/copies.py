@@ -48,6 +48,8 @@ WITHOUT_LOCKS = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 OTHERS = "SELECT count(*) FROM information_schema.processlist WHERE db = %s"
 WORK = "kneebench_work_"
 """How the name of a copy begins."""
+KILLED_S = 3
+"""Within this time, a busy server ends the session of a run that was killed, and frees its lock."""
 IDLE_LIMIT_S = 5.0
 """How long sessions that were just closed may take to end."""
 COPY_OF = "copy_of"
@@ -198,7 +200,7 @@ class Copies(NamedTuple):
         """A session that holds the image's lock; raises Refused if another run holds it."""
         with connect(self.address.model_copy(update={"database": ""})) as session:
             with explained(f"locking the base image {self.image}", self.address):
-                got = session.value("SELECT GET_LOCK(%s, 0)", f"kneebench_{self._digest}")
+                got = session.value(f"SELECT GET_LOCK(%s, {KILLED_S})", f"kneebench_{self._digest}")
             if got != 1:
                 raise Refused(
                     f"locking the base image {self.image}",

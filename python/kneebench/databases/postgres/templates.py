@@ -28,6 +28,7 @@ from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.tproc_c.recipe import Recipe
 from kneebench.errors import Refused
 from kneebench.lab.journal import Journal
+from kneebench.lab.programs import wait_until
 from kneebench.plan.plan import Workload
 from kneebench.records import Watch
 
@@ -36,6 +37,8 @@ OURS = "made by kneebench: "
 ENDED = "57P"
 """Prefix of the SQLSTATE of a session that the server ended (admin_shutdown, crash_shutdown,
 ...)."""
+KILLED_S = 3.0
+"""Within this time, a busy server ends the session of a run that was killed, and frees its lock."""
 HOLDERS = (
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND"
     " (classid::int8 << 32) + objid::int8 = %s"
@@ -143,9 +146,8 @@ class Template(NamedTuple):
         key = int(self._digest, 16)
         with connect(self.address) as connection:
             with explained(f"locking the base image {self.image}", self.address):
-                mine = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
-                holders = connection.execute(HOLDERS, [key]).fetchone()
-            if (mine, holders) != ((True,), (1,)):
+                alone = wait_until(lambda: _holds_alone(connection, key), KILLED_S)
+            if not alone:
                 raise Refused(
                     f"locking the base image {self.image}",
                     seen="another kneebench run uses it",
@@ -156,6 +158,15 @@ class Template(NamedTuple):
             finally:  # at once: closing the session releases the lock a moment later
                 with contextlib.suppress(psycopg.Error):
                     connection.execute("SELECT pg_advisory_unlock(%s)", [key])
+
+
+def _holds_alone(connection: Connection, key: int) -> bool:
+    """One attempt to get the lock with this key, which no session in any database may hold."""
+    mine = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
+    holders = connection.execute(HOLDERS, [key]).fetchone()
+    if mine == (True,) and holders != (1,):
+        connection.execute("SELECT pg_advisory_unlock(%s)", [key])
+    return (mine, holders) == ((True,), (1,))
 
 
 def _comment(connection: Connection, database: str) -> str | None:
