@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kneebench.lab.changes.group import MadeGroup
-from kneebench.lab.drives import mounts
+from kneebench.lab.drives import visible_mounts
 from kneebench.lab.journal import Journal
 
 ControllerName = Literal["memory", "cpuset", "io"]
@@ -31,7 +31,7 @@ class Hierarchy(NamedTuple):
 
 def hierarchy_of(controller: ControllerName) -> Hierarchy | None:
     """The hierarchy with this controller; None where there is none that this process may use."""
-    for mount in mounts(os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
+    for mount in visible_mounts():
         control = mount.point / "cgroup.subtree_control"
         if (
             mount.type == "cgroup2"
@@ -52,7 +52,7 @@ def unified() -> Path | None:
     """The root of a v2 tree in which this process may make groups; None where there is none. Also
     one without controllers counts the pressure of each group.
     """
-    for mount in mounts(os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
+    for mount in visible_mounts():
         if mount.type == "cgroup2" and os.access(mount.point / "cgroup.procs", os.W_OK):
             return mount.point
     return None

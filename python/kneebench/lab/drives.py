@@ -43,6 +43,11 @@ def mounts(table: str) -> list[Mount]:
     return [_mount(line, line[line.index("-") + 1 :]) for line in lines]
 
 
+def visible_mounts(process: Path = Path("/proc/self")) -> list[Mount]:
+    """The mounts that a process sees, by its directory in /proc. Raises OSError if it has ended."""
+    return mounts(os.fsdecode((process / "mountinfo").read_bytes()))
+
+
 def _mount(line: list[str], after: list[str]) -> Mount:
     root, point = (Path(_unescaped(field)) for field in line[3:5])
     return Mount(line[2], point, after[0], _unescaped(after[1]), root, tuple(after[2].split(",")))
@@ -76,7 +81,7 @@ def existing(path: Path) -> Path:
 def mount_of(path: Path) -> Mount:
     """The mount that holds the path (or its nearest existing parent)."""
     real = existing(path).resolve()
-    return above(real, mounts(os.fsdecode(Path("/proc/self/mountinfo").read_bytes())))
+    return above(real, visible_mounts())
 
 
 def above(real: Path, there: Sequence[Mount]) -> Mount:

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from kneebench.databases.engine import Server
-from kneebench.lab.drives import Mount, mounts
+from kneebench.lab.drives import Mount, visible_mounts
 
 UNIFIED = ""
 """The controllers of the cgroup v2 tree in /proc/PID/cgroup: its line names none."""
@@ -28,10 +28,10 @@ def database_group(server: Server, controller: str, proc: Path = Path("/proc")) 
         return UNSEEN
     try:
         its, own = (_path(proc / f"{one}/cgroup", controller) for one in (processes[0], "self"))
-        table = os.fsdecode((proc / "self/mountinfo").read_bytes())
+        seen = visible_mounts(proc / "self")
     except OSError as error:  # such as a server that has just ended
         return str(error)
-    tree = _tree(mounts(table), controller)
+    tree = _tree(seen, controller)
     if its is None or tree is None:
         return NO_TREE
     if its in (own, Path("/")):

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kneebench.databases.engine import LogCalls, Server
-from kneebench.lab.drives import IN_MEMORY, mounts
+from kneebench.lab.drives import IN_MEMORY, visible_mounts
 from kneebench.lab.own_mounts import OWN_MOUNTS, without_volumes
 from kneebench.lab.programs import environment, found
 
@@ -200,5 +200,5 @@ def _in_memory(directory: Path, first: int) -> bool:
     """Whether the log is memory-backed, by the mounts of the server."""
     device = directory.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
-    table = os.fsdecode(Path(f"/proc/{first}/mountinfo").read_bytes())
-    return any(one.device == number and one.type in IN_MEMORY for one in mounts(table))
+    seen = visible_mounts(Path(f"/proc/{first}"))
+    return any(one.device == number and one.type in IN_MEMORY for one in seen)

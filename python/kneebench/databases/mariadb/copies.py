@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pymysql
 
+from kneebench.databases.external.image_lock import KILLED_S, in_use, locking
 from kneebench.databases.mariadb.address import client_command
 from kneebench.databases.mariadb.blocked import end_session
 from kneebench.databases.mariadb.loading import finish, load
@@ -48,8 +49,6 @@ WITHOUT_LOCKS = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 OTHERS = "SELECT count(*) FROM information_schema.processlist WHERE db = %s"
 WORK = "kneebench_work_"
 """How the name of a copy begins."""
-KILLED_S = 3
-"""Within this time, a busy server ends the session of a run that was killed, and frees its lock."""
 IDLE_LIMIT_S = 5.0
 """How long sessions that were just closed may take to end."""
 COPY_OF = "copy_of"
@@ -199,14 +198,10 @@ class Copies(NamedTuple):
     def _alone(self) -> Iterator[Session]:
         """A session that holds the image's lock; raises Refused if another run holds it."""
         with connect(self.address.model_copy(update={"database": ""})) as session:
-            with explained(f"locking the base image {self.image}", self.address):
+            with explained(locking(self.image), self.address):
                 got = session.value(f"SELECT GET_LOCK(%s, {KILLED_S})", f"kneebench_{self._digest}")
             if got != 1:
-                raise Refused(
-                    f"locking the base image {self.image}",
-                    seen="another kneebench run uses it",
-                    do="wait for it to finish, or use another server",
-                )
+                raise in_use(self.image)
             try:
                 yield session
             finally:  # at once: closing the session releases the lock a moment later

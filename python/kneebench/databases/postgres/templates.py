@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import sql
 
+from kneebench.databases.external.image_lock import KILLED_S, in_use, locking
 from kneebench.databases.postgres.address import connect, explained
 from kneebench.databases.postgres.loading import load
 from kneebench.databases.postgres.remote_cleanup import (
@@ -37,8 +38,7 @@ OURS = "made by kneebench: "
 ENDED = "57P"
 """Prefix of the SQLSTATE of a session that the server ended (admin_shutdown, crash_shutdown,
 ...)."""
-KILLED_S = 3.0
-"""Within this time, a busy server ends the session of a run that was killed, and frees its lock."""
+UNLOCK = "SELECT pg_advisory_unlock(%s)"
 HOLDERS = (
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND"
     " (classid::int8 << 32) + objid::int8 = %s"
@@ -145,19 +145,15 @@ class Template(NamedTuple):
         """
         key = int(self._digest, 16)
         with connect(self.address) as connection:
-            with explained(f"locking the base image {self.image}", self.address):
+            with explained(locking(self.image), self.address):
                 alone = wait_until(lambda: _holds_alone(connection, key), KILLED_S)
             if not alone:
-                raise Refused(
-                    f"locking the base image {self.image}",
-                    seen="another kneebench run uses it",
-                    do="wait for it to finish, or use another server",
-                )
+                raise in_use(self.image)
             try:
                 yield connection
             finally:  # at once: closing the session releases the lock a moment later
                 with contextlib.suppress(psycopg.Error):
-                    connection.execute("SELECT pg_advisory_unlock(%s)", [key])
+                    connection.execute(UNLOCK, [key])
 
 
 def _holds_alone(connection: Connection, key: int) -> bool:
@@ -165,7 +161,7 @@ def _holds_alone(connection: Connection, key: int) -> bool:
     mine = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
     holders = connection.execute(HOLDERS, [key]).fetchone()
     if mine == (True,) and holders != (1,):
-        connection.execute("SELECT pg_advisory_unlock(%s)", [key])
+        connection.execute(UNLOCK, [key])
     return (mine, holders) == ((True,), (1,))
 
 

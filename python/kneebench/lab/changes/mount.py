@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.change import Change
-from kneebench.lab.drives import Mount, mounts
+from kneebench.lab.drives import Mount, visible_mounts
 from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.processes import end, living_in
 from kneebench.lab.programs import done, wait_until
@@ -53,8 +52,7 @@ class MountedFileSystem(Change):
 
 def mounted_on(point: str) -> list[Mount]:
     """What is mounted on exactly this directory, also if it no longer answers."""
-    table = Path("/proc/self/mountinfo").read_bytes()
-    return [mount for mount in mounts(os.fsdecode(table)) if str(mount.point) == point]
+    return [mount for mount in visible_mounts() if str(mount.point) == point]
 
 
 KIND = MountedFileSystem

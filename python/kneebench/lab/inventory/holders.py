@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from kneebench.lab.drives import Mount, mounts
+from kneebench.lab.drives import Mount, visible_mounts
 from kneebench.lab.inventory.block_devices import BlockDevice
 from kneebench.lab.inventory.sources import Sources
 from kneebench.lab.programs import wait_until
@@ -25,6 +25,7 @@ KNOWN_BY_NAME = ("ext4", "xfs", "f2fs")
 """File systems that have a directory in /sys/fs named after each mounted device."""
 WRITABLE = os.O_WRONLY | os.O_RDWR
 LOOK_S = 0.1
+"""Longer than another program that looks in the same way holds a device."""
 Users = dict[str, list[str]]
 """What uses a device, by its number."""
 
@@ -114,7 +115,7 @@ class Holders:
 
     def _table(self, process: Path) -> list[Mount]:
         try:
-            return mounts(os.fsdecode((process / "mountinfo").read_bytes()))
+            return visible_mounts(process)
         except OSError:
             return []
 
@@ -197,8 +198,7 @@ def _flags(process: Path, number: str) -> int:
 
 def is_held(path: str, limit_s: float = LOOK_S) -> bool:
     """True if the kernel refuses an exclusive open for so long, which it grants for no mounted or
-    otherwise used device (open(2), O_EXCL); another program that looks in this way holds it for an
-    instant.
+    otherwise used device (open(2), O_EXCL).
     """
     return not wait_until(lambda: not _refuses(path), limit_s)
 
