@@ -57,6 +57,16 @@ def volume_point() -> Iterator[Path]:
         point.parent.rmdir()
 
 
+@contextlib.contextmanager
+def mounted(drive: str | Path, point: Path, *options: str) -> Iterator[None]:
+    """A drive on a directory until the end of the block."""
+    done("mount", *options, drive, point)
+    try:
+        yield
+    finally:
+        done("umount", point)
+
+
 def put(loop: Path, at: int, data: bytes) -> None:
     with loop.open("r+b") as device:
         device.seek(at)

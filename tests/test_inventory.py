@@ -24,7 +24,7 @@ from kneebench.lab.inventory.signatures import END_BYTES
 from kneebench.lab.inventory.sources import Sources
 from kneebench.lab.programs import wait_until
 from kneebench.records import WholeDrive
-from tests.loop_devices import HOLDS, SIZE, done, loop_device, put, volume_point
+from tests.loop_devices import HOLDS, SIZE, done, loop_device, mounted, put, volume_point
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
 pytestmark = [pytest.mark.root, root]
@@ -61,12 +61,8 @@ def test_a_block_of_data_in_the_middle_is_found_if_a_sample_meets_it(loop: Path)
 
 def test_a_mounted_drive_is_in_use_and_says_where(loop: Path) -> None:
     done("mkfs.ext4", "-q", loop)
-    with volume_point() as point:
-        done("mount", loop, point)
-        try:
-            state = drive_state(seen(loop))
-        finally:
-            done("umount", point)
+    with volume_point() as point, mounted(loop, point):
+        state = drive_state(seen(loop))
     assert state.state == "in use"
     assert f"{loop.name} is mounted on {point}" in state.why
     assert wait_until(lambda: drive_state(seen(loop)).state == "contains data")

@@ -21,7 +21,7 @@ from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.journal import Journal
 from kneebench.lab.own_mounts import OWN_MOUNTS
 from kneebench.lab.programs import wait_until
-from tests.loop_devices import done, loop_device, volume_point
+from tests.loop_devices import done, loop_device, mounted, volume_point
 
 pytestmark = [
     pytest.mark.root,
@@ -36,15 +36,6 @@ def drive(tmp_path: Path) -> Iterator[str]:
     with loop_device(tmp_path / "drive.img") as device:
         done("mkfs.ext4", "-q", device)
         yield str(device)
-
-
-@contextlib.contextmanager
-def mounted(drive: str, point: Path) -> Iterator[None]:
-    done("mount", drive, point)
-    try:
-        yield
-    finally:
-        done("umount", point)
 
 
 @contextlib.contextmanager
@@ -131,14 +122,11 @@ def test_a_volume_is_unmounted_when_the_last_copy_of_its_mount_is_gone(
     drive: str, tmp_path: Path
 ) -> None:
     """A server that is starting has a copy for an instant."""
-    point = tmp_path / "volume"
-    point.mkdir()
-    done("mount", drive, point)
-    with Journal(tmp_path / "journal").made(MountedFileSystem, "a volume", point=str(point)):
-        starting = f"echo started; sleep 0.5; umount {point}; read line"
-        server = contextlib.ExitStack()
-        server.enter_context(running([*OWN_MOUNTS, "sh", "-c", starting]))
-    with server:
+    with volume_point() as point, contextlib.ExitStack() as stack:
+        done("mount", drive, point)
+        with Journal(tmp_path / "journal").made(MountedFileSystem, "a volume", point=str(point)):
+            starting = f"echo started; sleep 0.5; umount {point}; read line"
+            stack.enter_context(running([*OWN_MOUNTS, "sh", "-c", starting]))
         assert not os.path.ismount(point)
         os.close(os.open(drive, os.O_RDONLY | os.O_EXCL))
 

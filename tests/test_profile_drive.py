@@ -20,7 +20,7 @@ from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.measurement.profile import DriveTarget, Job, profile, profile_together
-from tests.loop_devices import MIB, SIZE, done, loop_device, put
+from tests.loop_devices import MIB, SIZE, done, loop_device, mounted, put
 
 pytestmark = [
     pytest.mark.root,
@@ -104,14 +104,11 @@ def test_a_drive_with_data_is_written_only_if_it_is_named_under_erase(drive: Pat
 def test_a_drive_in_use_is_refused_also_for_reading(drive: Path, place: Path) -> None:
     done("mkfs.ext4", "-q", drive)
     (place / "mounted").mkdir()
-    done("mount", drive, place / "mounted")
-    try:
+    with mounted(drive, place / "mounted"):
         for words in ([], ["--write", "--erase", named(inventory(), str(drive)).wwid]):
             code, said = ran(drive, *words)
             assert code == Refused.exit_code
             assert "mounted on" in said
-    finally:
-        done("umount", place / "mounted")
 
 
 @pytest.mark.long

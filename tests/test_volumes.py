@@ -36,7 +36,15 @@ from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Event, Signature, WholeDrive
-from tests.loop_devices import HOLDS, HOLDS_ALWAYS, SIZE, done, loop_device, needs_emulation
+from tests.loop_devices import (
+    HOLDS,
+    HOLDS_ALWAYS,
+    SIZE,
+    done,
+    loop_device,
+    mounted,
+    needs_emulation,
+)
 from tests.parameters import some
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices and mounts")
@@ -257,8 +265,7 @@ def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> N
     point.mkdir()
     allowed = plan(drive, erase=(wwid(drive),))
     shown = erasable(allowed)
-    done("mount", "-o", "ro", drive, point)
-    try:
+    with mounted(drive, point, "-o", "ro"):
         before = checksum(drive)
         with pytest.raises(Refused, match="busy"):
             erase_drives(shown)
@@ -266,8 +273,6 @@ def test_a_drive_that_is_in_use_is_never_erased(drive: str, tmp_path: Path) -> N
         [found] = [one for one in volume_findings(allowed, erase=shown) if one.subject == drive]
         assert found.level == "refused"
         assert checksum(drive) == before
-    finally:
-        done("umount", point)
 
 
 def test_a_drive_that_changed_after_it_was_shown_is_not_erased(drive: str) -> None:
