@@ -170,7 +170,7 @@ def nvme(root: Path, vwc: int | None = None, **facts: object) -> WholeDrive:
     }
     identity = {} if vwc is None else {"vwc": vwc}
     documents = {"lsblk": {"blockdevices": [row, {**row, "size": 0}]}, "nvme": identity}
-    (drive,) = inventory(printing(root, **documents))
+    (drive,) = inventory(sources=printing(root, **documents))
     return drive
 
 
@@ -210,4 +210,4 @@ def test_the_document_has_null_for_what_is_unknown(tmp_path: Path) -> None:
 
 def test_without_lsblk_the_error_says_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(KneebenchError, match="install util-linux"):
-        inventory(printing(tmp_path))
+        inventory(sources=printing(tmp_path))

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from kneebench.cli import app
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.inventory import block_devices, inventory, named
+from kneebench.lab.inventory.content import END_BYTES
 from kneebench.lab.inventory.erasable import drive_state
-from kneebench.lab.inventory.signatures import END_BYTES
 from kneebench.lab.inventory.sources import Sources
 from kneebench.lab.programs import wait_until
 from kneebench.records import WholeDrive
@@ -133,7 +133,7 @@ def test_the_table_has_every_drive_with_its_state_and_the_details_say_what_is_un
     runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
     table = runner.invoke(app, ["drives"]).output
     (row,) = [line for line in table.splitlines() if line.startswith(f"{loop.name} ")]
-    assert "320 MiB" in row and "blank: no signature" in row
+    assert "320 MiB" in row and "blank: every block is zero" in row
     assert "in use: kneebench never writes to it" in table
     details = runner.invoke(app, ["drives", str(loop)]).output
     assert re.search(r"temperature +unknown", details)

@@ -25,8 +25,9 @@ from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import queue_file
+from kneebench.lab.permission import WritableDevice, made
 from kneebench.lab.programs import found
-from kneebench.lab.volumes import Volumes, volume_findings
+from kneebench.lab.volumes import Volumes, erase_drives, volume_findings
 from kneebench.lab.volumes.capacity import capacity_bytes
 from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.plan import Plan
@@ -72,6 +73,22 @@ def states(drives: list[str]) -> set[str]:
     return {drive_state(named(inventory(), drive)).state for drive in drives}
 
 
+def assert_reusable(drives: list[str]) -> None:
+    """After a kill a drive is blank or, if the killed run was just writing to it, has remains that
+    nobody can tell from others' data: with their owner's consent it is blank.
+    """
+    found = {drive: drive_state(named(inventory(), drive)) for drive in drives}
+    assert all(one.state == "blank" or "remains of kneebench" in one.why for one in found.values())
+    erase_drives([one for one in inventory(drives) if drive_state(one).needs_consent])
+    assert states(drives) == {"blank"}
+
+
+def shown(drive: str) -> list[str]:
+    """The partitions of a drive of the test's own."""
+    with made(drive, lambda one: True) as device:
+        return show_partitions(device)
+
+
 def start_of(drive: str) -> bytes:
     with Path(drive).open("rb") as device:
         return device.read(4 * MIB)
@@ -88,7 +105,7 @@ def test_volumes_share_drives_by_partitions_that_are_gone_at_the_end(
                 for path in mounted.paths:
                     (path / "file").write_bytes(os.urandom(8192))
                 names = [Path(drive).resolve().name for drive in drives]
-                assert [len(show_partitions(drive)) for drive in drives] == [2, 3]
+                assert [len(shown(drive)) for drive in drives] == [2, 3]
                 below = [whole_devices([path]) for path in mounted.paths]
                 whole = [whole_devices([tmp_path / f"{name}.img"]) for name in "ab"]
                 assert below == [whole[0] if whole[0] == whole[1] else tuple(names)] * 3
@@ -137,14 +154,14 @@ def test_a_file_system_that_somebody_made_in_a_left_partition_is_not_removed(
     drives: list[str], journal: Journal
 ) -> None:
     ours = left_table(journal, drives[0])
-    [partition] = show_partitions(drives[0])
+    [partition] = shown(drives[0])
     done("mkfs.ext4", "-q", partition)
     with pytest.raises(OSError, match="ext4, which is not kneebench's"):
         ours.undo()
     assert states(drives[:1]) == {"contains data"}
     done("wipefs", "--all", partition)
     assert ours.undo() is True
-    assert states(drives[:1]) == {"blank"}
+    assert_reusable(drives)
 
 
 def test_partitions_that_do_not_fit_leave_nothing_and_are_an_error_of_check(
@@ -224,8 +241,8 @@ def test_shared_drives_are_prepared_under_the_settings_that_they_are_measured_wi
     file = queue_file(drives[0], "read_ahead_kb")
     before, seen = setting_in(file), []
 
-    def prepare(self: Preconditioner, devices: list[str], *more: object) -> None:
-        seen.append((devices, setting_in(file)))
+    def prepare(self: Preconditioner, devices: list[WritableDevice], *more: object) -> None:
+        seen.append(([one.path for one in devices], setting_in(file)))
         raise OSError("fio: no luck")
 
     monkeypatch.setattr(Preconditioner, "prepare", prepare)
@@ -289,6 +306,6 @@ def test_partitions_whose_maker_is_killed_at_any_step_are_removed_by_the_next_ru
     journal.clean(lambda event: warnings.append(event.doing) if event.kind == "warning" else None)
     assert warnings == []
     assert list(journal.folder.iterdir()) == []
-    assert states(drives) == {"blank"}
+    assert_reusable(drives)
     with contextlib.suppress(OSError):
-        assert [show_partitions(drive) for drive in drives] == [[], []]
+        assert [shown(drive) for drive in drives] == [[], []]

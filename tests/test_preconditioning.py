@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -15,13 +16,15 @@ import pytest
 
 from kneebench.analysis.steady_state import MOST_ROUNDS, steadiness
 from kneebench.analysis.sustained_load import fell_at, has_fallen
-from kneebench.errors import PlanError
+from kneebench.errors import PlanError, Refused
 from kneebench.expected_duration import expected_duration
+from kneebench.lab.device_writes import MARK_BYTES
 from kneebench.lab.host import host
 from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.volumes import Volumes, emulated, volume_findings
+from kneebench.lab.permission import claimed, made
+from kneebench.lab.volumes import Volumes, emulated, erase_drives, volume_findings
 from kneebench.lab.volumes.emulated import DriveClass, emulated_drive
 from kneebench.lab.volumes.preconditioning import write_drives
 from kneebench.lab.volumes.sustained_load import Sustained, load_drives
@@ -71,18 +74,22 @@ class TestOnRealDrives:
 
     pytestmark = needs_fio
 
-    def test_passes_write_every_block_of_every_drive_and_report_progress(
+    def test_passes_write_every_block_behind_the_mark_of_every_drive_and_report_progress(
         self, drives: list[str], tmp_path: Path
     ) -> None:
         seen = Seen()
         how = Preconditioning(sequential=1, random=1)
-        written = write_drives(Journal(tmp_path / "journal"), drives, how, seen)
+        with contextlib.ExitStack() as stack:
+            blank = [stack.enter_context(one) for one in claimed(drives)]
+            written = write_drives(Journal(tmp_path / "journal"), blank, how, seen)
         for drive, one in zip(drives, written, strict=True):
             assert one.written_bytes == pytest.approx(2 * SIZE, rel=0.01)
             assert (one.rounds_iops, one.steady) == ((), None)
             assert max(speed for _, speed in one.speed) > 0
             with Path(drive).open("rb") as raw:
-                assert all(raw.read(4096).strip(b"\0") for _ in range(SIZE // 4096))
+                assert raw.read(MARK_BYTES) == bytes(MARK_BYTES)
+                blocks = (SIZE - MARK_BYTES) // 4096
+                assert all(raw.read(4096).strip(b"\0") for _ in range(blocks))
         shares = [event.share for event in seen.events if event.kind == "progress"]
         assert 1.0 in shares
         assert "random pass 1 of 1" in seen.events[-1].doing
@@ -106,7 +113,7 @@ class TestOnRealDrives:
         sooner = [steadiness(one.rounds_iops[:-1]) for one in written]
         assert not all(one and one.steady for one in sooner), "it ends as soon as all are steady"
 
-    def test_a_drive_is_preconditioned_once_and_again_only_after_others_wrote_to_it(
+    def test_a_drive_is_preconditioned_once_and_refused_after_others_wrote_to_it(
         self, drives: list[str], tmp_path: Path
     ) -> None:
         storage = Storage.model_validate({"drives": drives[:1], "precondition": "sequential 1"})
@@ -122,9 +129,12 @@ class TestOnRealDrives:
         assert campaign() == [False]
         assert campaign() == [True]
         done("dd", "if=/dev/urandom", f"of={drives[0]}", "bs=1M", "count=1", "seek=99")
+        with pytest.raises(Refused, match="perhaps with data that others wrote since"):
+            campaign()
+        erase_drives(inventory(drives[:1]))
         assert campaign() == [False]
 
-    def test_a_drive_whose_preconditioning_is_killed_may_be_used_again_by_the_next_run(
+    def test_a_drive_whose_preconditioning_is_killed_is_used_again_with_consent(
         self, drives: list[str], tmp_path: Path
     ) -> None:
         code = (
@@ -133,7 +143,7 @@ class TestOnRealDrives:
             "from kneebench.plan.storage import Storage\n"
             "storage = Storage(drives=(sys.argv[1],), precondition='sequential 9')\n"
             "def kill(event):\n"
-            "    if event.share: os.kill(os.getpid(), 9)\n"
+            "    if event.share and 'pass' in event.doing: os.kill(os.getpid(), 9)\n"
             "volumes = Volumes(Journal(Path(sys.argv[2])), Path(sys.argv[2]))\n"
             "with volumes.mounted('new', storage, kill): pass"
         )
@@ -141,8 +151,10 @@ class TestOnRealDrives:
         subprocess.run([sys.executable, "-c", code, drives[0], journal], check=False)
         assert drive_state(named(inventory(), drives[0])).state != "blank"
         Journal(journal).clean(Seen())
-        assert drive_state(named(inventory(), drives[0])).state == "blank"
+        assert "remains of kneebench" in drive_state(named(inventory(), drives[0])).why
         assert list(journal.iterdir()) == []
+        erase_drives(inventory(drives[:1]))
+        assert drive_state(named(inventory(), drives[0])).state == "blank"
 
     def test_an_error_of_fio_is_told_and_the_drive_is_given_back(
         self, drives: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -207,8 +219,9 @@ class TestOnRealDrives:
         with loop_device(tmp_path / "a.img") as device:
             os.truncate(tmp_path / "a.img", SIZE // 2)
             how = Sustained("burn-in", 60.0)
-            with pytest.raises(OSError, match=rf"fio.*{device.name}"):
-                load_drives(Journal(tmp_path / "journal"), [str(device)], how, Seen())
+            there = made(str(device), lambda one: True)
+            with there, pytest.raises(OSError, match=rf"fio.*{device.name}"):
+                load_drives(Journal(tmp_path / "journal"), [there], how, Seen())
 
     def test_check_says_how_much_is_written_and_how_long_that_may_take(
         self, drives: list[str]

@@ -74,7 +74,7 @@ def test_a_blank_drive_is_preconditioned_written_and_may_be_used_again(drive: Pa
     code, said = ran(drive, "--write", "--precondition", "sequential 1", "--out", "p")
     assert code == 0, said
     page = " ".join(Path("p/profile.html").read_text().split())
-    assert "sequential 1, 320 MiB in " in page
+    assert "sequential 1, 319 MiB in " in page
     assert f"profile {drive} --write --precondition &#39;sequential 1&#39; --seconds 1" in page
     assert f"preconditioning {drive.name}: sequential pass 1 of 1" in said
     assert FEW[1].name in said

@@ -17,7 +17,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from kneebench.directories import state_directory
+from kneebench.directories import make_private, state_directory, write_private
 from kneebench.errors import INTERRUPTED
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -120,10 +120,9 @@ def _save_traceback(error: Exception) -> Path:
     """
     text = "".join(traceback.format_exception(error))
     try:
-        folder = state_directory() / "tracebacks"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = make_private(state_directory() / "tracebacks")
         file = folder / f"{time.strftime('%Y-%m-%d-%H%M%S')}-{os.getpid()}.txt"
-        file.write_text(text)
+        write_private(file, text)
     except (OSError, RuntimeError):
         with tempfile.NamedTemporaryFile(
             "w", prefix="kneebench-", suffix=".txt", delete=False

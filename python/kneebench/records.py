@@ -94,20 +94,47 @@ class DriveHealth(Record):
 class Holder(Record):
     """What uses a drive, or a device on it, so that nobody else may write to it."""
 
-    kind: Literal["mount", "swap", "array", "file system", "loop", "process", "export", "kernel"]
+    kind: Literal[
+        "mount", "swap", "array", "file system", "loop", "process", "export", "kernel", "file"
+    ]
     device: str
     by: str
 
 
+class LoopFile(Record):
+    """The file behind a loop device, whatever its path leads to by now: its file system's device
+    number, its inode, and the first byte that is used.
+    """
+
+    device: int
+    inode: int
+    offset_bytes: int = 0
+
+
+class DeviceIdentity(Record):
+    """What distinguishes a block device from any other that has its name, before or after it.
+
+    `number`: "major:minor"; `sequence`: the kernel's count of disks when it was plugged in or
+    attached (None before Linux 5.15), valid in one boot; `file`: that of a loop device.
+    """
+
+    number: str
+    sequence: int | None = None
+    size_bytes: int = 0
+    file: LoopFile | None = None
+
+
 class Signature(Record):
     """What was found on a drive: a file system, partition table, RAID or volume group, or "data"
-    that is none of them. `offset`: in bytes from the start of `device`.
+    that is none of them. `offset`: in bytes from the start of `device`. Control characters of a
+    label are escaped.
     """
 
     device: str
     type: str
     offset: int
     label: str = ""
+    uuid: str = ""
 
 
 class WholeDrive(Record):
@@ -117,7 +144,9 @@ class WholeDrive(Record):
     `link`, `link_most`: the PCIe link as it is and as the drive allows; of a drive on a network its
     address. `signatures` is None if the drive cannot be read, for the reason in `unreadable`, or
     was not; `system`: this machine runs from it. `boot_written_bytes`: written since the boot
-    `boot`, as the kernel counts.
+    `boot`, as the kernel counts. `samples`: checksum of both ends and of blocks between them;
+    `read_whole`: every block was read; `as_left`: nothing was written to it since kneebench left
+    it. Control characters of a WWID are escaped.
     """
 
     name: str
@@ -146,6 +175,10 @@ class WholeDrive(Record):
     health: DriveHealth = DriveHealth()
     holders: tuple[Holder, ...] = ()
     signatures: tuple[Signature, ...] | None = None
+    samples: str = ""
+    read_whole: bool = False
+    as_left: bool = False
+    identity: DeviceIdentity | None = None
     unreadable: str = ""
 
     @property

@@ -30,6 +30,15 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
+def escaped(text: str) -> str:
+    r"""A name on one line, from which the original can be told: backslashes are doubled.
+
+    >>> print(escaped("a\nb\x1b"), escaped("a\\nb"), escaped("/disks/größe 1.img"))
+    a\nb\u001b a\\nb /disks/größe 1.img
+    """
+    return visible(text.replace("\\", "\\\\")).replace("\n", "\\n")
+
+
 def is_plain(text: str) -> bool:
     r"""True for text of one line without control characters.
 

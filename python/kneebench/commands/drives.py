@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kneebench.commands.options import Json
 from kneebench.commands.output import show_json, show_parts
-
-if TYPE_CHECKING:
-    from kneebench.records import WholeDrive
 
 Names = Annotated[
     list[str] | None,
@@ -39,18 +36,8 @@ def drives(names: Names = None, as_json: Json = False) -> None:
     from kneebench.lab.inventory import inventory
     from kneebench.screen import drives as screen
 
-    found, machine = _chosen(inventory(), names or []), host()
+    found, machine = inventory(names or None), host()
     if as_json:
         show_json(screen.document(found, machine))
     else:
         show_parts(*(screen.detailed if names else screen.printed)(found, machine))
-
-
-def _chosen(found: list[WholeDrive], names: list[str]) -> list[WholeDrive]:
-    """Those with the names, in their order; all without any.
-
-    Raises PlanError for a name that no drive has.
-    """
-    from kneebench.lab.inventory import named
-
-    return [named(found, name) for name in names] if names else found

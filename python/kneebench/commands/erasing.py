@@ -20,11 +20,9 @@ def confirm_erasing(plan: Plan, *, wanted: bool) -> tuple[WholeDrive, ...]:
 
     Raises Refused for any other answer, and where a terminal cannot show the question.
     """
-    from kneebench.lab.inventory import inventory
     from kneebench.lab.volumes import named_drives, to_be_erased
 
-    here = inventory() if wanted and plan.drives else []
-    drives = named_drives(plan, here) if here else ()
+    drives = named_drives(plan) if wanted else ()
     return confirmed_drives(to_be_erased(drives, plan.erase))
 
 

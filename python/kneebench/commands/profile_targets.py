@@ -108,9 +108,11 @@ def erased(targets: list[Target]) -> list[Target]:
     if not (agreed := confirmed_drives(to_be_erased(drives, {one.wwid for one in drives}))):
         return targets
     erase_drives(agreed)
-    here = inventory()
+    here = inventory([one.path for one in agreed])
     return [
-        one._replace(drive=named(here, one.drive.path)) if isinstance(one, DriveTarget) else one
+        one._replace(drive=named(here, one.drive.path))
+        if isinstance(one, DriveTarget) and one.drive in agreed
+        else one
         for one in targets
     ]
 
@@ -120,9 +122,9 @@ def _drive(place: str) -> WholeDrive | None:
 
     Raises PlanError with the drives that there are.
     """
-    from kneebench.lab.volumes import left_alone
+    from kneebench.lab.inventory import inventory
 
     path = Path(place)
     if path.is_dir() or ("/" in place and not path.is_block_device()):
         return None
-    return left_alone([place])[0]
+    return inventory([place])[0]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.records import CountedDevice, Drive, Role
+from kneebench.visible import escaped
 
 DEVICE_NUMBERS, BLOCK_DEVICES = Path("/sys/dev/block"), Path("/sys/class/block")
 WHOLE_DEVICES = Path("/sys/block")
@@ -155,6 +156,34 @@ def size_bytes(device: str) -> int:
     return SECTOR_BYTES * int((block_folder(device) / "size").read_text())
 
 
+def written_bytes(device: str) -> int:
+    """Bytes written to a device since it is there: the seventh counter is sectors of 512 bytes.
+    Raises OSError if it is not here.
+    """
+    return SECTOR_BYTES * int((block_folder(device) / "stat").read_text().split()[6])
+
+
+def read_only(paths: Iterable[Path]) -> tuple[str, ...]:
+    """The mount points and devices under these paths that refuse writes: a kernel that met errors
+    on a drive, or an administrator, has made them read-only.
+    """
+    found = []
+    for path in paths:
+        mount = mount_of(path)
+        if "ro" in mount.options:
+            found.append(str(mount.point))
+        devices = sorted(devices_under(path))
+        found += [one for one in devices if text_in(BLOCK_DEVICES / one, "ro") == "1"]
+    return tuple(dict.fromkeys(found))
+
+
+def devices_under(path: Path) -> frozenset[str]:
+    """The names of all devices under a path: of its file system, and those that these stand on."""
+    leaf = _block(path)
+    leaves = _together(leaf) if leaf else []
+    return frozenset(one.name for leaf in leaves for one in (leaf, *_stack(leaf)))
+
+
 def drive_of(path: Path) -> Drive | None:
     """The drive that holds a path; None where there is none (tmpfs, overlay, network)."""
     leaf = _block(path)
@@ -203,7 +232,15 @@ def counted_devices(paths: Iterable[Path], roles: Sequence[Role] = ()) -> tuple[
 
 def kept_name(folder: Path) -> str:
     """The name that a device keeps wherever it is plugged in, from its sysfs folder; empty if the
-    kernel has none.
+    kernel has none. Control characters, which the name of a file may have, are escaped.
     """
     files = ("loop/backing_file", "wwid", "device/wwid")
-    return next(filter(None, (text_in(folder, file) for file in files)), "")
+    return escaped(next(filter(None, (_name_in(folder / file) for file in files)), ""))
+
+
+def _name_in(file: Path) -> str:
+    """The one line of a file, with the blanks that it may have; empty if it cannot be read."""
+    try:
+        return os.fsdecode(file.read_bytes().removesuffix(b"\n"))
+    except OSError:
+        return ""

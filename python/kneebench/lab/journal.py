@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from kneebench.directories import state_directory
+from kneebench.directories import make_private, state_directory, write_private
 from kneebench.errors import KneebenchError
 from kneebench.lab import changes
 from kneebench.lab.changes import Change
@@ -71,19 +71,13 @@ class Journal:
     """The list of changes not yet undone."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or default_folder()
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder = make_private(folder or default_folder())
 
     def _file(self, change: Change) -> Path:
         return self.folder / f"{change.id}.json"
 
     def _write(self, change: Change) -> None:
-        draft = self._file(change).with_suffix(".draft")
-        with draft.open("w") as out:
-            out.write(change.model_dump_json())
-            out.flush()
-            os.fsync(out.fileno())
-        draft.rename(self._file(change))
+        write_private(self._file(change), change.model_dump_json())
 
     def forget(self, change: Change) -> None:
         """Remove the entry of a change that is undone."""
@@ -100,16 +94,20 @@ class Journal:
             yield change
         except BaseException as error:
             try:
-                self._undo(change)
-            except OSError as failure:  # the entry stays: the next run tries again
+                self._undo(change.in_our_hands())
+            except (OSError, KneebenchError) as failure:  # its entry stays for the next run
                 error.add_note(f"{change.words} remains: {failure}")
             raise
         try:
-            self._undo(change)
+            self._undo(change.in_our_hands())
         except OSError as failure:
             seen = f"{change.words}: {failure}"
             do = "run `kneebench clean`"
             raise KneebenchError("undoing a change to this machine", seen=seen, do=do) from failure
+
+    def rewrite(self, change: Change) -> None:
+        """Write down more about a change that was made and is not yet undone."""
+        self._write(change)
 
     def _undo(self, change: Change) -> None:
         change.undo()
@@ -214,17 +212,18 @@ class Journal:
         """
         for one in self.damaged():
             watch(Event(kind="warning", doing=f"{one.seen}; {one.do}"))
-        return [change for change in self.leftovers() if self._cleaned(change, watch)]
+        found = [change.as_found() for change in self.leftovers()]
+        return [change for change in found if self._cleaned(change, watch)]
 
     def _cleaned(self, change: Change, watch: Watch) -> bool:
         watch(Event(kind="start", doing=f"cleaning up after an earlier run: {change.words}"))
-        if remark := change.remark():
-            watch(Event(kind="warning", doing=remark))
         try:
+            if remark := change.remark():
+                watch(Event(kind="warning", doing=remark))
             done = change.undo()
             if not done:
                 change.require_gone(f"rm {shlex.quote(str(self._file(change)))}")
-        except OSError as error:
+        except (OSError, KneebenchError) as error:
             doing = f"cannot {change.VERBS[0]} {change.words} of an earlier run: {error}"
             watch(Event(kind="warning", doing=doing))
             return False

@@ -11,6 +11,7 @@ from kneebench.errors import PlanError
 from kneebench.lab.changes.setting import WrittenSetting, setting_in
 from kneebench.lab.drives import block_folder
 from kneebench.lab.journal import Journal
+from kneebench.lab.permission import WritableDevice
 from kneebench.plan.kernel import PAIRS, DriveSettings, Kernel
 from kneebench.records import Event, Setting, Watch
 
@@ -88,11 +89,13 @@ class SettingsOfDrives:
         self._journal, self._stack, self._watch, self._called = journal, stack, watch, called
         self._settled = settled
 
-    def put(self, settings: DriveSettings, drives: Sequence[str]) -> None:
+    def put(self, settings: DriveSettings, devices: Sequence[WritableDevice]) -> None:
         """Set all of them, by the devices of whole drives; a new scheduler resets the queue."""
-        drives, found = [one for one in drives if one not in self._settled], []
+        drives, found = [one.path for one in devices if one.path not in self._settled], []
         if not drives:
             return
+        for device in devices:
+            device.require_same()
         self._settled.update(drives)
         if settings.scheduler:
             files = [queue_file(one, "scheduler") for one in drives]

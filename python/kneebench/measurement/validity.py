@@ -7,7 +7,7 @@ once there is enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
@@ -64,6 +64,14 @@ def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
     reasons = "; ".join(filter(None, (outside, rung.invalid)))
     notes = (*rung.notes, *disturbance.notes(rung))
     return rung.model_copy(update={"invalid": reasons, "notes": notes}), outside
+
+
+def with_read_only(rung: Rung, found: Sequence[str]) -> Rung:
+    """The rung, invalid if what is under the server refuses writes by now: it ran from memory."""
+    if not found:
+        return rung
+    reason = f"{', '.join(found)} became read-only"
+    return rung.model_copy(update={"invalid": "; ".join(filter(None, (rung.invalid, reason)))})
 
 
 def disturbed(rung: Rung, held: Held) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kneebench.analysis.noise_floor import NoisePair, largest, noise_floor_of, noise_pair
-from kneebench.directories import state_directory
+from kneebench.directories import make_private, state_directory
 from kneebench.errors import KneebenchError
 from kneebench.lab.host import machine_key
 from kneebench.plan import Plan
@@ -117,7 +117,7 @@ def known_noise_floor(host: Host, plan: Plan, watch: Watch) -> NoiseFloor | None
 def keep(host: Host, plan: Plan, results: Results) -> NoisePair:
     """Keep the pair of a finished campaign; the same campaign is kept once."""
     pair, folder = noise_pair(results), folder_of(host)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(folder)
     key = f"{results.folder and results.folder.resolve()} {pair.measured_at}"
     name = f"{pair.campaign}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.json"
     document = KeptPair(machine=machine_key(host), measured=measured(plan), pair=pair)

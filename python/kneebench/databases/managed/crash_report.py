@@ -82,6 +82,7 @@ def keep_log(log: Path, folder: Path) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         shutil.copyfile(log, kept)
+        kept.chmod(0o600)
         for old in sorted(folder.glob("*.log"), key=lambda file: file.stat().st_mtime)[:-LOGS_KEPT]:
             old.unlink(missing_ok=True)
     except OSError:

@@ -1,4 +1,8 @@
-"""A change to a drive of this machine, which is known again by its WWID."""
+"""A change to a drive of this machine, which is known again by its WWID.
+
+After a kill its owner may have taken it back. Nothing is written to it then: its first block must
+be as kneebench left it, and nothing else may be on it.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,152 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import Field
 
 from kneebench.errors import KneebenchError
 from kneebench.lab.changes.change import Change
-from kneebench.lab.drives import WHOLE_DEVICES
-from kneebench.lab.inventory import identities
-from kneebench.lab.inventory.signatures import mark_of
+from kneebench.lab.changes.mount import mounted_on
+from kneebench.lab.device_writes import run_on, write_mark
+from kneebench.lab.drives import WHOLE_DEVICES, block_folder, devices_under, written_bytes
+from kneebench.lab.inventory import drives_called, identities, look_at
+from kneebench.lab.inventory.content import BLOCK_BYTES, first_block, mark_of, wipefs
+from kneebench.lab.inventory.left import remember_left
+from kneebench.lab.open_device import OpenDevice
+from kneebench.lab.own_mounts import POINT
+from kneebench.lab.permission import WritableDevice, left
 from kneebench.lab.processes import boot
 from kneebench.lab.programs import done, wait_until
+from kneebench.records import DeviceIdentity
+
+EXT4_BYTES = 1024
+"""Where the superblock of ext4 begins (kernel documentation, ext4); what is before it is not
+ours."""
+TABLE_BYTES = 446
+"""Boot code, before the partitions of an MBR; GPT's protective one has none."""
 
 
 class ChangedDrive(Change):
-    """A drive by its WWID, or by the kernel's name in one boot; `device`: where it was."""
+    """A drive by its WWID, or by the kernel's name in one boot; `device`: where it was.
+
+    `identity`: what it was; `written_bytes`: the kernel's count after the last program of ours
+    ended. `untouched`: nobody else can have written to it since.
+    """
 
     device: str
     wwid: str
+    identity: DeviceIdentity | None = None
+    written_bytes: int | None = None
+    untouched: bool = Field(default=False, exclude=True)
 
     @property
     def where(self) -> str:
         """Its device."""
         return self.device
+
+    @property
+    def made_on_it(self) -> tuple[str, ...]:
+        """UUIDs of the volumes that were made on it."""
+        return ()
+
+    def in_our_hands(self) -> Self:
+        """The same, by the run that made it and still has it."""
+        return self.model_copy(update={"untouched": True})
+
+    def as_found(self) -> Self:
+        """The same, with whether only kneebench can have written to it: its volume is still mounted
+        where only we mount, or the kernel has counted no byte since our last program ended.
+        """
+        try:
+            device = self.found()
+            untouched = bool(device) and (self._is_mounted(device) or self._is_unwritten(device))
+        except OSError:
+            untouched = False
+        return self.model_copy(update={"untouched": untouched})
+
+    def _is_mounted(self, device: str) -> bool:
+        points = [POINT.format(UUID(one).hex[:8]) for one in self.made_on_it]
+        name = block_folder(device).name
+        return any(mounted_on(point) and name in devices_under(Path(point)) for point in points)
+
+    def _is_unwritten(self, device: str) -> bool:
+        if self.written_bytes is None or self.boot != boot():
+            return False
+        with OpenDevice(device) as opened:
+            same = opened.identity == self.identity
+        return same and written_bytes(device) == self.written_bytes
+
+    def remark(self) -> str:
+        """That somebody has taken the drive back; empty if it is ours."""
+        device = self.found()
+        if not device or self._is_ours(device):
+            return ""
+        return (
+            f"{device} ({self.wwid}) is left as it is: it is somebody else's since kneebench was"
+            " killed"
+        )
+
+    def undo(self) -> bool:
+        """Remove what is ours from it, and mark it; whether that was done. Nothing is written if
+        somebody else wrote to it since. Raises OSError while it is in use.
+        """
+        device = self.found()
+        if not device:
+            return False
+        self.stop_arrays()
+        with locked(device), contextlib.ExitStack() as stack:
+            writable = left(device, lambda one: self._is_ours(one.path))
+            if writable is None:
+                return False
+            stack.enter_context(writable)
+            self.release(writable)
+            write_mark(writable, self.wwid)
+            self.remove_signatures(writable)
+        if self.untouched:
+            self._remember(device)
+        return True
+
+    def stop_arrays(self) -> None:
+        """Stop what is assembled of it."""
+        for volume in self.made_on_it:
+            stop_arrays(volume)
+
+    def release(self, device: WritableDevice) -> None:
+        """What must go before the mark is written. Raises OSError for what is not ours."""
+
+    def remove_signatures(self, device: WritableDevice) -> None:
+        """Remove the signatures of ours that the mark did not overwrite."""
+        for one in wipefs(device.path):
+            if self.is_our_signature(one):
+                run_on([device], "wipefs", "--offset", one["offset"], device.path)
+
+    def is_our_signature(self, signature: dict[str, Any]) -> bool:
+        """Whether wipefs has found something that we made."""
+        return digits(signature["uuid"] or "") in {digits(one) for one in self.made_on_it}
+
+    def _is_ours(self, device: str) -> bool:
+        """Whether everything that is known of a drive is as we left it."""
+        if self.untouched:
+            return True
+        found = wipefs(device)
+        with OpenDevice(device) as opened:
+            block = first_block(opened.handle)
+        return all(map(self.is_our_signature, found)) and self._is_our_start(block, found)
+
+    def _is_our_start(self, block: bytes, found: list[dict[str, Any]]) -> bool:
+        """Whether the first block is zero, our mark, or the begin of a volume of ours."""
+        kinds = {one["type"] for one in found}
+        if "xfs" in kinds:  # its superblock begins with the first byte
+            return True
+        length = EXT4_BYTES if "ext4" in kinds else TABLE_BYTES if kinds & TABLES else BLOCK_BYTES
+        return block[:length] in (bytes(length), mark_of(self.wwid)[:length])
+
+    def _remember(self, device: str) -> None:
+        with contextlib.suppress(KneebenchError, OSError):  # unremembered, it needs consent
+            remember_left(look_at(drives_called([device])[0], ours=False))
 
     def require_gone(self, forget: str) -> None:
         """Raises OSError if the drive is not plugged in."""
@@ -40,7 +170,8 @@ class ChangedDrive(Change):
         return not self.found()
 
     def found(self) -> str:
-        """Where the drive is now, whatever it was called before a restart; empty if nowhere.
+        """Where the drive is now, whatever it was called before a restart; empty if nowhere. A loop
+        device over another file is not it.
 
         Raises OSError where the drives cannot be listed.
         """
@@ -49,17 +180,18 @@ class ChangedDrive(Change):
         except KneebenchError as error:
             raise OSError(str(error)) from error
         known = len(here) == 1 and (here[0].wwid or self.boot == boot())
-        return here[0].path if known else ""
+        return here[0].path if known and self._has_our_file(here[0].path) else ""
+
+    def _has_our_file(self, device: str) -> bool:
+        if self.identity is None or self.identity.file is None:
+            return True
+        with OpenDevice(device) as opened:
+            file = opened.identity.file
+        return file is not None and file.inode == self.identity.file.inode
 
 
-def write_mark(device: str, wwid: str) -> None:
-    """Write the mark of a drive that may be used again; raises OSError while it is in use."""
-    handle = os.open(device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
-    try:
-        os.pwrite(handle, mark_of(wwid), 0)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+TABLES = {"gpt", "PMBR", "dos"}
+"""wipefs's types of partition tables."""
 
 
 def digits(uuid: str) -> str:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.change import Change
 from kneebench.lab.drives import WHOLE_DEVICES
-from kneebench.lab.programs import done, wait_until
+from kneebench.lab.open_device import OpenDevice
+from kneebench.lab.programs import wait_until
+
+_DETACH = 0x4C01
+"""LOOP_CLR_FD of linux/loop.h; losetup(8) does no more, but opens the device by its number."""
 
 
 class AttachedLoop(Change):
@@ -26,7 +32,10 @@ class AttachedLoop(Change):
         """Detach them; of one that is in use the kernel waits for the last user."""
         devices = loops_of(self.file)
         for device in devices:
-            done("losetup", "--detach", device)
+            with OpenDevice(device) as opened:
+                if device in loops_of(self.file):  # as long as it is open, it has no other file
+                    with contextlib.suppress(OSError):  # somebody else has just detached it
+                        fcntl.ioctl(opened.handle, _DETACH)
         if not wait_until(lambda: not loops_of(self.file)):
             raise OSError(f"{', '.join(loops_of(self.file))} over {self.file} is still in use")
         return bool(devices)
@@ -46,7 +55,7 @@ def loops_of(file: str) -> list[str]:
 
 def _text(backing: Path) -> str:
     try:
-        return backing.read_text().strip()
+        return backing.read_text().removesuffix("\n")
     except OSError:  # detached meanwhile
         return ""
 

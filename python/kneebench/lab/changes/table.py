@@ -5,14 +5,14 @@ partitions.
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from kneebench.lab.changes.drive import ChangedDrive, digits, locked, stop_arrays, write_mark
+from kneebench.lab.changes.drive import TABLES, ChangedDrive, digits
+from kneebench.lab.device_writes import run_on
 from kneebench.lab.drives import block_folder
-from kneebench.lab.inventory.signatures import wipefs
-from kneebench.lab.processes import boot
+from kneebench.lab.inventory.content import wipefs
+from kneebench.lab.permission import WritableDevice, is_partition_of, made
 from kneebench.lab.programs import done, wait_until
 
 TABLE_TYPES = "gpt,PMBR"
@@ -27,43 +27,36 @@ class WrittenTable(ChangedDrive):
     table: str
     volumes: tuple[str, ...] = ()
 
-    def undo(self) -> bool:
-        """Remove our table and what is in it, and mark the drive; another table stays.
+    @property
+    def made_on_it(self) -> tuple[str, ...]:
+        """The volumes in its partitions."""
+        return self.volumes
 
-        In the same boot the mark is written also where no table is found: the drive was blank.
-        Raises OSError while the drive is in use, or where a partition contains something that is
-        not ours.
+    def is_our_signature(self, signature: dict[str, Any]) -> bool:
+        """A table, if its UUID is ours."""
+        return signature["type"] in TABLES and is_table(self.found(), self.table)
+
+    def release(self, device: WritableDevice) -> None:
+        """Empty the partitions and take them from the kernel. Raises OSError while the drive is in
+        use, or where a partition contains something that is not ours.
         """
-        device = self.found()
-        if not device:
-            return False
-        for volume in self.volumes:
-            stop_arrays(volume)
-        with locked(device):
-            return self._erased(device)
-
-    def _erased(self, device: str) -> bool:
-        if not is_table(device, self.table):
-            if self.boot == boot() and not wipefs(device):
-                write_mark(device, self.wwid)
-            return False
-        os.close(os.open(device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC))
+        if not is_table(device.path, self.table):
+            return
         shown = show_partitions(device)
-        self._require_ours(shown)
         for partition in shown:
-            done("wipefs", "--all", partition)
-        if not wait_until(lambda: _hidden(device)):
-            done("partx", "--delete", device)
-        done("wipefs", "--all", "--types", TABLE_TYPES, device)
-        write_mark(device, self.wwid)
-        return True
-
-    def _require_ours(self, partitions: list[str]) -> None:
-        ours = {digits(one) for one in self.volumes}
-        for partition in partitions:
             for one in wipefs(partition):
-                if digits(one["uuid"] or "") not in ours:
-                    raise OSError(f"{partition} contains {one['type']}, which is not kneebench's")
+                if digits(one["uuid"] or "") not in {digits(volume) for volume in self.volumes}:
+                    seen = f"{partition} contains {one['type']}, which is not kneebench's"
+                    raise OSError(seen)
+        for partition in shown:
+            with made(partition, is_partition_of(device)) as writable:
+                run_on([writable], "wipefs", "--all", partition)
+        if not wait_until(lambda: _hidden(device)):
+            run_on([device], "partx", "--delete", device.path)
+        run_on([device], "wipefs", "--all", "--types", TABLE_TYPES, device.path)
+
+    def remove_signatures(self, device: WritableDevice) -> None:
+        """They went before the mark was written."""
 
 
 def is_table(device: str, uuid: str) -> bool:
@@ -75,17 +68,17 @@ def is_table(device: str, uuid: str) -> bool:
     return digits(found.strip()) == digits(uuid)
 
 
-def show_partitions(device: str) -> list[str]:
+def show_partitions(drive: WritableDevice) -> list[str]:
     """The devices of a drive's partitions, in their order; made here where the kernel has not made
     them: not every kernel reads GPT, nor looks for partitions on every loop device.
 
     Raises OSError where it refuses them.
     """
-    folder = block_folder(device)
+    folder = block_folder(drive.path)
     with contextlib.suppress(OSError):
-        done("partx", "--update", device)
+        run_on([drive], "partx", "--update", drive.path)
     if not _numbered(folder):
-        done("partx", "--add", device)
+        run_on([drive], "partx", "--add", drive.path)
     names = [name for _, name in sorted(_numbered(folder).items())]
     found = [f"/dev/{name}" for name in names]
     if not wait_until(lambda: all(Path(one).exists() for one in found)):
@@ -93,14 +86,14 @@ def show_partitions(device: str) -> list[str]:
     return found
 
 
-def _hidden(device: str) -> bool:
+def _hidden(drive: WritableDevice) -> bool:
     """One attempt to take its partitions from the kernel: another program may be looking at them,
     as lsblk does.
     """
-    folder = block_folder(device)
+    folder = block_folder(drive.path)
     with contextlib.suppress(OSError):
         if _numbered(folder):
-            done("partx", "--delete", device)
+            run_on([drive], "partx", "--delete", drive.path)
     return not _numbered(folder)
 
 

@@ -1,8 +1,8 @@
-"""The inventory: every drive of this machine as a whole, with what it is, how it is, what uses it
-and what is on it.
+"""The inventory: drives of this machine as a whole, with what each is, how it is, what uses it and
+what is on it.
 
 Facts come from lsblk(8), /sys, /proc, wipefs(8), smartctl(8) and nvme(1). Nothing is written, and
-what cannot be read stays unknown.
+what cannot be read stays unknown. Only drives that somebody asks for are opened.
 """
 
 from __future__ import annotations
@@ -15,67 +15,100 @@ from pathlib import Path
 from kneebench.errors import KneebenchError, PlanError
 from kneebench.lab.drives import whole_devices
 from kneebench.lab.inventory.block_devices import BlockDevice, listed_devices
+from kneebench.lab.inventory.content import content_of
 from kneebench.lab.inventory.health import health
-from kneebench.lab.inventory.holders import Holders, number_of
+from kneebench.lab.inventory.holders import Holders
 from kneebench.lab.inventory.identity import identified
-from kneebench.lab.inventory.signatures import signatures
+from kneebench.lab.inventory.left import is_as_left
 from kneebench.lab.inventory.sources import Sources
-from kneebench.records import Signature, WholeDrive
+from kneebench.lab.open_device import OpenDevice, number_at
+from kneebench.lab.programs import wait_until
+from kneebench.records import Event, Watch, WholeDrive
 
 __all__ = [
     "Sources",
-    "content_of",
     "drives_called",
     "drives_under",
     "identities",
     "inventory",
+    "look_at",
     "named",
 ]
+MOMENTARY, LOOKS_S = {"process", "kernel"}, 2.0
+"""What is only opened is looked at again for so long: udev, losetup and another kneebench open
+drives for an instant."""
 
 
-def inventory(sources: Sources | None = None) -> list[WholeDrive]:
-    """The drives of this machine, by name; those of no size (empty slots, unused loops) are left
-    out.
+def unwatched(event: Event) -> None:
+    """A watcher that does nothing."""
 
-    Raises KneebenchError where lsblk is missing or fails.
+
+def inventory(
+    names: Iterable[str] | None = None, sources: Sources | None = None, watch: Watch = unwatched
+) -> list[WholeDrive]:
+    """The drives of these names, in their order, each once; all drives of this machine without any,
+    except those of no size (empty slots, unused loops).
+
+    Raises PlanError for a name that no drive has, KneebenchError where lsblk is missing or fails.
     """
-    sources = sources or Sources()
-    devices, holders = listed_devices(sources), Holders(sources)
-    return [_drive(sources, device, holders) for device in devices]
+    sources, devices = sources or Sources(), {}
+    for device in listed_devices(sources):
+        devices[device.path] = device
+    if names is not None:
+        here = [identified(sources, device) for device in devices.values()]
+        devices = {path: devices[path] for path in (named(here, name).path for name in names)}
+    holders = Holders(sources)
+    return [_settled(sources, device, holders, watch) for device in devices.values()]
 
 
-def _drive(sources: Sources, device: BlockDevice, holders: Holders) -> WholeDrive:
-    drive = _described(sources, device)
-    found, unreadable = _content(device, drive.key)
-    return drive.model_copy(
-        update={
-            "holders": holders.of(device),
-            "system": holders.runs_the_system(device),
-            "signatures": found,
-            "unreadable": unreadable,
-        }
-    )
+def _settled(sources: Sources, device: BlockDevice, holders: Holders, watch: Watch) -> WholeDrive:
+    """A drive as it is when nobody has just opened it."""
+    found = _drive(sources, device, holders, watch)
+
+    def settled() -> bool:
+        nonlocal found
+        if momentary := {holder.kind for holder in found.holders} & MOMENTARY:
+            found = _drive(sources, device, Holders(sources), watch)
+        return not momentary
+
+    wait_until(settled, LOOKS_S)
+    return found
 
 
-def _content(device: BlockDevice, key: str) -> tuple[tuple[Signature, ...] | None, str]:
-    """(what is on a drive or None, why it is unknown). Who may read a drive but is not root sees
+def look_at(drive: WholeDrive, *, ours: bool, watch: Watch = unwatched) -> WholeDrive:
+    """A drive as it is now. `ours`: this process has it open exclusively. Raises OSError if it is
+    not here any more.
+    """
+    sources = Sources()
+    for device in listed_devices(sources):
+        if device.path == drive.path:
+            return _drive(sources, device, Holders(sources), watch, ours=ours)
+    raise FileNotFoundError(f"{drive.path} is not here any more")
+
+
+def _drive(
+    sources: Sources, device: BlockDevice, holders: Holders, watch: Watch, *, ours: bool = False
+) -> WholeDrive:
+    used = {"holders": holders.of(device, ours=ours), "system": holders.runs_the_system(device)}
+    drive = _described(sources, device).model_copy(update=used)
+    return _with_content(drive, device, watch)
+
+
+def _with_content(drive: WholeDrive, device: BlockDevice, watch: Watch) -> WholeDrive:
+    """A drive with what is on it, or why that is unknown. Who may read a drive but is not root sees
     not all that uses it, so its content proves nothing.
     """
     if os.geteuid() != 0:
-        return None, "only root can see all that is on it and uses it"
+        seen = "only root can see all that is on it and uses it"
+        return drive.model_copy(update={"unreadable": seen})
     try:
-        return signatures(device, key), ""
+        with OpenDevice(device.path) as opened:
+            idle = not (drive.holders or drive.system)
+            found = content_of(device, drive.key, watch, whole=idle)
     except OSError as error:
-        return None, error.strerror or str(error)
-
-
-def content_of(drive: WholeDrive, sources: Sources | None = None) -> tuple[Signature, ...]:
-    """What is on a drive now. Raises OSError if it cannot be read, or is not here any more."""
-    sources = sources or Sources()
-    for device in listed_devices(sources):
-        if device.path == drive.path and identified(sources, device).key == drive.key:
-            return signatures(device, drive.key)
-    raise FileNotFoundError(f"{drive.path} is not {drive.key} any more")
+        return drive.model_copy(update={"unreadable": error.strerror or str(error)})
+    drive = drive.model_copy(update={**found._asdict(), "identity": opened.identity})
+    return drive.model_copy(update={"as_left": is_as_left(drive)})
 
 
 def identities(sources: Sources | None = None) -> list[WholeDrive]:
@@ -125,11 +158,11 @@ def named(drives: Sequence[WholeDrive], name: str) -> WholeDrive:
 
     Raises PlanError with the names there are, or where several drives have that WWID.
     """
-    number = number_of(Path(name)) if "/" in name else ""
+    number = number_at(name) if "/" in name else ""
     found = [
         drive
         for drive in drives
-        if name in (drive.name, drive.wwid) or (number and number == number_of(Path(drive.path)))
+        if name in (drive.name, drive.wwid) or (number and number == number_at(drive.path))
     ]
     if name and len(found) == 1:
         return found[0]

@@ -1,18 +1,19 @@
-"""Whether a drive may be written to.
+"""What a drive's state is: whether it may be written to at all, and whether only with its owner's
+consent.
 
 A drive that something uses is refused, and the drive that this machine runs from, whatever a plan
-says. One that contains anything may be erased only if its owner names it. One that cannot be read
-is refused: nobody knows what is on it.
+says. One that contains anything, or of which only samples were read, may be erased only if its
+owner names it. One that cannot be read is refused: nobody knows what is on it.
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from kneebench.lab.inventory.signatures import REMAINS
+from kneebench.lab.inventory.content import DATA, MARK, number_of_samples
 from kneebench.records import Holder, Signature, WholeDrive
 
-State = Literal["in use", "contains data", "blank", "read-only", "unknown"]
+State = Literal["in use", "contains data", "perhaps blank", "blank", "read-only", "unknown"]
 USES = {
     "mount": "mounted on {by}",
     "swap": "used as swap",
@@ -20,8 +21,9 @@ USES = {
     "file system": "mounted ({by}) where this process cannot see it",
     "loop": "behind {by}",
     "process": "open for writing in {by}",
-    "export": "exported by NVMe target {by}",
+    "export": "exported by {by}",
     "kernel": "in use by the kernel, perhaps for another mount namespace",
+    "file": "over a file that is {by}",
 }
 CALLED = {"dos": "partition table (dos)", "gpt": "partition table (gpt)", "PMBR": "protective MBR"}
 """wipefs's types of what is no file system."""
@@ -34,16 +36,16 @@ class DriveState(NamedTuple):
     why: str
 
     @property
-    def contains_data(self) -> bool:
-        """Whether it may be written to once it is erased."""
-        return self.state == "contains data"
+    def needs_consent(self) -> bool:
+        """Whether it may be written to only once its owner has agreed to lose what is on it."""
+        return self.state in ("contains data", "perhaps blank")
 
 
 def drive_state(drive: WholeDrive) -> DriveState:
-    """What prevents writing to a drive; "blank" if nothing was found.
+    """What prevents writing to a drive; "blank" if there is nothing on it that is not ours.
 
-    >>> drive_state(WholeDrive(name="sdb", path="/dev/sdb", signatures=()))
-    DriveState(state='blank', why='no signature, and all samples are zero')
+    >>> drive_state(WholeDrive(name="sdb", path="/dev/sdb", signatures=(), read_whole=True))
+    DriveState(state='blank', why='every block is zero')
     """
     uses = [*(["this machine runs from it"] if drive.system else []), *map(_use, drive.holders)]
     if uses:
@@ -52,11 +54,21 @@ def drive_state(drive: WholeDrive) -> DriveState:
         return DriveState("read-only", "the kernel refuses writes")
     if drive.signatures is None:
         return DriveState("unknown", drive.unreadable or "its content was not read")
-    if drive.signatures and all(one.type == REMAINS for one in drive.signatures):
+    if is_ours(drive):
         return DriveState("blank", "only remains of a volume that kneebench removed")
     if drive.signatures:
         return DriveState("contains data", ", ".join(dict.fromkeys(map(content, drive.signatures))))
-    return DriveState("blank", "no signature, and all samples are zero")
+    if drive.read_whole:
+        return DriveState("blank", "every block is zero")
+    samples = number_of_samples(drive.size_bytes)
+    why = f"no signature, and {samples} samples are zero; the rest was not read"
+    return DriveState("perhaps blank", why)
+
+
+def is_ours(drive: WholeDrive) -> bool:
+    """Whether a drive has only what kneebench left on it: our mark, and nothing written since."""
+    marked = bool(drive.signatures) and all(one.type == MARK for one in drive.signatures or ())
+    return marked and drive.as_left
 
 
 def content(signature: Signature) -> str:
@@ -66,10 +78,35 @@ def content(signature: Signature) -> str:
     'ext4 "backup" on sdb1'
     """
     called = CALLED.get(signature.type, signature.type)
-    if signature.type == "data":
+    if signature.type == DATA:
         called = f"unknown data at byte {signature.offset:,}"
+    if signature.type == MARK:
+        called = "remains of kneebench, perhaps with data that others wrote since,"
     label = f' "{signature.label}"' if signature.label else ""
     return f"{called}{label} on {signature.device}"
+
+
+def changes_since(seen: WholeDrive, now: WholeDrive) -> str:
+    """How a drive differs from what its owner was shown, in words; empty if it does not."""
+    if (seen.key, seen.identity) != (now.key, now.identity):
+        return "it is another drive, or has another file behind it"
+    before, after = set(seen.signatures or ()), set(now.signatures or ())
+    found = [f"{_exactly(one)} is new" for one in sorted(after - before, key=_place)]
+    found += [f"{_exactly(one)} is gone" for one in sorted(before - after, key=_place)]
+    if not found and seen.samples != now.samples:
+        found.append("its samples have other data")
+    written = (now.boot_written_bytes or 0) - (seen.boot_written_bytes or 0)
+    if not found and written:
+        found.append(f"{written:,} bytes were written to it")
+    return ", ".join(found)
+
+
+def _place(signature: Signature) -> tuple[str, int, str]:
+    return signature.device, signature.offset, signature.type
+
+
+def _exactly(signature: Signature) -> str:
+    return content(signature) + (f" (UUID {signature.uuid})" if signature.uuid else "")
 
 
 def _use(holder: Holder) -> str:

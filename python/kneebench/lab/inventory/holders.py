@@ -1,7 +1,9 @@
-"""What uses a drive: mounts in any mount namespace, swap, arrays and volumes, loop devices,
-processes that may write to it, exports over the network, and the kernel's own word.
+"""What uses a drive: mounts in every namespace, swap, arrays and volumes, loop devices, processes
+that may write to it, targets on a network, the kernel's own word, and whatever uses the file behind
+a loop device.
 
 Devices are compared by their numbers: the same one has several paths, and others in a container.
+Files are compared by their inodes: a file has several names.
 """
 
 from __future__ import annotations
@@ -10,24 +12,33 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
 from kneebench.lab.drives import Mount, visible_mounts
 from kneebench.lab.inventory.block_devices import BlockDevice
+from kneebench.lab.inventory.open_files import writable_files
 from kneebench.lab.inventory.sources import Sources
+from kneebench.lab.open_device import OpenDevice, number_of_device
 from kneebench.lab.programs import wait_until
-from kneebench.records import Holder
+from kneebench.records import Holder, LoopFile
 
 SYSTEM = {Path(path) for path in ("/", "/boot", "/boot/efi", "/usr", "/var")}
 KNOWN_BY_NAME = ("ext4", "xfs", "f2fs")
 """File systems that have a directory in /sys/fs named after each mounted device."""
-WRITABLE = os.O_WRONLY | os.O_RDWR
+EXPORTS = (
+    ("nvmet/subsystems/*/namespaces/*", "device_path", "NVMe target {0.parent.parent.name}"),
+    ("target/core/*/*", "udev_path", "SCSI target {0.name}"),
+)
+"""Targets on a network in configfs: their directories, the file that names the device, and what
+they are called."""
 LOOK_S = 0.1
 """Longer than another program that looks in the same way holds a device."""
-Users = dict[str, list[str]]
-"""What uses a device, by its number."""
+Inode = tuple[int, int]
+"""A file by the number of its file system's device, and its own."""
+Users = dict[str | Inode, list[str]]
+"""What uses a device, by its number, or a file, by its inode."""
 
 
 class Holders:
@@ -39,16 +50,17 @@ class Holders:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
 
-    def of(self, device: BlockDevice) -> tuple[Holder, ...]:
+    def of(self, device: BlockDevice, *, ours: bool = False) -> tuple[Holder, ...]:
         """What uses a drive, or a partition, array or volume on it.
 
         The kernel's own word (an exclusive open fails) is added if nothing else was found: what
-        uses it is then in a place that this process cannot see, such as another namespace.
+        uses it is then in a place that this process cannot see, such as another namespace. `ours`:
+        this process has it open exclusively itself.
         """
         found = dict.fromkeys(
             holder for one in device.all() for holder in (*self._mounted(one), *self._held(one))
         )
-        if not found and is_held(device.path):
+        if not found and not ours and is_held(device.path):
             found = {Holder(kind="kernel", device=device.name, by="the kernel"): None}
         return tuple(found)
 
@@ -80,6 +92,23 @@ class Holders:
             yield Holder(kind="process", device=device.name, by=name)
         for name in self._exports.get(device.number, ()):
             yield Holder(kind="export", device=device.name, by=name)
+        for name in self._other_uses_of_its_file(device):
+            yield Holder(kind="file", device=device.name, by=name)
+
+    def _other_uses_of_its_file(self, device: BlockDevice) -> Iterator[str]:
+        """What else uses the file behind a loop device."""
+        file = self._loop_files.get(device.name)
+        if file is None:
+            return
+        for name, other in self._loop_files.items():
+            if name != device.name and _inode(other) == _inode(file):
+                yield f"also behind {name}"
+        for name in self._writers.get(_inode(file), ()):
+            yield f"open for writing in {name}"
+        for name in self._mounted_files.get(_inode(file), ()):
+            yield f"mounted on {name}"
+        for name in self._swaps.get(_inode(file), ()):
+            yield f"used as {name}"
 
     def _called(self, name: str) -> str:
         """An array by its kernel name, a volume of the device mapper also by its own."""
@@ -126,74 +155,79 @@ class Holders:
     @cached_property
     def _swaps(self) -> Users:
         _, *lines = self._sources.line(self._sources.proc, "swaps").splitlines() or [""]
-        return _by_number((Path(line.split()[0]), "swap") for line in lines)
+        return _by_what_it_is((Path(line.split()[0]), "swap") for line in lines)
 
     @cached_property
     def _loops(self) -> Users:
         """Loop devices that stand on a device."""
-        loops = sorted((self._sources.sys / "block").glob("loop*"))
-        backing = ((self._sources.line(loop, "loop/backing_file"), loop.name) for loop in loops)
-        return _by_number((Path(path), name) for path, name in backing if path)
+        backing = ((self._sources.line(one, "loop/backing_file"), one.name) for one in self._bound)
+        return _by_what_it_is((Path(path), name) for path, name in backing if path)
+
+    @cached_property
+    def _bound(self) -> list[Path]:
+        """The loop devices that have a file or a device behind them."""
+        return sorted(one.parent for one in (self._sources.sys / "block").glob("loop*/loop"))
+
+    @cached_property
+    def _loop_files(self) -> Mapping[str, LoopFile]:
+        """The file behind each loop device, as the kernel says it: its path may lead elsewhere."""
+        found = {}
+        for folder in self._bound:
+            with contextlib.suppress(OSError), OpenDevice(f"/dev/{folder.name}") as device:
+                if device.identity.file:
+                    found[folder.name] = device.identity.file
+        return found
+
+    @cached_property
+    def _mounted_files(self) -> Users:
+        """Files that are mounted on others (mount --bind): a second name."""
+        bound = (one.point for one in self._own_mounts if one.root != Path("/"))
+        return _by_what_it_is((point, str(point)) for point in bound)
 
     @cached_property
     def _exports(self) -> Users:
-        """Namespaces of NVMe targets: the kernel opens those devices for nobody."""
-        folder = self._sources.sys / "kernel" / "config" / "nvmet" / "subsystems"
-        there = folder.glob("*/namespaces/*")
-        return _by_number(
-            (Path(self._sources.line(one, "device_path")), one.parent.parent.name) for one in there
+        """Targets on a network: the kernel opens their devices for nobody."""
+        config = self._sources.sys / "kernel" / "config"
+        return _by_what_it_is(
+            (Path(self._sources.line(one, file)), called.format(one))
+            for pattern, file, called in EXPORTS
+            for one in config.glob(pattern)
         )
 
     @cached_property
     def _writers(self) -> Users:
-        """Processes that may write to a device that they have open."""
+        """Processes that may write to a device or a file."""
         opened = (
             (link, f"{self._sources.line(process, 'comm') or 'process'} (PID {process.name})")
             for process in self._processes
-            for link in _open_for_writing(process)
+            for link in writable_files(process)
         )
-        return _by_number(opened)
+        return _by_what_it_is(opened)
 
 
-def _by_number(paths: Iterator[tuple[Path, str]]) -> Users:
-    """What uses block devices, from paths that lead to them; others are left out."""
+def _inode(file: LoopFile) -> Inode:
+    return file.device, file.inode
+
+
+def _by_what_it_is(paths: Iterator[tuple[Path, str]]) -> Users:
+    """What uses block devices and regular files, from paths that lead to them; others are left
+    out.
+    """
     found: Users = {}
     for path, name in paths:
-        if (number := number_of(path)) and name not in found.setdefault(number, []):
-            found[number].append(name)
+        if (key := _what_it_is(path)) and name not in found.setdefault(key, []):
+            found[key].append(name)
     return found
 
 
-def number_of(path: Path) -> str:
-    """A block device's number as "major:minor"; empty for anything else."""
+def _what_it_is(path: Path) -> str | Inode | None:
     try:
         seen = path.stat()
     except OSError:
-        return ""
-    device = seen.st_rdev
-    return f"{os.major(device)}:{os.minor(device)}" if stat.S_ISBLK(seen.st_mode) else ""
-
-
-def _open_for_writing(process: Path) -> Iterator[Path]:
-    """The files that a process has open so, as links that lead to them; none of a process that we
-    may not look into.
-    """
-    try:
-        links = list((process / "fd").iterdir())
-    except OSError:
-        return
-    for link in links:
-        if _flags(process, link.name) & WRITABLE:
-            yield link
-
-
-def _flags(process: Path, number: str) -> int:
-    """How a file was opened (proc(5), fdinfo), in octal there; 0 if it was closed meanwhile."""
-    try:
-        lines = (process / "fdinfo" / number).read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1], 8) for line in lines if line.startswith("flags:")), 0)
+        return None
+    if stat.S_ISBLK(seen.st_mode):
+        return number_of_device(seen.st_rdev)
+    return (seen.st_dev, seen.st_ino) if stat.S_ISREG(seen.st_mode) else None
 
 
 def is_held(path: str, limit_s: float = LOOK_S) -> bool:

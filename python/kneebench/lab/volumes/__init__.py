@@ -8,14 +8,7 @@ from __future__ import annotations
 
 from kneebench.lab.volumes.building import Volumes
 from kneebench.lab.volumes.capacity import capacity_bytes
-from kneebench.lab.volumes.claiming import (
-    claimed,
-    erase_drives,
-    left_alone,
-    named_drives,
-    require_blank,
-    to_be_erased,
-)
+from kneebench.lab.volumes.claiming import erase_drives, named_drives, to_be_erased
 from kneebench.lab.volumes.findings import volume_findings
 from kneebench.lab.volumes.preconditioner import Preconditioner
 from kneebench.lab.volumes.preconditioning_time import preconditioning_cost, preconditioning_s
@@ -24,13 +17,10 @@ __all__ = [
     "Preconditioner",
     "Volumes",
     "capacity_bytes",
-    "claimed",
     "erase_drives",
-    "left_alone",
     "named_drives",
     "preconditioning_cost",
     "preconditioning_s",
-    "require_blank",
     "to_be_erased",
     "volume_findings",
 ]

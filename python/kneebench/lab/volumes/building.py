@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kneebench.errors import PlanError
+from kneebench.errors import InvalidMeasurement, PlanError
 from kneebench.lab.changes.array import MadeArray
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.changes.mount import MountedFileSystem
+from kneebench.lab.device_writes import note_written, run_on
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
 from kneebench.lab.own_mounts import POINT
-from kneebench.lab.programs import done
-from kneebench.lab.volumes.claiming import claimed
+from kneebench.lab.permission import WritableDevice, claimed, is_array_of, made
 from kneebench.lab.volumes.emulated import emulated_drive
 from kneebench.lab.volumes.layouts import (
     by_md,
@@ -26,6 +26,7 @@ from kneebench.lab.volumes.layouts import (
 )
 from kneebench.lab.volumes.partitions import by_drive, recorded_table, write_table
 from kneebench.lab.volumes.preconditioner import Preconditioner
+from kneebench.lab.volumes.recording import recorded
 from kneebench.plan.storage import ROLES, Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Watch
@@ -41,7 +42,7 @@ class Volumes:
     def __init__(self, journal: Journal, emulated_in: Path) -> None:
         self._journal, self._emulated_in = journal, emulated_in
         self._preconditioner = Preconditioner(journal)
-        self._emulated: dict[tuple[str, str], list[str]] = {}
+        self._emulated: dict[tuple[str, str], list[WritableDevice]] = {}
         self._kept = contextlib.ExitStack()
 
     def close(self) -> None:
@@ -63,37 +64,53 @@ class Volumes:
                 for key in volumes
             }
 
-            def prepare(key: str, drives: list[str]) -> None:
+            def prepare(key: str, drives: list[WritableDevice]) -> None:
                 """Settings first: drives are preconditioned under those they are measured with."""
                 with _as_plan_error("preparing the drives", volumes[key]):
                     settings[key].put(volumes[key].drive_settings, drives)
                     self._preconditioner.prepare(drives, volumes[key], watch)
 
             with _as_plan_error("making partitions", storage):
-                partitions = self._partitions(storage, ids, stack, prepare)
+                partitions = self._partitions(storage, ids, stack, prepare, watch)
             for key, volume in volumes.items():
                 with _as_plan_error("making a volume", volume):
                     devices = partitions.get(key)
                     if not devices:
-                        devices = self._whole((name, key), volume, ids, stack)
+                        devices = self._whole((name, key), volume, ids, stack, watch)
                         prepare(key, devices)
                     paths[key] = self._made(ids[key], volume, devices, settings[key], stack)
             own = {key: path for key in ROLES if (path := getattr(storage, key))}
-            yield Storage(**own, **paths)
+            with self._naming_lost_daemons(name):
+                yield Storage(**own, **paths)
+
+    @contextlib.contextmanager
+    def _naming_lost_daemons(self, name: str) -> Iterator[None]:
+        """What fails in the block because a program of an emulated drive has ended says so."""
+        try:
+            yield
+        except Exception as error:
+            for (storage, _), devices in self._emulated.items():
+                for device in devices if storage == name else ():
+                    try:
+                        device.require_daemons()
+                    except InvalidMeasurement as reason:
+                        raise reason from error
+            raise
 
     def _made(
         self,
         id: uuid.UUID,
         volume: Volume,
-        devices: list[str],
+        devices: list[WritableDevice],
         settings: SettingsOfDrives,
         stack: contextlib.ExitStack,
     ) -> Path:
         if by_md(volume):
             array = self._array(volume, str(id), devices, stack)
-            settings.put_read_ahead(volume.drive_settings, queue_file(array, READ_AHEAD))
+            settings.put_read_ahead(volume.drive_settings, queue_file(array.path, READ_AHEAD))
             devices = [array]
-        done(*mkfs_command(volume, str(id), devices), ends_with_us=True)
+        command = mkfs_command(volume, str(id), [one.path for one in devices])
+        run_on(devices, *command, ends_with_us=True)
         point = self._mounted(volume, id.hex[:8], devices, stack)
         if volume.file_system.type == "btrfs":
             settings.put_read_ahead(volume.drive_settings, btrfs_file(str(id), READ_AHEAD))
@@ -104,26 +121,39 @@ class Volumes:
         storage: Storage,
         ids: Mapping[str, uuid.UUID],
         stack: contextlib.ExitStack,
-        prepare: Callable[[str, list[str]], None],
-    ) -> dict[str, list[str]]:
+        prepare: Callable[[str, list[WritableDevice]], None],
+        watch: Watch,
+    ) -> dict[str, list[WritableDevice]]:
         """The partitions of volumes that share drives, by the key of the path; all drives are
         claimed before any is recorded. Each drive is prepared once, with its first volume.
         """
-        drives, found = by_drive(storage), dict[str, list[str]]()
-        claimed([drive.path for drive in drives])
+        drives, found = by_drive(storage), dict[str, list[WritableDevice]]()
+        devices = self._claimed([drive.path for drive in drives], stack, watch)
         tables = []
-        for drive, sizes in drives.items():
-            stack.callback(self._preconditioner.leave, drive.path)
+        for device, (drive, sizes) in zip(devices, drives.items(), strict=True):
             volumes = [str(ids[key]) for key in sizes]
-            tables.append(stack.enter_context(recorded_table(self._journal, drive, volumes)))
+            made_table = recorded_table(self._journal, device, drive.key, volumes)
+            tables.append(stack.enter_context(made_table))
+        every = list(zip(devices, tables, drives.values(), strict=True))
         for key in storage.volumes_by_path:
-            first = [drive.path for drive, sizes in drives.items() if next(iter(sizes)) == key]
-            if first:
+            if first := [device for device, _, sizes in every if next(iter(sizes)) == key]:
                 prepare(key, first)
-        for table, sizes in zip(tables, drives.values(), strict=True):
-            for key, partition in zip(sizes, write_table(table, [*sizes.values()]), strict=True):
+        for device, table, sizes in every:
+            partitions = write_table(table, device, [*sizes.values()], stack)
+            for key, partition in zip(sizes, partitions, strict=True):
                 found.setdefault(key, []).append(partition)
         return found
+
+    def _claimed(
+        self, names: Sequence[str], stack: contextlib.ExitStack, watch: Watch
+    ) -> list[WritableDevice]:
+        """Drives of these names, open until the stack ends; what was preconditioned is remembered
+        when they are left.
+        """
+        devices = claimed(names, watch)
+        for device in devices:
+            stack.callback(self._preconditioner.leave, device.path)
+        return [stack.enter_context(device) for device in devices]
 
     def _whole(
         self,
@@ -131,16 +161,17 @@ class Volumes:
         volume: Volume,
         ids: Mapping[str, uuid.UUID],
         stack: contextlib.ExitStack,
-    ) -> list[str]:
+        watch: Watch,
+    ) -> list[WritableDevice]:
         """A volume's own drives; all are claimed before any is recorded."""
-        drives = claimed(volume.named_drives)
+        drives = self._claimed(volume.named_drives, stack, watch)
         for drive in drives:
-            facts = {"device": drive.path, "wwid": drive.key, "volume": str(ids[key[1]])}
-            stack.callback(self._preconditioner.leave, drive.path)
-            stack.enter_context(self._journal.made(FormattedDrive, "a volume", **facts))
-        return [drive.path for drive in drives] + self._emulated_drives(key, volume)
+            facts = {"key": drive.key, "volume": str(ids[key[1]])}
+            one = recorded(self._journal, FormattedDrive, "a volume", drive, **facts)
+            stack.enter_context(one)
+        return drives + self._emulated_drives(key, volume)
 
-    def _emulated_drives(self, key: tuple[str, str], volume: Volume) -> list[str]:
+    def _emulated_drives(self, key: tuple[str, str], volume: Volume) -> list[WritableDevice]:
         """Devices of the emulated drives of a volume, blank but for old data."""
         if volume.emulated_drives and key not in self._emulated:
             self._emulated_in.mkdir(parents=True, exist_ok=True)
@@ -150,27 +181,30 @@ class Volumes:
             ]
         devices = self._emulated.get(key, [])
         for device in devices:
-            done("wipefs", "--all", device)
+            run_on([device], "wipefs", "--all", device.path)
         return devices
 
     def _array(
-        self, volume: Volume, id: str, drives: list[str], stack: contextlib.ExitStack
-    ) -> str:
-        device = f"/dev/md/kneebench-{id[:8]}"
-        stack.enter_context(self._journal.made(MadeArray, "an array", device=device, uuid=id))
-        done(*md_command(device, raid_level(volume.layout, len(drives)), id, drives))
-        done("wipefs", "--all", device)  # the file system of an earlier array began there, too
-        return device
+        self, volume: Volume, id: str, drives: list[WritableDevice], stack: contextlib.ExitStack
+    ) -> WritableDevice:
+        path = f"/dev/md/kneebench-{id[:8]}"
+        stack.enter_context(self._journal.made(MadeArray, "an array", device=path, uuid=id))
+        level, members = raid_level(volume.layout, len(drives)), [one.path for one in drives]
+        run_on(drives, *md_command(path, level, id, members))
+        array = stack.enter_context(made(path, is_array_of(drives)))
+        array.on_written = lambda: note_written(drives)
+        run_on([array], "wipefs", "--all", path)  # the file system of an earlier array began there
+        return array
 
     def _mounted(
-        self, volume: Volume, name: str, devices: list[str], stack: contextlib.ExitStack
+        self, volume: Volume, name: str, devices: list[WritableDevice], stack: contextlib.ExitStack
     ) -> Path:
         point = Path(POINT.format(name))
         place = stack.enter_context(self._journal.directory(point.parent, "a mount point"))
         place.chmod(0o711)
         point.mkdir(mode=0o755)
         stack.enter_context(self._journal.made(MountedFileSystem, "a volume", point=str(point)))
-        done(*mount_command(volume, devices, point))
+        run_on(devices, *mount_command(volume, [one.path for one in devices], point))
         return point
 
 

@@ -18,13 +18,15 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from kneebench import units
 from kneebench.errors import KneebenchError
 from kneebench.lab.changes.loop import AttachedLoop
 from kneebench.lab.changes.mount import MountedFileSystem, mounted_on
 from kneebench.lab.journal import Journal
+from kneebench.lab.permission import Daemon, WritableDevice, is_over, made
+from kneebench.lab.processes import started
 from kneebench.lab.programs import done, wait_until
 from kneebench.plan.default import MEMORY
 from kneebench.plan.volume import EmulatedDrive
@@ -37,6 +39,13 @@ PROGRAMS = {
 """The programs that emulated drives need, with their packages in Debian."""
 BLOCK_BYTES = 4096
 SOCKET, IMAGE = "socket", "image"
+
+
+class Served(NamedTuple):
+    """The file of an emulated drive, and the programs that serve it."""
+
+    file: Path
+    daemons: tuple[Daemon, ...] = ()
 
 
 class DriveClass(NamedTuple):
@@ -81,9 +90,11 @@ def is_in_memory(drive: EmulatedDrive) -> bool:
 
 
 @contextlib.contextmanager
-def emulated_drive(journal: Journal, folder: Path, drive: EmulatedDrive) -> Iterator[str]:
-    """The path of a new block device with the limits of the drive's class; its file is in the
-    folder, or in memory.
+def emulated_drive(
+    journal: Journal, folder: Path, drive: EmulatedDrive
+) -> Iterator[WritableDevice]:
+    """A new block device with the limits of the drive's class; its file is in the folder, or in
+    memory.
 
     All blocks of the file are allocated, none is written: memory is taken here, from no server's
     limit. Raises KneebenchError where a program is missing or fails.
@@ -93,8 +104,8 @@ def emulated_drive(journal: Journal, folder: Path, drive: EmulatedDrive) -> Iter
     with contextlib.ExitStack() as stack:
         try:
             place = _place(journal, folder, drive, stack)
-            file = place / IMAGE if in_memory else _limited(journal, place, drive, stack)
-            device = stack.enter_context(loop_device(journal, file))
+            served = Served(place / IMAGE) if in_memory else _limited(journal, place, drive, stack)
+            device = stack.enter_context(_attached(journal, served))
         except OSError as error:
             raise KneebenchError(
                 f"emulating a drive of class {drive.emulated!r} in {folder}",
@@ -111,22 +122,27 @@ def _place(
     """The directory of a drive, with its image; the stack removes it."""
     place = folder / f".kneebench-{uuid.uuid4().hex[:12]}-drive"
     stack.enter_context(journal.directory(place, "an emulated drive"))
-    with (place / IMAGE).open("xb") as image:
+    with _new_file(place / IMAGE) as image:
         os.posix_fallocate(image.fileno(), 0, drive.size)
     return place
 
 
+def _new_file(path: Path) -> IO[bytes]:
+    """A new file that nobody else may read, whatever directory it is moved to."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
 def _limited(
     journal: Journal, place: Path, drive: EmulatedDrive, stack: contextlib.ExitStack
-) -> Path:
+) -> Served:
     """A file that is the drive's image with its limits; the stack takes it apart again."""
-    _start(journal, stack, place, _export(drive), lambda: _listens(place))
+    limits = _start(journal, stack, place, _export(drive), lambda: _listens(place))
     point = place / "drive"
     point.mkdir()
     stack.enter_context(journal.made(MountedFileSystem, "an emulated drive", point=str(point)))
     present = ["nbdfuse", "drive/disk", f"nbd+unix:///drive?socket={SOCKET}"]
-    _start(journal, stack, place, present, lambda: bool(mounted_on(str(point))))
-    return point / "disk"
+    file = _start(journal, stack, place, present, lambda: bool(mounted_on(str(point))))
+    return Served(point / "disk", (limits, file))
 
 
 def _start(
@@ -135,11 +151,11 @@ def _start(
     place: Path,
     command: list[str],
     is_up: Callable[[], bool],
-) -> None:
+) -> Daemon:
     """Start a program that serves the drive, until the stack ends it. Raises OSError with its last
     words if it does not come up.
     """
-    with (place / f"{command[0]}.log").open("xb") as log:
+    with _new_file(place / f"{command[0]}.log") as log:
         process = subprocess.Popen(
             command, cwd=place, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0
         )
@@ -147,6 +163,7 @@ def _start(
     stack.enter_context(journal.process(process.pid, f"an emulated drive's {command[0]}"))
     if not wait_until(lambda: is_up() or process.poll() is not None) or not is_up():
         raise OSError(f"{command[0]}: {(place / f'{command[0]}.log').read_text().strip()}")
+    return Daemon(command[0], process.pid, started(process.pid))
 
 
 def _listens(place: Path) -> bool:
@@ -162,11 +179,14 @@ def _listens(place: Path) -> bool:
 
 
 @contextlib.contextmanager
-def loop_device(journal: Journal, file: Path) -> Iterator[str]:
-    """The path of a loop device over a file, without the page cache, in blocks of 4 KiB."""
-    with journal.made(AttachedLoop, "a loop device", file=str(file)):
+def _attached(journal: Journal, served: Served) -> Iterator[WritableDevice]:
+    """A loop device over a file, without the page cache, in blocks of 4 KiB."""
+    file = str(served.file)
+    with journal.made(AttachedLoop, "a loop device", file=file):
         options = ("--direct-io=on", f"--sector-size={BLOCK_BYTES}")
-        yield done("losetup", "--find", "--show", *options, str(file)).strip()
+        path = done("losetup", "--find", "--show", *options, file).strip()
+        with made(path, is_over(served.file), served.daemons) as device:
+            yield device
 
 
 def _export(drive: EmulatedDrive) -> list[str]:

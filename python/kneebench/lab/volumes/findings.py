@@ -12,7 +12,7 @@ from pathlib import Path
 from kneebench import units
 from kneebench.errors import KneebenchError
 from kneebench.lab.drives import existing
-from kneebench.lab.inventory import inventory, named
+from kneebench.lab.inventory import named, unwatched
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.programs import found
 from kneebench.lab.volumes.claiming import named_drives
@@ -24,13 +24,15 @@ from kneebench.plan import Plan
 from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import ROLES, Storage, differing_key
 from kneebench.plan.volume import Volume
-from kneebench.records import Finding, WholeDrive
+from kneebench.records import Finding, Watch, WholeDrive
 
 MKFS = {"xfs": "xfsprogs", "ext4": "e2fsprogs", "btrfs": "btrfs-progs"}
 """The Debian package of mkfs by file system."""
 
 
-def volume_findings(plan: Plan, *, erase: Sequence[WholeDrive] = ()) -> Iterator[Finding]:
+def volume_findings(
+    plan: Plan, *, erase: Sequence[WholeDrive] = (), watch: Watch = unwatched
+) -> Iterator[Finding]:
     """What prevents the plan's volumes, and what will become of its drives; nothing for a plan of
     directories. `erase`: drives that the run's user has agreed to erase.
     """
@@ -43,16 +45,16 @@ def volume_findings(plan: Plan, *, erase: Sequence[WholeDrive] = ()) -> Iterator
     yield from _programs(plan.volumes)
     yield from _md(plan.volumes)
     try:
-        yield from _drives(plan, erase)
+        yield from _drives(plan, erase, watch)
     except KneebenchError as error:
         yield Finding(level="error", subject=error.doing, seen=error.seen, do=error.do)
     yield from _emulated(plan)
 
 
-def _drives(plan: Plan, erase: Sequence[WholeDrive]) -> Iterator[Finding]:
+def _drives(plan: Plan, erase: Sequence[WholeDrive], watch: Watch) -> Iterator[Finding]:
     agreed = {drive.key for drive in erase}
-    here = inventory() if plan.drives else []
-    for drive in named_drives(plan, here):
+    here = named_drives(plan, watch)
+    for drive in here:
         yield _drive(drive, plan, erase=drive.key in agreed)
     yield from _named_twice(plan, here)
     for name, storage in plan.storages.items():
@@ -136,7 +138,7 @@ def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
     seen = f"{what}, {units.size(drive.size_bytes)}: {found.state}, {found.why}"
     if found.state == "blank":
         return Finding(level="ok", subject=drive.path, seen=seen)
-    if not found.contains_data:
+    if not found.needs_consent:
         do = "use another drive (kneebench drives)"
         return Finding(level="refused", subject=drive.path, seen=seen, do=do)
     if not drive.wwid or drive.wwid not in plan.erase:

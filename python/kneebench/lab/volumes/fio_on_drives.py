@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from kneebench.lab.drives import SECTOR_BYTES, block_folder, size_bytes
+from kneebench.lab.device_writes import MARK_BYTES, started_on
+from kneebench.lab.drives import size_bytes, written_bytes
 from kneebench.lab.journal import Journal
+from kneebench.lab.permission import WritableDevice
 from kneebench.lab.programs import ending_with_us, environment, json_in
 from kneebench.records import Event, Watch
 
@@ -33,8 +35,11 @@ class Measured(NamedTuple):
 class DriveFio:
     """fio on several drives at the same time. It keeps how fast each was written, over time."""
 
-    def __init__(self, journal: Journal, devices: Sequence[str], watch: Watch, what: str) -> None:
-        self._journal, self._devices, self._watch = journal, devices, watch
+    def __init__(
+        self, journal: Journal, drives: Sequence[WritableDevice], watch: Watch, what: str
+    ) -> None:
+        self._journal, self._drives, self._watch = journal, drives, watch
+        self._devices = devices = [drive.path for drive in drives]
         self._doing = f"{what} {', '.join(Path(one).name for one in devices)}"
         self._began_s = time.monotonic()
         self._start = [written_bytes(one) for one in devices]
@@ -48,8 +53,9 @@ class DriveFio:
         """
         each = [word for one in self._devices for word in (f"--name={one}", f"--filename={one}")]
         command = ["fio", "--output-format=json", "--ioengine=libaio", "--direct=1", "--thread"]
-        command += ["--randrepeat=0", "--refill_buffers", "--group_reporting=0", *job, *each]
-        total = sum(map(size_bytes, self._devices)) if whole else 0
+        command += ["--randrepeat=0", "--refill_buffers", "--group_reporting=0", *job]
+        command += [f"--offset={MARK_BYTES}", *each]
+        total = sum(size_bytes(one) - MARK_BYTES for one in self._devices) if whole else 0
         with tempfile.TemporaryFile("w+") as out, self._started(command, out) as process:
             self._report(process, f"{self._doing}: {part}", total, limit_s)
             out.seek(0)
@@ -70,20 +76,20 @@ class DriveFio:
     @contextlib.contextmanager
     def _started(self, command: Sequence[str], out: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
         """Killed at the end of the block, and by the kernel where this run is killed."""
-        process = subprocess.Popen(
-            ending_with_us(command),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env=environment(),
-            process_group=0,
-        )
-        with self._journal.process(process.pid, "fio"):
-            try:
-                yield process
-            finally:
-                process.kill()
-                process.wait()
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                ending_with_us(command),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=environment(),
+                process_group=0,
+            )
+
+        started = started_on(self._drives, start)
+        with started as process, self._journal.process(process.pid, "fio"):
+            yield process
 
     def _report(
         self, process: subprocess.Popen[bytes], doing: str, total: int, limit_s: float
@@ -107,11 +113,6 @@ class DriveFio:
         ]
         self._seen.append((time.monotonic() - self._began_s, written))
         return written
-
-
-def written_bytes(device: str) -> int:
-    """Since the device is there: the seventh counter is sectors of 512 bytes."""
-    return SECTOR_BYTES * int((block_folder(device) / "stat").read_text().split()[6])
 
 
 def _measured(job: Mapping[str, Any]) -> Measured:

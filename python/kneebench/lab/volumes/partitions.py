@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 
 from kneebench.lab.changes.table import WrittenTable, show_partitions
+from kneebench.lab.device_writes import run_on
 from kneebench.lab.drives import size_bytes
 from kneebench.lab.inventory import identities, named
 from kneebench.lab.journal import Journal
-from kneebench.lab.programs import done
+from kneebench.lab.permission import WritableDevice, is_partition_of, made
+from kneebench.lab.volumes.recording import recorded
 from kneebench.plan.storage import Storage
 from kneebench.records import WholeDrive
 
@@ -33,25 +35,30 @@ def by_drive(storage: Storage) -> dict[WholeDrive, dict[str, int]]:
 
 
 def recorded_table(
-    journal: Journal, drive: WholeDrive, volumes: Sequence[str]
+    journal: Journal, device: WritableDevice, key: str, volumes: Sequence[str]
 ) -> AbstractContextManager[WrittenTable]:
-    """A table that is about to be written to a drive that was claimed; it is removed at the end.
-    `volumes`: UUIDs of what is made in its partitions.
+    """A table that is about to be written to a drive; it is removed at the end. `key`: the
+    drive's; `volumes`: UUIDs of what is made in its partitions.
     """
-    facts = {"device": drive.path, "wwid": drive.key, "table": str(uuid.uuid4())}
-    return journal.made(WrittenTable, "a partition table", **facts, volumes=tuple(volumes))
+    facts = {"table": str(uuid.uuid4()), "volumes": tuple(volumes)}
+    return recorded(journal, WrittenTable, "a partition table", device, key, **facts)
 
 
-def write_table(table: WrittenTable, sizes: Sequence[int]) -> list[str]:
-    """The devices of its partitions, of so many bytes each, with nothing in them. Raises OSError
-    where it cannot be written.
+def write_table(
+    table: WrittenTable, device: WritableDevice, sizes: Sequence[int], stack: ExitStack
+) -> list[WritableDevice]:
+    """Its partitions, of so many bytes each, with nothing in them, open until the stack ends.
+    Raises OSError where it cannot be written.
     """
     lines = ["label: gpt", f"label-id: {table.table}", *(f"size={n // MIB}MiB" for n in sizes)]
     always = ("--wipe", "always", "--wipe-partitions", "always")
-    done("sfdisk", "--quiet", *always, table.device, given="\n".join(lines) + "\n")
-    made = show_partitions(table.device)
-    if list(map(size_bytes, made)) != list(sizes):  # sfdisk makes the last one fit
-        raise OSError(f"sfdisk made no partitions of these sizes on {table.device}")
-    for partition in made:
-        done("wipefs", "--all", partition)  # what an earlier volume left at the same place
-    return made
+    script = "\n".join(lines) + "\n"
+    run_on([device], "sfdisk", "--quiet", *always, device.path, given=script)
+    shown = show_partitions(device)
+    if list(map(size_bytes, shown)) != list(sizes):  # sfdisk makes the last one fit
+        raise OSError(f"sfdisk made no partitions of these sizes on {device.path}")
+    partitions = [stack.enter_context(made(one, is_partition_of(device))) for one in shown]
+    for partition in partitions:
+        partition.on_written = lambda: device.on_written()
+        run_on([partition], "wipefs", "--all", partition.path)  # an earlier volume's at that place
+    return partitions

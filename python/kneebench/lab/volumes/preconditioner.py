@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kneebench.errors import KneebenchError
-from kneebench.lab.inventory import content_of, drives_called
-from kneebench.lab.inventory.signatures import REMAINS
+from kneebench.lab.inventory import drives_called, look_at
+from kneebench.lab.inventory.erasable import is_ours
 from kneebench.lab.journal import Journal
-from kneebench.lab.volumes.claiming import held
+from kneebench.lab.permission import WritableDevice
 from kneebench.lab.volumes.preconditioning import write_drives
 from kneebench.lab.volumes.remembered import (
     is_preconditioned,
@@ -23,6 +23,9 @@ from kneebench.lab.volumes.remembered import (
 from kneebench.lab.volumes.sustained_load import Sustained, load_drives
 from kneebench.plan.volume import Volume
 from kneebench.records import DriveLoad, Event, Preconditioned, Watch, WholeDrive
+
+Drives = Mapping[WritableDevice, WholeDrive]
+"""Devices with what they are."""
 
 
 class Preconditioner:
@@ -35,21 +38,21 @@ class Preconditioner:
         self._unsteady: set[str] = set()
         """Written without becoming steady: the next campaign writes them again."""
 
-    def prepare(self, devices: list[str], volume: Volume, watch: Watch) -> None:
+    def prepare(self, devices: Sequence[WritableDevice], volume: Volume, watch: Watch) -> None:
         """Write the drives as the plan says, where this was not done before. Each drive is
         reported to the watcher. Raises OSError where fio fails.
         """
         how = volume.precondition
-        drives = drives_called(one for one in devices if how and self._how.get(one) != how)
-        known = [one for one in drives if is_preconditioned(one, how) and _has_our_remains(one)]
-        self._write([one for one in drives if one not in known], volume, watch)
-        for drive in known:
-            names = {"drive": drive.key, "device": drive.path, "how": how}
+        drives = _described(one for one in devices if how and self._how.get(one.path) != how)
+        known = {one for one, drive in drives.items() if _was_preconditioned(drive, how)}
+        self._write({one: drives[one] for one in drives if one not in known}, volume, watch)
+        for device in known:
+            names = {"drive": drives[device].key, "device": device.path, "how": how}
             watch(_preconditioned(Preconditioned(**names, remembered=True)))
-        self._how |= {drive.path: how for drive in drives}
+        self._how |= {device.path: how for device in drives}
         self._burn_in(devices, volume, watch)
         if volume.drain:
-            self._load(drives_called(devices), Sustained("drain", volume.drain), watch)
+            self._load(_described(devices), Sustained("drain", volume.drain), watch)
 
     def leave(self, device: str) -> None:
         """Remember a drive of this machine when its volume has been taken apart."""
@@ -58,53 +61,62 @@ class Preconditioner:
                 [drive] = drives_called([device])
                 remember(drive, self._how[device])
 
-    def _write(self, drives: Sequence[WholeDrive], volume: Volume, watch: Watch) -> None:
+    def _write(self, drives: Drives, volume: Volume, watch: Watch) -> None:
         if not drives:
             return
-        began_s, devices = time.monotonic(), [drive.path for drive in drives]
-        with _all_held(drives):
-            written = write_drives(self._journal, devices, volume.preconditioning, watch)
+        began_s = time.monotonic()
+        with _all_alone(drives):
+            written = write_drives(self._journal, [*drives], volume.preconditioning, watch)
         took_s = round(time.monotonic() - began_s, 1)
-        for drive, one in zip(drives, written, strict=True):
+        for drive, one in zip(drives.values(), written, strict=True):
             names = {"drive": drive.key, "device": drive.path, "how": volume.precondition}
             if one.steady is False:
                 self._unsteady.add(drive.path)
             facts = {**names, **one._asdict(), "took_s": took_s}
             watch(_preconditioned(Preconditioned.model_validate(facts)))
 
-    def _burn_in(self, devices: Sequence[str], volume: Volume, watch: Watch) -> None:
+    def _burn_in(self, devices: Sequence[WritableDevice], volume: Volume, watch: Watch) -> None:
         how = Sustained("burn-in", volume.burn_in)
-        drives = drives_called(one for one in devices if how.limit_s and one not in self._burnt_in)
-        known = [one for one in drives if was_burnt_in(one, how.limit_s)]
-        for drive in known:
-            names = {"drive": drive.key, "device": drive.path, "kind": how.kind}
+        new = (one for one in devices if how.limit_s and one.path not in self._burnt_in)
+        drives = _described(new)
+        known = {one for one, drive in drives.items() if was_burnt_in(drive, how.limit_s)}
+        for device in known:
+            names = {"drive": drives[device].key, "device": device.path, "kind": how.kind}
             watch(_loaded(DriveLoad.model_validate({**names, "remembered": True})))
-        self._load([one for one in drives if one not in known], how, watch)
-        self._burnt_in |= {drive.path for drive in drives}
+        self._load({one: drives[one] for one in drives if one not in known}, how, watch)
+        self._burnt_in |= {device.path for device in drives}
 
-    def _load(self, drives: Sequence[WholeDrive], how: Sustained, watch: Watch) -> None:
+    def _load(self, drives: Drives, how: Sustained, watch: Watch) -> None:
         if not drives:
             return
-        with _all_held(drives):
-            done = load_drives(self._journal, [one.path for one in drives], how, watch)
-        for drive, one in zip(drives, done, strict=True):
+        with _all_alone(drives):
+            done = load_drives(self._journal, [*drives], how, watch)
+        for drive, one in zip(drives.values(), done, strict=True):
             watch(_loaded(one))
             if how.kind == "burn-in" and not (one.media_errors or one.throttled):
                 remember_burn_in(drive, how.limit_s)
 
 
+def _described(devices: Iterable[WritableDevice]) -> Drives:
+    """Devices with what they are, in their order."""
+    known = list(devices)
+    return dict(zip(known, drives_called([one.path for one in known]), strict=True))
+
+
 @contextlib.contextmanager
-def _all_held(drives: Sequence[WholeDrive]) -> Iterator[None]:
-    """Nobody else may open them meanwhile."""
+def _all_alone(devices: Iterable[WritableDevice]) -> Iterator[None]:
+    """Nobody else may mount them or make arrays of them meanwhile."""
     with contextlib.ExitStack() as stack:
-        for drive in drives:
-            stack.enter_context(held(drive))
+        for device in devices:
+            stack.enter_context(device.alone())
         yield
 
 
-def _has_our_remains(drive: WholeDrive) -> bool:
-    """A trimmed drive has none, and its counters do not show the trim."""
-    return any(one.type == REMAINS for one in content_of(drive))
+def _was_preconditioned(drive: WholeDrive, how: str) -> bool:
+    """Whether an earlier run did it, and nothing was written to the drive since. A trimmed drive
+    has no mark, and its counters do not show the trim.
+    """
+    return is_preconditioned(drive, how) and is_ours(look_at(drive, ours=False))
 
 
 def _preconditioned(done: Preconditioned) -> Event:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.steady_state import MOST_ROUNDS, steadiness
 from kneebench.lab.journal import Journal
+from kneebench.lab.permission import WritableDevice
 from kneebench.lab.volumes.fio_on_drives import DriveFio, Points
 from kneebench.plan.volume import Preconditioning
 from kneebench.records import Watch
@@ -34,7 +35,7 @@ class Written(NamedTuple):
 
 def write_drives(
     journal: Journal,
-    devices: Sequence[str],
+    devices: Sequence[WritableDevice],
     how: Preconditioning,
     watch: Watch,
     round_s: int = ROUND_S,

@@ -4,12 +4,9 @@ when kneebench left it, and how long it was burnt in.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from kneebench.directories import state_directory
+from kneebench.lab.inventory.left import drive_file, keep, kept
 from kneebench.lab.processes import boot
 from kneebench.records import Record, WholeDrive
 
@@ -36,16 +33,14 @@ class BurnIn(Record):
 
 def remember(drive: WholeDrive, how: str) -> None:
     """The drive is preconditioned, and kneebench is about to leave it."""
-    _keep(_file(drive), _memory(drive, how))
+    keep(_file(drive), _memory(drive, how))
 
 
 def is_preconditioned(drive: WholeDrive, how: str) -> bool:
     """Whether an earlier run preconditioned the drive in the same way, and nothing was written to
     it since, as far as is known. After a restart only the drive's own count shows that.
     """
-    try:
-        then = Memory.model_validate_json(_file(drive).read_text())
-    except (OSError, ValidationError):
+    if (then := kept(_file(drive), Memory)) is None:
         return False
     now = _memory(drive, how)
     if then.boot != now.boot:
@@ -57,7 +52,7 @@ def is_preconditioned(drive: WholeDrive, how: str) -> bool:
 def remember_burn_in(drive: WholeDrive, seconds: float) -> None:
     """The drive was burnt in for so long. Later writes do not undo that."""
     longest_s = max(seconds, _burnt_in_s(drive))
-    _keep(_burn_in_file(drive), BurnIn(drive=drive.key, seconds=longest_s, boot=boot()))
+    keep(_burn_in_file(drive), BurnIn(drive=drive.key, seconds=longest_s, boot=boot()))
 
 
 def was_burnt_in(drive: WholeDrive, seconds: float) -> bool:
@@ -66,11 +61,8 @@ def was_burnt_in(drive: WholeDrive, seconds: float) -> bool:
 
 
 def _burnt_in_s(drive: WholeDrive) -> float:
-    try:
-        found = BurnIn.model_validate_json(_burn_in_file(drive).read_text())
-    except (OSError, ValidationError):
-        return 0.0
-    return found.seconds if drive.wwid or found.boot == boot() else 0.0
+    found = kept(_burn_in_file(drive), BurnIn)
+    return found.seconds if found and (drive.wwid or found.boot == boot()) else 0.0
 
 
 def _memory(drive: WholeDrive, how: str) -> Memory:
@@ -83,15 +75,9 @@ def _memory(drive: WholeDrive, how: str) -> Memory:
     )
 
 
-def _keep(file: Path, record: Record) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(record.model_dump_json())
-
-
 def _burn_in_file(drive: WholeDrive) -> Path:
-    return _file(drive).with_suffix(".burn-in.json")
+    return drive_file(drive.key, "burn-in")
 
 
 def _file(drive: WholeDrive) -> Path:
-    name = hashlib.sha256(drive.key.encode()).hexdigest()[:16]
-    return state_directory() / "drives" / f"{name}.json"
+    return drive_file(drive.key, "preconditioned")

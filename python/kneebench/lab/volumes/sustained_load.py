@@ -13,6 +13,7 @@ from kneebench import units
 from kneebench.analysis.sustained_load import has_fallen
 from kneebench.lab.inventory import drives_called
 from kneebench.lab.journal import Journal
+from kneebench.lab.permission import WritableDevice
 from kneebench.lab.volumes.fio_on_drives import DriveFio, Measured
 from kneebench.records import DriveHealth, DriveLoad, LoadInterval, Watch, WholeDrive
 
@@ -40,20 +41,21 @@ class Sustained(NamedTuple):
 
 
 def load_drives(
-    journal: Journal, devices: Sequence[str], how: Sustained, watch: Watch
+    journal: Journal, devices: Sequence[WritableDevice], how: Sustained, watch: Watch
 ) -> tuple[DriveLoad, ...]:
     """Put the load on all drives; a drain ends as soon as all have fallen to a lower level.
 
     Raises OSError where fio fails, as it does on an I/O error.
     """
     fio, seen = DriveFio(journal, devices, watch, how.kind), list[list[LoadInterval]]()
-    before = after = drives_called(devices)
+    paths = [device.path for device in devices]
+    before = after = drives_called(paths)
     for number in range(max(1, round(how.limit_s / how.interval_s))):
         so_far = units.time(number * how.interval_s)
         part = f"{so_far} of {'at most ' * (how.kind == 'drain')}{units.time(how.limit_s)}"
         words = (*MIX, "--time_based", f"--runtime={how.interval_s}", f"--randseed={number}")
         done = fio.run(part, words, limit_s=how.interval_s)
-        after = drives_called(devices)
+        after = drives_called(paths)
         seen.append([_interval(*one) for one in zip(done, after, strict=True)])
         if how.kind == "drain" and all(map(_has_fallen, zip(*seen, strict=True))):
             break

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kneebench.errors import KneebenchError, PlanError
+from kneebench.lab.device_writes import MARK_BYTES, writing
 from kneebench.lab.journal import Journal
+from kneebench.lab.permission import WritableDevice
 from kneebench.lab.programs import ending_with_us, json_in
 from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.over_time import interval_ms, over_time
@@ -30,7 +32,8 @@ HOW_TO_GET = "install fio: apt install fio (Debian, Ubuntu), dnf install fio (Fe
 class Fio(NamedTuple):
     """fio on one file, or on the first bytes of a drive. `engine`: how it submits I/O. It runs in
     the folder, where a file has its bare name: a colon in a path would part two files, of which one
-    is not ours. `reads_only`: it refuses to write.
+    is not ours. `reads_only`: it refuses to write; `drive`: the one that it may write to, behind
+    the mark at its beginning.
     """
 
     program: str
@@ -39,11 +42,12 @@ class Fio(NamedTuple):
     size_bytes: int
     engine: str
     reads_only: bool = False
+    drive: WritableDevice | None = None
 
     def running(self, job: Job, runtime_s: int) -> Running:
         """One job, started."""
         limit_s = runtime_s + RAMP_S + GRACE_S
-        return Running(self._command(job, runtime_s), self.folder, limit_s)
+        return Running(self._command(job, runtime_s), self.folder, limit_s, self.drive)
 
     def over_time(
         self, job: Job, runtime_s: int, document: Mapping[str, Any]
@@ -72,16 +76,18 @@ class Fio(NamedTuple):
         self._done("--rw=write", "--bs=1m", "--iodepth=8", "--end_fsync=1", limit_s=FILL_LIMIT_S)
 
     def _done(self, *words: str, limit_s: float) -> None:
-        with Running([*self.common(), *words], self.folder, limit_s) as running:
+        with Running([*self.common(), *words], self.folder, limit_s, self.drive) as running:
             running.document()
 
     def common(self) -> list[str]:
         """What all calls share."""
+        begin = MARK_BYTES if self.drive else 0
         return [
             self.program,
             "--name=kneebench",
             f"--filename={self.file}",
-            f"--size={self.size_bytes}",
+            f"--offset={begin}",
+            f"--size={self.size_bytes - begin}",
             "--output-format=json",
             f"--ioengine={self.engine}",
             "--direct=1",
@@ -142,30 +148,44 @@ def chosen(fio: Fio) -> Fio:
 
 
 class Running:
-    """A fio that runs, and is killed at the end of the block, and by the kernel where this run is
-    killed. Its workers are threads, so that they end with it.
+    """A fio that runs for the block, and is killed at its end, and by the kernel where this run is
+    killed. Its workers are threads, so that they end with it. `drive`: what it writes to, if that
+    is a drive.
     """
 
-    def __init__(self, command: list[str], folder: Path, limit_s: float) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        folder: Path,
+        limit_s: float,
+        drive: WritableDevice | None = None,
+    ) -> None:
         self._command, self._folder, self._limit_s = command, folder, limit_s
-        self._process = subprocess.Popen(
-            ending_with_us(command),
-            cwd=folder,
+        self._drives = [drive] if drive else []
+        self._until_end = contextlib.ExitStack()
+
+    def __enter__(self) -> Running:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(writing(self._drives))
+            self._process = stack.enter_context(self._started())
+            stack.enter_context(Journal().process(self._process.pid, "fio"))
+            stack.callback(self._process.kill)
+            self._until_end = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._until_end.close()
+
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ending_with_us(self._command),
+            cwd=self._folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
             process_group=0,
         )
-        self._recorded = contextlib.ExitStack()
-
-    def __enter__(self) -> Running:
-        self._recorded.enter_context(Journal().process(self._process.pid, "fio"))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with self._recorded, self._process as process:
-            process.kill()
 
     def document(self) -> dict[str, Any]:
         """What it prints when it ends; raises KneebenchError where it fails or takes too long."""

@@ -16,7 +16,9 @@ from kneebench.lab.drives import IN_MEMORY, file_system_of, whole_devices
 from kneebench.lab.inventory import drives_under
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
-from kneebench.lab.volumes import Preconditioner, claimed, preconditioning_cost, require_blank
+from kneebench.lab.permission import WritableDevice, claimed, require_blank
+from kneebench.lab.volumes import Preconditioner, preconditioning_cost
+from kneebench.lab.volumes.recording import recorded
 from kneebench.measurement.profile.fio import Fio, chosen
 from kneebench.measurement.profile.jobs import Job
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES
@@ -145,7 +147,7 @@ class DriveTarget(NamedTuple):
         if found.state == "in use":
             do = "profile a directory on it, or use another drive (kneebench drives)"
             raise Refused(doing, seen=found.why, do=do)
-        if self.writes and not (self.erase and found.contains_data):
+        if self.writes and not (self.erase and found.needs_consent):
             require_blank(self.drive, found, ALLOW)
 
     @contextlib.contextmanager
@@ -154,17 +156,21 @@ class DriveTarget(NamedTuple):
         journal = Journal()
         with contextlib.ExitStack() as stack:
             place = stack.enter_context(_folder(Path.cwd()))
-            if self.writes:
-                self._claim(journal, stack, watch)
-            yield chosen(Fio(program, place, str(self.path), self.size_bytes, "", not self.writes))
+            device = self._claimed(journal, stack, watch) if self.writes else None
+            fio = Fio(program, place, str(self.path), self.size_bytes, "", not self.writes, device)
+            yield chosen(fio)
 
-    def _claim(self, journal: Journal, stack: contextlib.ExitStack, watch: Watch) -> None:
-        claimed([self.drive.path])
-        facts = {"device": self.drive.path, "wwid": self.drive.key, "volume": str(uuid.uuid4())}
+    def _claimed(
+        self, journal: Journal, stack: contextlib.ExitStack, watch: Watch
+    ) -> WritableDevice:
+        [device] = claimed([self.drive.path], watch)
         preconditioner = Preconditioner(journal)
-        stack.callback(preconditioner.leave, self.drive.path)
-        stack.enter_context(journal.made(FormattedDrive, "a profile", **facts))
-        preconditioner.prepare([self.drive.path], self._volume, watch)
+        stack.callback(preconditioner.leave, device.path)
+        stack.enter_context(device)
+        facts = {"key": device.key, "volume": str(uuid.uuid4())}
+        stack.enter_context(recorded(journal, FormattedDrive, "a profile", device, **facts))
+        preconditioner.prepare([device], self._volume, watch)
+        return device
 
     @property
     def _volume(self) -> Volume:

@@ -1,0 +1,113 @@
+"""A block device that stays open: until it is closed, the kernel gives its number to no other.
+
+A name such as /dev/loop3 is whichever device has it now. An administrator may detach it and attach
+another file. With the device open, a loop device is detached only when it is closed (loop(4)), and
+the number of a drive that is unplugged stays taken.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import struct
+from typing import Self
+
+from kneebench.errors import Refused
+from kneebench.records import DeviceIdentity, LoopFile
+
+_DISK_SEQUENCE = 0x80081280
+"""BLKGETDISKSEQ of linux/fs.h, since Linux 5.15."""
+_LOOP_STATUS, _LOOP_STATUS_BYTES = 0x4C05, 232
+"""LOOP_GET_STATUS64 of linux/loop.h; it fails on any other device."""
+
+
+class OpenDevice:
+    """A block device, with what it was when it was opened."""
+
+    def __init__(self, path: str, *, alone: bool = False) -> None:
+        """Open it for reading; `alone`: exclusively (O_EXCL), which the kernel grants for no device
+        in use. Raises OSError.
+        """
+        flags = os.O_RDONLY | os.O_CLOEXEC | (os.O_EXCL if alone else 0)
+        self.path, self.handle = path, os.open(path, flags)
+        try:
+            self.identity = identity_of(self.handle)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close it; a second time does nothing."""
+        handle, self.handle = self.handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def require_same(self) -> None:
+        """Raises Refused if its path leads to another device by now, or another file is behind it
+        than when it was opened.
+        """
+        try:
+            now, there = identity_of(self.handle), number_at(self.path)
+        except OSError as error:
+            raise self._refused(error.strerror or str(error)) from error
+        if there != self.identity.number:
+            raise self._refused("its path leads to another device by now")
+        if now != self.identity:
+            raise self._refused("it is another device, or has another file, by now")
+
+    def _refused(self, seen: str) -> Refused:
+        do = "nothing was written to it; run kneebench drives, then start again"
+        return Refused(f"writing to {self.path}", seen=seen, do=do)
+
+
+def identity_of(handle: int) -> DeviceIdentity:
+    """What an open block device is. Raises OSError for what is none."""
+    seen = os.fstat(handle)
+    if not stat.S_ISBLK(seen.st_mode):
+        raise OSError("it is not a block device")
+    return DeviceIdentity(
+        number=number_of_device(seen.st_rdev),
+        sequence=_sequence(handle),
+        size_bytes=os.lseek(handle, 0, os.SEEK_END),
+        file=_loop_file(handle),
+    )
+
+
+def number_of_device(device: int) -> str:
+    """A device number as "major:minor"."""
+    return f"{os.major(device)}:{os.minor(device)}"
+
+
+def number_at(path: str) -> str:
+    """The number of the block device at a path, as "major:minor"; empty for anything else."""
+    try:
+        seen = os.stat(path)  # noqa: PTH116 pathlib follows the same link, more slowly
+    except OSError:
+        return ""
+    return number_of_device(seen.st_rdev) if stat.S_ISBLK(seen.st_mode) else ""
+
+
+def _sequence(handle: int) -> int | None:
+    found = bytearray(8)
+    try:
+        fcntl.ioctl(handle, _DISK_SEQUENCE, found)
+    except OSError:
+        return None
+    return int(struct.unpack("=Q", found)[0])
+
+
+def _loop_file(handle: int) -> LoopFile | None:
+    status = bytearray(_LOOP_STATUS_BYTES)
+    try:
+        fcntl.ioctl(handle, _LOOP_STATUS, status)
+    except OSError:
+        return None
+    device, inode, _, offset = struct.unpack_from("=QQQQ", status)
+    return LoopFile(device=device, inode=inode, offset_bytes=offset)

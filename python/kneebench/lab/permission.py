@@ -1,0 +1,272 @@
+"""The one place that decides whether a block device may be written to.
+
+There are four reasons, and each gives a `WritableDevice`:
+
+- `claimed`: nothing uses the drive, and it is blank;
+- `agreed`: its owner was shown what is on it, has agreed to lose that, and nothing changed since;
+- `made`: kneebench made the device itself, such as a loop device over its own file;
+- `left`: an earlier run of kneebench wrote to it, and nobody else did since.
+
+Nothing else writes to a device: lab/device_writes.py takes no other, and looks at it once more
+right before each write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from kneebench.errors import InvalidMeasurement, Refused
+from kneebench.lab.drives import block_folder
+from kneebench.lab.inventory import MOMENTARY, drives_called, look_at, unwatched
+from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state
+from kneebench.lab.open_device import OpenDevice
+from kneebench.lab.processes import runs
+from kneebench.lab.programs import wait_until
+from kneebench.records import Watch, WholeDrive
+
+IN_A_PLAN = "name it under erase in the plan ({}) and run with --erase"
+LOOKS_S = 2.0
+"""Longer than others that only look hold a drive."""
+START_AGAIN = "nothing was written to it; run kneebench drives, then start again"
+
+
+class Daemon(NamedTuple):
+    """A program that serves a device, and when it started."""
+
+    name: str
+    pid: int
+    started: int
+
+
+class WritableDevice:
+    """A block device that may be written to, open since that was decided.
+
+    Only the functions of this module make one. `daemons`: the programs that serve it; `key`: the
+    name that a drive of this machine is known by.
+    """
+
+    def __init__(self, opened: OpenDevice, daemons: Sequence[Daemon] = (), key: str = "") -> None:
+        self._opened, self._daemons, self.key = opened, tuple(daemons), key
+        self.on_written: Callable[[], None] = lambda: None
+
+    @property
+    def path(self) -> str:
+        """Its path."""
+        return self._opened.path
+
+    @property
+    def opened(self) -> OpenDevice:
+        """It as it was opened."""
+        return self._opened
+
+    def require_same(self) -> None:
+        """Raises Refused if it is another device by now, InvalidMeasurement if what serves it has
+        ended.
+        """
+        self.require_daemons()
+        self._opened.require_same()
+
+    def require_daemons(self) -> None:
+        """Raises InvalidMeasurement if a program that serves it has ended."""
+        for daemon in self._daemons:
+            if not runs(daemon.pid, daemon.started):
+                raise InvalidMeasurement(
+                    f"using the emulated drive {self.path}",
+                    seen=f"its program {daemon.name} (PID {daemon.pid}) has ended",
+                    do="look for the reason in the kernel's log, then run again to resume",
+                )
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else may mount it meanwhile. Raises OSError while somebody uses it."""
+        with OpenDevice(self.path, alone=True):
+            yield
+
+    def close(self) -> None:
+        """It may be given to others."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+# --- the four reasons -----------------------------------------------------------------------------
+
+
+def claimed(names: Sequence[str], watch: Watch = unwatched) -> list[WritableDevice]:
+    """Blank drives of these names; all are decided on before one is given. Each is looked at while
+    this process has it alone.
+
+    Raises Refused for a drive that is in use, or not blank; PlanError for one that is not here.
+    """
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(_held(drive)) for drive in drives_called(names)]
+        for one in held:
+            now = one.now(watch)
+            require_blank(now, drive_state(now))
+        return [one.released() for one in held]
+
+
+def agreed(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> list[WritableDevice]:
+    """Drives as their owner was shown them, and agreed to lose what is on them.
+
+    Raises Refused if one is in use by now, or something on it has changed.
+    """
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(_held(drive)) for drive in drives]
+        for drive, one in zip(drives, held, strict=True):
+            now = one.now(watch)
+            if changed := changes_since(drive, now):
+                seen = f"{changed} since it was looked at"
+                raise Refused(f"writing to {drive.path}", seen=seen, do=START_AGAIN)
+            if not drive_state(now).needs_consent:
+                require_blank(now, drive_state(now))
+        return [one.released() for one in held]
+
+
+def made(
+    path: str, is_ours: Callable[[OpenDevice], bool], daemons: Sequence[Daemon] = ()
+) -> WritableDevice:
+    """A device that kneebench has just made. Raises Refused if it is another one by now, OSError if
+    it is not there.
+    """
+    opened = OpenDevice(path)
+    with contextlib.ExitStack() as stack:
+        stack.callback(opened.close)
+        if not is_ours(opened):
+            seen = "it is not the device that kneebench made"
+            raise Refused(f"writing to {path}", seen=seen, do=START_AGAIN)
+        stack.pop_all()
+    return WritableDevice(opened, daemons)
+
+
+def left(path: str, is_as_we_left_it: Callable[[OpenDevice], bool]) -> WritableDevice | None:
+    """A device that an earlier run wrote to; None if somebody else did since. Raises OSError if it
+    cannot be read.
+    """
+    opened = OpenDevice(path)
+    with contextlib.ExitStack() as stack:
+        stack.callback(opened.close)
+        if not is_as_we_left_it(opened):
+            return None
+        stack.pop_all()
+    return WritableDevice(opened)
+
+
+# --- devices of our own ---------------------------------------------------------------------------
+
+
+def is_over(image: Path) -> Callable[[OpenDevice], bool]:
+    """Whether a device is a loop device over that file."""
+    seen = image.stat()
+
+    def found(device: OpenDevice) -> bool:
+        file = device.identity.file
+        return file is not None and (file.device, file.inode) == (seen.st_dev, seen.st_ino)
+
+    return found
+
+
+def is_array_of(members: Sequence[WritableDevice]) -> Callable[[OpenDevice], bool]:
+    """Whether a device is an array of exactly these members."""
+    names = {block_folder(one.path).name for one in members}
+
+    def found(device: OpenDevice) -> bool:
+        return {one.name for one in (block_folder(device.path) / "slaves").glob("*")} == names
+
+    return found
+
+
+def is_partition_of(drive: WritableDevice) -> Callable[[OpenDevice], bool]:
+    """Whether a device is a partition of that drive, which is still the same."""
+
+    def found(device: OpenDevice) -> bool:
+        drive.require_same()
+        return block_folder(device.path).resolve().parent.name == block_folder(drive.path).name
+
+    return found
+
+
+# --- a drive of this machine ----------------------------------------------------------------------
+
+
+class Held(NamedTuple):
+    """A drive that this process has exclusively."""
+
+    drive: WholeDrive
+    alone: OpenDevice
+
+    def now(self, watch: Watch) -> WholeDrive:
+        """It as it is now; what others have open for an instant is looked at again. Raises Refused
+        if it is another drive.
+        """
+        found: list[WholeDrive] = []
+
+        def settled() -> bool:
+            found[:] = [look_at(self.drive, ours=True, watch=watch)]
+            uses = {holder.kind for holder in found[0].holders}
+            return not uses or not uses <= MOMENTARY
+
+        try:
+            wait_until(settled, LOOKS_S)
+            self.alone.require_same()
+        except OSError as error:
+            doing = f"writing to {self.drive.path}"
+            raise Refused(doing, seen=str(error), do=START_AGAIN) from error
+        if (found[0].key, found[0].identity) != (self.drive.key, self.alone.identity):
+            seen = "it is another drive since it was looked at"
+            raise Refused(f"writing to {self.drive.path}", seen=seen, do=START_AGAIN)
+        return found[0]
+
+    def released(self) -> WritableDevice:
+        """The same drive, open for longer than it is held: mkfs and mount must have it
+        exclusively.
+        """
+        found = made(self.drive.path, lambda one: one.identity == self.alone.identity)
+        return WritableDevice(found.opened, key=self.drive.key)
+
+
+@contextlib.contextmanager
+def _held(drive: WholeDrive) -> Iterator[Held]:
+    """The drive exclusively, once others who only look have gone. Raises Refused while it is in
+    use.
+    """
+    found: list[OpenDevice] = []
+
+    def held() -> bool:
+        try:
+            found.append(OpenDevice(drive.path, alone=True))
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                do = "use another drive (kneebench drives)"
+                seen = error.strerror or str(error)
+                raise Refused(f"opening {drive.path}", seen=seen, do=do) from error
+        return bool(found)
+
+    if not wait_until(held, LOOKS_S):
+        now = look_at(drive, ours=False)
+        require_blank(now, drive_state(now))
+        raise Refused(f"opening {drive.path}", seen="in use", do="stop what uses it")
+    with found[0]:
+        yield Held(drive, found[0])
+
+
+def require_blank(drive: WholeDrive, state: DriveState, allow: str = IN_A_PLAN) -> None:
+    """Raises Refused for a drive that is in use, is not blank, or cannot be read. `allow`: how to
+    allow that its data are lost.
+    """
+    if state.state != "blank":
+        allow = allow.format(drive.key)
+        instead = f", or {allow}" if state.needs_consent else " (kneebench drives)"
+        raise Refused(
+            f"writing to {drive.path}",
+            seen=f"{state.state}: {state.why}",
+            do=f"use another drive{instead}",
+        )
