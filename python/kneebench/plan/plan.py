@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.acceptance import Accept
-from kneebench.plan.constraints import Constraint, Constraints, too_small
+from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
 from kneebench.plan.databases import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
@@ -166,7 +166,8 @@ class Plan(Part):
         for name, one in self.by_database.items() if self.constraints_by_name else ():
             with about(name):
                 one.database.check_constraints(one.constraints_by_name, one.urls)
-            if error := too_small(self.constraints, one.data_bytes):
+            limit = getattr(one.database, "memory", None)
+            for error in wrong_sizes(self.constraints, one.data_bytes, limit):
                 raise error
         if self.constraints.cores == "saturating" and not self.ladder.fixed:
             sentence = 'numbers, or "saturating" with ladder.users as one number'
