@@ -16,6 +16,7 @@ from kneebench.databases.several import of_each_database
 from kneebench.errors import PlanError, Refused
 from kneebench.expected_duration import cell_findings, duration_finding
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
+from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_findings import kernel_findings
@@ -50,6 +51,7 @@ def preflight_checks(
     return (
         *engine.findings(),
         *volume_findings(plan, erase=erase),
+        *erase_findings(plan),
         *kernel_findings(plan),
         *(each(constraint_findings) if real else []),
         *_parts(plan),

@@ -6,10 +6,11 @@ strict (`true` and `"3"` are no numbers), and a rule that spans fields names the
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.acceptance import Accept
@@ -28,6 +29,7 @@ from kneebench.records import Cell
 from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
 
+WWID = "WWIDs in quotes, as `kneebench drives` prints them"
 _STORAGES_OR_URL: list[JsonValue] = [
     {"required": ["storages"]},
     {"required": ["database"], "properties": {"database": {"required": ["url"]}}},
@@ -137,6 +139,17 @@ class Plan(Part):
         tables = tables or [given.get("database")]
         if all(isinstance(one, dict) and one.get("url") for one in tables):
             return {**given, "storages": {"server": {}}}
+        return given
+
+    @field_validator("erase")
+    @classmethod
+    def _erase_names_drives(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        """Each entry is one drive: none of them by accident, nor all by a pattern."""
+        for name in given:
+            if not name.strip() or name != name.strip() or re.search(r"[*?]", name):
+                raise wrong(sentence=f"{WWID}: no empty text, no pattern, no space around it")
+        if len(set(given)) < len(given):
+            raise wrong(sentence="each drive once")
         return given
 
     @model_validator(mode="after")
