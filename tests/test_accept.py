@@ -341,6 +341,14 @@ def test_a_baseline_and_a_campaign_that_are_not_there_are_named(root: Path) -> N
         assert said in answer.stderr
 
 
+@pytest.mark.parametrize("name", ["staging", "measuring", "staging area"])
+def test_a_campaign_whose_name_ends_in_ing_is_named_as_it_is(root: Path, name: str) -> None:
+    for words in ((name,), ("before", name)):
+        answer = call(*words, "--in", root)
+        assert answer.exit_code == 2
+        assert answer.stderr.startswith(f"kneebench: {name}: no such campaign")
+
+
 def test_an_unfinished_baseline_and_one_without_final_runs_are_refused(root: Path) -> None:
     base = before(root)
     with pytest.raises(

@@ -13,7 +13,7 @@ from kneebench import units
 from kneebench.analysis.wording import number_of_users, plural
 from kneebench.databases.engine import Engine
 from kneebench.databases.several import of_each_database
-from kneebench.errors import PlanError, Refused
+from kneebench.errors import Named, PlanError, Refused
 from kneebench.expected_duration import cell_findings, duration_finding
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.erase_findings import erase_findings
@@ -278,7 +278,7 @@ def refuse(found: Iterable[Finding]) -> None:
     for finding in found:
         if finding.level in ("error", "refused"):
             kind = Refused if finding.level == "refused" else PlanError
-            raise kind(finding.subject, seen=finding.seen, do=finding.do)
+            raise kind(Named(finding.subject), seen=finding.seen, do=finding.do)
 
 
 def _left(journal: Journal) -> Iterator[Finding]:

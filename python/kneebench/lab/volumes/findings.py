@@ -45,7 +45,7 @@ def volume_findings(plan: Plan, *, erase: Sequence[WholeDrive] = ()) -> Iterator
     try:
         yield from _drives(plan, erase)
     except KneebenchError as error:
-        yield Finding(level="error", subject=error.doing, seen=error.seen, do=error.do)
+        yield Finding(level="error", subject=error.what, seen=error.seen, do=error.do)
     yield from _emulated(plan)
 
 
