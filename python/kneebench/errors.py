@@ -81,6 +81,20 @@ def _what_failed(doing: str) -> str:
     )
 
 
+def require_kind(value: object, kind: type, do: str) -> None:
+    """Raises TypeError, as Python does for an argument of a wrong kind, with what to do instead.
+
+    >>> require_kind("plan.toml", dict, "read the file first")
+    Traceback (most recent call last):
+    TypeError: a dict is required, not 'plan.toml' (str): read the file first
+    """
+    if not isinstance(value, kind):
+        seen = repr(value)
+        seen = seen if len(seen) <= 60 else f"{seen[:57]}..."
+        name = type(value).__name__
+        raise TypeError(f"a {kind.__name__} is required, not {seen} ({name}): {do}")
+
+
 class KneebenchError(Exception):
     """A handled failure: what failed, why, and what fixes it.
 

@@ -205,7 +205,7 @@ def _print_accepted(
     from kneebench.results.acceptance import accept as accepted
     from kneebench.screen import accepted as screen
 
-    found = accepted(results, base, margins)
+    found = accepted(baseline=base, campaign=results, margins=margins)
     caveats = _caveats(results, base)
     if junit:
         _write_junit(junit, found, results)
