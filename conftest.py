@@ -18,6 +18,13 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Collect at exit what stayed until then: nanobind reports its objects that are not, such as
+    those of a DuckDB that tests have imported.
+    """
+    gc.unfreeze()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --long."""
     parser.addoption(

@@ -207,7 +207,7 @@ def test_latencies_at_different_rates_are_not_judged_and_log_writes_are_those_at
         faster = each(faster, climb, lambda rung: with_order(rung, rate_per_s=990.0), "fixed_rate")
     faster = renamed(faster, "after")
     rate_per_s = one.climbs[0].of("fixed_rate")[0].order.rate_per_s
-    figures = accept(faster, one, USUAL).figures[:4]
+    figures = accept(baseline=one, campaign=faster, margins=USUAL).figures[:4]
     assert [figure.judgement == "not judged" for figure in figures] == [False, True, True, False]
     rates = f"({rate_per_s:,.0f}/s in the baseline, 990/s now)"
     assert f"the rates differ {rates}" in figures[1].sentence
@@ -223,7 +223,7 @@ def test_without_a_fixed_rate_latencies_are_not_judged_and_no_rate_is_named() ->
         for climb in one.climbs
     ]
     bare = one.model_copy(update={"climbs": climbs})
-    figures = accept(renamed(bare, "after"), bare, USUAL).figures[:4]
+    figures = accept(baseline=bare, campaign=renamed(bare, "after"), margins=USUAL).figures[:4]
     assert [figure.judgement == "not judged" for figure in figures] == [False, True, True, False]
     assert figures[1].called == "mean latency at the fixed rate"
 
@@ -235,12 +235,15 @@ def test_the_title_says_where_more_rounds_alone_would_not_decide(root: Path) -> 
         for climb in base.climbs
     ]
     once = base.model_copy(update={"climbs": tuple(climbs)})
-    found = accept(once, once, USUAL)
+    found = accept(baseline=once, campaign=once, margins=USUAL)
     assert found.sentence == (
         "Cannot say: 6 of 6 figures undecided; more rounds alone would not decide 6 of them"
     )
     assert "one run has no interval: measure at least 3" in found.figures[0].sentence
-    assert re.search("it needs about [1-9] more round", accept(once, base, USUAL).sentence)
+    assert re.search(
+        "it needs about [1-9] more round",
+        accept(baseline=base, campaign=once, margins=USUAL).sentence,
+    )
 
 
 def test_p999_of_too_few_transactions_is_not_judged(root: Path) -> None:
@@ -255,7 +258,11 @@ def test_p999_of_too_few_transactions_is_not_judged(root: Path) -> None:
         )
         for climb in base.climbs
     ]
-    found = accept(renamed(base.model_copy(update={"climbs": tuple(climbs)}), "after"), base, USUAL)
+    found = accept(
+        baseline=base,
+        campaign=renamed(base.model_copy(update={"climbs": tuple(climbs)}), "after"),
+        margins=USUAL,
+    )
     assert found.figures[2].judgement == "not judged"
     assert "transactions fewer than 100 exceed it" in found.figures[2].sentence
 
@@ -268,11 +275,11 @@ def test_an_unfinished_campaign_is_resumed_also_with_other_margins(root: Path) -
 
 def test_from_python_a_campaign_is_accepted_within_the_margins_of_its_plan(root: Path) -> None:
     base = before(root)
-    assert kneebench.accept(base, base).judgement == "same"
+    assert kneebench.accept(baseline=base, campaign=base).judgement == "same"
     narrow = renamed(base, "narrow", accept={"margin": 0.015})
-    assert kneebench.accept(narrow, base).exit_code == CANNOT_SAY
+    assert kneebench.accept(baseline=base, campaign=narrow).exit_code == CANNOT_SAY
     unknown = renamed(base, "newer", accept={"margin": 0.015, "unknown": 1})
-    assert kneebench.accept(unknown, base).judgement == "same"
+    assert kneebench.accept(baseline=base, campaign=unknown).judgement == "same"
 
 
 # --- which storages -------------------------------------------------------------------------------
@@ -280,7 +287,11 @@ def test_from_python_a_campaign_is_accepted_within_the_margins_of_its_plan(root:
 
 def test_storages_without_a_partner_are_named_and_the_others_are_judged(root: Path) -> None:
     base = before(root)
-    found = accept(storages_called(renamed(base, "after"), "slow drive", "new"), base, USUAL)
+    found = accept(
+        baseline=base,
+        campaign=storages_called(renamed(base, "after"), "slow drive", "new"),
+        margins=USUAL,
+    )
     assert {one.storage for one in found.figures} == {"slow drive"}
     assert found.matching == (
         "New is not judged: before has no storage of this name",
@@ -291,7 +302,7 @@ def test_storages_without_a_partner_are_named_and_the_others_are_judged(root: Pa
 def test_the_only_storage_matches_the_only_one_whatever_its_name_is(root: Path) -> None:
     base = before(root)
     one, other = (storages_called(renamed(base, name), name) for name in ("old", "new"))
-    found = accept(other, one, USUAL)
+    found = accept(baseline=one, campaign=other, margins=USUAL)
     assert found.judgement == "same"
     assert found.matching == ("New is judged against old: each campaign has only one storage",)
 
@@ -302,7 +313,7 @@ def test_the_only_storage_matches_the_only_one_whatever_its_name_is(root: Path) 
 def test_junit_counts_worse_as_failure_cannot_say_as_error_and_not_judged_as_skipped(
     root: Path,
 ) -> None:
-    found = accept(renamed(before(root), "after"), before(root), USUAL)
+    found = accept(baseline=before(root), campaign=renamed(before(root), "after"), margins=USUAL)
     answers = ("worse", "cannot say", "not judged", "better")
     figures = tuple(
         one.model_copy(update={"judgement": answer, "storage": 'a<b>&"\x1b'})
@@ -341,17 +352,38 @@ def test_a_baseline_and_a_campaign_that_are_not_there_are_named(root: Path) -> N
         assert said in answer.stderr
 
 
+@pytest.mark.parametrize("name", ["staging", "measuring", "staging area"])
+def test_a_campaign_whose_name_ends_in_ing_is_named_as_it_is(root: Path, name: str) -> None:
+    for words in ((name,), ("before", name)):
+        answer = call(*words, "--in", root)
+        assert answer.exit_code == 2
+        assert answer.stderr.startswith(f"kneebench: {name}: no such campaign")
+
+
+def test_baseline_and_campaign_are_named_in_python_so_that_none_is_taken_for_the_other(
+    root: Path,
+) -> None:
+    base = before(root)
+    with pytest.raises(TypeError, match="positional"):
+        kneebench.accept(renamed(base, "after"), base)
+    found = kneebench.accept(baseline=base, campaign=renamed(base, "after"))
+    assert (found.baseline, found.campaign) == ("before", "after")
+    for both in ({"baseline": "before", "campaign": base}, {"baseline": base, "campaign": root}):
+        with pytest.raises(TypeError, match=r"a Results is required.*kneebench\.load\(folder\)"):
+            kneebench.accept(**both)
+
+
 def test_an_unfinished_baseline_and_one_without_final_runs_are_refused(root: Path) -> None:
     base = before(root)
     with pytest.raises(
         PlanError, match="cannot use before for acceptance: the campaign is unfinished"
     ):
-        accept(base, base.model_copy(update={"finished": False}), USUAL)
+        accept(baseline=base.model_copy(update={"finished": False}), campaign=base, margins=USUAL)
     bare = tuple(
         climb.model_copy(update={"rungs": climb.of("search", "bisection")}) for climb in base.climbs
     )
     with pytest.raises(InvalidMeasurement, match="it has no valid final runs"):
-        accept(base, base.model_copy(update={"climbs": bare}), USUAL)
+        accept(baseline=base.model_copy(update={"climbs": bare}), campaign=base, margins=USUAL)
 
 
 def test_a_campaign_that_failed_a_self_check_has_no_answer(root: Path) -> None:
@@ -361,7 +393,7 @@ def test_a_campaign_that_failed_a_self_check_has_no_answer(root: Path) -> None:
     broken = base.model_copy(update={"climbs": (first, *base.climbs[1:])})
     for pair in ((broken, base), (base, broken)):
         with pytest.raises(CheckFailed, match="an order is lost"):
-            accept(*pair, USUAL)
+            accept(campaign=pair[0], baseline=pair[1], margins=USUAL)
 
 
 def test_a_plan_of_another_version_or_with_a_command_not_kept_cannot_be_run_again(
@@ -379,7 +411,7 @@ def test_a_real_campaign_is_never_worse_than_itself(name: str, tmp_path: Path) -
     results = recorded(name)
     if not results.finished:
         pytest.skip("interrupted")
-    found = accept(results, results, USUAL)
+    found = accept(baseline=results, campaign=results, margins=USUAL)
     answers = {one.judgement for one in found.figures}
     assert answers <= {"same", "cannot say", "not judged"}
     assert all(one.more_rounds != 0 for one in found.figures)

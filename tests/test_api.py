@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import kneebench
+from kneebench.plan.preset import preset_text
 from kneebench.records import Results
 
 
@@ -27,6 +28,34 @@ def test_paths_may_be_given_as_text(results: Results) -> None:
     ]
     page = str(results.folder / "page.html")
     assert kneebench.Brief(results).write(page) == Path(page)
+
+
+def test_run_takes_a_plan_or_the_path_of_its_file(own_place: Path) -> None:
+    text = preset_text("simulated").replace('"60s"', '"10s"')
+    (own_place / "plan.toml").write_text(text)
+    for plan in ("plan.toml", own_place / "plan.toml"):
+        found = kneebench.run(plan, folder="results", fresh=True)
+        assert (
+            found.finished and found.campaign.plan["question"] == "What would a faster drive buy?"
+        )
+    with pytest.raises(kneebench.PlanError, match=r"cannot read nosuch\.toml"):
+        kneebench.run("nosuch.toml")
+    (own_place / "wrong.toml").write_text('storages.disk.path = "."\nquestio = ""')
+    with pytest.raises(kneebench.PlanError, match='did you mean "question"'):
+        kneebench.run("wrong.toml")
+
+
+def test_what_is_no_plan_no_campaign_and_no_climb_is_a_type_error_with_what_to_do(
+    results: Results,
+) -> None:
+    for call, said in (
+        (lambda: kneebench.run({"storages": {}}), "Plan is required.*Plan.model_validate"),
+        (lambda: kneebench.compare("before"), r"Results is required.*kneebench\.load\(folder\)"),
+        (lambda: kneebench.Brief("before"), r"Results is required.*kneebench\.load\(folder\)"),
+        (lambda: kneebench.knee(results), r"Climb is required.*results\.climbs"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            call()
 
 
 def test_the_package_tells_its_version() -> None:

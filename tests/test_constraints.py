@@ -76,6 +76,32 @@ def test_cells_run_in_blocks_so_that_no_end_of_a_sweep_is_last() -> None:
 WRONG = {
     "no size": ('memory = ["much"]', "constraints.memory", "sizes or shares"),
     "too small": ('memory = ["1MiB"]', "constraints.memory", "at least 64 MiB"),
+    "more than any machine": (
+        'engine_memory = ["999TiB"]',
+        "constraints.engine_memory",
+        "at most 64 TiB",
+    ),
+    "memory of no machine": ('memory = ["1GiB", "1PiB"]', "constraints.memory", "at most 64 TiB"),
+    "more than its memory": (
+        'memory = ["2GiB", "1GiB"]\nengine_memory = ["512MiB", "1.5GiB"]',
+        "constraints.engine_memory",
+        "at most 1 GiB, the least memory beside it",
+    ),
+    "more than its memory, named": (
+        'small = { memory = "1GiB", engine_memory = "2GiB" }',
+        "constraints.small.engine_memory",
+        "at most 1 GiB",
+    ),
+    "a share of more than its memory": (
+        'memory = ["64MiB"]\nengine_memory = ["90%"]',
+        "constraints.engine_memory",
+        "at most 64 MiB",
+    ),
+    "one name": (
+        'memory = ["1000000001B", "1000000002B"]',
+        "constraints",
+        "two of them are '954 MiB'",
+    ),
     "share too small": ('memory = ["0.1%"]', "constraints.memory", "of data"),
     "twice": ('memory = ["1GiB", "1024MiB"]', "constraints.memory", "each value once"),
     "no step": ("cores = { from = 1, to = 2 }", "constraints.cores", "all of: from, to, step"),
@@ -97,6 +123,24 @@ def test_what_is_no_constraint_is_refused_with_its_line_and_its_key(text: str) -
     with pytest.raises(PlanError) as error:
         plan(constraints)
     assert "line" in str(error.value) and key in str(error.value) and allowed in str(error.value)
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+def test_a_cache_larger_than_the_memory_of_every_server_is_refused(engine: str) -> None:
+    database = f'[database]\nengine = "{engine}"\nmemory = "1GiB"\n'
+    with pytest.raises(PlanError, match="at most 1 GiB, which is database"):
+        plan('engine_memory = ["2GiB"]', database)
+    assert len(names('engine_memory = ["2GiB"]\nmemory = ["4GiB"]', database)) == 1
+    with pytest.raises(PlanError, match="at least 64 MiB and at most 64 TiB"):
+        parse_plan(database.replace("1GiB", "65TiB") + STORAGE)
+
+
+def test_a_model_has_no_cache_larger_than_its_memory_either() -> None:
+    simulated = '[database]\nengine = "simulated"\n'
+    with pytest.raises(PlanError, match="at most 1 GiB, the least memory beside it"):
+        plan('engine_memory = ["2GiB"]\nmemory = ["1GiB"]', simulated)
+    with pytest.raises(PlanError, match="at most 64 TiB"):
+        plan('engine_memory = ["999TiB"]', simulated)
 
 
 def test_only_managed_servers_and_cold_caches_are_limited() -> None:

@@ -15,9 +15,12 @@ from typing import NamedTuple
 
 import pytest
 
+from kneebench.databases.engine import finding_of
 from kneebench.docs_generator import cli_reference
-from kneebench.errors import KneebenchError
+from kneebench.errors import KneebenchError, PlanError
 from kneebench.plan.json_schema import tables
+from kneebench.preflight import refuse
+from kneebench.records import Finding
 
 ROOT = Path(__file__).parent.parent
 CODE = ROOT / "python" / "kneebench"
@@ -318,3 +321,21 @@ def test_an_error_names_what_could_not_be_done_by_a_verb() -> None:
         if (said := str(KneebenchError(f"{verb} x", seen="y")).split()[1]) not in BASE_VERBS
     }
     assert broken == {}
+
+
+@pytest.mark.parametrize("name", ["staging", "staging: precondition", "measuring, 2 users"])
+def test_what_a_user_named_is_no_verb_in_the_error_of_a_finding(name: str) -> None:
+    with pytest.raises(PlanError) as wrong:
+        refuse([Finding(level="error", subject=name, seen="seen", do="do")])
+    assert str(wrong.value) == f"{name}: seen; do"
+    wrong.value.also("more")
+    assert str(wrong.value) == f"{name}: seen; do; more"
+
+
+def test_a_finding_of_an_error_has_its_words_and_so_has_the_error_of_the_finding() -> None:
+    error = PlanError("looking for the drive sdx", seen="it is missing")
+    finding = finding_of(error)
+    assert finding.subject == "cannot find the drive sdx"
+    with pytest.raises(PlanError) as again:
+        refuse([finding])
+    assert str(again.value) == str(error)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from kneebench.databases.engine import engine_of
@@ -16,13 +17,14 @@ from kneebench.errors import KneebenchError
 from kneebench.lab import control_groups, limits, topology
 from kneebench.lab.control_groups import Hierarchy, hierarchy_of, unified
 from kneebench.lab.journal import Journal
-from kneebench.lab.limit_findings import constraint_findings
+from kneebench.lab.limit_findings import constraint_findings, missing_for_all
 from kneebench.lab.limits import Allowed, Limits
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import chosen, others
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.constraints import IoLimits
+from kneebench.units import size
 from tests.loaded import shared_images
 
 MIB = 2**20
@@ -112,6 +114,22 @@ def test_check_refuses_io_limits_of_v1_and_memory_without_a_controller(
     assert io.level == "error" and "v1 limits direct I/O alone" in io.seen
     [memory] = constraint_findings(planned({"memory": ["256MiB", "512MiB"]}))
     assert "may use no memory controller" in memory.seen and "run as root" in memory.do
+
+
+@pytest.mark.parametrize("key", ["memory", "engine_memory"])
+def test_check_refuses_more_memory_than_this_machine_has_in_words_for_people(key: str) -> None:
+    there = size(psutil.virtual_memory().total)
+    for constraints in ({key: ["60TiB"]}, {"large": {key: "60TiB"}}):
+        *_, found = constraint_findings(planned(constraints))
+        assert found.level == "error"
+        assert found.seen == f"60 TiB of {key}, and this machine has {there}"
+
+
+def test_check_refuses_a_memory_limit_for_all_that_this_machine_does_not_have() -> None:
+    *_, found = missing_for_all((), 60 * 2**40)
+    assert (found.level, found.subject) == ("error", "database.memory")
+    assert found.seen.startswith("60 TiB of memory, and this machine has ")
+    assert "e+" not in found.seen
 
 
 @contextlib.contextmanager

@@ -532,6 +532,19 @@ def test_too_little_room_is_found_before_anything_is_written(bench: Bench) -> No
         engine.prepare(unwatched)
 
 
+def test_a_cache_larger_than_the_server_s_memory_is_found_before_anything_starts(
+    bench: Bench,
+) -> None:
+    for database in (
+        {"settings": {"shared_buffers": "4TB"}},
+        {"settings": {"shared_buffers": "512MB"}, "memory": "256MiB"},
+    ):
+        errors = [one for one in bench.engine(**database).findings() if one.level == "error"]
+        [found] = [one for one in errors if one.subject == "database.settings"]
+        assert found.seen.startswith("shared_buffers is ") and found.seen.endswith(" of memory")
+        assert found.do == "use a smaller shared_buffers"
+
+
 def test_cores_and_clones_that_cannot_be_had_are_found_before_anything_starts(bench: Bench) -> None:
     [missing] = [
         finding for finding in bench.engine(cores=[4095]).findings() if finding.level == "error"

@@ -370,7 +370,7 @@ def test_an_emulated_drive_without_space_for_its_file_says_how_much_it_needs(
     huge = storage(drives=[{"emulated": "sata", "size": 2**50}])
     with pytest.raises(KneebenchError) as wrong, volumes.mounted("new", huge, unwatched):
         pass
-    assert "1024 TiB" in wrong.value.do
+    assert "1 PiB" in wrong.value.do
     volumes.close()
     assert list(journal.folder.iterdir()) == []
 

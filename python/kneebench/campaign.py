@@ -29,7 +29,7 @@ from kneebench.ladder.rounds import Rounds
 from kneebench.measurement.profile.storage_profile import storage_profile
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells, running_order
-from kneebench.preflight import preflight_checks, refuse
+from kneebench.preflight import as_plan, preflight_checks, refuse
 from kneebench.proof import prove
 from kneebench.records import (
     Cell,
@@ -51,7 +51,7 @@ from kneebench.saturating import with_cores
 
 
 def run(
-    plan: Plan,
+    plan: Plan | str | Path,
     folder: str | Path | None = None,
     watch: Watch = lambda event: None,
     fresh: bool = False,
@@ -60,7 +60,7 @@ def run(
     erase: Sequence[WholeDrive] = (),
     reliefs: Sequence[str] | None = None,
 ) -> Results:
-    """Measure a whole campaign and give its results.
+    """Measure a whole campaign, by a plan or the path of its file, and give its results.
 
     `folder` holds campaigns. An unfinished one of the same plan, image and kneebench is continued
     unless `fresh`. After Ctrl-C (KeyboardInterrupt) the machine is put back, what was measured
@@ -72,10 +72,10 @@ def run(
     >>> results.finished, results.campaign.simulated
     (True, True)
     """
-    journal = Journal()
+    plan, journal = as_plan(plan), Journal()
     journal.clean(watch)
     engine = engine_of(plan, journal)
-    refuse(preflight_checks(plan, engine, journal, erase=erase))
+    refuse(preflight_checks(plan, engine, journal, erase=erase, watch=watch))
     machine = host(paths := _paths(engine.where(cell) for cell in cells(plan)))
     with contextlib.ExitStack() as stack:
         stack.enter_context(closing(engine))
@@ -84,7 +84,7 @@ def run(
         found = Store.for_plan(root, plan, machine, fresh=fresh, reliefs=reliefs)
         store = stack.enter_context(_opened(found, plan, engine, watch))
         _put_before(store, plan, paths, known_noise_floor(machine, plan, watch))
-        erase_drives(erase)
+        erase_drives(erase, watch)
         context = Context(plan, engine, store, _keeping(store, watch), in_force)
         Bench(context).measure()
         prove(context, journal, reliefs)

@@ -56,6 +56,16 @@ _STEMS = {
 """Verbs that lose more than their ending; "looking for" something is finding it."""
 
 
+class Named(str):
+    """Something by a name that a user chose: never an action, also where it ends in "-ing".
+
+    >>> print(KneebenchError(Named("staging"), seen="no such campaign"))
+    staging: no such campaign
+    """
+
+    __slots__ = ()
+
+
 def _what_failed(doing: str) -> str:
     """An action as what could not be done; anything else (a key, a storage, a rung) as it is.
 
@@ -63,18 +73,33 @@ def _what_failed(doing: str) -> str:
     ('cannot open x', 'cannot find x', 'disk, 8 users')
     """
     verb, _, rest = doing.partition(" ")
-    if not verb.endswith("ing"):
-        return doing
+    if isinstance(doing, Named) or not verb.endswith("ing"):
+        return str(doing)
     return (
         f"cannot {_STEMS.get(verb, verb.removesuffix('ing'))}"
         f" {rest.removeprefix('for ') if verb == 'looking' else rest}".rstrip()
     )
 
 
+def require_kind(value: object, kind: type, do: str) -> None:
+    """Raises TypeError, as Python does for an argument of a wrong kind, with what to do instead.
+
+    >>> require_kind("plan.toml", dict, "read the file first")
+    Traceback (most recent call last):
+    TypeError: a dict is required, not 'plan.toml' (str): read the file first
+    """
+    if not isinstance(value, kind):
+        seen = repr(value)
+        seen = seen if len(seen) <= 60 else f"{seen[:57]}..."
+        name = type(value).__name__
+        raise TypeError(f"a {kind.__name__} is required, not {seen} ({name}): {do}")
+
+
 class KneebenchError(Exception):
     """A handled failure: what failed, why, and what fixes it.
 
-    An action failed (a verb in "-ing"), or an object is wrong, such as a key of the plan.
+    An action failed (a verb in "-ing"), or an object is wrong, such as a key of the plan. What
+    begins with a name that a user chose is `Named`. `what`: either of them as the message has it.
 
     >>> print(KneebenchError("starting the server", seen="port 5432 is in use", do="use another"))
     cannot start the server: port 5432 is in use; use another
@@ -86,7 +111,8 @@ class KneebenchError(Exception):
 
     def __init__(self, doing: str, *, seen: str, do: str = "") -> None:
         self.doing, self.seen, self.do = doing, seen, do
-        self.alone = f"{_what_failed(doing)}: {seen}" + (f"; {do}" if do else "")
+        self.what = _what_failed(doing)
+        self.alone = f"{self.what}: {seen}" + (f"; {do}" if do else "")
         super().__init__(self.alone)
 
     def also(self, do: str) -> None:

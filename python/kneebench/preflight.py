@@ -13,11 +13,14 @@ from kneebench import units
 from kneebench.analysis.wording import number_of_users, plural
 from kneebench.databases.engine import Engine
 from kneebench.databases.several import of_each_database
-from kneebench.errors import PlanError, Refused
+from kneebench.errors import Named, PlanError, Refused, require_kind
 from kneebench.expected_duration import cell_findings, duration_finding
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
+from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.host import host
+from kneebench.lab.inventory import unwatched
 from kneebench.lab.journal import Journal
+from kneebench.lab.journal_findings import left_over, others
 from kneebench.lab.kernel_findings import kernel_findings
 from kneebench.lab.limit_findings import constraint_findings
 from kneebench.lab.preparation import Shares
@@ -31,7 +34,7 @@ from kneebench.plan import Plan, reader
 from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
-from kneebench.records import Cell, Finding, Host, WholeDrive
+from kneebench.records import Cell, Finding, Host, Watch, WholeDrive
 from kneebench.shelf import ENGINES, METERS
 
 _CORES_SHOWN = 16
@@ -39,17 +42,23 @@ _CORES_SHOWN = 16
 
 
 def preflight_checks(
-    plan: Plan, engine: Engine, journal: Journal, *, erase: Sequence[WholeDrive] = ()
+    plan: Plan,
+    engine: Engine,
+    journal: Journal,
+    *,
+    erase: Sequence[WholeDrive] = (),
+    watch: Watch = unwatched,
 ) -> tuple[Finding, ...]:
     """All findings on a plan before it runs; changes nothing. The engine's findings come first.
 
-    `erase`: drives that this run may erase.
+    `erase`: drives that this run may erase; `watch`: receives how far a drive has been read.
     """
     machine, real = host(), plan.engine.measures_real_hardware
     each = partial(of_each_database, plan)
     return (
         *engine.findings(),
-        *volume_findings(plan, erase=erase),
+        *volume_findings(plan, erase=erase, watch=watch),
+        *erase_findings(plan),
         *kernel_findings(plan),
         *(each(constraint_findings) if real else []),
         *_parts(plan),
@@ -60,8 +69,8 @@ def preflight_checks(
         *_users(plan, machine),
         *(_log_histogram(plan) if real else []),
         *(_rounds(plan) if real and plan.ladder.rounds == "short" else []),
-        *(_others(journal) if real else []),
-        *_left(journal),
+        *(others(journal) if real else []),
+        *left_over(journal),
         *cell_findings(plan, machine),
         duration_finding(plan, machine),
     )
@@ -88,6 +97,15 @@ def read_plan(path: str | Path) -> Plan:
     Raises PlanError with all errors: file, line, key, allowed values.
     """
     return reader.read_plan(path, shelves())
+
+
+def as_plan(given: Plan | str | Path) -> Plan:
+    """A plan as it is, or the one in a file. Raises PlanError as `read_plan` does, and TypeError
+    for anything else.
+    """
+    plan = read_plan(given) if isinstance(given, str | Path) else given
+    require_kind(plan, Plan, "name its file, or make one with kneebench.Plan.model_validate()")
+    return plan
 
 
 def preset(name: str) -> Plan:
@@ -253,22 +271,9 @@ def _rounds(plan: Plan) -> Iterator[Finding]:
     yield Finding(level="ok", subject="rounds", seen=seen)
 
 
-def _others(journal: Journal) -> Iterator[Finding]:
-    """A refusal while another kneebench run is active: the two would disturb each other."""
-    if others := journal.others():
-        pids = ", ".join(map(str, sorted({entry.owner for entry in others})))
-        seen = f"another kneebench run is active (PID {pids}); the two would disturb each other"
-        yield Finding(
-            level="refused",
-            subject="machine",
-            seen=seen,
-            do="wait for it to finish, or stop it; `kneebench list` shows its campaign",
-        )
-
-
 def require_alone() -> None:
     """Raises Refused while another kneebench run is active."""
-    refuse(_others(Journal()))
+    refuse(others(Journal()))
 
 
 def refuse(found: Iterable[Finding]) -> None:
@@ -276,21 +281,4 @@ def refuse(found: Iterable[Finding]) -> None:
     for finding in found:
         if finding.level in ("error", "refused"):
             kind = Refused if finding.level == "refused" else PlanError
-            raise kind(finding.subject, seen=finding.seen, do=finding.do)
-
-
-def _left(journal: Journal) -> Iterator[Finding]:
-    for one in journal.damaged():
-        yield Finding(level="warning", subject="journal", seen=one.seen, do=one.do)
-    left = journal.leftovers()
-    if left:
-        seen = f"an earlier run left {', '.join(entry.what for entry in left)}"
-        yield Finding(
-            level="note",
-            subject="left over",
-            seen=seen,
-            do=(
-                "no action needed: the next run removes it; `kneebench clean` removes it now or"
-                " prints how"
-            ),
-        )
+            raise kind(Named(finding.subject), seen=finding.seen, do=finding.do)

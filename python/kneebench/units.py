@@ -17,11 +17,17 @@ SIZE = {
     "MiB": 2**20,
     "GiB": 2**30,
     "TiB": 2**40,
+    "PiB": 2**50,
     "kB": 10**3,
     "MB": 10**6,
     "GB": 10**9,
     "TB": 10**12,
+    "PB": 10**15,
 }
+MOST_BYTES = 2**63 - 1
+"""What a file or drive may have (off_t), and a column of the results."""
+SHOWN = ("ZiB", "EiB", "PiB", "TiB", "GiB", "MiB", "KiB", "B")
+"""Units of a size for people, the largest first."""
 TIME = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 RATE = {"s": 1.0, "min": 60.0}
 RATE_ALLOWED = 'a rate above 0 with its unit in quotes (/s, /min), as in "800/s"'
@@ -42,16 +48,18 @@ def _parse(text: Any, units: dict[str, Any], kind: str) -> float:
 
 
 def parse_size(text: Any) -> int:
-    """Bytes of a size with its unit; raises ValueError for a bare number or an unknown unit.
+    """Bytes of a size with its unit; raises ValueError for a bare number, an unknown unit, and
+    sizes beyond all that there are.
 
     >>> parse_size("32GiB")
     34359738368
     """
-    return (
-        text
-        if isinstance(text, int) and not isinstance(text, bool)
-        else round(_parse(text, SIZE, "size"))
-    )
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text
+    size_bytes = _parse(text, SIZE, "size")
+    if size_bytes > MOST_BYTES:
+        raise ValueError(f"a size of at most {size(MOST_BYTES)}")
+    return round(size_bytes)
 
 
 def parse_time(text: Any) -> float:
@@ -84,33 +92,50 @@ def _rate_or_none(text: str) -> str:
 def _scaled(value: float, steps: list[tuple[str, float]]) -> str:
     """Three digits; a value that would round to 1000 of a unit takes the next larger one."""
     unit, size = next(((u, s) for u, s in steps if abs(value) >= 0.9995 * s), steps[-1])
-    scaled = value / size
-    return f"{scaled:.0f} {unit}" if abs(scaled) >= 999.5 else f"{scaled:.3g} {unit}"
+    return f"{rounded(value / size)} {unit}"
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """A number with at most this many significant digits, without zeros at its end and without an
+    exponent.
+
+    >>> rounded(0.00001234), rounded(2.50), rounded(100, 2), rounded(1234)
+    ('0.0000123', '2.5', '100', '1230')
+    """
+    return f"{Decimal(f'{value:.{digits}g}'):f}"
 
 
 def size(value_bytes: float | None) -> str:
-    """A size for people, three digits.
+    """A size for people, three digits: 1000 to 1023 of a unit are a share of the next larger one.
 
     >>> size(34359738368), size(1_500_000), size(0), size(None)
     ('32 GiB', '1.43 MiB', '0 B', '–')
+    >>> size(1000 * 2**20), size(10**20)
+    ('0.977 GiB', '86.7 EiB')
     """
-    return (
-        NOTHING
-        if value_bytes is None
-        else _scaled(value_bytes, [(u, SIZE[u]) for u in ("TiB", "GiB", "MiB", "KiB", "B")])
-    )
+    if value_bytes is None:
+        return NOTHING
+    power = len(SHOWN) - 1
+    while power and abs(value_bytes) < 999.5 * 2.0 ** (10 * (power - 1)):
+        power -= 1
+    return f"{rounded(value_bytes / 2.0 ** (10 * power))} {SHOWN[-1 - power]}"
 
 
 def exact_size(value_bytes: int) -> str:
-    """A size as a plan would write it: the largest unit in which at most two decimals are exact,
-    else three digits.
+    """A size as a plan would write it: the largest unit in which it is exact with at most four
+    digits, two of them decimals; else three digits.
 
     >>> exact_size(3 * 2**29), exact_size(40 * 10**9), exact_size(384 * 2**20)
     ('1.5 GiB', '40 GB', '384 MiB')
+    >>> exact_size(24_678_400 * 2**10), exact_size(1023 * 2**20)
+    ('23.5 GiB', '1023 MiB')
     """
     for unit in sorted(SIZE, key=lambda unit: -SIZE[unit]):
-        if value_bytes >= SIZE[unit] > 1 and 100 * value_bytes % SIZE[unit] == 0:
-            return f"{value_bytes / SIZE[unit]:g} {unit}"
+        hundredths, rest = divmod(100 * value_bytes, SIZE[unit])
+        if value_bytes >= SIZE[unit] > 1 and not rest:
+            text = f"{hundredths / 100:.2f}".rstrip("0").rstrip(".")
+            if len(text.replace(".", "")) <= 4:
+                return f"{text} {unit}"
     return size(value_bytes)
 
 
@@ -169,7 +194,7 @@ def rate(value_bytes: float) -> str:
     return f"{significant(value_bytes / 1e6)} MB/s"
 
 
-SIZE_PATTERN = r"[0-9.]+\s*(B|[KMGT]iB|[kMGT]B)"
+SIZE_PATTERN = r"[0-9.]+\s*(B|[KMGTP]iB|[kMGTP]B)"
 Bytes = Annotated[
     int,
     BeforeValidator(parse_size),

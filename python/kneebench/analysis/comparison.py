@@ -28,6 +28,7 @@ from kneebench.analysis.wording import (
     times,
     times_with_interval,
 )
+from kneebench.errors import require_kind
 from kneebench.records import Climb, Comparison, Estimate, Phase, Results, Rung, cell_name
 from kneebench.units import count
 
@@ -67,6 +68,7 @@ def compare(results: Results) -> tuple[Comparison, ...]:
     has no comparison, and neither has a cell that never became steady (still_warming.py). One pair
     alone has an interval that excludes nothing (estimate.ALONE), so it never differs.
     """
+    require_kind(results, Results, "kneebench.load(folder) reads a campaign")
     base = baseline(results)
     bases = {
         (climb.cell.database, climb.cell.constraint): climb

@@ -34,7 +34,9 @@ class Written(NamedTuple):
         """
         counter = "its own counter" if self.by_the_drive else "the kernel's counter"
         cost = (
-            "" if self.share is None else f", about {100 * self.share:.2g}% of its rated endurance"
+            ""
+            if self.share is None
+            else f", about {units.rounded(100 * self.share, 2)}% of its rated endurance"
         )
         return f"{units.size(self.size_bytes)} were written to {self.drive} ({counter}){cost}."
 

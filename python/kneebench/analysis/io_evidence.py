@@ -20,7 +20,7 @@ from kneebench.analysis.resources import (
     LOG,
 )
 from kneebench.records import Climb, ResourceEvidence
-from kneebench.units import count, time
+from kneebench.units import count, rounded, time
 
 
 def log(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
@@ -66,7 +66,7 @@ def data_reads(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     blocked = _device_is_busy(readings) and behind is not None and behind > 0.5
     limit = BESIDE_A_BUSY_DEVICE if first else DATA_READS.limit
     says = waited(waits, "reads", limit)
-    says += f", {each:.2g} device reads per transaction" if each is not None else ""
+    says += f", {rounded(each, 2)} device reads per transaction" if each is not None else ""
     says += f", {time(await_s)} each" if each is not None and await_s is not None else ""
     if first:
         says += f", on a device that was {busy(readings.value('device.busy'))}"

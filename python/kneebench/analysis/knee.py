@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kneebench.analysis.final_estimates import estimate_of
 from kneebench.analysis.knee_interval import users_interval
 from kneebench.analysis.wording import number_of_users
+from kneebench.errors import require_kind
 from kneebench.records import Climb, Estimate, Knee, Latency, Rung
 
 PAST_PEAK = 0.02
@@ -22,6 +23,7 @@ def knee(climb: Climb) -> Knee | None:
     either side by users / bracket. `peak` is True if throughput was seen to fall beyond the knee;
     otherwise the knee is the start of a plateau, and more throughput may be possible.
     """
+    require_kind(climb, Climb, "those of a campaign are in its results.climbs")
     rungs = [r for r in quoted_rungs(climb) if r.tally.latency is not None]
     users = users_interval(climb)
     if not rungs or users is None:

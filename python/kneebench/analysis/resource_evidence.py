@@ -26,7 +26,7 @@ from kneebench.analysis.resources import (
     Resource,
 )
 from kneebench.records import Climb, ResourceEvidence
-from kneebench.units import count, time
+from kneebench.units import count, rounded, size, time
 
 Evaluator = Callable[[KneeReadings, Climb], ResourceEvidence]
 
@@ -67,12 +67,12 @@ def network(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     rates = readings.sources("network.busy")
     interface, most = max(rates.items(), key=lambda item: item[1], default=("", None))
     bytes_per_s = [
-        f"{value / 1e6:.3g} MB/s {way}"
+        f"{rounded(value / 1e6)} MB/s {way}"
         for way in ("received", "sent")
         if (value := readings.value(f"network.{way}")) is not None
     ]
     lost = readings.value("network.errors")
-    errors = (f"{lost:.3g} errors and drops/s",) if lost is not None else ()
+    errors = (f"{rounded(lost)} errors and drops/s",) if lost is not None else ()
     if most is None:
         unknown, used = "the line rate is not known", tuple(bytes_per_s)
         return evidence(NETWORK, None, unknown, utilization=used, errors=errors)
@@ -134,7 +134,7 @@ def memory(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         MEMORY,
         None if over and own is None else over,
         f"{whose} stalled for memory {of_the_time(stalled)} (limit {share(MEMORY.limit)})",
-        utilization=(f"{used / 2**30:.3g} GiB",) if used is not None else (),
+        utilization=(size(used),) if used is not None else (),
         saturation=(f"memory pressure {share(stalled)}",),
         errors=(f"{count(hits)}/s at the limit",) if hits is not None else (),
     )

@@ -18,6 +18,7 @@ from kneebench.brief.knee_devices import KneeDevices, knee_devices
 from kneebench.brief.rendering import Page
 from kneebench.brief.section import Figure, Section
 from kneebench.brief.view_model import ViewModel
+from kneebench.errors import require_kind
 from kneebench.records import Results
 from kneebench.results.atomic_write import write_atomically
 from kneebench.secrets import clean
@@ -33,6 +34,7 @@ class Brief(Page):
     """
 
     def __init__(self, results: Results) -> None:
+        require_kind(results, Results, "kneebench.load(folder) reads a campaign")
         self.view = ViewModel(results)
 
     @property
@@ -71,8 +73,9 @@ class Brief(Page):
         """The page: no script, no font, nothing from elsewhere."""
         return self.rendered("page.html.j2", view=self.view, derived=DERIVED)
 
-    def figures(self, folder: Path) -> list[Path]:
+    def figures(self, folder: str | Path) -> list[Path]:
         """Write every figure as PNG, its title within; their paths."""
+        folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         return [
             self._figure(figure, folder / f"{figure.name}.png")

@@ -145,7 +145,7 @@ def _check(junit: Path | None, *margins: float | None) -> None:
 
 def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
     """The plan to run, at the baseline's fixed rate; None for a campaign that was measured."""
-    from kneebench.errors import PlanError
+    from kneebench.errors import Named, PlanError
     from kneebench.plan.preset import presets
     from kneebench.preflight import preset, read_plan
     from kneebench.results.acceptance import at_the_same_rate, plan_of
@@ -159,7 +159,7 @@ def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
     if judged in presets():
         return at_the_same_rate(preset(judged), base)
     raise PlanError(
-        judged,
+        Named(judged),
         seen=f"no such campaign or plan; looked in {judged}, {root / judged} and the presets",
         do="see `kneebench list`, or name a plan file",
     )
@@ -205,7 +205,7 @@ def _print_accepted(
     from kneebench.results.acceptance import accept as accepted
     from kneebench.screen import accepted as screen
 
-    found = accepted(results, base, margins)
+    found = accepted(baseline=base, campaign=results, margins=margins)
     caveats = _caveats(results, base)
     if junit:
         _write_junit(junit, found, results)

@@ -153,13 +153,13 @@ def campaign_folder(name: str, root: Path) -> Path | None:
 
 def loaded(name: str, root: Path) -> Results:
     """The campaign of that name; raises PlanError where there is none."""
-    from kneebench.errors import PlanError
+    from kneebench.errors import Named, PlanError
     from kneebench.results import load
 
     folder = campaign_folder(name, root)
     if folder is None:
         raise PlanError(
-            name,
+            Named(name),
             seen=f"no such campaign; looked in {name} and {root / name}",
             do="see `kneebench list`",
         )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kneebench.commands.options import Json
-from kneebench.commands.output import show_json, show_parts
+from kneebench.commands.output import ReadingProgress, show_json, show_parts
 
 Names = Annotated[
     list[str] | None,
@@ -36,7 +36,7 @@ def drives(names: Names = None, as_json: Json = False) -> None:
     from kneebench.lab.inventory import inventory
     from kneebench.screen import drives as screen
 
-    found, machine = inventory(names or None), host()
+    found, machine = inventory(names or None, watch=ReadingProgress()), host()
     if as_json:
         show_json(screen.document(found, machine))
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kneebench.commands.output import print_line
+from kneebench.commands.output import ReadingProgress, print_line
 
 if TYPE_CHECKING:
     from kneebench.plan import Plan
@@ -22,7 +22,7 @@ def confirm_erasing(plan: Plan, *, wanted: bool) -> tuple[WholeDrive, ...]:
     """
     from kneebench.lab.volumes import named_drives, to_be_erased
 
-    drives = named_drives(plan) if wanted else ()
+    drives = named_drives(plan, ReadingProgress()) if wanted else ()
     return confirmed_drives(to_be_erased(drives, plan.erase))
 
 

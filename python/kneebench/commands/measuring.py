@@ -10,7 +10,14 @@ import typer
 
 from kneebench.commands.erasing import confirm_erasing
 from kneebench.commands.options import Json, PlanFile
-from kneebench.commands.output import print_line, show_json, show_json_line, show_parts, write
+from kneebench.commands.output import (
+    ReadingProgress,
+    print_line,
+    show_json,
+    show_json_line,
+    show_parts,
+    write,
+)
 from kneebench.commands.plan_selection import selected_plan, single_load
 from kneebench.commands.resuming import Resumable
 from kneebench.directories import CAMPAIGNS
@@ -160,7 +167,8 @@ def _print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
     from kneebench.preflight import load_now, preflight_checks
 
     selected, journal = selected_plan(plan, CAMPAIGNS), Journal()
-    found = preflight_checks(selected, engine_of(selected, journal), journal)
+    engine = engine_of(selected, journal)
+    found = preflight_checks(selected, engine, journal, watch=ReadingProgress())
     if selected.engine.measures_real_hardware:
         found = (*found, *load_now(selected))
     if as_json:

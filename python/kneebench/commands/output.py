@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
-    from kneebench.records import Results
+    from kneebench.records import Event, Results
+
+EVERY_S = 2.0
 
 
 def print_line(text: str, *, err: bool = False) -> None:
@@ -24,6 +27,23 @@ def print_line(text: str, *, err: bool = False) -> None:
     characters.
     """
     typer.echo(visible(text), err=err)
+
+
+class ReadingProgress:
+    """Prints, every two seconds, how far a drive has been read, and how long that still takes."""
+
+    def __init__(self) -> None:
+        self._printed_s = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        """Take in what happened."""
+        from kneebench.units import rough_time
+
+        now_s = time.monotonic()
+        if event.left_s is not None and event.share and now_s - self._printed_s > EVERY_S:
+            self._printed_s = now_s
+            left = f"{100 * event.share:.0f}%, about {rough_time(event.left_s)} remaining"
+            print_line(f"{event.doing}: {left}", err=True)
 
 
 class Filtered:

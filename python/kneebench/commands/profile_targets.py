@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from kneebench.commands.erasing import confirmed_drives
+from kneebench.commands.output import ReadingProgress
 
 if TYPE_CHECKING:
     from kneebench.measurement.profile import Target
@@ -127,4 +128,4 @@ def _drive(place: str) -> WholeDrive | None:
     path = Path(place)
     if path.is_dir() or ("/" in place and not path.is_block_device()):
         return None
-    return inventory([place])[0]
+    return inventory([place], watch=ReadingProgress())[0]

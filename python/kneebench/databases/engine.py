@@ -119,7 +119,7 @@ def finding_of(error: KneebenchError, subject: str = "") -> Finding:
     """
     return Finding(
         level="refused" if isinstance(error, Refused) else "error",
-        subject=subject or error.doing,
+        subject=subject or error.what,
         seen=error.seen,
         do=error.do,
     )

@@ -12,7 +12,8 @@ from kneebench.lab.changes.setting import WrittenSetting, setting_in
 from kneebench.lab.drives import block_folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import WritableDevice
-from kneebench.plan.kernel import PAIRS, DriveSettings, Kernel
+from kneebench.plan.kernel import DriveSettings, Kernel
+from kneebench.plan.sysctls import PAIRS
 from kneebench.records import Event, Setting, Watch
 
 PROC_SYS = Path("/proc/sys")

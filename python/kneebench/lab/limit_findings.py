@@ -17,7 +17,7 @@ from kneebench.lab.topology import as_list, cores_of_node
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Cell, Finding
-from kneebench.units import exact_size
+from kneebench.units import exact_size, size
 
 V1_REASON = (
     "limits of reads and writes need cgroup v2 with its io controller; v1 limits direct I/O alone,"
@@ -37,6 +37,7 @@ def missing_for_all(cores: Sequence[int], memory_bytes: int | None) -> Iterator[
         seen = "there is no memory cgroup controller that this process may use"
         do = "run as root on a kernel with memory cgroups, or remove database.memory"
         yield _error("database.memory", seen, do)
+    yield from _more_than_here("database.memory", memory_bytes, "memory")
 
 
 def constraint_findings(plan: Plan, some: Sequence[Cell] = ()) -> Iterator[Finding]:
@@ -71,21 +72,23 @@ def _missing(plan: Plan, cell: Cell) -> Iterator[Finding]:
     if resources.pinned and not shutil.which("taskset"):
         do = "install it, or remove the constraints on cores"
         yield _error(subject, "taskset (util-linux) is missing", do)
-    if cell.memory_bytes:
-        yield from _memory_missing(cell.memory_bytes)
+    if cell.memory_bytes and controller() is None:
+        seen = "memory is limited by a cgroup, and this process may use no memory controller"
+        do = "run as root on a kernel with memory cgroups, or limit engine_memory or cores alone"
+        yield _error("constraints", seen, do)
+    if not any(plan.urls.values()):  # the memory of a server by URL is not this machine's
+        yield from _more_than_here(subject, cell.memory_bytes, "memory")
+        yield from _more_than_here(subject, cell.engine_memory_bytes, "engine_memory")
     if constraint.io and ((there := hierarchy_of("io")) is None or there.version == 1):
         do = "use a kernel with cgroup v2 (echo +io > cgroup.subtree_control), or remove io"
         yield _error(subject, V1_REASON, do)
 
 
-def _memory_missing(limit_bytes: int) -> Iterator[Finding]:
-    if controller() is None:
-        seen = "memory is limited by a cgroup, and this process may use no memory controller"
-        do = "run as root on a kernel with memory cgroups, or limit engine_memory or cores alone"
-        yield _error("constraints", seen, do)
-    if limit_bytes > (there := psutil.virtual_memory().total):
-        seen = f"{exact_size(limit_bytes)} of memory needed, {exact_size(there)} available"
-        yield _error("constraints", seen, "use a smaller size")
+def _more_than_here(subject: str, wanted_bytes: int | None, key: str) -> Iterator[Finding]:
+    """An error where a size of the plan is more than the memory of this machine."""
+    if wanted_bytes and wanted_bytes > (there := psutil.virtual_memory().total):
+        seen = f"{exact_size(wanted_bytes)} of {key}, and this machine has {size(there)}"
+        yield _error(subject, seen, "use a smaller size")
 
 
 def _pinned(plan: Plan, some: Sequence[Cell]) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from kneebench.measurement import delay
 from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import Held
 from kneebench.records import Order, Rung, Tally
+from kneebench.units import rounded
 
 JUDGED_BY_THE_STOP = ("search", "fixed_load")
 """Phases whose errors the errors stop judges: they may say where a climb ends, and are not quoted.
@@ -103,8 +104,9 @@ def _errors(tally: Tally, most_errors: float) -> str:
     if lost <= most_errors * whole.started:
         return ""
     first = f"; first error: {tally.errors[0].first}" if tally.errors else ""
+    seen = rounded(100 * lost / whole.started, 2)
     return (
-        f"{lost:,} of {whole.started:,} transactions failed ({100 * lost / whole.started:.2g}%,"
+        f"{lost:,} of {whole.started:,} transactions failed ({seen}%,"
         f" limit {100 * most_errors:g}%){first}"
     )
 

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from kneebench.plan.values import Whole, wrong
 from kneebench.units import SIZE_PATTERN, Bytes, exact_size, parse_size
 
 MOST_VALUES = 100
 """Values of one sweep."""
+LEAST_MEMORY_BYTES = 64 * 2**20
+MOST_MEMORY_BYTES = 64 * 2**40
+"""What Linux maps at most with page tables of four levels (its arch/x86/x86_64/mm.rst)."""
+MOST_MEMORY = exact_size(MOST_MEMORY_BYTES)
 _SHARE = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4})?) *%")
 _STEPS = ("from", "to", "step")
 _AMOUNT = {"type": "string", "pattern": rf"^([0-9.]+\s*%|{SIZE_PATTERN})$"}
@@ -23,12 +35,22 @@ def _amount(given: Any) -> Any:
     if isinstance(given, str) and (found := _SHARE.fullmatch(given.strip())):
         if float(found[1]) == 0:
             raise ValueError("a share above 0%")
-        return f"{float(found[1]):g}%"
+        return f"{Decimal(found[1]).normalize():f}%"
     return parse_size(given)
 
 
 Amount = Annotated[int | str, BeforeValidator(_amount), WithJsonSchema(_AMOUNT)]
 """Bytes, or a share of the data ("12.5%") as text."""
+
+
+def _memory(given: int) -> int:
+    if not LEAST_MEMORY_BYTES <= given <= MOST_MEMORY_BYTES:
+        raise wrong(sentence=f"at least {exact_size(LEAST_MEMORY_BYTES)} and at most {MOST_MEMORY}")
+    return given
+
+
+Memory = Annotated[Bytes, AfterValidator(_memory)]
+"""Memory of a database, of as much as a machine may have."""
 
 
 def _steps(table: Mapping[str, Any], read: TypeAdapter[int]) -> list[int]:

@@ -13,8 +13,16 @@ from typing import Annotated, NamedTuple, Self
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from kneebench.plan.amounts import Amount, Numbers, Sizes, amount_bytes, amount_text
-from kneebench.plan.database import LEAST_MEMORY_BYTES
+from kneebench.plan.amounts import (
+    LEAST_MEMORY_BYTES,
+    MOST_MEMORY,
+    MOST_MEMORY_BYTES,
+    Amount,
+    Numbers,
+    Sizes,
+    amount_bytes,
+    amount_text,
+)
 from kneebench.plan.values import Name, Part, Switch, Whole, wrong
 from kneebench.units import Bytes, exact_size
 
@@ -222,6 +230,9 @@ class Constraints(Part):
             raise wrong(key, sentence="a value together with a sweep of cores")
         if len(self.by_name(1)) > MOST:
             raise wrong(sentence=f"at most {MOST} constraints")
+        names = [name for name, _ in self._swept(1)]
+        if alike := next((name for name in names if names.count(name) > 1), ""):
+            raise wrong(sentence=f"sizes with names of their own: two of them are {alike!r}")
         return self
 
 
@@ -243,19 +254,45 @@ def named(name: str, one: Constraint) -> Constraints:
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
-def too_small(table: Constraints, data_bytes: int) -> PydanticCustomError | None:
-    """The rule's error of the first amount of memory that no database fits in; shares are known
-    only together with the data. None where all fit.
+def wrong_sizes(
+    table: Constraints, data_bytes: int, limit_bytes: int | None
+) -> Iterator[PydanticCustomError]:
+    """The rules' errors of amounts of memory that no database fits in, that no machine has, or that
+    are more than the memory beside them; shares are known only together with the data.
+
+    `limit_bytes`: the plan's limit for every database, which holds where a constraint has none.
     """
-    least = {"memory": LEAST_MEMORY_BYTES, "engine_memory": LEAST_CACHE_BYTES}
-    tables: list[tuple[tuple[str, ...], Part]] = [((), table)]
+    tables: list[tuple[tuple[str, ...], Constraints | NamedConstraint]] = [((), table)]
     tables += [((name,), one) for name, one in table.named.items()]
     for path, one in tables:
-        for key, fewest in least.items():
-            given = getattr(one, key)
-            for amount in given if isinstance(given, tuple) else (given,):
-                if amount is not None and (amount_bytes(amount, data_bytes) or 0) < fewest:
-                    of_data = f" ({exact_size(data_bytes)} of data)" if "%" in str(amount) else ""
-                    sentence = f"at least {exact_size(fewest)}{of_data}"
-                    return wrong("constraints", *path, key, sentence=sentence)
-    return None
+        memory, cache = _amounts(one.memory), _amounts(one.engine_memory)
+        for key, amounts, least in (
+            ("memory", memory, LEAST_MEMORY_BYTES),
+            ("engine_memory", cache, LEAST_CACHE_BYTES),
+        ):
+            if sentence := _out_of_bounds(amounts, least, data_bytes):
+                yield wrong("constraints", *path, key, sentence=sentence)
+        limits = [amount_bytes(each, data_bytes) or 0 for each in memory]
+        of_all = [limit_bytes] if limit_bytes else []
+        least = min(limits or of_all, default=MOST_MEMORY_BYTES)
+        if any((amount_bytes(each, data_bytes) or 0) > least for each in cache):
+            beside = "the least memory beside it" if limits else "which is database.memory"
+            sentence = f"sizes of at most {exact_size(least)}, {beside}"
+            yield wrong("constraints", *path, "engine_memory", sentence=sentence)
+
+
+def _amounts(given: int | str | tuple[int | str, ...] | None) -> tuple[int | str, ...]:
+    if given is None:
+        return ()
+    return given if isinstance(given, tuple) else (given,)
+
+
+def _out_of_bounds(amounts: tuple[int | str, ...], least: int, data_bytes: int) -> str:
+    """What is allowed in place of the first amount that is too small or too large; empty for
+    none.
+    """
+    for amount in amounts:
+        if not least <= (amount_bytes(amount, data_bytes) or 0) <= MOST_MEMORY_BYTES:
+            of_data = f" ({exact_size(data_bytes)} of data)" if "%" in str(amount) else ""
+            return f"at least {exact_size(least)} and at most {MOST_MEMORY}{of_data}"
+    return ""

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from kneebench.plan.amounts import Memory
 from kneebench.plan.server_url import UrlRule
 from kneebench.plan.storage import Storage
 from kneebench.plan.values import Cores, Name, Number, Part, Shell, Switch, Text, Whole, wrong
-from kneebench.units import Bytes
 
 if TYPE_CHECKING:
     from kneebench.plan.constraints import Constraint
 
-LEAST_MEMORY_BYTES = 64 * 2**20
 DEFAULT = "postgres"
 """The engine of a plan that names none."""
 
@@ -153,9 +152,8 @@ class ServerDatabase(Database):
     managed_only: ClassVar[tuple[str, ...]] = ("settings", "cores", "memory")
     """Keys that only a managed server uses."""
     memory: Annotated[
-        Bytes | None,
+        Memory | None,
         Field(
-            ge=LEAST_MEMORY_BYTES,
             description=(
                 "Memory limit of each server with its page cache (cgroup); the sizing rules follow"
                 " it. Needs root; empty: no limit"

@@ -6,14 +6,15 @@ strict (`true` and `"3"` are no numbers), and a rule that spans fields names the
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from kneebench.engine_properties import EngineProperties, engine_properties
 from kneebench.plan.acceptance import Accept
-from kneebench.plan.constraints import Constraint, Constraints, too_small
+from kneebench.plan.constraints import Constraint, Constraints, wrong_sizes
 from kneebench.plan.database import Database as Database
 from kneebench.plan.databases import about, check_databases, check_rounds
 from kneebench.plan.engine_table import EngineStorage, EngineTable, default_database
@@ -28,6 +29,7 @@ from kneebench.records import Cell
 from kneebench.secrets import is_kept_command
 from kneebench.shelf import ENGINES
 
+WWID = "WWIDs in quotes, as `kneebench drives` prints them"
 _STORAGES_OR_URL: list[JsonValue] = [
     {"required": ["storages"]},
     {"required": ["database"], "properties": {"database": {"required": ["url"]}}},
@@ -139,6 +141,17 @@ class Plan(Part):
             return {**given, "storages": {"server": {}}}
         return given
 
+    @field_validator("erase")
+    @classmethod
+    def _erase_names_drives(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        """Each entry is one drive: none of them by accident, nor all by a pattern."""
+        for name in given:
+            if not name.strip() or name != name.strip() or re.search(r"[*?]", name):
+                raise wrong(sentence=f"{WWID}: no empty text, no pattern, no space around it")
+        if len(set(given)) < len(given):
+            raise wrong(sentence="each drive once")
+        return given
+
     @model_validator(mode="after")
     def _baseline_is_a_storage(self) -> Self:
         if self.baseline and self.baseline not in self.storages:
@@ -166,7 +179,8 @@ class Plan(Part):
         for name, one in self.by_database.items() if self.constraints_by_name else ():
             with about(name):
                 one.database.check_constraints(one.constraints_by_name, one.urls)
-            if error := too_small(self.constraints, one.data_bytes):
+            limit = getattr(one.database, "memory", None)
+            for error in wrong_sizes(self.constraints, one.data_bytes, limit):
                 raise error
         if self.constraints.cores == "saturating" and not self.ladder.fixed:
             sentence = 'numbers, or "saturating" with ladder.users as one number'

@@ -14,7 +14,14 @@ from kneebench.analysis.fixed_rate import fixed_rate_latency, same_rate
 from kneebench.analysis.knee import knee
 from kneebench.analysis.outcome import failed_checks
 from kneebench.analysis.wording import capital, plural
-from kneebench.errors import CANNOT_SAY, WORSE, CheckFailed, InvalidMeasurement, PlanError
+from kneebench.errors import (
+    CANNOT_SAY,
+    WORSE,
+    CheckFailed,
+    InvalidMeasurement,
+    PlanError,
+    require_kind,
+)
 from kneebench.plan import Plan
 from kneebench.plan.acceptance import Accept
 from kneebench.records import Cell, Climb, Record, Results
@@ -53,14 +60,16 @@ class _Matched(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def accept(campaign: Results, baseline: Results, margins: Margins | None = None) -> Acceptance:
+def accept(*, baseline: Results, campaign: Results, margins: Margins | None = None) -> Acceptance:
     """Judge a campaign against a baseline, within the margins of its plan if none are given.
 
-    Raises PlanError where they cannot be compared, either is unfinished, or no storage is in both;
-    InvalidMeasurement without figures to judge; CheckFailed if a self-check of either failed.
+    By keyword only, so that neither is taken for the other. Raises PlanError where they cannot be
+    compared, either is unfinished, or no storage is in both; InvalidMeasurement without figures to
+    judge; CheckFailed if a self-check of either failed; TypeError for what is no campaign.
     """
-    usable(baseline)
-    usable(campaign)
+    for one in (baseline, campaign):
+        require_kind(one, Results, "kneebench.load(folder) reads a campaign")
+        usable(one)
     comparable(baseline, campaign)
     ours, theirs = ({called(one): one for one in side.climbs} for side in (campaign, baseline))
     names = _matched(tuple(ours), tuple(theirs), campaign.campaign.id, baseline.campaign.id)

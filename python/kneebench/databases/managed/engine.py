@@ -18,6 +18,7 @@ from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 from kneebench.databases.engine import finding_of
 from kneebench.databases.managed.account import Account
 from kneebench.databases.managed.base_image import BaseImage
+from kneebench.databases.managed.cache_findings import too_large_cache
 from kneebench.databases.managed.directory_findings import (
     DirectoryFindings,
     Sizes,
@@ -217,6 +218,8 @@ class OwnServers(ABC, Generic[TableOf, BuildOf, FilesOf, ServerOf]):
             if words := self.complaint(launch):
                 do = "correct the plan's settings"
                 yield Finding(level="error", subject="database.settings", seen=words, do=do)
+        name = self.names.cache_setting
+        yield from too_large_cache(self.lab, name, self.settings_for, self.setting_bytes)
 
     def where(self, cell: Cell) -> Whereabouts:
         """On this machine, as the plan says."""

@@ -47,7 +47,7 @@ def volume_findings(
     try:
         yield from _drives(plan, erase, watch)
     except KneebenchError as error:
-        yield Finding(level="error", subject=error.doing, seen=error.seen, do=error.do)
+        yield Finding(level="error", subject=error.what, seen=error.seen, do=error.do)
     yield from _emulated(plan)
 
 

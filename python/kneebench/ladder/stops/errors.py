@@ -11,6 +11,7 @@ from kneebench.analysis.wording import number_of_users
 from kneebench.plan.stops import Errors
 from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
+from kneebench.units import rounded
 
 
 def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
@@ -23,7 +24,7 @@ def judge(rungs: Sequence[Rung], limits: Part) -> StopResult:
     whole = rungs[-1].tally.whole
     share = (whole.failed + whole.unknown) / whole.started if whole.started else 1.0
     limit = f"{100 * limits.share:g}% of all transactions"
-    seen = f"{100 * share:.2g}%"
+    seen = f"{rounded(100 * share, 2)}%"
     lost = whole.failed + whole.unknown
     sentence = (
         f"{lost:,} of {whole.started:,} transactions failed at {number_of_users(rungs[-1].users)}"
