@@ -163,20 +163,6 @@ def written_bytes(device: str) -> int:
     return SECTOR_BYTES * int((block_folder(device) / "stat").read_text().split()[6])
 
 
-def read_only(paths: Iterable[Path]) -> tuple[str, ...]:
-    """The mount points and devices under these paths that refuse writes: a kernel that met errors
-    on a drive, or an administrator, has made them read-only.
-    """
-    found = []
-    for path in paths:
-        mount = mount_of(path)
-        if "ro" in mount.options:
-            found.append(str(mount.point))
-        devices = sorted(devices_under(path))
-        found += [one for one in devices if text_in(BLOCK_DEVICES / one, "ro") == "1"]
-    return tuple(dict.fromkeys(found))
-
-
 def devices_under(path: Path) -> frozenset[str]:
     """The names of all devices under a path: of its file system, and those that these stand on."""
     leaf = _block(path)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kneebench._core import ConnectError, LoadGenerator
 from kneebench.databases.engine import Server
 from kneebench.errors import InvalidMeasurement
-from kneebench.lab.drives import read_only
+from kneebench.lab.storage_faults import storage_faults
 from kneebench.measurement.idle_counts import Idle
 from kneebench.measurement.log_trace import NO_TRACE, LogTrace
 from kneebench.measurement.meters import open_meters
@@ -27,7 +27,7 @@ from kneebench.measurement.rung_summary import LoadRecord, RungRecord, summarise
 from kneebench.measurement.sampler import Sampler
 from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
-from kneebench.measurement.validity import judged, refuse_starved, with_read_only
+from kneebench.measurement.validity import judged, refuse_starved, with_faults
 from kneebench.measurement.warm_up import (
     Schedule,
     completed_before,
@@ -83,7 +83,7 @@ def measure(
     rung, outside = judged(summarised(record, plan, server), record.load.held)
     last = record.load.held.last
     return MeasuredRung(
-        with_read_only(rung, read_only(storage_paths)),
+        with_faults(rung, storage_faults(storage_paths)),
         series(record.raw_series[-1].at_s[1 : last + 1], record.load.values[:last]),
         record.load.seconds,
         outside,

@@ -67,12 +67,11 @@ def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
     return rung.model_copy(update={"invalid": reasons, "notes": notes}), outside
 
 
-def with_read_only(rung: Rung, found: Sequence[str]) -> Rung:
-    """The rung, invalid if what is under the server refuses writes by now: it ran from memory."""
-    if not found:
-        return rung
-    reason = f"{', '.join(found)} became read-only"
-    return rung.model_copy(update={"invalid": "; ".join(filter(None, (rung.invalid, reason)))})
+def with_faults(rung: Rung, found: Sequence[str]) -> Rung:
+    """The rung, invalid if there are faults of its storage by now: it ran from memory, or
+    elsewhere.
+    """
+    return rung.model_copy(update={"invalid": "; ".join(filter(None, (rung.invalid, *found)))})
 
 
 def disturbed(rung: Rung, held: Held) -> str:
