@@ -17,6 +17,7 @@ from kneebench.lab.inventory import drives_under
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes import Preconditioner, claimed, preconditioning_cost, require_blank
+from kneebench.lab.volumes.fio_on_drives import file_of
 from kneebench.measurement.profile.fio import Fio, chosen
 from kneebench.measurement.profile.jobs import Job
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES
@@ -156,7 +157,9 @@ class DriveTarget(NamedTuple):
             place = stack.enter_context(_folder(Path.cwd()))
             if self.writes:
                 self._claim(journal, stack, watch)
-            yield chosen(Fio(program, place, str(self.path), self.size_bytes, "", not self.writes))
+            yield chosen(
+                Fio(program, place, file_of(self.drive.path), self.size_bytes, "", not self.writes)
+            )
 
     def _claim(self, journal: Journal, stack: contextlib.ExitStack, watch: Watch) -> None:
         claimed([self.drive.path])
