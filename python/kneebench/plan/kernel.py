@@ -88,6 +88,13 @@ class DriveSettings(Part):
         ),
     ] = None
 
+    @field_validator("scheduler")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if not re.fullmatch(r"[a-z0-9_-]*", name):
+            raise wrong(sentence="the name of an I/O scheduler, such as none or mq-deadline")
+        return name
+
     @field_validator("read_ahead")
     @classmethod
     def _is_of_pages(cls, size: int | None) -> int | None:
