@@ -28,6 +28,7 @@ from kneebench.plan.default import MEMORY
 from kneebench.plan.faults import PlanFaults
 from kneebench.plan.mkfs_options import KNOWN, LONG, read_mkfs
 from kneebench.plan.mount_options import ANY, OWN
+from kneebench.plan.option_forms import KINDS, fits
 from kneebench.plan.reader import parse_plan
 from kneebench.plan.volume import Volume
 from kneebench.records import Event
@@ -318,6 +319,13 @@ def _name(form: str) -> str:
     return re.split(r"[\[=]", form.removeprefix("^"))[0]
 
 
+def test_no_kind_of_value_is_a_path_an_option_or_a_list() -> None:
+    for value in ("/dev/sdb", "../x", "a/b", "-f", "", "64k\n", "1,name=x", "UUID=1", "a:b", "."):
+        assert not any(fits(value, kind) for kind in KINDS), value
+    tables = [*KNOWN["xfs"].values(), *KNOWN["ext4"].values(), *KNOWN["btrfs"].values(), ANY]
+    assert "/" not in str([*tables, *OWN.values()])
+
+
 @pytest.mark.parametrize("long", LONG["btrfs"])
 def test_a_long_name_is_that_of_a_short_option(long: str) -> None:
     option = LONG["btrfs"][long]
@@ -363,6 +371,7 @@ def test_a_long_name_is_that_of_a_short_option(long: str) -> None:
         ("btrfs", ["--csum="], ""),
         ("btrfs", ["--nodesi=4k"], "--nodesi=4k"),
         ("btrfs", ["-O", "list-all"], "list-all"),
+        ("btrfs", ["-n", "/dev/sdb"], "/dev/sdb"),
     ],
 )
 def test_other_words_for_mkfs_are_refused_with_the_word_and_what_is_allowed(
