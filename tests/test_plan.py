@@ -368,9 +368,34 @@ def test_a_fixed_load_is_one_rung_and_longer_windows_take_longer() -> None:
 
 
 def test_a_plan_cannot_say_where_the_servers_files_lie_or_where_it_listens() -> None:
-    for name in ("data_directory", "Listen_Addresses", "port", "hba_file"):
+    for name in ("data_directory", "Listen_Addresses", "port", "hba_file", "stats_temp_directory"):
         with pytest.raises(PlanFaults, match=name):
             parse_plan(f'database.settings.{name} = "x"\nstorages.disk.path = "."')
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *('general_log_fil = "x"', 'pid-f = "x"', "skip-grant-tabl = true", 'bind-addr = "::"'),
+        *("disable_skip_networking = true", "loose-skip_skip-networking = 1", "skip_ = 1"),
+        *('log_bin = "/srv/theirs"', 'log-bin = "../theirs"', 'log_tc = "~/x"', 'dbug = "o,/x"'),
+    ],
+)
+def test_no_spelling_of_a_mariadb_setting_is_a_path_or_opens_the_server(setting: str) -> None:
+    with pytest.raises(PlanFaults, match="kneebench sets the paths and the address"):
+        parse_plan(f'database.engine = "mariadb"\ndatabase.settings.{setting}\n{DISK}')
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("log_bin = true", 'log_bin = "binary"', "skip-log-bin = true", "general-log = true"),
+        *('default_time_zone = "Europe/Berlin"', 'lc_messages = "en_US"', "slow_query_log = 1"),
+        *('performance_schema_instrument = "wait/io/%=ON"', "skip-name-resolve = true"),
+    ],
+)
+def test_a_mariadb_setting_with_a_similar_name_or_value_is_taken(setting: str) -> None:
+    assert parse_plan(f'database.engine = "mariadb"\ndatabase.settings.{setting}\n{DISK}')
 
 
 def test_a_byte_order_mark_is_passed_over_and_endless_nesting_is_told(tmp_path: Path) -> None:

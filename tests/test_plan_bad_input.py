@@ -79,6 +79,24 @@ BAD = {
         'database.settings."port = 1 #"',
         "the name of a server setting",
     ),
+    "a scheduler that is a path": (
+        'storages.a.drives = ["sda"]\nstorages.a.drive_settings.scheduler = "../../x"',
+        2,
+        "storages.a.drive_settings.scheduler",
+        "the name of an I/O scheduler",
+    ),
+    "an option of mkfs that is a path": (
+        'storages.a.drives = ["sda"]\nstorages.a.file_system.mkfs = ["/dev/sdb"]',
+        2,
+        "storages.a.file_system.mkfs",
+        'not "/dev/sdb"; for xfs: -b',
+    ),
+    "a mount option of another file system": (
+        'storages.a.drives = ["sda"]\nstorages.a.file_system.mount = ["nodatacow"]',
+        2,
+        "storages.a.file_system.mount",
+        'not "nodatacow"; for xfs: allocsize',
+    ),
     "NUL in a path": (
         'storages.disk.path = "a\\u0000b"',
         1,

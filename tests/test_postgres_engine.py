@@ -438,6 +438,7 @@ def test_settings_of_the_plan_win_over_the_rules(bench: Bench) -> None:
         "shared_buffers": "64MB",
         "wal_compression": True,
         "wal_sync_method": "open_datasync",
+        "log_line_prefix": "'C:\\new\\' ",
     }
     core = max(os.sched_getaffinity(0))
     with bench.engine(settings=settings, cores=[core]).restored(
@@ -445,6 +446,7 @@ def test_settings_of_the_plan_win_over_the_rules(bench: Bench) -> None:
     ) as server:
         seen = {setting.name: setting.value for setting in server.settings}
         assert seen["shared_buffers"] == "64MB"
+        assert seen["log_line_prefix"] == settings["log_line_prefix"]
         assert seen["wal_compression"] in ("on", "pglz")
         assert any("open_datasync" in note for note in server.notes)
         assert server.cores == (core,)

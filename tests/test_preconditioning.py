@@ -26,6 +26,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.permission import claimed, made
 from kneebench.lab.volumes import Volumes, emulated, erase_drives, volume_findings
 from kneebench.lab.volumes.emulated import DriveClass, emulated_drive
+from kneebench.lab.volumes.fio_on_drives import file_of
 from kneebench.lab.volumes.preconditioning import write_drives
 from kneebench.lab.volumes.sustained_load import Sustained, load_drives
 from kneebench.plan import Plan
@@ -240,6 +241,16 @@ class TestOnRealDrives:
         loads = 2 * 500e6 * (300 + 0.3 * day_s)
         assert finding.writes_bytes == pytest.approx(4 * SIZE + loads)
         assert day_s + 300 < expected_duration(plan, host()).drives_s < day_s + 600
+
+
+@pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
+def test_a_colon_in_the_name_of_a_device_makes_no_second_file_of_it(tmp_path: Path) -> None:
+    odd = tmp_path / "a:b"
+    (tmp_path / "a").write_bytes(b"orders")
+    words = ("--name=x", f"--filename={file_of(str(odd))}", "--rw=write", "--size=64k")
+    subprocess.run(["fio", *words], cwd=tmp_path, check=True, capture_output=True)
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "a:b"}
+    assert (tmp_path / "a").read_bytes() == b"orders"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from typing import Any
 
 from kneebench.plan.explanation import dotted
 from kneebench.plan.json_schema import SIZE_ALLOWED, TIME_ALLOWED, PlanKey, PlanTable, tables
+from kneebench.plan.mkfs_options import KNOWN, LONG
+from kneebench.plan.mount_options import ANY, OWN
 
 _GENERATED = "<!-- Written by `make docs`; change the source, not this file. -->"
 _COLUMNS = 100
@@ -31,6 +33,17 @@ it comes from. Results contain only the first word of a command, and a hash.
 
 Limits: 256 KiB per plan, one week (`"168h"`) per warm-up or window, 30 days (`"720h"`) per climb,
 100 characters per name. Names, texts and paths are single lines without control characters.
+"""
+
+_FILE_SYSTEM_HEAD = """## Options of a file system
+
+`file_system.mkfs` may have these options, `file_system.mount` the ones below. Any other word is an
+error. `0|1` is one of two values, square brackets mean that the value may be left out, and commas
+stand between the entries of one list. A caret before a feature of `-O` or `-R` switches it off.
+
+NUMBER is a whole number, PERCENT one like `0.5`. SIZE is in bytes or with a unit of 1024, as in
+`64k`. UNITS is a SIZE, or blocks (`16384b`) or sectors (`128s`). LABEL has at most 12 letters,
+digits, spaces and `_.-`. COMPRESSION is `zstd:3`, `zlib:9`, `lzo` or `no`.
 """
 
 _CLI_HEAD = """# The command line
@@ -59,7 +72,14 @@ measured rungs are saved |
 def plan_reference() -> str:
     """docs/plan.md: each table of the plan with its keys."""
     return "\n".join(
-        [_PLAN_HEAD, *(line for table in tables() for line in _section(table)), _GENERATED, ""]
+        [
+            _PLAN_HEAD,
+            *(line for table in tables() for line in _section(table)),
+            _FILE_SYSTEM_HEAD,
+            *_file_system_options(),
+            _GENERATED,
+            "",
+        ]
     )
 
 
@@ -102,14 +122,29 @@ def _section(table: PlanTable) -> Iterator[str]:
 def _row(key: PlanKey) -> str:
     default = "required" if key.default is None else f"`{key.default}`" if key.default else "none"
     allowed = key.allowed.replace(TIME_ALLOWED, "a time").replace(SIZE_ALLOWED, "a size")
-    return (
-        "| "
-        + " | ".join(
-            cell.replace("|", "\\|")
-            for cell in (f"`{key.name}`", key.description, allowed, default)
-        )
-        + " |"
-    )
+    return _cells(f"`{key.name}`", key.description, allowed, default)
+
+
+def _file_system_options() -> Iterator[str]:
+    yield "| file system | option of mkfs | values |\n|---|---|---|"
+    for kind, options in KNOWN.items():
+        long = {short: name for name, short in LONG.get(kind, {}).items()}
+        for option, forms in options.items():
+            names = [f"`{name}`" for name in (option, long.get(option)) if name]
+            listed = forms if isinstance(forms, tuple) else tuple(filter(None, [forms]))
+            yield _cells(kind, ", ".join(names), _forms(listed))
+    yield "\n| file system | mount options |\n|---|---|"
+    for kind, own in {"any": ANY, **OWN}.items():
+        yield _cells(kind, _forms(own))
+    yield ""
+
+
+def _forms(forms: tuple[str, ...]) -> str:
+    return ", ".join(f"`{form}`" for form in forms) or "none"
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def write(folder: Path) -> None:

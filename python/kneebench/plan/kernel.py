@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import Field, field_validator
@@ -46,6 +47,13 @@ class DriveSettings(Part):
             description="Read-ahead of each drive, and of md or btrfs on them; empty: as it is",
         ),
     ] = None
+
+    @field_validator("scheduler")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if not re.fullmatch(r"[a-z0-9_-]*", name):
+            raise wrong(sentence="the name of an I/O scheduler, such as none or mq-deadline")
+        return name
 
     @field_validator("read_ahead")
     @classmethod

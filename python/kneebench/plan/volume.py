@@ -1,4 +1,4 @@
-"""The plan's tables of a volume: drives, their layout and a file system."""
+"""The plan's tables of a volume: drives and their layout."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from kneebench import units
+from kneebench.plan.file_system import FileSystem
 from kneebench.plan.kernel import DriveSettings
-from kneebench.plan.values import MONTH_S, Name, Part, Text, Whole, wrong
+from kneebench.plan.values import MONTH_S, Name, Part, Whole, wrong
 from kneebench.units import Bytes, Seconds
 
 LEAST_BYTES = 256 * 2**20
@@ -34,10 +35,6 @@ class EmulatedDrive(Part):
     count: Annotated[Whole, Field(ge=1, le=24, description="Number of such drives")] = 1
 
 
-NOT_FOR_MKFS = ("/dev/", "device=", "logdev=", "uuid=", "-U", "-E", "-f")
-"""Other devices, a UUID that kneebench would not know again, discards, and force."""
-
-
 def _form(drive: object) -> str:
     return "name" if isinstance(drive, str) else "table"
 
@@ -45,34 +42,6 @@ def _form(drive: object) -> str:
 AnyDrive = Annotated[
     Annotated[Name, Tag("name")] | Annotated[EmulatedDrive, Tag("table")], Discriminator(_form)
 ]
-
-
-class FileSystem(Part):
-    """The file system of a volume. It is made without discard, so drives keep their state."""
-
-    type: Annotated[
-        Literal["xfs", "ext4", "btrfs"],
-        Field(description="File system. btrfs makes layouts itself; below xfs and ext4, md does"),
-    ] = "xfs"
-    mkfs: Annotated[
-        tuple[Text, ...], Field(max_length=50, description="More options of mkfs, one per entry")
-    ] = ()
-
-    @field_validator("mkfs")
-    @classmethod
-    def _is_about_the_file_system(cls, words: tuple[str, ...]) -> tuple[str, ...]:
-        text = " ".join(words)
-        if any(one in text for one in NOT_FOR_MKFS):
-            raise wrong(sentence=f"options without {', '.join(NOT_FOR_MKFS)}: kneebench sets those")
-        return words
-
-    mount: Annotated[
-        tuple[Name, ...],
-        Field(
-            max_length=50,
-            description="Mount options; for btrfs, nodatacow is what databases usually run on",
-        ),
-    ] = ("noatime",)
 
 
 class Preconditioning(NamedTuple):

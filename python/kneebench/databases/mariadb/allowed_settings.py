@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 SIZED = ("innodb_buffer_pool_size", "innodb_log_file_size")
 """Settings that room on the machine is reckoned by."""
@@ -24,6 +24,12 @@ DOORS = (
     *("skip_grant_tables", "bootstrap", "wsrep_on", "wsrep_provider"),
 )
 """Where it listens, and who may enter."""
+BEGINNINGS = ("general_log", "lc_messages", "log_bin", "slow_query_log")
+"""Settings of their own, although longer names of the above begin so."""
+PREFIXES = ("autoset_", "disable_", "enable_", "loose_", "maximum_", "skip_")
+"""The server takes a setting's name after these too."""
+_PATH = re.compile(r"(^|[^\w%.-])/|(^|/)\.\.(/|$)|^~")
+"""An absolute path, also in a list; or one that leads out of the data directory."""
 
 
 def named(name: str) -> str:
@@ -41,11 +47,13 @@ def fault(settings: Mapping[str, object]) -> tuple[str, str] | None:
     >>> fault({"innodb_io_capacity": 4000})
     >>> fault({"datadir": "/srv/theirs"})[1]
     'another setting: kneebench sets the paths and the address of a managed server'
+    >>> [fault(one)[0] for one in ({"skip-networkin": 0}, {"log_bin": "../theirs"})]
+    ['skip-networkin', 'log_bin']
     """
     for name, value in settings.items():
         if not NAME.fullmatch(name):
             return name, "the name of a server setting"
-        if named(name) in (*PLACES, *DOORS):
+        if any(map(_is_closed, _meant(named(name)))) or _PATH.search(str(value)):
             return (
                 name,
                 "another setting: kneebench sets the paths and the address of a managed server",
@@ -53,6 +61,20 @@ def fault(settings: Mapping[str, object]) -> tuple[str, str] | None:
         if named(name) in SIZED and not SIZE.fullmatch(str(value).strip()):
             return name, 'a size such as "2G"'
     return None
+
+
+def _meant(name: str) -> Iterator[str]:
+    """A name as the server may read it: as it is, and without its prefixes."""
+    yield name
+    for prefix in PREFIXES:
+        if name.startswith(prefix):
+            yield from _meant(name.removeprefix(prefix))
+
+
+def _is_closed(name: str) -> bool:
+    """Whether a name is that of a place or a door, or its beginning, which the server completes."""
+    closed = (*PLACES, *DOORS)
+    return name not in BEGINNINGS and any(one.startswith(name) for one in closed)
 
 
 def setting_bytes(value: str) -> int:

@@ -19,6 +19,7 @@ PLACES = (
     "hba_file",
     "ident_file",
     "log_directory",
+    "stats_temp_directory",
     "unix_socket_directories",
 )
 """Where a server's files lie."""

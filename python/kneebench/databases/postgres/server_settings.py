@@ -21,6 +21,7 @@ them:
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -141,15 +142,14 @@ def initdb_options(plan: Plan, build: Build) -> list[str]:
 
 
 def configuration(settings: Mapping[str, str]) -> str:
-    """The text of postgresql.conf.
+    """The text of postgresql.conf. Within quotes, a backslash and a quote are doubled.
 
     >>> print(configuration({"shared_buffers": "1GB", "listen_addresses": ""}), end="")
     shared_buffers = '1GB'
     listen_addresses = ''
     """
-    return "".join(
-        f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in settings.items()
-    )
+    escaped = {name: re.sub(r"(['\\])", r"\1\1", value) for name, value in settings.items()}
+    return "".join(f"{name} = '{value}'\n" for name, value in escaped.items())
 
 
 def complaint(launch: Launch, settings: Mapping[str, str]) -> str:

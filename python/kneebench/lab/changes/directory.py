@@ -27,11 +27,19 @@ class MadeDirectory(Change):
         return self.path
 
     def undo(self) -> bool:
-        """End the servers that work in it, and remove it."""
-        if not is_ours(Path(self.path)):
-            return False
-        end(living_in(Path(self.path)))
-        return remove(Path(self.path))
+        """End the servers that work in it, and remove it. What cannot be removed from a volume of
+        ours goes with that: its drive may have failed.
+        """
+        path = Path(self.path)
+        try:
+            if not is_ours(path):
+                return False
+            end(living_in(path))
+            return remove(path)
+        except OSError:
+            if not self.in_volume:
+                raise
+            return True
 
     def require_gone(self, forget: str) -> None:
         """Raises OSError for a directory without our marker, or on a drive that is not mounted

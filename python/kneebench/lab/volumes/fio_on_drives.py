@@ -51,7 +51,7 @@ class DriveFio:
         """What each drive did; progress by bytes of whole drives, or by time. Raises OSError where
         fio fails.
         """
-        each = [word for one in self._devices for word in (f"--name={one}", f"--filename={one}")]
+        each = [w for one in self._devices for w in (f"--name={one}", f"--filename={file_of(one)}")]
         command = ["fio", "--output-format=json", "--ioengine=libaio", "--direct=1", "--thread"]
         command += ["--randrepeat=0", "--refill_buffers", "--group_reporting=0", *job]
         command += [f"--offset={MARK_BYTES}", *each]
@@ -113,6 +113,15 @@ class DriveFio:
         ]
         self._seen.append((time.monotonic() - self._began_s, written))
         return written
+
+
+def file_of(device: str) -> str:
+    r"""A device as fio's option `filename` has it: a bare colon would part two files.
+
+    >>> print(file_of("/dev/mapper/a:b"))
+    /dev/mapper/a\:b
+    """
+    return device.replace(":", r"\:")
 
 
 def _measured(job: Mapping[str, Any]) -> Measured:

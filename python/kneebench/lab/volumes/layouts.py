@@ -50,23 +50,31 @@ def md_command(device: str, level: str, uuid: str, drives: list[str]) -> list[st
 
 def mkfs_command(volume: Volume, uuid: str, devices: list[str]) -> list[str]:
     """The command that makes the file system: without discard, and with nothing left to be
-    initialised later on.
+    initialised later on. The plan's options are merged into ours, because mkfs.ext4 obeys only the
+    last -E, and mkfs.btrfs adds profiles up.
     """
-    kind, more = volume.file_system.type, volume.file_system.mkfs
+    kind, more = volume.file_system.type, volume.file_system.mkfs_options
     if kind == "xfs":
-        return ["mkfs.xfs", "-q", "-K", "-m", f"uuid={uuid}", *more, *devices]
+        own = {"-m": f"uuid={uuid}"}
+        return ["mkfs.xfs", "-q", "-K", *_merged(own, more), *devices]
     if kind == "ext4":
-        at_once = "nodiscard,lazy_itable_init=0,lazy_journal_init=0"
-        return ["mkfs.ext4", "-q", "-E", at_once, "-U", uuid, *more, *devices]
+        own = {"-E": "nodiscard,lazy_itable_init=0,lazy_journal_init=0", "-U": uuid}
+        return ["mkfs.ext4", "-q", *_merged(own, more), *devices]
     level = raid_level(volume.layout, len(devices))
-    metadata = "dup" if level == "single" else level
-    profile = ("-d", level, "-m", metadata)
-    return ["mkfs.btrfs", "-q", "-K", "-U", uuid, *profile, *more, *devices]
+    metadata = more.pop("-m", "dup" if level == "single" and "-M" not in more else level)
+    own = {"-U": uuid, "-d": level, "-m": metadata}
+    return ["mkfs.btrfs", "-q", "-K", *_merged(own, more), *devices]
+
+
+def _merged(own: dict[str, str], more: dict[str, str]) -> list[str]:
+    """Words of our options and the plan's, each option once: both have lists, if they have it."""
+    merged = own | {name: ",".join(filter(None, (own.get(name), more[name]))) for name in more}
+    return [word for name, value in merged.items() for word in (name, value) if word]
 
 
 def mount_command(volume: Volume, devices: list[str], point: Path) -> list[str]:
     """The command that mounts it; for btrfs with all its drives."""
     kind = volume.file_system.type
     others = [f"device={device}" for device in devices[1:]] if kind == "btrfs" else []
-    options = ",".join((*volume.file_system.mount, *others)) or "defaults"
+    options = ",".join((*volume.file_system.mount_options, *others)) or "defaults"
     return ["mount", "-t", kind, "-o", options, devices[0], str(point)]

@@ -18,6 +18,7 @@ from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import WritableDevice, claimed, require_blank
 from kneebench.lab.volumes import Preconditioner, preconditioning_cost
+from kneebench.lab.volumes.fio_on_drives import file_of
 from kneebench.lab.volumes.recording import recorded
 from kneebench.measurement.profile.fio import Fio, chosen
 from kneebench.measurement.profile.jobs import Job
@@ -157,8 +158,8 @@ class DriveTarget(NamedTuple):
         with contextlib.ExitStack() as stack:
             place = stack.enter_context(_folder(Path.cwd()))
             device = self._claimed(journal, stack, watch) if self.writes else None
-            fio = Fio(program, place, str(self.path), self.size_bytes, "", not self.writes, device)
-            yield chosen(fio)
+            file, reads_only = file_of(self.drive.path), not self.writes
+            yield chosen(Fio(program, place, file, self.size_bytes, "", reads_only, device))
 
     def _claimed(
         self, journal: Journal, stack: contextlib.ExitStack, watch: Watch
