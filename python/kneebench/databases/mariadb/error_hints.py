@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from kneebench.databases import log_in
 from kneebench.databases.mariadb.address import client_command
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
@@ -71,6 +72,7 @@ PASSING = {
     "2013": RUN_AGAIN,
 }
 BY_WORDS = {
+    r"no complete log-in|response is none of": log_in.DO,
     r"caching_sha2": "set sslmode=require, or verify-full, in the URL: the account requires TLS",
     r"(?i)certificate|hostname mismatch": CERTIFICATE,
     r"(?i)ssl|tls": "correct sslmode in the URL: the server and the URL must agree on TLS",
