@@ -14,16 +14,20 @@ from typing import Any, Self
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import CLIENT
 
 from kneebench._core import system_roots
 from kneebench.databases.log_in import LOG_IN_S, LogIn
-from kneebench.databases.mariadb.error_hints import error_hint, refusal
+from kneebench.databases.mariadb.error_hints import TLS_UNUSED, error_hint, refusal
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 
 SEND_S = 10.0
 """Longest wait for a server that reads none of a statement."""
 LONGEST_S = 6 * 3600.0
+DENIED = 1045
+"""The server's number for a wrong password, and for a connection in the clear of an account that
+requires TLS."""
 NO_TLS = 2026
 """The client's number for a server without TLS."""
 MALFORMED = 2027
@@ -170,7 +174,7 @@ def _opened(
     )
     connection._secure = bool(address.socket)  # type: ignore[attr-defined]
     opened = _socket(address)
-    with log_in.limits(opened), _understood():
+    with log_in.limits(opened), _tls_unused_said(connection, address, tls), _understood():
         connection.connect(opened)
     return Session(connection)
 
@@ -189,6 +193,21 @@ def _socket(address: Address) -> socket.socket:
         opened.close()
         raise
     return opened
+
+
+@contextlib.contextmanager
+def _tls_unused_said(
+    connection: Connection[Any], address: Address, tls: ssl.SSLContext | None
+) -> Iterator[None]:
+    """A server says no more than "Access denied" of an account that requires TLS."""
+    try:
+        yield
+    except pymysql.Error as error:
+        offered = getattr(connection, "server_capabilities", 0) & CLIENT.SSL
+        if error.args[:1] != (DENIED,) or tls or address.socket or not offered:
+            raise
+        words = f"{words_of(error)[1]}; {TLS_UNUSED}"
+        raise pymysql.OperationalError(DENIED, words) from None
 
 
 @contextlib.contextmanager
