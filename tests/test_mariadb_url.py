@@ -16,9 +16,11 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 
+from kneebench._core import ConnectError, GeneratorSpec, LoadGenerator
 from kneebench.databases.engine import engine_of
-from kneebench.databases.mariadb.address import address_of
+from kneebench.databases.mariadb.address import address_of, core_address
 from kneebench.databases.mariadb.copies import Copies
+from kneebench.databases.mariadb.error_hints import error_hint
 from kneebench.databases.mariadb.remote import RemoteMariadb
 from kneebench.databases.mariadb.server import MariadbServer
 from kneebench.databases.mariadb.session import Session, connect
@@ -42,6 +44,9 @@ from tests.mariadb_elsewhere import (  # noqa: F401
 )
 
 pytestmark = [pytest.mark.mariadb, WITHOUT_MARIADB]
+ONE_USER = GeneratorSpec(
+    users=1, warehouses=1, profile="spec", home="all", seed=1, stream=0, workers=1
+)
 
 
 def unwatched(event: Event) -> None:
@@ -118,11 +123,35 @@ def test_a_certificate_that_nobody_trusts_and_a_missing_tls_are_told_apart(
     nowhere = mariadb_elsewhere.url(sslrootcert="/nowhere.pem")
     [(_, seen, do)] = faults(mariadb_elsewhere, nowhere)
     assert "No such file" in seen and "sslrootcert" in do
-    plain = mariadb_elsewhere.url(sslmode="disable", sslrootcert="")
-    [(_, seen, _)] = faults(mariadb_elsewhere, plain)
-    assert "Access denied" in seen  # all that the server says of REQUIRE SSL
     assert faults(mariadb_elsewhere, mariadb_elsewhere.url(sslmode="require")) == []
     assert faults(mariadb_elsewhere, mariadb_elsewhere.url(sslmode="prefer")) == []
+
+
+@pytest.mark.usefixtures("password")
+def test_an_account_that_requires_tls_is_told_which_setting_adds_it(
+    mariadb_elsewhere: MariadbElsewhere,
+) -> None:
+    plain = mariadb_elsewhere.url(sslmode="disable", sslrootcert="")
+    [(_, seen, do)] = faults(mariadb_elsewhere, plain)
+    assert seen.startswith("Access denied for user 'tester'")  # all that the server says of it
+    assert seen.endswith("; the connection had no TLS, which the server offers")
+    assert do.startswith("if the account requires TLS (REQUIRE SSL), set sslmode=require")
+    with pytest.raises(ConnectError) as refused:
+        LoadGenerator(ONE_USER, core_address(address_of(plain))).ready()
+    assert refused.value.code == "1045"
+    assert refused.value.message.endswith("; the connection had no TLS, which the server offers")
+    assert error_hint(refused.value.code, refused.value.message, None) == do
+
+
+def test_a_wrong_password_over_tls_is_not_taken_for_missing_tls(
+    mariadb_elsewhere: MariadbElsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MYSQL_PWD", "wrong")
+    url = mariadb_elsewhere.url(sslmode="require")
+    [(_, seen, do)] = faults(mariadb_elsewhere, url)
+    with pytest.raises(ConnectError) as refused:
+        LoadGenerator(ONE_USER, core_address(address_of(url))).ready()
+    assert all("TLS" not in words for words in (seen, do, refused.value.message))
 
 
 @pytest.mark.usefixtures("password")

@@ -15,13 +15,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from pydantic import SecretStr
 
 from kneebench.databases.mariadb.address import address_of
 from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import connect
+from kneebench.databases.mariadb.session import Session, connect
 from kneebench.errors import PlanError
 from tests.elsewhere import certify
 from tests.mariadb_elsewhere import (  # noqa: F401
@@ -141,6 +142,7 @@ class Sent:
 
     def __init__(self) -> None:
         self.statements = list[str]()
+        self._sock, self._server = socket.socketpair()
 
     def get_server_info(self) -> str:
         return "8.0.36"
@@ -153,7 +155,10 @@ class Sent:
 
     def __exit__(self, *error: object) -> None: ...
 
-    def execute(self, statement: str, values: object) -> None:
+    def mogrify(self, statement: str, values: object) -> str:
+        return statement
+
+    def execute(self, statement: str) -> None:
         self.statements.append(statement)
 
     def fetchall(self) -> list[tuple[object, ...]]:
@@ -164,7 +169,8 @@ def test_mysql_is_sent_its_own_name_for_the_limit_on_statements(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent = Sent()
-    monkeypatch.setattr("kneebench.databases.mariadb.session._opened", lambda *given: sent)
+    session = Session(cast(Any, sent))
+    monkeypatch.setattr("kneebench.databases.mariadb.session._opened", lambda *given: session)
     connect(Address(host="db"))
     assert sent.statements[-2:] == [
         "SET SESSION max_execution_time = 0",

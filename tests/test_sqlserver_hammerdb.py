@@ -123,7 +123,7 @@ def documented(monkeypatch: pytest.MonkeyPatch, *, in_memory: bool = False) -> D
     session.answer(r"COUNT\(\*\) FROM dbo.warehouse", [(10,)])
     session.answer("JOIN dbo.orders ON o_w_id = no_w_id", [(0,)])
     session.answer(r"HAS_PERMS_BY_NAME\(QUOTENAME\(DB_NAME\(\)\)", [(0,)])
-    monkeypatch.setattr(adopted, "connect_to", lambda address: session)
+    monkeypatch.setattr(adopted, "connect_to", lambda address, *_: session)
     return session
 
 

@@ -53,7 +53,9 @@ def _modules(path: tuple[str, ...]) -> list[str]:
 
 
 ENGINES = Shelf(
-    "engine", "kneebench.databases", ("engine", "external", "managed", "several", "tproc_c")
+    "engine",
+    "kneebench.databases",
+    ("engine", "external", "log_in", "managed", "several", "tproc_c"),
 )
 METERS = Shelf("meter", "kneebench.measurement.meters", ("meter",))
 STOPS = Shelf(

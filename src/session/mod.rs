@@ -4,6 +4,7 @@
 pub mod error;
 mod exchange;
 pub mod mysql;
+mod opening;
 pub mod postgres;
 mod receive_timestamp;
 pub mod simulated;

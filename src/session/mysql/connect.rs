@@ -25,6 +25,11 @@ use crate::session::{Error, ErrorClass, tls};
 const UNIX_SOCKET: &str = "mysqld.sock";
 const MAX_PACKET_BYTES: u32 = 1 << 24;
 const UTF8MB4_GENERAL_CI: u8 = 45;
+/// The server's code for a wrong password, and for a connection in the clear of an account that
+/// requires TLS.
+const DENIED: &str = "1045";
+/// The words of databases/mariadb/error_hints.py for it, which gives the fix.
+const TLS_UNUSED: &str = "the connection had no TLS, which the server offers";
 const OK: u8 = 0x00;
 const MORE_DATA: u8 = 0x01;
 const SWITCH_PLUGIN: u8 = 0xfe;
@@ -96,8 +101,16 @@ impl ConnectionSettings {
         if self.encrypts(tls, greeting.capabilities())? {
             packets = self.encrypt(packets).await.inspect_err(|_| failed.set(true))?;
         }
-        self.log_in(&mut packets, &greeting).await?;
-        Ok(packets)
+        let logged_in = self.log_in(&mut packets, &greeting).await;
+        let unused = greeting.capabilities().contains(CapabilityFlags::CLIENT_SSL)
+            && !packets.is_encrypted()
+            && !self.address.is_local_socket();
+        logged_in.map(|()| packets).map_err(|mut error| {
+            if unused && error.code == DENIED {
+                error.message = format!("{}; {TLS_UNUSED}", error.message);
+            }
+            error
+        })
     }
 
     /// Whether the connection is to be encrypted; fails if the server cannot.

@@ -11,6 +11,7 @@ use super::settings::LOADING;
 use super::text_format::Page;
 use crate::row_sink::{Loader, RowSink, RowWriter};
 use crate::session::Error;
+use crate::session::opening::within_limit;
 
 /// A connection for loading.
 pub struct LocalFileSink {
@@ -21,7 +22,7 @@ impl Loader for MysqlConnector {
     type Sink = LocalFileSink;
 
     async fn open(&self) -> Result<LocalFileSink, Error> {
-        let opened = self.open_with(&[LOADING]).await;
+        let opened = within_limit(self.open_with(&[LOADING])).await;
         let packets = opened.map_err(|error| error.during(self.settings.address()))?;
         Ok(LocalFileSink { packets })
     }

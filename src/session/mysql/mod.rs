@@ -22,6 +22,7 @@ use self::response::ResponseParser;
 use crate::address::ServerAddress;
 use crate::inputs::{Kind, Transaction};
 use crate::session::exchange::Exchange;
+use crate::session::opening::within_limit;
 use crate::session::stream::Socket;
 use crate::session::{Connector, Delay, Error, Outcome, Session};
 
@@ -49,7 +50,7 @@ impl Connector for MysqlConnector {
 
     async fn open(&self) -> Result<MysqlSession, Error> {
         let session = async { MysqlSession::prepared(self.open_with(&[]).await?).await };
-        session.await.map_err(|error| error.during(self.settings.address()))
+        within_limit(session).await.map_err(|error| error.during(self.settings.address()))
     }
 }
 

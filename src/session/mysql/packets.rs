@@ -12,6 +12,9 @@ use crate::session::stream::Socket;
 use crate::session::transport::{Transport, lost_message};
 
 pub const HEADER_BYTES: usize = 4;
+/// Far above what a server sends while connecting, preparing and loading: a longer packet is not
+/// read into memory.
+const MAX_RECEIVED_BYTES: usize = 1 << 16;
 /// A longer payload continues in the next packet.
 const MAX_PAYLOAD_BYTES: usize = 0xff_ffff;
 const QUERY: u8 = 0x03;
@@ -120,7 +123,12 @@ impl PacketStream {
         self.read_exact(&mut header).await?;
         let [a, b, c, sequence] = header;
         self.sequence = sequence.wrapping_add(1);
-        let mut payload = vec![0; u32::from_le_bytes([a, b, c, 0]) as usize];
+        let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+        if length > MAX_RECEIVED_BYTES {
+            let words = format!("the server's response is none of MySQL's: {length} bytes");
+            return Err(io::Error::other(words));
+        }
+        let mut payload = vec![0; length];
         self.read_exact(&mut payload).await?;
         Ok(payload)
     }

@@ -14,6 +14,7 @@ use super::errors::driver_error;
 use super::settings::NO_LIMITS;
 use crate::row_sink::{Loader, RowSink};
 use crate::session::Error;
+use crate::session::opening::within_limit;
 
 /// A connection for loading, with the COPY of the current table.
 pub struct CopySink {
@@ -26,11 +27,13 @@ impl Loader for PostgresConnector {
     type Sink = CopySink;
 
     async fn open(&self) -> Result<CopySink, Error> {
-        let (client, connection) = self
-            .settings
-            .open_client()
-            .await
-            .map_err(|error| error.during(self.settings.address()))?;
+        within_limit(self.open_sink()).await.map_err(|error| error.during(self.settings.address()))
+    }
+}
+
+impl PostgresConnector {
+    async fn open_sink(&self) -> Result<CopySink, Error> {
+        let (client, connection) = self.settings.open_client().await?;
         let sink = CopySink { client, connection: tokio::spawn(connection), copy: None };
         match sink.run(NO_LIMITS).await {
             Ok(()) => Ok(sink),

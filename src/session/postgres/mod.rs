@@ -21,6 +21,7 @@ use self::transport::Encrypted;
 use crate::address::ServerAddress;
 use crate::inputs::{Kind, Transaction};
 use crate::session::exchange::Exchange;
+use crate::session::opening::within_limit;
 use crate::session::{Connector, Delay, Error, Outcome, Session};
 
 /// Opens connections to a PostgreSQL database: sessions, and connections for loading.
@@ -38,7 +39,7 @@ impl Connector for PostgresConnector {
     type Session = PostgresSession;
 
     async fn open(&self) -> Result<PostgresSession, Error> {
-        PostgresSession::open(&self.settings)
+        within_limit(PostgresSession::open(&self.settings))
             .await
             .map_err(|error| error.during(self.settings.address()))
     }

@@ -7,7 +7,7 @@ use crate::session::{Error, ErrorClass};
 /// A tag and a length.
 const HEADER_BYTES: usize = 5;
 /// Far above any message of the five functions: bytes with a larger length are no messages.
-const MAX_MESSAGE_BYTES: i32 = 1 << 30;
+const MAX_MESSAGE_BYTES: i32 = 1 << 24;
 
 /// An ErrorResponse (PostgreSQL's manual, "Error and Notice Message Fields").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

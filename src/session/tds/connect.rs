@@ -2,24 +2,20 @@
 
 use std::io;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls::client::Resumption;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::login::{self, Encryption};
-use super::packet::HEADER_BYTES;
+use super::packet::{self, HEADER_BYTES};
 use super::transport::Transport;
 use crate::address::{ServerAddress, TlsMode};
 use crate::session::stream::{self, Socket};
 use crate::session::{Error, tls};
 
-/// A first login may compile the server's own procedures.
-const LOGIN_TIMEOUT: Duration = Duration::from_secs(60);
 /// The packets that a server is asked for. Before TDS 8 the handshake is within TDS, and SQL Server
 /// then does not know TLS 1.3. SQL Server encrypts none above 16,383 bytes.
 const SESSION_PACKET_BYTES: usize = 4096;
@@ -44,12 +40,12 @@ impl ConnectionSettings {
         Self { tls: OnceLock::new(), address }
     }
 
-    /// Open a connection that is logged in.
-    pub async fn open(&self, purpose: Purpose) -> Result<Connection, Error> {
-        self.open_any(purpose).await.map_err(|error| error.during(&self.address))
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
     }
 
-    async fn open_any(&self, purpose: Purpose) -> Result<Connection, Error> {
+    /// Open a connection that is logged in.
+    pub async fn open(&self, purpose: Purpose) -> Result<Connection, Error> {
         let wanted = Encryption::wanted(self.address.tls);
         if let Some(connection) = self.open_with(wanted, purpose).await? {
             return Ok(connection);
@@ -68,12 +64,8 @@ impl ConnectionSettings {
         wanted: Encryption,
         purpose: Purpose,
     ) -> Result<Option<Connection>, Error> {
-        stream::connect(&self.address, "", async |socket| {
-            timeout(LOGIN_TIMEOUT, self.agree(socket, wanted, purpose))
-                .await
-                .unwrap_or_else(|_| Err(Error::lost("no response to the login within 60 s")))
-        })
-        .await
+        stream::connect(&self.address, "", async |socket| self.agree(socket, wanted, purpose).await)
+            .await
     }
 
     async fn agree(
@@ -139,8 +131,9 @@ async fn prelogin(socket: &mut Socket, wanted: Encryption) -> io::Result<Vec<u8>
     socket.write_all(&login::prelogin(wanted)).await?;
     let mut header = [0; HEADER_BYTES];
     socket.read_exact(&mut header).await?;
-    let length = u16::from_be_bytes([header[2], header[3]]) as usize;
-    let mut response = vec![0; length.saturating_sub(HEADER_BYTES)];
+    let length = packet::payload_bytes(header, &[packet::PRELOGIN, packet::RESPONSE])
+        .map_err(io::Error::other)?;
+    let mut response = vec![0; length];
     socket.read_exact(&mut response).await?;
     Ok(response)
 }

@@ -18,12 +18,8 @@ impl Loader for TdsConnector {
     type Sink = BulkSink;
 
     async fn open(&self) -> Result<BulkSink, Error> {
-        let mut connection = self.settings.open(Purpose::Loading).await?;
-        connection
-            .run(super::SETTINGS)
-            .await
-            .map_err(|error| error.during("the session's settings"))?;
-        Ok(BulkSink(connection))
+        let steps = [(super::SETTINGS, "the session's settings")];
+        self.open_for(Purpose::Loading, &steps).await.map(BulkSink)
     }
 }
 

@@ -19,6 +19,7 @@ use self::connect::{ConnectionSettings, Purpose};
 use self::connection::Connection;
 use crate::address::ServerAddress;
 use crate::inputs::Transaction;
+use crate::session::opening::within_limit;
 use crate::session::{Connector, Delay, Error, ErrorClass, Outcome, Session};
 
 /// Settings of every session: locks are waited for as long as it takes.
@@ -44,13 +45,27 @@ impl Connector for TdsConnector {
     type Session = TdsSession;
 
     async fn open(&self) -> Result<TdsSession, Error> {
-        let mut connection = self.settings.open(Purpose::Session).await?;
-        for (statements, action) in
-            [(SETTINGS, "the session's settings"), (PROCEDURES_THERE, "finding the procedures")]
-        {
-            connection.run(statements).await.map_err(|error| error.during(action))?;
-        }
-        Ok(TdsSession(connection))
+        let steps =
+            [(SETTINGS, "the session's settings"), (PROCEDURES_THERE, "finding the procedures")];
+        self.open_for(Purpose::Session, &steps).await.map(TdsSession)
+    }
+}
+
+impl TdsConnector {
+    /// A connection that is logged in and has run these statements.
+    async fn open_for(
+        &self,
+        purpose: Purpose,
+        steps: &[(&str, &str)],
+    ) -> Result<Connection, Error> {
+        let opening = async {
+            let mut connection = self.settings.open(purpose).await?;
+            for (statements, action) in steps {
+                connection.run(statements).await.map_err(|error| error.during(action))?;
+            }
+            Ok(connection)
+        };
+        within_limit(opening).await.map_err(|error| error.during(self.settings.address()))
     }
 }
 

@@ -7,6 +7,11 @@ pub const RESPONSE: u8 = 0x04;
 pub const BULK_LOAD: u8 = 0x07;
 pub const LOGIN: u8 = 0x10;
 pub const PRELOGIN: u8 = 0x12;
+/// The sizes of packets that there are (MS-TDS 2.2.6.4).
+pub const MIN_PACKET_BYTES: usize = 512;
+pub const MAX_PACKET_BYTES: usize = 32_767;
+/// Far above any response of the five procedures: one that does not end is refused.
+const MAX_RESPONSE_BYTES: usize = 1 << 24;
 /// The status of a message's last packet.
 const LAST: u8 = 0x01;
 
@@ -50,6 +55,19 @@ fn header(kind: u8, last: bool, length: usize) -> [u8; HEADER_BYTES] {
     [kind, if last { LAST } else { 0 }, high, low, 0, 0, 1, 0]
 }
 
+/// The length of a packet's payload. Fails if the packet is none of these kinds, or of a size that
+/// there is not.
+pub fn payload_bytes(header: [u8; HEADER_BYTES], kinds: &[u8]) -> Result<usize, String> {
+    let [kind, _, high, low, ..] = header;
+    let length = u16::from_be_bytes([high, low]) as usize;
+    match (HEADER_BYTES..=MAX_PACKET_BYTES).contains(&length) && kinds.contains(&kind) {
+        true => Ok(length - HEADER_BYTES),
+        false => Err(format!(
+            "the server's response is none of TDS: packet {kind:#04x} of {length} bytes"
+        )),
+    }
+}
+
 /// Puts a response together from pieces of any size.
 #[derive(Debug, Default)]
 pub struct Assembler {
@@ -79,6 +97,11 @@ impl Assembler {
             }
             let (part, rest) = bytes.split_at(bytes.len().min(self.left));
             self.payload.extend_from_slice(part);
+            if self.payload.len() > MAX_RESPONSE_BYTES {
+                return Err(format!(
+                    "the server's response is none of TDS: above {MAX_RESPONSE_BYTES} bytes"
+                ));
+            }
             self.left -= part.len();
             bytes = rest;
             if self.left == 0 {
@@ -96,14 +119,7 @@ impl Assembler {
         self.header[self.header_bytes..self.header_bytes + part.len()].copy_from_slice(part);
         self.header_bytes += part.len();
         if self.header_bytes == HEADER_BYTES && !part.is_empty() {
-            let [kind, _, high, low, ..] = self.header;
-            let length = u16::from_be_bytes([high, low]) as usize;
-            if kind != RESPONSE || length < HEADER_BYTES {
-                return Err(format!(
-                    "the server's response is none of TDS: packet {kind:#04x} of {length} bytes"
-                ));
-            }
-            self.left = length - HEADER_BYTES;
+            self.left = payload_bytes(self.header, &[RESPONSE])?;
         }
         Ok(rest)
     }
@@ -144,6 +160,17 @@ mod tests {
     #[test]
     fn other_bytes_are_refused() {
         let refused = Assembler::default().feed(b"HTTP/1.1 400").unwrap_err();
+        assert!(refused.contains("none of TDS"), "{refused}");
+    }
+
+    #[test]
+    fn a_response_that_never_ends_is_refused() {
+        let (mut packet, mut assembler) = (Vec::new(), Assembler::default());
+        packets(&mut packet, RESPONSE, MAX_PACKET_BYTES, &[0; 32_759], true);
+        packet[1] = 0;
+        let refused = (0..=MAX_RESPONSE_BYTES / 32_759)
+            .find_map(|_| assembler.feed(&packet).err())
+            .unwrap_or_default();
         assert!(refused.contains("none of TDS"), "{refused}");
     }
 

@@ -7,6 +7,7 @@ mod types;
 use self::cursor::Cursor;
 use self::types::Width;
 use super::errors::ServerError;
+use super::packet::{MAX_PACKET_BYTES, MIN_PACKET_BYTES};
 
 /// The collation of SQL Server's default installation, until the server has reported its own.
 const DEFAULT_COLLATION: [u8; 5] = [0x09, 0x04, 0xd0, 0x00, 0x34];
@@ -132,7 +133,9 @@ impl Tokens {
         match body.u8()? {
             4 => {
                 let characters = body.u8()?;
-                self.packet_bytes = body.text(characters as usize)?.parse().ok();
+                let announced = body.text(characters as usize)?.parse().ok();
+                self.packet_bytes =
+                    announced.filter(|size| (MIN_PACKET_BYTES..=MAX_PACKET_BYTES).contains(size));
             }
             7 => {
                 if let [a, b, c, d, e] = *body.sized_u8()? {

@@ -79,8 +79,9 @@ impl Handshake {
             self.header_bytes += read;
             if self.header_bytes == HEADER_BYTES {
                 self.header_bytes = 0;
-                let length = u16::from_be_bytes([self.header[2], self.header[3]]) as usize;
-                self.left = length.saturating_sub(HEADER_BYTES);
+                let kinds = [packet::PRELOGIN, packet::RESPONSE];
+                let left = packet::payload_bytes(self.header, &kinds);
+                self.left = left.map_err(io::Error::other)?;
             }
         }
         Poll::Ready(Ok(()))

@@ -28,6 +28,8 @@ from kneebench.records import Cell, Event, Finding, Watch, Whereabouts
 from kneebench.secrets import without_passwords
 
 UNTOUCHED = "external server: its caches were not emptied and its settings were not changed"
+FINDING_S = 60.0
+"""Longest wait for an answer while a server is checked."""
 LEFT = "the database was not restored: each climb started from the state the previous one left"
 
 
@@ -75,8 +77,12 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         """The address in the storage's URL; raises PlanError for a URL that cannot be used."""
 
     @abstractmethod
-    def connected(self, address: AddressOf) -> AbstractContextManager[SessionOf]:
-        """A session; raises PlanError where the server refuses it."""
+    def connected(
+        self, address: AddressOf, limit_s: float | None = None
+    ) -> AbstractContextManager[SessionOf]:
+        """A session whose answers may take `limit_s`; raises PlanError where the server refuses
+        it.
+        """
 
     @abstractmethod
     def explained(self, doing: str, address: AddressOf) -> AbstractContextManager[None]:
@@ -119,14 +125,22 @@ class ExternalServers(ABC, Generic[TableOf, AddressOf, SessionOf, ServerOf]):
         """Whether the servers answer, and what the user may do there, each thing once; changes
         nothing.
         """
-        found = (finding for name in self.plan.storages for finding in self._findings(name))
+        unreached, names = set[str](), self.plan.storages
+        found = (finding for name in names for finding in self._findings(name, unreached))
         return list(dict.fromkeys(found))
 
-    def _findings(self, storage: str) -> Iterator[Finding]:
-        subject = without_passwords(self.plan.urls[storage])
+    def _findings(self, storage: str, unreached: set[str]) -> Iterator[Finding]:
+        """None of a URL that accepted no session for an earlier storage: it would take as long."""
+        url = self.plan.urls[storage]
+        if url in unreached:
+            return
+        subject = without_passwords(url)
         try:
             address, doing = self.address(storage), "reading the user's rights"
-            with self.explained(doing, address), self.connected(address) as session:
+            with self.explained(doing, address), ExitStack() as stack:
+                unreached.add(url)
+                session = stack.enter_context(self.connected(address, FINDING_S))
+                unreached.remove(url)
                 yield from self.found(session, storage, address, subject)
         except KneebenchError as error:
             yield finding_of(error, subject)

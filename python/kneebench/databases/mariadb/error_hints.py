@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from kneebench.databases import log_in
 from kneebench.databases.mariadb.address import client_command
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
@@ -35,6 +36,12 @@ KEYLESS = (
 )
 LOCK = "end the session that has the lock (SHOW PROCESSLIST names it), then run again"
 RUN_AGAIN = "see the server's log for why it ended the session, then run again"
+TLS_UNUSED = "the connection had no TLS, which the server offers"
+"""Of a refused log-in; the load generator has the same words (src/session/mysql/connect.rs)."""
+TLS = (
+    "if the account requires TLS (REQUIRE SSL), set sslmode=require, or verify-full, in the URL;"
+    f" else {CREDENTIALS}"
+)
 BY_NUMBER = {
     "1021": ROOM,
     "1040": CONNECTIONS,
@@ -71,6 +78,7 @@ PASSING = {
     "2013": RUN_AGAIN,
 }
 BY_WORDS = {
+    r"no complete log-in|response is none of": log_in.DO,
     r"caching_sha2": "set sslmode=require, or verify-full, in the URL: the account requires TLS",
     r"(?i)certificate|hostname mismatch": CERTIFICATE,
     r"(?i)ssl|tls": "correct sslmode in the URL: the server and the URL must agree on TLS",
@@ -83,6 +91,8 @@ def error_hint(code: str, words: str, address: Address | None) -> str:
     for pattern, do in BY_WORDS.items():
         if code[:1] in ("", "2") and re.search(pattern, words):
             return do
+    if TLS_UNUSED in words:
+        return TLS
     known = BY_NUMBER | PASSING
     if code in known:
         return known[code]

@@ -34,7 +34,7 @@ from kneebench.databases.mariadb.loading import load
 from kneebench.databases.mariadb.rights import obstacles, rights, too_few_connections
 from kneebench.databases.mariadb.server import MariadbServer
 from kneebench.databases.mariadb.server_address import Address
-from kneebench.databases.mariadb.session import Session, connect, explained
+from kneebench.databases.mariadb.session import LONGEST_S, Session, connect, explained
 from kneebench.databases.mariadb.settings_in_force import values
 from kneebench.databases.mariadb.sql_schema import facts as facts_of_load
 from kneebench.databases.mariadb.sql_schema import install_procedures
@@ -78,9 +78,9 @@ class RemoteMariadb(ExternalServers[MariadbDatabase, Address, Session, MariadbSe
             )
         return address
 
-    def connected(self, address: Address) -> Session:
+    def connected(self, address: Address, limit_s: float | None = None) -> Session:
         """A session with a server of the right product and a version that is not too old."""
-        session = connect(address)
+        session = connect(address, limit_s=limit_s or LONGEST_S)
         try:
             require_product(self.product, session.version, address.place)
         except KneebenchError:

@@ -7,22 +7,31 @@ nothing for it.
 from __future__ import annotations
 
 import contextlib
+import socket
 import ssl
 from collections.abc import Iterator
 from typing import Any, Self
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import CLIENT
 
 from kneebench._core import system_roots
-from kneebench.databases.mariadb.error_hints import error_hint, refusal
+from kneebench.databases.log_in import LOG_IN_S, LogIn
+from kneebench.databases.mariadb.error_hints import TLS_UNUSED, error_hint, refusal
 from kneebench.databases.mariadb.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 
-CONNECT_S = 10
+SEND_S = 10.0
+"""Longest wait for a server that reads none of a statement."""
 LONGEST_S = 6 * 3600.0
+DENIED = 1045
+"""The server's number for a wrong password, and for a connection in the clear of an account that
+requires TLS."""
 NO_TLS = 2026
 """The client's number for a server without TLS."""
+MALFORMED = 2027
+"""The client's number for packets that are none of the protocol's."""
 NO_PLUGIN = 2061
 """The client's number for an authentication plugin that fails."""
 UNLIMITED = "SET SESSION wait_timeout = 2147483"
@@ -38,7 +47,7 @@ OF_PRODUCT = {
     ),
 }
 """By whether the server is MariaDB. MySQL else answers with sizes of tables up to a day old."""
-LOST = ("1053", "1077", "1079", "1927", "2003", "2006", "2013", "2055", "3169", "4031")
+LOST = ("1053", "1077", "1079", "1927", "2003", "2006", "2013", "2027", "2055", "3169", "4031")
 """Numbers of a session that was ended, or found no server."""
 Row = tuple[Any, ...]
 
@@ -88,7 +97,9 @@ class Session:
     def rows(self, statement: str, *values: object) -> list[Row]:
         """All rows of a query's answer; its values are written in place of %s."""
         with self._connection.cursor() as cursor:
-            cursor.execute(statement, values or None)
+            written = cursor.mogrify(statement, values or None)
+            with _understood():
+                cursor.execute(written)
             return list(cursor.fetchall())
 
     def row(self, statement: str, *values: object) -> Row:
@@ -111,10 +122,12 @@ class Session:
 
 def connect(address: Address, database: str = "", limit_s: float = LONGEST_S) -> Session:
     """A session; raises PlanError with the server's words where it refuses."""
+    log_in = LogIn()
     try:
-        session = Session(_connected(address, database or address.database, limit_s))
-        for statement in (UNLIMITED, OWN_CLOCK, *OF_PRODUCT[session.is_mariadb]):
-            session.run(statement)
+        session = _connected(address, database or address.database, limit_s, log_in)
+        with log_in.limits(session.peer):
+            for statement in (UNLIMITED, OWN_CLOCK, *OF_PRODUCT[session.is_mariadb]):
+                session.run(statement)
         return session
     except (pymysql.Error, OSError, UnicodeError) as error:
         code, words = words_of(error)
@@ -125,13 +138,13 @@ def connect(address: Address, database: str = "", limit_s: float = LONGEST_S) ->
         ) from None
 
 
-def _connected(address: Address, database: str, limit_s: float) -> Connection[Any]:
+def _connected(address: Address, database: str, limit_s: float, log_in: LogIn) -> Session:
     """With sslmode=prefer in the clear where TLS fails, never where the server refuses."""
     try:
-        return _opened(address, database, limit_s, _tls(address))
+        return _opened(address, database, limit_s, _tls(address), log_in)
     except pymysql.OperationalError as error:
         if address.sslmode == "prefer" and _is_of_tls(error):
-            return _opened(address, database, limit_s, None)
+            return _opened(address, database, limit_s, None, log_in)
         raise
 
 
@@ -141,34 +154,79 @@ def _is_of_tls(error: pymysql.OperationalError) -> bool:
 
 
 def _opened(
-    address: Address, database: str, limit_s: float, tls: ssl.SSLContext | None
-) -> Connection[Any]:
-    where: dict[str, Any] = (
-        {"unix_socket": address.socket}
-        if address.socket
-        else {"host": address.host, "port": address.port}
-    )
+    address: Address, database: str, limit_s: float, tls: ssl.SSLContext | None, log_in: LogIn
+) -> Session:
     password = address.password.get_secret_value() if address.password else ""
     connection: Connection[Any] = Connection(
-        **where,
+        host=address.host,
+        port=address.port,
         user=address.user,
         password=password.encode(),
         database=database or None,
         ssl=tls,
         ssl_disabled=tls is None,
-        connect_timeout=CONNECT_S,
         read_timeout=limit_s,
-        write_timeout=CONNECT_S,
+        write_timeout=SEND_S,
         autocommit=True,
         charset="utf8mb4",
         program_name="kneebench",
         defer_connect=True,
     )
+    connection._secure = bool(address.socket)  # type: ignore[attr-defined]
+    opened = _socket(address)
+    with log_in.limits(opened), _tls_unused_said(connection, address, tls), _understood():
+        connection.connect(opened)
+    return Session(connection)
+
+
+def _socket(address: Address) -> socket.socket:
+    if not address.socket:
+        opened = socket.create_connection((address.host, address.port), LOG_IN_S)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return opened
+    opened = socket.socket(socket.AF_UNIX)
     try:
-        connection.connect()
+        opened.settimeout(LOG_IN_S)
+        opened.connect(address.socket)
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+@contextlib.contextmanager
+def _tls_unused_said(
+    connection: Connection[Any], address: Address, tls: ssl.SSLContext | None
+) -> Iterator[None]:
+    """A server says no more than "Access denied" of an account that requires TLS."""
+    try:
+        yield
+    except pymysql.Error as error:
+        offered = getattr(connection, "server_capabilities", 0) & CLIENT.SSL
+        if error.args[:1] != (DENIED,) or tls or address.socket or not offered:
+            raise
+        words = f"{words_of(error)[1]}; {TLS_UNUSED}"
+        raise pymysql.OperationalError(DENIED, words) from None
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """PyMySQL takes what it receives for packets: other bytes make it fail anywhere."""
+    try:
+        yield
+    except (pymysql.Error, OSError, UnicodeEncodeError) as error:
+        if not isinstance(error, pymysql.InternalError) or len(error.args) > 1:  # with a number
+            raise
+        raise _malformed() from error
     except RuntimeError as error:  # a package that PyMySQL lacks for it
         raise pymysql.OperationalError(NO_PLUGIN, str(error)) from None
-    return connection
+    except Exception as error:
+        raise _malformed() from error
+
+
+def _malformed() -> pymysql.OperationalError:
+    return pymysql.OperationalError(MALFORMED, "the server's response is none of MySQL's")
 
 
 def _tls(address: Address) -> ssl.SSLContext | None:
@@ -197,7 +255,7 @@ def words_of(error: BaseException) -> tuple[str, str]:
     """(number, words) of what a server or its client reported; the number is empty for other
     errors.
     """
-    if isinstance(error, pymysql.Error) and len(error.args) > 1:
+    if isinstance(error, pymysql.Error) and len(error.args) > 1 and isinstance(error.args[0], int):
         return str(error.args[0]), " ".join(str(error.args[1]).split())
     return "", " ".join(str(error).split()) or type(error).__name__
 
@@ -226,7 +284,7 @@ def explained(doing: str, address: Address | None = None) -> Iterator[None]:
 def answers(address: Address) -> bool:
     """True where a server takes connections there."""
     try:
-        _connected(address, "", CONNECT_S).close()
+        _connected(address, "", SEND_S, LogIn()).close()
     except (pymysql.Error, OSError) as error:
         code = words_of(error)[0]
         return code.isdigit() and 1000 <= int(code) < 2000 and code != "1053"

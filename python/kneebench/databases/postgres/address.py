@@ -20,6 +20,7 @@ from pydantic import SecretStr, ValidationError
 
 from kneebench._core import NO_LIMITS, system_roots
 from kneebench._core import Address as CoreAddress
+from kneebench.databases.log_in import LogIn
 from kneebench.databases.postgres.client_timeouts import TimeLimitedConnection
 from kneebench.databases.postgres.error_hints import error_hint, refusal
 from kneebench.databases.postgres.server_address import Address
@@ -154,18 +155,20 @@ def connect(
     It speaks the simple protocol: the extended one leaves a portal open in a transaction, and with
     it a snapshot that would keep dead rows from being vacuumed.
     """
-    text = make_conninfo("", **parameters(address, database), **KEPT_ALIVE)
+    text, log_in = make_conninfo("", **parameters(address, database), **KEPT_ALIVE), LogIn()
+    log_in.start()
     try:
         connection = TimeLimitedConnection.connect(
             text,
-            connect_timeout=10,
+            connect_timeout=round(log_in.limit_s),
             application_name="kneebench",
             autocommit=True,
             cursor_factory=psycopg.ClientCursor,
             prepare_threshold=None,
         )
-        connection.limit_s = limit_s
+        connection.limit_s = log_in.left_s
         connection.execute(NO_LIMITS.encode())
+        connection.limit_s = limit_s
     except UnicodeError as error:  # psycopg looks the name up itself
         raise PlanError(
             f"resolving the host {address.host}",
@@ -173,10 +176,11 @@ def connect(
             do="correct the host of the URL",
         ) from None
     except psycopg.Error as error:
+        words = _words(error) if log_in.left_s else str(log_in.over())
         raise PlanError(
             f"connecting to {address.host}:{address.port} as {address.user}",
-            seen=_words(error),
-            do=error_hint(error.sqlstate or "", str(error), address),
+            seen=words,
+            do=error_hint(error.sqlstate or "", words, address),
         ) from None
     return connection
 

@@ -48,7 +48,7 @@ class TimeLimitedConnection(psycopg.Connection[tuple[Any, ...]]):
             while True:
                 if ready := self._ready(requested):
                     requested = gen.send(ready)
-                elif until is not None and monotonic() > until:
+                if until is not None and monotonic() > until:
                     raise psycopg.OperationalError(
                         f"no response from the server within {limit_s:g} s"
                     )

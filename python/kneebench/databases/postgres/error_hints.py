@@ -13,6 +13,7 @@ from urllib.parse import quote
 import psycopg
 
 from kneebench._core import ConnectError, LoadError
+from kneebench.databases import log_in
 from kneebench.databases.postgres.server_address import Address
 from kneebench.errors import KneebenchError, PlanError
 
@@ -69,6 +70,7 @@ PASSING = LIFTED | {
     "57P03": "wait until the server has started, then run again",
 }
 BY_WORDS = {
+    "no complete log-in|invalid response to SSL|authentication request|none of Postgre": log_in.DO,
     # The password first: with sslmode=prefer, a second try without TLS adds words on pg_hba.conf.
     "password|fe_sendauth|role .* does not exist|not permitted to log in": CREDENTIALS,
     "pg_hba|Ident authentication|Peer authentication|peer authentication": HOST_LINE,

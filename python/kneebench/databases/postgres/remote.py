@@ -69,9 +69,11 @@ class RemotePostgres(ExternalServers[PostgresDatabase, Address, Connection, Post
         """That of the URL."""
         return address_of(self.plan.urls[storage])
 
-    def connected(self, address: Address) -> AbstractContextManager[Connection]:
+    def connected(
+        self, address: Address, limit_s: float | None = None
+    ) -> AbstractContextManager[Connection]:
         """A session in the URL's database."""
-        return connect(address)
+        return connect(address, limit_s=limit_s)
 
     def explained(self, doing: str, address: Address) -> AbstractContextManager[None]:
         """In the server's words."""

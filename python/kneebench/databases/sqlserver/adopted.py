@@ -32,6 +32,8 @@ TABLES = "SELECT name, is_memory_optimized FROM sys.tables WHERE schema_id = SCH
 OWNS = "SELECT HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CONTROL')"
 """Whether the login may do everything in the database, as db_owner may."""
 REMOVAL_LIMIT_S = 60.0
+TABLES_S = 900.0
+"""Longest wait for what is read of the tables while a server is checked."""
 COMMAND = 'set restore = "command": restore_command restores them before each climb'
 BCP = (
     "HammerDB's bulk load (bcp) gave carriers to undelivered orders: conditions 5 and 7 leave these"
@@ -78,7 +80,7 @@ def findings(address: Address, subject: str, plan: Plan) -> Iterator[Finding]:
 
     Raises PlanError where there is no such schema, or one of another size.
     """
-    with connect_to(address) as inside:
+    with connect_to(address, TABLES_S) as inside:
         facts(inside, plan.workload.warehouses)
         stated = plan.database.restore == plan.restore
         schema = Existing(address.database, instead=COMMAND)

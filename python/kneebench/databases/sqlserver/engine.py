@@ -69,9 +69,9 @@ class RemoteSqlServer(ExternalServers[SqlServerDatabase, Address, Session, SqlSe
         """That of the URL."""
         return address_of(self.plan.urls[storage], self.table)
 
-    def connected(self, address: Address) -> Session:
+    def connected(self, address: Address, limit_s: float | None = None) -> Session:
         """A session in master: the workload's database may not be there yet."""
-        return connect(address)
+        return connect(address, limit_s=limit_s)
 
     def explained(self, doing: str, address: Address) -> AbstractContextManager[None]:
         """In the server's words."""

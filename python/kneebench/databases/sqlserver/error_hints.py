@@ -72,7 +72,7 @@ BY_WORDS = {
     r"refused|No route|unreachable|Name or service|resolve|not known": (
         "start the server, allow TCP connections, or correct host and port in the URL"
     ),
-    r"timed out|in time|closed connection": (
+    r"timed out|in time|no complete log-in|closed connection|reset by peer|none of TDS": (
         "check host and port in the URL: is it the TCP port of SQL Server? If it is, and the server"
         " forces strict encryption (TDS 8), which kneebench does not have, switch that off"
     ),

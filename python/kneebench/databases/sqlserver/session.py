@@ -4,19 +4,20 @@ numbers.
 
 from __future__ import annotations
 
+import contextlib
 import socket
-from collections.abc import Sequence
+import ssl
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import pytds
 
+from kneebench.databases.log_in import LOG_IN_S, LogIn
 from kneebench.databases.sqlserver.error_hints import error_hint
 from kneebench.databases.sqlserver.server_address import Address
 from kneebench.databases.sqlserver.tls import certificate_hint, context_of, use_own_tls
 from kneebench.errors import PlanError
 
-CONNECT_S = 10.0
-"""Longest wait for a connection and its login."""
 SECONDARY = {1802, 3013, 3119, 3621, 5069}
 """Messages that only say that a statement failed: 1802 CREATE DATABASE, 3013 BACKUP or RESTORE,
 5069 ALTER DATABASE. What failed is in the message before."""
@@ -90,7 +91,7 @@ class Session:
             raise self._explained(error) from error
 
     def _table(self, statement: str, values: Sequence[object]) -> Rows:
-        with self._connection.cursor() as cursor:
+        with _understood(), self._connection.cursor() as cursor:
             cursor.execute(statement, tuple(values) or None)
             found: Rows | None = None
             while True:
@@ -131,41 +132,57 @@ def connect(address: Address, database: str = "master", limit_s: float | None = 
     It logs in to the login's default database: an error about a database then has its own number.
     Raises PlanError with the server's words where it refuses.
     """
-    doing = f"connecting to {address.server} as {address.user}"
+    doing, log_in = f"connecting to {address.server} as {address.user}", LogIn()
     try:
-        session = Session(address, _opened(address, limit_s))
-        if database:
-            session.execute(f"USE {quoted(database)}")
+        context = context_of(address)
+        opened = socket.create_connection((address.host, address.port), LOG_IN_S)
+        with log_in.limits(opened):
+            session = Session(address, _logged_in(address, opened, context, limit_s))
+            if database:
+                session.execute(f"USE {quoted(database)}")
     except (pytds.Error, OSError, SqlError) as error:
-        cause = error.__cause__ if isinstance(error, TimeoutError) and error.__cause__ else error
-        number = cause.number if isinstance(cause, SqlError) else _number(cause)
-        seen = _words(cause)
-        do = certificate_hint(cause, address) or error_hint(number, seen, address)
+        number = error.number if isinstance(error, SqlError) else _number(error)
+        seen = _words(error)
+        do = certificate_hint(error, address) or error_hint(number, seen, address)
         raise PlanError(doing, seen=seen, do=do) from error
     return session
 
 
-def _opened(address: Address, limit_s: float | None) -> Any:
-    """The socket is opened here, because pytds would try again until its time is up and then report
-    that.
-    """
+def _logged_in(
+    address: Address, opened: socket.socket, context: ssl.SSLContext, limit_s: float | None
+) -> Any:
     use_own_tls()
-    context = context_of(address)
-    opened = socket.create_connection((address.host, address.port), CONNECT_S)
+    pytds.utils.exponential_backoff = _once
     password = address.password.get_secret_value() if address.password else ""
-    return pytds.connect(
-        dsn=address.host,
-        port=address.port,
-        user=address.user,
-        password=password,
-        appname="kneebench",
-        cafile=context,
-        sock=opened,
-        autocommit=True,
-        timeout=limit_s,
-        login_timeout=CONNECT_S,
-        disable_connect_retry=True,
-    )
+    with _understood():
+        return pytds.connect(
+            dsn=address.host,
+            port=address.port,
+            user=address.user,
+            password=password,
+            appname="kneebench",
+            cafile=context,
+            sock=opened,
+            autocommit=True,
+            timeout=limit_s,
+            login_timeout=LOG_IN_S,
+        )
+
+
+def _once(work: Callable[[float], Any], *, max_time_sec: float, **_: object) -> Any:
+    """In place of pytds' tries until the log-in's time is up, of which it then reports that."""
+    return work(max_time_sec)
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """pytds takes what it receives for packets: other bytes make it fail anywhere."""
+    try:
+        yield
+    except (pytds.Error, OSError, UnicodeEncodeError):
+        raise
+    except Exception as error:
+        raise pytds.InterfaceError("the server's response is none of TDS") from error
 
 
 def _numbers(connection: Any) -> list[int]:

@@ -122,6 +122,16 @@ fn the_servers_settings_and_the_transaction_are_kept() {
 }
 
 #[test]
+fn a_size_of_packets_that_there_is_not_is_not_taken_over() {
+    for size in ["0", "8", "511", "32768", "99999999999999999999", "-1"] {
+        let mut packet_size = vec![4];
+        packet_size.extend(short_text(size));
+        let (tokens, result) = read(&[&sized(0xe3, &packet_size), &DONE]);
+        assert_eq!((tokens.packet_bytes, result), (None, Ok(())), "{size}");
+    }
+}
+
+#[test]
 fn a_response_that_is_cut_anywhere_or_unknown_is_refused() {
     let whole = [columns(&[&[0x26, 4]]), vec![0xd1, 4, 1, 2, 3, 4], DONE.to_vec()].concat();
     let starts: Vec<usize> = vec![0, whole.len() - 13, whole.len() - 19];
