@@ -144,5 +144,5 @@ def test_a_campaign_whose_emulated_drive_goes_away_ends_resumable_and_leaves_not
         said = running.stderr.read()
         assert running.wait() == InvalidMeasurement.exit_code, said
     assert "its program nbdfuse (PID" in said and "Resume with: " in said
-    assert list((tmp_path / "state" / "kneebench" / "journal").glob("*/*.json")) == []
+    assert list((tmp_path / "state" / "kneebench" / "journal").glob("*/*.json")) == [], said
     assert list((tmp_path / "drives").iterdir()) == []

@@ -67,8 +67,9 @@ class MadeDirectory(Change):
 
     def is_out_of_reach(self) -> bool:
         """Whether its drive is not mounted now."""
-        away = self.ground is not None and is_away(self.ground, self.boot)
-        return away and not self.in_volume
+        if self.in_volume or self.ground is None:
+            return False
+        return is_away(self.ground, self.boot)
 
 
 KIND = MadeDirectory
