@@ -70,15 +70,20 @@ class WritableDevice:
         self.require_daemons()
         self._opened.require_same()
 
-    def require_daemons(self) -> None:
-        """Raises InvalidMeasurement if a program that serves it has ended."""
-        for daemon in self._daemons:
-            if not runs(daemon.pid, daemon.started):
-                raise InvalidMeasurement(
-                    f"using the emulated drive {self.path}",
-                    seen=f"its program {daemon.name} (PID {daemon.pid}) has ended",
-                    do="look for the reason in the kernel's log, then run again to resume",
-                )
+    def lost_daemon(self) -> Daemon | None:
+        """A program that serves it and has ended."""
+        return next((one for one in self._daemons if not runs(one.pid, one.started)), None)
+
+    def require_daemons(self, failure: Exception | None = None) -> None:
+        """Raises InvalidMeasurement, in place of what failed, if a program that serves it has
+        ended.
+        """
+        if daemon := self.lost_daemon():
+            raise InvalidMeasurement(
+                f"using the emulated drive {self.path}",
+                seen=f"its program {daemon.name} (PID {daemon.pid}) has ended",
+                do="look for the reason in the kernel's log, then run again to resume",
+            ) from failure
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:

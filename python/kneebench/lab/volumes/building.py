@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kneebench.errors import InvalidMeasurement, PlanError
+from kneebench.errors import PlanError
 from kneebench.lab.changes.array import MadeArray
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.changes.mount import MountedFileSystem
@@ -16,6 +16,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
 from kneebench.lab.own_mounts import POINT
 from kneebench.lab.permission import WritableDevice, claimed, is_array_of, made
+from kneebench.lab.programs import wait_until
 from kneebench.lab.volumes.emulated import emulated_drive
 from kneebench.lab.volumes.layouts import (
     by_md,
@@ -30,6 +31,9 @@ from kneebench.lab.volumes.recording import recorded
 from kneebench.plan.storage import ROLES, Storage
 from kneebench.plan.volume import Volume
 from kneebench.records import Watch
+
+ENDING_S = 1.0
+"""A program that was killed refuses I/O a moment before it has ended."""
 
 
 class Volumes:
@@ -89,12 +93,12 @@ class Volumes:
         try:
             yield
         except Exception as error:
-            for (storage, _), devices in self._emulated.items():
-                for device in devices if storage == name else ():
-                    try:
-                        device.require_daemons()
-                    except InvalidMeasurement as reason:
-                        raise reason from error
+            devices = [
+                one for key, some in self._emulated.items() if key[0] == name for one in some
+            ]
+            if devices and wait_until(lambda: any(one.lost_daemon() for one in devices), ENDING_S):
+                for device in devices:
+                    device.require_daemons(error)
             raise
 
     def _made(
