@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kneebench.analysis.background import background_kinds
 from kneebench.analysis.disturbance import TRIES, notes
@@ -94,8 +94,9 @@ class Restored:
     def __enter__(self) -> Restored:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
+    def __exit__(self, *error: Any) -> None:
+        """What failed reaches those who prepared the storage: they may know why."""
+        self._stack.__exit__(*error)
 
     @property
     def server(self) -> Server:
@@ -251,8 +252,8 @@ class SideBySide:
             self._stack.enter_context(restored)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
 
     def rung(self, order: Order) -> Rung:
         """The rung of this order, kept or measured."""
