@@ -18,7 +18,6 @@ from kneebench.expected_duration import cell_findings, duration_finding
 from kneebench.lab.drives import drive_of, mount_of, whole_devices
 from kneebench.lab.erase_findings import erase_findings
 from kneebench.lab.host import host
-from kneebench.lab.inventory import unwatched
 from kneebench.lab.journal import Journal
 from kneebench.lab.journal_findings import left_over, others
 from kneebench.lab.kernel_findings import kernel_findings
@@ -34,7 +33,7 @@ from kneebench.plan import Plan, reader
 from kneebench.plan.duration import rungs
 from kneebench.plan.ladder import WAREHOUSES_PER_USER
 from kneebench.plan.preset import preset_text
-from kneebench.records import Cell, Finding, Host, Watch, WholeDrive
+from kneebench.records import Cell, Finding, Host, Watch, WholeDrive, unwatched
 from kneebench.shelf import ENGINES, METERS
 
 _CORES_SHOWN = 16

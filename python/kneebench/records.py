@@ -382,6 +382,10 @@ class Event(Record):
 Watch = Callable[[Event], None]
 
 
+def unwatched(event: Event) -> None:
+    """A watcher that does nothing."""
+
+
 # --- one rung -------------------------------------------------------------------------------------
 
 

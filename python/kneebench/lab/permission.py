@@ -21,12 +21,12 @@ from typing import NamedTuple, Self
 
 from kneebench.errors import InvalidMeasurement, Refused
 from kneebench.lab.drives import block_folder
-from kneebench.lab.inventory import MOMENTARY, drives_called, look_at, unwatched
+from kneebench.lab.inventory import MOMENTARY, drives_called, look_at
 from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state
 from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.processes import runs
 from kneebench.lab.programs import wait_until
-from kneebench.records import Watch, WholeDrive
+from kneebench.records import Watch, WholeDrive, unwatched
 
 IN_A_PLAN = "name it under erase in the plan ({}) and run with --erase"
 LOOKS_S = 2.0

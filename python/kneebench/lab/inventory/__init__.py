@@ -23,7 +23,7 @@ from kneebench.lab.inventory.left import is_as_left
 from kneebench.lab.inventory.sources import Sources
 from kneebench.lab.open_device import OpenDevice, number_at
 from kneebench.lab.programs import wait_until
-from kneebench.records import Event, Watch, WholeDrive
+from kneebench.records import Watch, WholeDrive, unwatched
 
 __all__ = [
     "Sources",
@@ -37,10 +37,6 @@ __all__ = [
 MOMENTARY, LOOKS_S = {"process", "kernel"}, 2.0
 """What is only opened is looked at again for so long: udev, losetup and another kneebench open
 drives for an instant."""
-
-
-def unwatched(event: Event) -> None:
-    """A watcher that does nothing."""
 
 
 def inventory(

@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Collection, Iterable, Sequence
 
 from kneebench.lab.device_writes import erase
-from kneebench.lab.inventory import inventory, look_at, unwatched
+from kneebench.lab.inventory import inventory, look_at
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.inventory.left import remember_left
 from kneebench.lab.permission import agreed
 from kneebench.plan import Plan
-from kneebench.records import Watch, WholeDrive
+from kneebench.records import Watch, WholeDrive, unwatched
 
 
 def named_drives(plan: Plan, watch: Watch = unwatched) -> tuple[WholeDrive, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from kneebench import units
 from kneebench.errors import KneebenchError
 from kneebench.lab.drives import existing
-from kneebench.lab.inventory import named, unwatched
+from kneebench.lab.inventory import named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.programs import found
 from kneebench.lab.volumes.claiming import named_drives
@@ -24,7 +24,7 @@ from kneebench.plan import Plan
 from kneebench.plan.default import MEMORY
 from kneebench.plan.storage import ROLES, Storage, differing_key
 from kneebench.plan.volume import Volume
-from kneebench.records import Finding, Watch, WholeDrive
+from kneebench.records import Finding, Watch, WholeDrive, unwatched
 
 MKFS = {"xfs": "xfsprogs", "ext4": "e2fsprogs", "btrfs": "btrfs-progs"}
 """The Debian package of mkfs by file system."""

@@ -21,10 +21,9 @@ from kneebench.measurement.profile.targets import (
     DriveTarget,
     Target,
     Written,
-    unwatched,
 )
 from kneebench.measurement.profile.tree_copy import FILE_BYTES, FILES, tree_copy
-from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive
+from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive, unwatched
 from kneebench.units import count, size
 
 

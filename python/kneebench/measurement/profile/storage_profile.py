@@ -12,8 +12,8 @@ from kneebench.measurement.profile.fio import found_fio
 from kneebench.measurement.profile.jobs import KIB, Job
 from kneebench.measurement.profile.measuring import measured
 from kneebench.measurement.profile.rows import ProfileRow
-from kneebench.measurement.profile.targets import DirectoryTarget, unwatched
-from kneebench.records import Event, RawProfile, RawRow, Watch
+from kneebench.measurement.profile.targets import DirectoryTarget
+from kneebench.records import Event, RawProfile, RawRow, Watch, unwatched
 
 PAGE_BYTES = 8 * KIB
 """What most databases read and write at a time."""

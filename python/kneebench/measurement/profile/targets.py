@@ -195,10 +195,6 @@ class Written:
         self._watch(event)
 
 
-def unwatched(event: Event) -> None:
-    """A watcher that does nothing."""
-
-
 @contextlib.contextmanager
 def _folder(parent: Path) -> Iterator[Path]:
     """A folder of our own."""

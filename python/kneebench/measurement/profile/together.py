@@ -20,8 +20,8 @@ from kneebench.measurement.profile.jobs import JOBS, Job
 from kneebench.measurement.profile.measuring import measured
 from kneebench.measurement.profile.profiling import expected_s, rows_s, writing_s
 from kneebench.measurement.profile.rows import ProfileRow
-from kneebench.measurement.profile.targets import DriveTarget, Target, Written, unwatched
-from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive
+from kneebench.measurement.profile.targets import DriveTarget, Target, Written
+from kneebench.records import Host, Preconditioned, Record, Watch, WholeDrive, unwatched
 from kneebench.units import size
 
 HEADLINE_JOBS = tuple(job for job in JOBS if job.group in ("headline", "log"))
