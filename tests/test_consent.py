@@ -189,13 +189,13 @@ def swap(drive: Path, image: Path) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[Path, Path], None], str]] = {
-    "another file system of that name": (other_uuid, r"\(UUID .* is new, .*\(UUID .* is gone"),
-    "another label": (other_label, 'ext4 "books" .* is new'),
+    "another file system of that name": (other_uuid, r"\(UUID .* was added, .*\(UUID .* was removed"),
+    "another label": (other_label, 'ext4 "books" .* was added'),
     "data at a sampled place": (other_data, "have other data|bytes were written"),
     "data that no sample meets": (unsampled_data, "bytes were written to it"),
     "another file at the same path": (another_file, "another drive, or has another file"),
     "a partition table": (another_table, "partition table"),
-    "swap": (swap, "swap on .* is new"),
+    "swap": (swap, "swap on .* was added"),
 }
 
 
@@ -439,7 +439,7 @@ def test_a_drive_that_was_taken_back_is_left_alone_and_clean_says_so(
     undone, warnings = cleaned(journal)
     assert undone == []
     [said] = warnings
-    assert "somebody else's since kneebench was killed" in said and str(drive) in said
+    assert "written to it since kneebench was killed" in said and str(drive) in said
     assert checksum(drive) == before
     assert state(drive).state == "contains data"
     assert list(journal.folder.iterdir()) == [], "it is no longer ours to clean"

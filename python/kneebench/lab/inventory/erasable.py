@@ -91,8 +91,8 @@ def changes_since(seen: WholeDrive, now: WholeDrive) -> str:
     if (seen.key, seen.identity) != (now.key, now.identity):
         return "it is another drive, or has another file behind it"
     before, after = set(seen.signatures or ()), set(now.signatures or ())
-    found = [f"{_exactly(one)} is new" for one in sorted(after - before, key=_place)]
-    found += [f"{_exactly(one)} is gone" for one in sorted(before - after, key=_place)]
+    found = [f"{_exactly(one)} was added" for one in sorted(after - before, key=_place)]
+    found += [f"{_exactly(one)} was removed" for one in sorted(before - after, key=_place)]
     if not found and seen.samples != now.samples:
         found.append("its samples have other data")
     written = (now.boot_written_bytes or 0) - (seen.boot_written_bytes or 0)
