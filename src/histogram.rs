@@ -2,9 +2,11 @@
 //! never averaged.
 
 use std::cell::RefCell;
+use std::io::Read;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
@@ -13,6 +15,12 @@ const LOW_NS: u64 = 1_000;
 const HIGH_NS: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 const NS: f64 = 1e-9;
+/// The cookie of a deflated V2 histogram.
+const DEFLATED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+/// A cookie and a length.
+const HEADER_BYTES: usize = 8;
+/// Of one histogram, inflated: ours have 34,000 counts of up to nine bytes.
+const MOST_BYTES: u64 = 1 << 20;
 
 thread_local! {
     /// Its buffers are larger than a histogram: allocating them per histogram costs more than the
@@ -129,13 +137,14 @@ impl Latencies {
     }
 
     /// Read the output of [`Latencies::encoded`], or any V2 histogram of nanoseconds, deflated or
-    /// not.
+    /// not, of at most `MOST_BYTES`.
     pub fn decode(text: &str) -> Result<Self, String> {
         let bytes = STANDARD
             .decode(text.trim())
             .map_err(|error| format!("a histogram is not base64: {error}"))?;
+        let plain = inflated(&bytes)?;
         let read: Histogram<u64> = Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
+            .deserialize(&mut plain.as_slice())
             .map_err(|error| format!("a histogram is not HDR V2: {error}"))?;
         let mut latencies = Self::default();
         for counted in read.iter_recorded() {
@@ -143,6 +152,27 @@ impl Latencies {
             latencies.0.saturating_record_n(ns, counted.count_at_value());
         }
         Ok(latencies)
+    }
+}
+
+/// A histogram that is not deflated. The deserializer makes room for as many bytes as the histogram
+/// claims to have, before it reads them: 56 characters could take 4 GiB.
+fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut plain = Vec::new();
+    if bytes.starts_with(&DEFLATED) {
+        let packed = bytes.get(HEADER_BYTES..).unwrap_or_default();
+        ZlibDecoder::new(packed)
+            .take(MOST_BYTES)
+            .read_to_end(&mut plain)
+            .map_err(|error| format!("a histogram is not deflated: {error}"))?;
+    } else {
+        plain.extend_from_slice(bytes);
+    }
+    match plain.get(4..HEADER_BYTES).and_then(|claim| claim.try_into().ok()) {
+        Some(claim) if u64::from(u32::from_be_bytes(claim)) > plain.len() as u64 => {
+            Err(format!("a histogram is cut off, or has more than {MOST_BYTES} bytes"))
+        }
+        _ => Ok(plain),
     }
 }
 
@@ -233,5 +263,27 @@ mod tests {
         assert_eq!(Latencies::default().latency(), None);
         assert!(Latencies::decode("???").unwrap_err().contains("base64"));
         assert!(Latencies::decode("AAAA").unwrap_err().contains("HDR V2"));
+    }
+
+    #[test]
+    fn a_histogram_that_claims_more_than_it_has_takes_no_memory() {
+        let plain = |claim: u32| {
+            let head = [0x1c84_9313, claim, 0, 3].map(u32::to_be_bytes).concat();
+            let bounds = [1, 1 << 40, 1f64.to_bits()].map(u64::to_be_bytes).concat();
+            [head, bounds].concat()
+        };
+        let deflated = |plain: &[u8]| {
+            let mut packed = DEFLATED.to_vec();
+            packed.extend([0; 4]);
+            let mut into = flate2::write::ZlibEncoder::new(packed, flate2::Compression::best());
+            std::io::Write::write_all(&mut into, plain).unwrap();
+            into.finish().unwrap()
+        };
+        let much = [plain(1 << 26), vec![0; 1 << 26]].concat();
+        for bytes in [plain(u32::MAX), deflated(&plain(u32::MAX)), deflated(&much)] {
+            let refused = Latencies::decode(&STANDARD.encode(bytes)).unwrap_err();
+            assert!(refused.contains("cut off, or has more than"), "{refused}");
+        }
+        assert_eq!(Latencies::decode(&STANDARD.encode(plain(0))).unwrap().latency(), None);
     }
 }
