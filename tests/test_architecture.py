@@ -26,6 +26,7 @@ GROUND = (
     "engine_properties",
     "secrets",
     "visible",
+    "regular_file",
     "_core",
     "analysis",
 )

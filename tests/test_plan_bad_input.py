@@ -340,10 +340,10 @@ def test_ten_thousand_faults_are_told_in_twenty_and_a_count_within_seconds() -> 
 
 
 def test_a_file_that_is_no_plan_by_its_size_is_read_no_further(tmp_path: Path) -> None:
-    (tmp_path / "large.toml").write_text("#" + MOST_BYTES * " ")
-    for file in (Path("/dev/zero"), tmp_path / "large.toml"):
-        with pytest.raises(PlanError, match=f"cannot read {file}: the file is larger than 256 KiB"):
-            read_plan(file)
+    file = tmp_path / "large.toml"
+    file.write_text("#" + MOST_BYTES * " ")
+    with pytest.raises(PlanError, match=f"cannot read {file}: the file is larger than 256 KiB"):
+        read_plan(file)
     with pytest.raises(PlanError, match="File name too long"):
         read_plan(tmp_path / (300 * "x"))
 

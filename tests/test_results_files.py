@@ -17,20 +17,16 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from duckdb import DuckDBPyConnection
 
 from kneebench.errors import KneebenchError
 from kneebench.records import Second, Series
-from kneebench.results import Store, load
+from kneebench.results import Store, load, parquet
 from kneebench.results.atomic_write import write_atomically
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import DOCUMENTS, FORMAT, current
-from kneebench.results.parquet import (
-    connect,
-    read_seconds,
-    read_series,
-    write_seconds,
-    write_series,
-)
+from kneebench.results.parquet import connect, write_seconds, write_series
+from kneebench.results.tables import read_seconds, read_series
 from tests.recorded.record import unpack
 from tests.recordings import (
     PLATEAU,
@@ -293,16 +289,25 @@ def test_a_signal_while_values_are_read_out_of_python_is_the_interrupt_too() -> 
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_full_disk_while_a_table_is_written_is_told_like_any_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_while_a_table_is_written_is_told_like_any_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, parts = parquet._copy, list[Path]()
+
+    def on_a_full_disk(database: DuckDBPyConnection, made: str, part: Path) -> None:
+        part.unlink()
+        part.symlink_to("/dev/full")
+        parts.append(part)
+        copy(database, made, part)
+
+    monkeypatch.setattr(parquet, "_copy", on_a_full_disk)
     file = tmp_path / "series.parquet"
-    part = tmp_path / f".{file.name}.{os.getpid()}.part"
-    part.symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left on device") as told:
         write_series(
             file, [Series(quantity="cores.busy", source="", unit="", at_s=(1.0,), value=(0.5,))]
         )
     assert (told.value.errno, told.value.filename) == (errno.ENOSPC, str(file))
-    assert not part.is_symlink()
+    assert [part.is_symlink() for part in parts] == [False]
 
 
 def test_a_folder_that_is_removed_in_mid_campaign_is_not_made_anew(

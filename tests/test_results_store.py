@@ -17,7 +17,7 @@ from kneebench.results import Store, campaigns, load
 from kneebench.results.campaign_folders import find_unfinished
 from kneebench.results.campaign_reader import series
 from kneebench.results.lock import held
-from kneebench.results.parquet import read_seconds
+from kneebench.results.tables import read_seconds
 from tests.recorded.record import RECORDINGS, unpack
 from tests.recordings import (
     PLATEAU,

@@ -15,7 +15,7 @@ from kneebench.analysis.configuration_summary import configuration_summaries
 from kneebench.records import Results, Rung
 from kneebench.results import Store, load
 from kneebench.results.campaign_reader import series
-from kneebench.results.parquet import read_series
+from kneebench.results.tables import read_series
 from kneebench.results.upgrades import UPGRADES
 
 ARCHIVE = Path(__file__).parent / "recorded" / "format-1.tar.xz"

@@ -935,14 +935,15 @@ class Campaign(Record):
     def emulated(self) -> bool:
         """Whether a volume is made of emulated drives."""
         storages = self.plan.get("storages")
-        tables = storages.values() if isinstance(storages, dict) else ()
-        apart = ("log", "temporary")
-        volumes = [
-            volume
-            for table in tables
-            for volume in (table, *(table.get(key) or {} for key in apart))
+        tables = list(storages.values()) if isinstance(storages, dict) else []
+        inner = [
+            one.get(key) for one in tables if isinstance(one, dict) for key in ("log", "temporary")
         ]
-        return any(isinstance(one, dict) for volume in volumes for one in volume.get("drives", ()))
+        volumes = [one for one in (*tables, *inner) if isinstance(one, dict)]
+        drives = [one.get("drives") for one in volumes]
+        return any(
+            isinstance(one, dict) for some in drives if isinstance(some, list) for one in some
+        )
 
     @property
     def label(self) -> str:

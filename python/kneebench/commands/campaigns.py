@@ -146,9 +146,9 @@ def write_brief(
 
 def campaign_folder(name: str, root: Path) -> Path | None:
     """The folder of a campaign: the name as a path, or within `root`; None if neither has one."""
-    return next(
-        (path for path in (Path(name), root / name) if (path / "campaign.json").exists()), None
-    )
+    from kneebench.results.campaign_folders import has_head
+
+    return next((path for path in (Path(name), root / name) if has_head(path)), None)
 
 
 def loaded(name: str, root: Path) -> Results:

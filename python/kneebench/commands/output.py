@@ -70,11 +70,12 @@ def show_json_line(document: Any) -> None:
 def write(results: Results, out: Path | None = None) -> Path:
     """Write the brief of a campaign as HTML or, to a .json file, as JSON; return its path."""
     from kneebench.brief import Brief
+    from kneebench.results.atomic_write import write_text
     from kneebench.results.campaign_folders import BRIEF
 
     path = _checked(out or (results.folder or Path()) / BRIEF)
     if path.suffix == ".json":
-        path.write_text(Brief(results).json())
+        write_text(path, Brief(results).json())
     else:
         Brief(results).write(path)
     return path

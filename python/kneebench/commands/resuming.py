@@ -31,7 +31,9 @@ class Resumable:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        if error is not None and self._folder and (self._folder / "campaign.json").exists():
+        from kneebench.results.campaign_folders import has_head
+
+        if error is not None and self._folder and has_head(self._folder):
             error.add_note(_sentence(self._folder))
 
     def watcher(self, watch: Watch) -> Watch:

@@ -16,16 +16,10 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from kneebench.errors import Refused
+from kneebench.regular_file import kind_of
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 """Without O_NONBLOCK the opening of a named pipe waits for ever."""
-KINDS = {
-    stat.S_IFLNK: "a symbolic link",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFDIR: "a directory",
-    stat.S_IFREG: "a file",
-}
 LOOK = "find out who put it there, then remove it"
 
 
@@ -148,10 +142,9 @@ class Folder:
             ) from error
 
     def _unexpected(self, name: str, mode: int) -> Refused:
-        kind = KINDS.get(stat.S_IFMT(mode), "a device")
         return Refused(
             f"opening {self.path / name}",
-            seen=f"it is {kind}; a database contains only plain files and directories",
+            seen=f"it is {kind_of(mode)}; a database contains only plain files and directories",
             do=LOOK,
         )
 

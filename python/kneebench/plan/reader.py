@@ -18,6 +18,7 @@ from kneebench.errors import PlanError
 from kneebench.plan.explanation import Document, near
 from kneebench.plan.faults import Fault, PlanFaults
 from kneebench.plan.plan import Plan
+from kneebench.regular_file import named_content
 from kneebench.units import size
 
 Shelves = Mapping[str, Sequence[str]]
@@ -44,11 +45,10 @@ def read_plan(path: str | Path, shelves: Shelves | None = None) -> Plan:
 
 def toml_text(path: str | Path, do: str) -> str:
     """The text of a TOML file that a person wrote. Raises PlanError, with what to do where there is
-    no such file.
+    no such file, or none that ends (a device, a pipe without a writer).
     """
     try:
-        with Path(path).open("rb") as file:
-            written = file.read(MOST_BYTES + 1)
+        written = named_content(Path(path), MOST_BYTES + 1, do)
         text = written[:MOST_BYTES].decode("utf-8-sig")
     except OSError as error:
         raise PlanError(f"reading {path}", seen=error.strerror or str(error), do=do) from None

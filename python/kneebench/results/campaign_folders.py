@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,11 +22,25 @@ BRIEF = "brief.html"
 """Where `kneebench run` writes a campaign's brief, within its folder."""
 
 
+HEAD = "campaign.json"
+"""What makes a folder a campaign's."""
+
+
 class _Waiting(Record):
     """An unfinished campaign: where, and since when."""
 
     started_at: str
     folder: Path
+
+
+def has_head(folder: Path) -> bool:
+    """Whether a folder is a campaign's, be its head damaged or a link to nowhere."""
+    return os.path.lexists(folder / HEAD)
+
+
+def folders_in(root: Path) -> list[Path]:
+    """The folders of the campaigns in a folder."""
+    return sorted(folder for folder in root.glob("*/") if has_head(folder))
 
 
 def find_unfinished(
@@ -42,19 +57,19 @@ def find_unfinished(
     nobody writes into it, the same plan `but` for some fields (question and budget), and (where a
     host is given) the same machine."""
     waiting = []
-    for file in root.glob("*/campaign.json"):
-        if held(file.parent):
-            continue
+    for folder in folders_in(root):
         try:
-            campaign = read_kept(file, Campaign)
-            if is_finished(file.parent, brief=brief) and not lacks_proof(campaign, reliefs):
+            if held(folder):
+                continue
+            campaign = read_kept(folder / HEAD, Campaign)
+            if is_finished(folder, brief=brief) and not lacks_proof(campaign, reliefs):
                 continue
         except KneebenchError:  # a damaged campaign stops no other; `campaigns` lists its error
             continue
         if resumable(campaign.plan, plan_document(plan), but) and (
             host is None or same_machine(host, campaign.host)
         ):
-            waiting.append(_Waiting(started_at=campaign.started_at, folder=file.parent))
+            waiting.append(_Waiting(started_at=campaign.started_at, folder=folder))
     return (
         max(waiting, key=lambda one: (one.started_at, str(one.folder))).folder if waiting else None
     )
@@ -63,9 +78,11 @@ def find_unfinished(
 def is_finished(folder: Path, *, brief: bool = False) -> bool:
     """Whether everything was measured; with `brief`, also that no brief is still to be written."""
     file = folder / "finished.json"
-    if not file.exists():
+    if not os.path.lexists(file):
         return False
-    return not brief or (folder / BRIEF).exists() or not read_kept(file, Finished).awaits_brief
+    if not brief or os.path.lexists(folder / BRIEF):
+        return True
+    return not read_kept(file, Finished).awaits_brief
 
 
 def lacks_proof(campaign: Campaign, reliefs: Sequence[str] | None) -> bool:

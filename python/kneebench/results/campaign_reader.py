@@ -4,6 +4,7 @@ machine years later.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,11 @@ from kneebench.records import (
     Rung,
     Series,
 )
+from kneebench.regular_file import names_in
+from kneebench.results.allowance import MOST_FILES, Allowance
+from kneebench.results.campaign_folders import folders_in
 from kneebench.results.formats import Finished, KeptClimb, KeptConditions, read_kept, read_rung
-from kneebench.results.parquet import read_series
+from kneebench.results.tables import read_series, require_tables
 from kneebench.results.upgrades import old_key
 
 CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
@@ -57,12 +61,13 @@ def load(folder: str | Path) -> Results:
     """
     folder = Path(folder)
     campaign, finished = read_kept(folder / "campaign.json", Campaign), _finished(folder)
-    plan = _plan(campaign.plan)
-    rungs = rungs_in(folder, plan.workload if plan else None)
-    kept = {climb.cell.id: climb for climb in kept_climbs(folder)}
+    require_tables(folder)
+    plan, allowance = _plan(campaign.plan), Allowance()
+    rungs = rungs_in(folder, plan.workload if plan else None, allowance)
+    kept = {climb.cell.id: climb for climb in _climbs(folder, allowance)}
     planned = _planned(plan, [*kept, *(rung.order.cell for rung in rungs)])
     cells = {**planned, **{cell: climb.cell for cell, climb in kept.items()}}
-    limits, final_checks = _limits(plan), _conditions(folder)
+    limits, final_checks = _limits(plan), _conditions(folder, allowance)
     climbs = tuple(
         _climb(kept.get(id_), cell, rungs).model_copy(
             update={
@@ -83,7 +88,7 @@ def _finished(folder: Path) -> Finished | None:
     Raises KneebenchError if the folder has more or fewer rungs than at the end.
     """
     file = folder / "finished.json"
-    if not file.exists():
+    if not os.path.lexists(file):
         return None
     end = read_kept(file, Finished)
     there = len(rung_files(folder))
@@ -98,7 +103,12 @@ def _finished(folder: Path) -> Finished | None:
 
 def rung_files(folder: Path) -> list[Path]:
     """The files of all saved rungs."""
-    return sorted((folder / "rungs").glob("*.json"))
+    return _documents(folder, "rungs")
+
+
+def _documents(folder: Path, directory: str) -> list[Path]:
+    """The JSON documents in a directory of the campaign's folder; none where it is missing."""
+    return [folder / directory / name for name in names_in(folder / directory, ".json", MOST_FILES)]
 
 
 def _climb(kept: Climb | None, cell: Cell, rungs: Iterable[Rung]) -> Climb:
@@ -163,11 +173,14 @@ def kept_rungs(folder: Path) -> tuple[Rung, ...]:
     return rungs_in(folder, workload(read_kept(folder / "campaign.json", Campaign)))
 
 
-def rungs_in(folder: Path, workload: Workload | None) -> tuple[Rung, ...]:
+def rungs_in(
+    folder: Path, workload: Workload | None, allowance: Allowance | None = None
+) -> tuple[Rung, ...]:
     """The rungs of a campaign with this workload, by which each rung is checked against its own
     numbers.
     """
-    kept = {file: read_rung(file, workload) for file in rung_files(folder)}
+    allowance = allowance or Allowance()
+    kept = {file: read_rung(file, workload, allowance) for file in rung_files(folder)}
     for file, one in kept.items():
         if file.stem not in (one.rung.order.key, old_key(one.rung.order)):
             raise KneebenchError(
@@ -178,18 +191,19 @@ def rungs_in(folder: Path, workload: Workload | None) -> tuple[Rung, ...]:
     return tuple(one.rung for one in sorted(kept.values(), key=lambda one: one.number))
 
 
-def kept_climbs(folder: Path) -> tuple[Climb, ...]:
+def _climbs(folder: Path, allowance: Allowance) -> tuple[Climb, ...]:
     """The climbs that have ended, without their rungs."""
     return tuple(
-        read_kept(file, KeptClimb).climb for file in sorted((folder / "climbs").glob("*.json"))
+        read_kept(file, KeptClimb, allowance).climb for file in _documents(folder, "climbs")
     )
 
 
-def _conditions(folder: Path) -> dict[str, dict[str, tuple[Check, ...]]]:
+def _conditions(folder: Path, allowance: Allowance) -> dict[str, dict[str, tuple[Check, ...]]]:
     """The consistency conditions after final runs: by cell, then by the key of each run's last
     rung, in the order of repeats.
     """
-    kept = [read_kept(file, KeptConditions) for file in (folder / "conditions").glob("*.json")]
+    files = _documents(folder, "conditions")
+    kept = [read_kept(file, KeptConditions, allowance) for file in files]
     found: dict[str, dict[str, tuple[Check, ...]]] = {}
     for one in sorted(kept, key=lambda one: (one.last.repeat, one.last.key)):
         found.setdefault(one.last.cell, {})[one.last.key] = one.checks
@@ -204,12 +218,13 @@ def series(results: Results, rung: Rung, *quantities: str) -> tuple[Series, ...]
         results.folder / "series" / f"{key}.parquet"
         for key in (rung.order.key, old_key(rung.order))
     )
-    return read_series(old if old.exists() and not file.exists() else file, quantities)
+    there, old_there = os.path.lexists(file), os.path.lexists(old)
+    return read_series(old if old_there and not there else file, quantities)
 
 
 def campaigns(root: str | Path) -> list[Listed]:
     """The campaigns in a folder, newest first; a damaged one is listed with its error."""
-    found = [_listed(file.parent) for file in sorted(Path(root).glob("*/campaign.json"))]
+    found = [_listed(folder) for folder in folders_in(Path(root))]
     return sorted(found, key=lambda one: (one.started_at, one.id), reverse=True)
 
 

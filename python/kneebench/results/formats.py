@@ -14,12 +14,16 @@ from pydantic import ValidationError
 from kneebench.errors import KneebenchError
 from kneebench.plan.plan import Workload
 from kneebench.records import Campaign, Check, Climb, Order, Record, Rung
+from kneebench.regular_file import content
 from kneebench.results.agreement import disagreement
+from kneebench.results.allowance import MOST_DOCUMENT_BYTES, Allowance
 from kneebench.results.atomic_write import write_text
 from kneebench.results.upgrades import UPGRADES, Document
 from kneebench.secrets import clean
 
 FORMAT = 2
+LONGEST_WORDS = 300
+"""Characters of a damaged file's own words that a message repeats."""
 
 
 class KeptRung(Record):
@@ -69,6 +73,8 @@ DOCUMENTS: dict[str, type[Record]] = {
     "conditions": KeptConditions,
     "finished": Finished,
 }
+INNER = (KeptRung, KeptClimb, KeptConditions)
+"""Documents in a directory of the campaign's folder; the others are in the folder itself."""
 Kept = TypeVar("Kept", bound=Record)
 
 
@@ -85,7 +91,7 @@ def current(
         if not isinstance(number, int):
             raise KneebenchError(
                 doing,
-                seen=f"format {number!r} is not a number",
+                seen=f"format {repr(number)[:LONGEST_WORDS]} is not a number",
                 do="restore the file from a copy, or remove it",
             )
         if number > FORMAT:
@@ -111,7 +117,8 @@ def current(
 
 
 def damaged(file: Path, what: str) -> KneebenchError:
-    """The error that names a damaged file."""
+    """The error that names a damaged file; of what was found, no more than fits a message."""
+    what = what if len(what) <= LONGEST_WORDS else f"{what[:LONGEST_WORDS]}..."
     do = (
         "restore the file from a copy; in an unfinished campaign, remove it to measure its content"
         " again"
@@ -119,13 +126,14 @@ def damaged(file: Path, what: str) -> KneebenchError:
     return KneebenchError(f"reading {file}", seen=f"the file is damaged ({what})", do=do)
 
 
-def read_kept(file: Path, kind: type[Kept]) -> Kept:
-    """A document of this kind from its file; a file that is damaged gives an error that names
-    it.
+def read_kept(file: Path, kind: type[Kept], allowance: Allowance | None = None) -> Kept:
+    """A document of this kind from its file; a file that is damaged, or no regular file, gives an
+    error that names it. `allowance`: what the folder's documents may have together.
     """
     doing = f"reading {file}"
     try:
-        written = file.read_bytes()
+        written = content(file, MOST_DOCUMENT_BYTES, inner=kind in INNER)
+        (allowance or Allowance()).take(file, written)
         document = json.loads(written)
     except OSError as error:
         raise KneebenchError(
@@ -144,9 +152,11 @@ def read_kept(file: Path, kind: type[Kept]) -> Kept:
         raise damaged(file, f"{where}: {first['msg']}") from error
 
 
-def read_rung(file: Path, workload: Workload | None) -> KeptRung:
+def read_rung(
+    file: Path, workload: Workload | None, allowance: Allowance | None = None
+) -> KeptRung:
     """A rung's file; an error names one that disagrees with itself."""
-    kept = read_kept(file, KeptRung)
+    kept = read_kept(file, KeptRung, allowance)
     if found := disagreement(kept.rung, workload):
         raise damaged(file, f"it contradicts itself: {found}")
     return kept

@@ -14,7 +14,7 @@ from kneebench.errors import KneebenchError
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.records import Campaign, Cell, Host, Rung
-from kneebench.results.campaign_folders import same_machine
+from kneebench.results.campaign_folders import HEAD, folders_in, same_machine
 from kneebench.results.compare_plans import RESUME_IGNORES, PlanLike, plan_document, resumable
 from kneebench.results.formats import read_kept
 from kneebench.results.lock import held
@@ -61,14 +61,14 @@ def find_joinable(root: Path, plan: Plan, host: Host) -> Path | None:
     (`joinable`), of the same machine; the newest of several, None if there is none.
     """
     found: list[tuple[int, str, Path]] = []
-    for file in root.glob("*/campaign.json"):
-        if held(file.parent):
-            continue
+    for folder in folders_in(root):
         with contextlib.suppress(KneebenchError):  # a damaged campaign stops no other
-            campaign = read_kept(file, Campaign)
+            if held(folder):
+                continue
+            campaign = read_kept(folder / HEAD, Campaign)
             if same_machine(host, campaign.host) and joinable(campaign.plan, plan):
                 there = len(cells(Plan.model_validate(campaign.plan)))
-                found.append((there, campaign.started_at, file.parent))
+                found.append((there, campaign.started_at, folder))
     return max(found)[-1] if found else None
 
 

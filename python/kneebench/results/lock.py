@@ -7,20 +7,26 @@ closing any other descriptor of the file, as `held` must, would drop it (fcntl_l
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import stat
 from pathlib import Path
 from typing import IO
 
 from kneebench.errors import Refused
+from kneebench.regular_file import kind_of
 
 
 class Lock:
     """A lock on <folder>/lock."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the lock, or raise Refused while somebody measures into the folder."""
-        self._file: IO[str] = (folder / "lock").open("a")
+        """Take the lock, or raise Refused while somebody measures into the folder, and where
+        something else than a file of ours has its name.
+        """
+        self._path = folder / "lock"
+        self._file = _opened(self._path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -36,7 +42,7 @@ class Lock:
         replaced.
         """
         try:
-            return os.path.samestat(os.fstat(self._file.fileno()), Path(self._file.name).stat())
+            return os.path.samestat(os.fstat(self._file.fileno()), self._path.lstat())
         except FileNotFoundError:
             return False
 
@@ -46,9 +52,11 @@ class Lock:
 
 
 def held(folder: Path) -> bool:
-    """True while somebody, this process too, writes into the folder."""
+    """True while somebody, this process too, writes into the folder. Raises Refused where something
+    else than a file has the lock's name.
+    """
     try:
-        file = (folder / "lock").open()
+        file = _opened(folder / "lock", os.O_RDONLY)
     except FileNotFoundError:
         return False
     with file:
@@ -57,3 +65,22 @@ def held(folder: Path) -> bool:
         except BlockingIOError:
             return True
     return False
+
+
+def _opened(path: Path, how: int) -> IO[bytes]:
+    """A lock's file, never by a link: whoever made the folder would choose which file is created or
+    locked.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        _require_file(path, path.lstat().st_mode)
+    handle = os.open(path, how | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    file = os.fdopen(handle, "rb" if how == os.O_RDONLY else "r+b")
+    _require_file(path, os.fstat(handle).st_mode)
+    return file
+
+
+def _require_file(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise Refused(
+            f"opening {path}", seen=f"it is {kind_of(mode)}, not a regular file", do="remove it"
+        )

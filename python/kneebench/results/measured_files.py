@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Protocol
 
 from kneebench.errors import KneebenchError
 from kneebench.records import Rung, Second, Series
+from kneebench.regular_file import names_in
+from kneebench.results.allowance import MOST_FILES
 from kneebench.results.atomic_write import remove_parts
 from kneebench.results.lock import Lock
 from kneebench.results.upgrades import rename_files
@@ -35,14 +38,19 @@ class MeasuredFiles:
 
     def __init__(self, folder: Path) -> None:
         """Lock the folder and remove half-written files; raises Refused while another process
-        writes into it.
+        writes into it, and KneebenchError where one of its directories is a link: what is written
+        would come to be somewhere else.
         """
         self._folder = folder
         self._lock = Lock(folder)
-        remove_parts(folder)
-        for name in _DIRECTORIES:
-            (folder / name).mkdir(exist_ok=True)
-            rename_files(folder / name)
+        directories = [folder / name for name in _DIRECTORIES]
+        for directory in directories:
+            if not os.path.lexists(directory):
+                directory.mkdir()
+        self._there = _files(folder)
+        remove_parts([folder, *directories])
+        for directory in directories:
+            rename_files(directory)
         self._there = _files(folder)
 
     def path(self, kind: str, name: str, ending: str) -> Path:
@@ -91,10 +99,11 @@ class MeasuredFiles:
 
 
 def _files(folder: Path) -> set[str]:
-    """The paths of the measured files within the campaign's folder; none if it was removed."""
+    """The paths of the measured files within the campaign's folder; none if it was removed. Raises
+    KneebenchError where one of its directories is something else, be it a link to one.
+    """
     return {
-        f"{name}/{file.name}"
+        f"{name}/{file}"
         for name in _DIRECTORIES
-        if (folder / name).is_dir()
-        for file in (folder / name).iterdir()
+        for file in names_in(folder / name, "", MOST_FILES)
     }

@@ -1,5 +1,5 @@
-"""Series and seconds as Parquet, by DuckDB: in long format, so that one query reads any quantity of
-any rung.
+"""Series and seconds as Parquet, written by DuckDB: in long format, so that one query reads any
+quantity of any rung. `tables` reads them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def _duckdb() -> Any:
+def engine_module() -> Any:
     """The module, imported while signals wait: its native code aborts the process if a handler
     raises within the import.
     """
@@ -37,20 +37,20 @@ def _duckdb() -> Any:
 
 
 @cache
-def _engine() -> duckdb.DuckDBPyConnection:
-    made: duckdb.DuckDBPyConnection = _duckdb().connect(config={"threads": 1})
+def _engine(**settings: str) -> duckdb.DuckDBPyConnection:
+    made: duckdb.DuckDBPyConnection = engine_module().connect(config={"threads": 1, **settings})
     return made
 
 
 @contextlib.contextmanager
-def connect() -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(**settings: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB in memory on one thread: results must not take cores from a database that is
     measured.
 
-    Starting one takes some 20 ms, so a process has one, and this is a session of it. A signal ends
-    what it runs, and its handler is called afterwards.
+    Starting one takes some 20 ms, so a process has one of these settings, and this is a session of
+    it. A signal ends what it runs, and its handler is called afterwards.
     """
-    with _engine().cursor() as session, _signals_wait(session.interrupt):
+    with _engine(**settings).cursor() as session, _signals_wait(session.interrupt):
         yield session
 
 
@@ -137,8 +137,9 @@ def _copy(
     part: Path,
     how: str = "FORMAT parquet, COMPRESSION zstd",
 ) -> None:
+    """Into the file itself: DuckDB would write another one beside a file that is there."""
     name = str(part).replace("'", "''")
-    database.execute(f"COPY ({made}) TO '{name}' ({how})")
+    database.execute(f"COPY ({made}) TO '{name}' ({how}, USE_TMP_FILE false)")
 
 
 @contextlib.contextmanager
@@ -148,7 +149,7 @@ def _failures_reported(file: Path) -> Iterator[None]:
     """
     try:
         yield
-    except _duckdb().Error as error:
+    except engine_module().Error as error:
         seen = str(error).splitlines()[0]
         full = next(
             (number for number in (errno.ENOSPC, errno.EDQUOT) if os.strerror(number) in seen), 0
@@ -170,41 +171,3 @@ def write_sweep(file: Path, rows: Sequence[SweepRow]) -> None:
         for row in rows:
             database.execute(f"INSERT INTO sweep VALUES ({places})", row)  # noqa: S608 (places)
         write_atomically(file, lambda part: _copy(database, "FROM sweep", part, how))
-
-
-def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...]:
-    """The series of a rung, all of them or these quantities; none where the file is missing; an
-    error names a damaged one.
-    """
-    rows = _query(
-        file,
-        "SELECT quantity, source, unit, list(at_s ORDER BY at_s), list(value ORDER BY at_s) FROM"
-        " read_parquet($file) WHERE len($names) = 0 OR list_contains($names, quantity) GROUP BY ALL"
-        " ORDER BY ALL",
-        names=list(quantities),
-    )
-    return tuple(
-        Series(quantity=q, source=s, unit=u, at_s=tuple(at), value=tuple(value))
-        for q, s, u, at, value in rows
-    )
-
-
-def read_seconds(file: Path) -> tuple[Second, ...]:
-    """The seconds of a rung, as they were put."""
-    columns = ", ".join(f'"{name}"' for name in file_schemas.SECONDS)
-    rows = _query(file, f"SELECT {columns} FROM read_parquet($file)")  # noqa: S608 (our own names)
-    return tuple(Second(**dict(zip(file_schemas.SECONDS, row, strict=True))) for row in rows)
-
-
-def _query(file: Path, sql: str, **values: object) -> list[tuple[Any, ...]]:
-    if not file.exists():
-        return []
-    try:
-        with connect() as database:
-            return database.execute(sql, {"file": str(file), **values}).fetchall()
-    except _duckdb().Error as error:
-        raise KneebenchError(
-            f"reading {file}",
-            seen=f"the file is damaged ({str(error).splitlines()[0]})",
-            do="restore it from a copy, or remove it",
-        ) from error

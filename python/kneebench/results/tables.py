@@ -1,0 +1,194 @@
+"""The tables of a campaign, series and seconds, read without trust: what they expand to is bounded
+before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from kneebench.errors import KneebenchError
+from kneebench.records import Second, Series
+from kneebench.regular_file import names_in, opened, path_of
+from kneebench.results import file_schemas
+from kneebench.results.allowance import (
+    LATEST_S,
+    LONGEST_NAME,
+    MOST_FILES,
+    MOST_FOOTER_BYTES,
+    MOST_READ_ROWS,
+    MOST_ROWS,
+    MOST_SECONDS,
+    MOST_SERIES,
+    MOST_TABLE_BYTES,
+)
+from kneebench.results.parquet import connect, engine_module
+from kneebench.results.parquet_footer import footer
+
+if TYPE_CHECKING:
+    import duckdb
+
+Row = TypeVar("Row")
+
+FEW_ROWS = 10_000
+_NAMES = ("quantity", "source", "unit")
+"""Read no further than shows that they are too long: a name costs its length in each row."""
+ENGINE = {
+    "memory_limit": "1GiB",
+    "temp_directory": "",
+    "enable_external_file_cache": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+"""DuckDB, as it reads a file from elsewhere: with little memory, and none of it moved to the disk.
+Without a cache, because the same number of an open file is another file each time.
+"""
+
+
+class _Kind(NamedTuple):
+    """A kind of table: its directory, its columns, and the most rows of one file."""
+
+    directory: str
+    columns: dict[str, str]
+    most_rows: int
+
+
+_SERIES = _Kind("series", file_schemas.SERIES, MOST_ROWS)
+_SECONDS = _Kind("seconds", file_schemas.SECONDS, MOST_SECONDS)
+
+
+def require_tables(folder: Path) -> None:
+    """Raise KneebenchError for the first table of a campaign that is none: cut off, overwritten,
+    with other columns, too large, or no regular file.
+
+    What it says of itself is read, not its values: those are decoded by what needs them.
+    """
+    for kind in (_SERIES, _SECONDS):
+        directory = folder / kind.directory
+        for name in names_in(directory, ".parquet", MOST_FILES):
+            with _table(directory / name, kind):
+                pass
+
+
+def read_series(file: Path, quantities: Sequence[str] = ()) -> tuple[Series, ...]:
+    """The series of a rung, all of them or these quantities; none where the file is missing; an
+    error names a damaged one.
+    """
+    names = ", ".join(f"left({name}, {LONGEST_NAME + 1})" for name in _NAMES)
+    sql = (
+        f"SELECT {names}, at_s, value FROM read_parquet($file)"  # noqa: S608 (our own names)
+        " WHERE len($names) = 0 OR list_contains($names, quantity)"
+    )
+    return tuple(_query(file, _SERIES, sql, _as_series, names=list(quantities)))
+
+
+def _as_series(rows: Iterable[tuple[Any, ...]]) -> list[Series]:
+    """Readings as series, sorted by name and by time. Raises ValueError or TypeError, in words, for
+    readings that no meter gave, and for more than are read.
+    """
+    found: dict[tuple[str, str, str], tuple[list[float], list[float]]] = {}
+    for number, (quantity, source, unit, at_s, value) in enumerate(rows):
+        name = (quantity, source, unit)
+        if number == MOST_READ_ROWS:
+            raise ValueError(f"it has more than {MOST_READ_ROWS:,} readings of these quantities")
+        if name not in found:
+            _require_names(name, len(found))
+        at, values = found.setdefault(name, ([], []))
+        if not -LATEST_S <= at_s <= LATEST_S:
+            raise ValueError(f"{quantity} was read at {at_s:g} s")
+        at.append(at_s)
+        values.append(value)
+    return [_one_series(name, *found[name]) for name in sorted(found)]
+
+
+def _require_names(names: Sequence[str], known: int) -> None:
+    if known == MOST_SERIES:
+        raise ValueError(f"it has more than {MOST_SERIES:,} series")
+    if max(map(len, names)) > LONGEST_NAME:
+        raise ValueError(f"a name has more than {LONGEST_NAME:,} characters")
+
+
+def _one_series(name: tuple[str, str, str], at: list[float], values: list[float]) -> Series:
+    quantity, source, unit = name
+    if any(one > other for one, other in pairwise(at)):  # kneebench writes them sorted
+        order = sorted(range(len(at)), key=at.__getitem__)
+        at, values = ([some[number] for number in order] for some in (at, values))
+    return Series(quantity=quantity, source=source, unit=unit, at_s=tuple(at), value=tuple(values))
+
+
+def read_seconds(file: Path) -> tuple[Second, ...]:
+    """The seconds of a rung, as they were put."""
+    columns = ", ".join(f'"{name}"' for name in file_schemas.SECONDS)
+    sql = f"SELECT {columns} FROM read_parquet($file)"  # noqa: S608 (our own names)
+    return tuple(_query(file, _SECONDS, sql, _as_seconds))
+
+
+def _as_seconds(rows: Iterable[tuple[Any, ...]]) -> list[Second]:
+    return [Second(**dict(zip(file_schemas.SECONDS, row, strict=True))) for row in rows]
+
+
+def _query(
+    file: Path,
+    kind: _Kind,
+    sql: str,
+    made: Callable[[Iterable[tuple[Any, ...]]], list[Row]],
+    **values: object,
+) -> list[Row]:
+    """What is `made` of the rows of a query; nothing where the file is missing."""
+    duckdb = engine_module()
+    with contextlib.ExitStack() as stack:
+        try:
+            path = stack.enter_context(_table(file, kind))
+        except FileNotFoundError:
+            return []
+        database = stack.enter_context(connect(**ENGINE))
+        try:
+            database.execute(sql, {"file": path, **values})
+            return made(_rows(database))
+        except duckdb.OutOfMemoryException as error:
+            raise _damaged(file, f"it takes more than {ENGINE['memory_limit']}") from error
+        except duckdb.Error as error:
+            raise _damaged(file, str(error).splitlines()[0].replace(path, file.name)) from error
+        except ValidationError as error:
+            raise _damaged(file, error.errors()[0]["msg"]) from error
+        except (ValueError, TypeError) as error:
+            raise _damaged(file, str(error)) from error
+
+
+def _rows(database: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    """The rows of an answer, FEW_ROWS at a time: as objects they take ten times the memory."""
+    while rows := database.fetchmany(FEW_ROWS):
+        yield from rows
+
+
+@contextlib.contextmanager
+def _table(file: Path, kind: _Kind) -> Iterator[str]:
+    """A path by which a table of this kind can be read, after what it says of itself was checked.
+
+    Raises FileNotFoundError where there is none, and KneebenchError, which names it, for what is no
+    table.
+    """
+    with opened(file, MOST_TABLE_BYTES, inner=True) as handle:
+        try:
+            found = footer(handle, MOST_FOOTER_BYTES)
+        except ValueError as error:
+            raise _damaged(file, str(error)) from error
+        if found.rows > kind.most_rows:
+            seen = f"it has {found.rows:,} rows, more than the {kind.most_rows:,} that are read"
+            raise _damaged(file, seen)
+        if lacking := found.lacking(kind.columns):
+            raise _damaged(file, lacking)
+        yield path_of(handle)
+
+
+def _damaged(file: Path, what: str) -> KneebenchError:
+    return KneebenchError(
+        f"reading {file}",
+        seen=f"the file is damaged ({what})",
+        do="restore it from a copy, or remove it",
+    )
