@@ -5,8 +5,12 @@ for what cannot be judged.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -324,6 +328,61 @@ def test_junit_counts_worse_as_failure_cannot_say_as_error_and_not_judged_as_ski
     assert kinds == [["failure"], ["error"], ["skipped"], []]
     assert suite.get("timestamp") == "2026-01-01T00:00:00+00:00"
     assert (suite.findtext("system-out") or "").startswith("Simulated: Same as the baseline")
+
+
+def errors_in(file: Path) -> list[str]:
+    """The messages of a document without an answer."""
+    suite = ElementTree.parse(file).getroot()[0]
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["1", "0", "1"]
+    return [element.get("message", "") for element in suite.iter("error")]
+
+
+def test_without_an_answer_the_junit_file_has_the_error_and_not_an_earlier_one(
+    root: Path, place: Path
+) -> None:
+    file = place / "ci.xml"
+    shutil.copytree(root / "before", place / "damaged")
+    (place / "damaged" / "finished.json").write_text("{")
+    for words, code, said in (
+        (("nosuch",), 2, "nosuch: no such campaign"),
+        (("before", "nosuch.toml"), 2, "nosuch.toml: no such campaign or plan"),
+        (("before", "before", "--margin", "5"), 2, "--margin: 5 is out of range"),
+        (("damaged",), 1, "damaged/finished.json: the file is damaged"),
+    ):
+        file.write_text("<testsuites><!-- yesterday's --></testsuites>")
+        at = place if words[0] == "damaged" else root
+        answer = call(*words, "--in", at, "--junit", file)
+        assert answer.exit_code == code, answer.output
+        (message,) = errors_in(file)
+        assert said in message
+        assert message in answer.stderr
+
+
+def test_a_killed_accept_leaves_a_junit_file_that_says_unfinished(root: Path, place: Path) -> None:
+    file = place / "ci.xml"
+    program = (
+        "import os, signal; from kneebench.cli import app; "
+        " from kneebench.commands import accepting;"
+        " accepting.loaded = lambda *words: os.kill(os.getpid(), signal.SIGKILL); app()"
+    )
+    words = ["accept", "before", "before", "--in", str(root), "--junit", str(file)]
+    done = subprocess.run([sys.executable, "-c", program, *words], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert errors_in(file) == ["kneebench accept has not finished"]
+
+
+def test_an_answer_can_be_written_to_a_stream_which_stays_what_it_is(
+    root: Path, place: Path
+) -> None:
+    os.mkfifo(place / "pipe")
+    read = os.open(place / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    answer = call("before", "before", "--in", root, "--junit", "pipe")
+    written = os.read(read, 1_000_000).decode()
+    os.close(read)
+    assert answer.exit_code == 0, answer.output
+    suite = ElementTree.fromstring(written.partition("\n")[2])[0]
+    assert suite.get("errors") == "0"
+    assert (place / "pipe").is_fifo()
 
 
 # --- what cannot be judged ------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -15,6 +16,8 @@ from kneebench.commands.resuming import Resumable
 from kneebench.directories import CAMPAIGNS
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from kneebench.analysis.acceptance import Margins
     from kneebench.plan import Plan
     from kneebench.records import Results
@@ -80,7 +83,7 @@ JUnit = Annotated[
     typer.Option(
         "--junit",
         metavar="FILE",
-        help="Write the answer as JUnit XML, for a CI system.",
+        help="Write the answer as JUnit XML, for a CI system; without an answer, the error.",
         show_default=False,
     ),
 ]
@@ -116,17 +119,75 @@ def accept(
       kneebench accept before --junit accept.xml --yes
     Exit code 0: better, same, or one of both; 6: worse; 7: cannot say; 3 and 4 as for `run`.
     """
-    _check(junit, margin, latency_margin, p999_margin)
-    base = loaded(baseline, root)
-    if plan := _plan(judged, base, root):
-        results = _measured(plan, base, out or root, fresh, brief, yes)
-    else:
-        results = loaded(judged or "", root)
-    margins = _margins(results, margin, latency_margin, p999_margin)
-    _print_accepted(results, base, margins, junit, as_json)
+    _require_place(junit)
+    with _JUnitFile(junit, judged or baseline) as file:
+        _check(margin, latency_margin, p999_margin)
+        base = loaded(baseline, root)
+        if plan := _plan(judged, base, root):
+            results = _measured(plan, base, out or root, fresh, brief, yes)
+        else:
+            results = loaded(judged or "", root)
+        margins = _margins(results, margin, latency_margin, p999_margin)
+        _print_accepted(results, base, margins, file, as_json)
 
 
-def _check(junit: Path | None, *margins: float | None) -> None:
+class _JUnitFile:
+    """The file of `--junit`, if there is one: an error from the beginning on, and in the end the
+    answer or what prevented it. However the command ends, an earlier answer does not remain.
+    """
+
+    def __init__(self, path: Path | None, judged: str) -> None:
+        self._path, self._judged = path, judged
+
+    def __enter__(self) -> _JUnitFile:
+        from kneebench.results.atomic_write import is_stream
+
+        if self._path and not is_stream(self._path):
+            self._put("Unfinished", "kneebench accept has not finished")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        if error is not None and not isinstance(error, typer.Exit):
+            with contextlib.suppress(OSError):  # the error itself is reported
+                words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+                self._put(type(error).__name__, words or "no answer")
+
+    def write(self, found: Acceptance, results: Results) -> None:
+        """Write the answer."""
+        from kneebench.screen.junit import junit
+
+        self._write(junit(found, started_at=results.campaign.started_at))
+
+    def _put(self, kind: str, message: str) -> None:
+        from kneebench.screen.junit import junit_without_answer
+
+        self._write(junit_without_answer(self._judged, kind, message))
+
+    def _write(self, text: str) -> None:
+        from kneebench.results.atomic_write import write_where_named
+
+        if self._path:
+            write_where_named(self._path, text)
+
+
+def _require_place(junit: Path | None) -> None:
+    """Raise PlanError where `--junit` names a file in a directory that is missing."""
+    from kneebench.errors import PlanError
+
+    if junit and not junit.absolute().parent.is_dir():
+        raise PlanError(
+            f"writing {junit}",
+            seen=f"no directory {junit.parent}",
+            do="create it, or choose another path",
+        )
+
+
+def _check(*margins: float | None) -> None:
     """Before hours of measuring: options whose mistakes would show only at the end."""
     from kneebench.errors import PlanError
 
@@ -135,12 +196,6 @@ def _check(junit: Path | None, *margins: float | None) -> None:
             raise PlanError(
                 name, seen=f"{value:g} is out of range", do="use a fraction, such as 0.05 for 5%"
             )
-    if junit and not junit.absolute().parent.is_dir():
-        raise PlanError(
-            f"writing {junit}",
-            seen=f"no directory {junit.parent}",
-            do="create it, or choose another path",
-        )
 
 
 def _plan(judged: str | None, base: Results, root: Path) -> Plan | None:
@@ -198,7 +253,7 @@ def _margins(results: Results, *given: float | None) -> Margins:
 
 
 def _print_accepted(
-    results: Results, base: Results, margins: Margins, junit: Path | None, as_json: bool
+    results: Results, base: Results, margins: Margins, file: _JUnitFile, as_json: bool
 ) -> NoReturn:
     """The answer; the exit code of the measurement itself counts first."""
     from kneebench.analysis.outcome import exit_code
@@ -207,8 +262,7 @@ def _print_accepted(
 
     found = accepted(results, base, margins)
     caveats = _caveats(results, base)
-    if junit:
-        _write_junit(junit, found, results)
+    file.write(found, results)
     if as_json:
         show_json(screen.document(found, caveats))
     else:
@@ -232,10 +286,3 @@ def _caveats(*both: Results) -> list[str]:
         )
         for sentence in found
     ]
-
-
-def _write_junit(file: Path, found: Acceptance, results: Results) -> None:
-    from kneebench.results.atomic_write import write_text
-    from kneebench.screen.junit import junit
-
-    write_text(file, junit(found, started_at=results.campaign.started_at))
