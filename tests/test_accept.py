@@ -342,13 +342,13 @@ def test_junit_counts_worse_as_failure_cannot_say_as_error_and_not_judged_as_ski
 
 
 def errors_in(file: Path) -> list[str]:
-    """The messages of a document without a verdict."""
+    """The messages of a document without an answer."""
     suite = ElementTree.parse(file).getroot()[0]
     assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["1", "0", "1"]
     return [element.get("message", "") for element in suite.iter("error")]
 
 
-def test_without_a_verdict_the_junit_file_has_the_error_and_not_an_earlier_verdict(
+def test_without_an_answer_the_junit_file_has_the_error_and_not_an_earlier_one(
     root: Path, place: Path
 ) -> None:
     file = place / "ci.xml"
@@ -382,7 +382,7 @@ def test_a_killed_accept_leaves_a_junit_file_that_says_unfinished(root: Path, pl
     assert errors_in(file) == ["kneebench accept has not finished"]
 
 
-def test_a_verdict_can_be_written_to_a_stream_which_stays_what_it_is(
+def test_an_answer_can_be_written_to_a_stream_which_stays_what_it_is(
     root: Path, place: Path
 ) -> None:
     os.mkfifo(place / "pipe")

@@ -4,12 +4,14 @@ the memory or writes outside it, and each names the file.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import resource
 import shutil
 import socket
 import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -251,6 +253,30 @@ def test_a_document_of_many_small_faults_is_refused_before_they_are_listed(folde
     for answer in limited(*every_command(folder)):
         assert answer.exit_code == 1
         assert f"cannot read {file}: it has more than 250,000 values" in answer.stderr
+
+
+def test_a_histogram_that_claims_gigabytes_is_damaged_and_takes_none(folder: Path) -> None:
+    file = folder / "rungs" / f"{KEY}.json"
+    kept = json.loads(file.read_text())
+    head = struct.pack(">IIIIQQd", 0x1C849313, 2**32 - 1, 0, 3, 1, 2**40, 1.0)
+    kept["rung"]["tally"]["latency"]["histogram"] = base64.b64encode(head).decode()
+    file.write_text(json.dumps(kept))
+    for answer in limited(*every_command(folder)):
+        assert answer.exit_code == 1
+        assert f"cannot read {file}: the file is damaged" in answer.stderr
+        assert "a histogram is cut off" in answer.stderr
+
+
+@pytest.mark.parametrize("storages", [1, [1], {"disk": 1}, {"disk": {"log": 1, "drives": 1}}])
+def test_a_plan_of_another_shape_is_none_and_its_campaign_is_shown(
+    folder: Path, storages: object
+) -> None:
+    file = folder / "campaign.json"
+    head = json.loads(file.read_text())
+    file.write_text(json.dumps({**head, "plan": {**head["plan"], "storages": storages}}))
+    for words in (["show", str(folder)], ["list", "--in", str(folder.parent)]):
+        answer = CliRunner().invoke(app, words)
+        assert answer.exit_code == 0, answer.output
 
 
 # --- damaged tables -------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ JUnit = Annotated[
     typer.Option(
         "--junit",
         metavar="FILE",
-        help="Write the answer as JUnit XML, for a CI system; without a verdict, the error.",
+        help="Write the answer as JUnit XML, for a CI system; without an answer, the error.",
         show_default=False,
     ),
 ]
@@ -133,7 +133,7 @@ def accept(
 
 class _JUnitFile:
     """The file of `--junit`, if there is one: an error from the beginning on, and in the end the
-    verdict or what prevented it. However the command ends, an earlier verdict does not remain.
+    answer or what prevented it. However the command ends, an earlier answer does not remain.
     """
 
     def __init__(self, path: Path | None, judged: str) -> None:
@@ -155,18 +155,18 @@ class _JUnitFile:
         if error is not None and not isinstance(error, typer.Exit):
             with contextlib.suppress(OSError):  # the error itself is reported
                 words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-                self._put(type(error).__name__, words or "no verdict")
+                self._put(type(error).__name__, words or "no answer")
 
     def write(self, found: Acceptance, results: Results) -> None:
-        """Write the verdict."""
+        """Write the answer."""
         from kneebench.screen.junit import junit
 
         self._write(junit(found, started_at=results.campaign.started_at))
 
     def _put(self, kind: str, message: str) -> None:
-        from kneebench.screen.junit import junit_without_verdict
+        from kneebench.screen.junit import junit_without_answer
 
-        self._write(junit_without_verdict(self._judged, kind, message))
+        self._write(junit_without_answer(self._judged, kind, message))
 
     def _write(self, text: str) -> None:
         from kneebench.results.atomic_write import write_where_named

@@ -43,14 +43,14 @@ def junit(found: Acceptance, started_at: str = "") -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def junit_without_verdict(campaign: str, kind: str, message: str) -> str:
-    """The document of an acceptance without a verdict: one case, with an error. A CI system then
-    neither counts it as passed nor shows the verdict of an earlier one.
+def junit_without_answer(campaign: str, kind: str, message: str) -> str:
+    """The document of an acceptance without an answer: one case, with an error. A CI system then
+    neither counts it as passed nor shows the answer of an earlier one.
     """
     counts = {"tests": "1", "failures": "0", "errors": "1"}
     root = ElementTree.Element("testsuites", {"name": "kneebench accept", **counts})
     suite = _inner(root, "testsuite", name=campaign, **counts, time="0", skipped="0")
-    case = _inner(suite, "testcase", classname="kneebench.accept", name="verdict", time="0")
+    case = _inner(suite, "testcase", classname="kneebench.accept", name="answer", time="0")
     _inner(case, "error", message=message, type=kind).text = visible(message)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
