@@ -191,7 +191,7 @@ def swap(drive: Path, image: Path) -> None:
 CHANGES: dict[str, tuple[Callable[[Path, Path], None], str]] = {
     "another file system of that name": (
         other_uuid,
-        r"\(UUID .* was added, .*\(UUID .* was removed",
+        r"\(UUID .* was added, .* was removed",
     ),
     "another label": (other_label, 'ext4 "books" .* was added'),
     "data at a sampled place": (other_data, "have other data|bytes were written"),

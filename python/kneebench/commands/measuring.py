@@ -11,7 +11,6 @@ import typer
 from kneebench.commands.erasing import confirm_erasing
 from kneebench.commands.options import Json, PlanFile
 from kneebench.commands.output import (
-    ReadingProgress,
     print_line,
     show_json,
     show_json_line,
@@ -152,39 +151,12 @@ def check(plan: PlanFile = None, as_json: Json = False, trial: Try = False) -> N
     Exit code 0: the plan can run; 2: something is wrong; 5: the run would be refused. With --try
     also 4: something does not work on this server.
     """
+    from kneebench.commands.checking import print_findings
     from kneebench.commands.trying import try_out
 
     if trial:
         try_out(plan, as_json=as_json)
-    _print_findings(plan, as_json=as_json)
-
-
-def _print_findings(plan: Path | None, *, as_json: bool) -> NoReturn:
-    """All findings on a plan, and the exit code by the worst of them."""
-    from kneebench.databases.engine import engine_of
-    from kneebench.errors import PlanError, Refused
-    from kneebench.lab.journal import Journal
-    from kneebench.preflight import load_now, preflight_checks
-
-    selected, journal = selected_plan(plan, CAMPAIGNS), Journal()
-    engine = engine_of(selected, journal)
-    found = preflight_checks(selected, engine, journal, watch=ReadingProgress())
-    if selected.engine.measures_real_hardware:
-        found = (*found, *load_now(selected))
-    if as_json:
-        show_json([finding.model_dump() for finding in found])
-    else:
-        from kneebench.screen import tables
-
-        show_parts(tables.findings(found), "", tables.readiness(found))
-    levels = {finding.level for finding in found}
-    raise typer.Exit(
-        Refused.exit_code
-        if "refused" in levels
-        else PlanError.exit_code
-        if "error" in levels
-        else 0
-    )
+    print_findings(plan, as_json=as_json)
 
 
 def clean() -> None:

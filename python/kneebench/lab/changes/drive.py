@@ -94,8 +94,8 @@ class ChangedDrive(Change):
         if not device or self._is_ours(device):
             return ""
         return (
-            f"{device} ({self.wwid}) is left as it is: its owner, or another program, has written to"
-            " it since kneebench was killed"
+            f"{device} ({self.wwid}) is left as it is: its owner or another program has"
+            " written to it since kneebench was killed"
         )
 
     def undo(self) -> bool:
