@@ -396,6 +396,11 @@ def test_a_label_is_printed_on_one_line(drive: Path) -> None:
     assert why.isprintable()
 
 
+def test_a_label_of_any_bytes_is_printed(drive: Path) -> None:
+    subprocess.run([b"mkfs.ext4", b"-q", b"-L", b"\xd6\xff", bytes(drive)], check=True)
+    assert r'ext4 "\udcd6\udcff"' in state(drive).why
+
+
 def test_a_drive_whose_name_has_control_characters_is_named_in_the_form_that_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

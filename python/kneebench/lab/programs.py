@@ -62,6 +62,7 @@ def done(
             env=environment(),
             input=given,
             text=True,
+            errors="surrogateescape",  # a label has any bytes
             timeout=limit_s,
             check=False,
         )
