@@ -30,6 +30,7 @@ from kneebench.errors import DatabaseLost, PlanError, Refused
 from kneebench.lab.drives import mount_of
 from kneebench.lab.journal import Journal
 from kneebench.lab.processes import living_in
+from kneebench.lab.programs import wait_until
 from kneebench.measurement.quantities import READ
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event, Finding
@@ -185,10 +186,11 @@ def test_a_session_of_somebody_else_that_locks_a_row_is_named_and_its_victims_ar
 
         thread = threading.Thread(target=wait)
         thread.start()
+        assert wait_until(lambda: row_locks(server) == 1.0)
         seen, until = "", time.monotonic() + 20
         while not seen and time.monotonic() < until:
             time.sleep(0.3)
-            assert server.readings("waits")["waits.lock|row lock"] == 1.0
+            assert row_locks(server) == 1.0
             seen = server.end_stuck(1.0)
         thread.join(20)
         holder.run("ROLLBACK")
@@ -198,6 +200,11 @@ def test_a_session_of_somebody_else_that_locks_a_row_is_named_and_its_victims_ar
     assert server.end_stuck(1.0) == ""
 
 
+def row_locks(server: MariadbServer) -> float:
+    """Users that wait for one."""
+    return server.readings("waits").get("waits.lock|row lock", 0.0)
+
+
 def test_a_wait_that_has_just_ended_ends_no_user(server: MariadbServer) -> None:
     """InnoDB shows it for a moment more."""
     with connect(server.address, "mysql") as holder, connect(server.address) as waiting:
@@ -205,8 +212,10 @@ def test_a_wait_that_has_just_ended_ends_no_user(server: MariadbServer) -> None:
         holder.run("UPDATE kneebench.warehouse SET w_tax = 0.1")
         thread = threading.Thread(target=waiting.run, args=["UPDATE warehouse SET w_tax = 0.2"])
         thread.start()
+        waits = "SELECT * FROM information_schema.innodb_lock_waits"
+        assert wait_until(lambda: len(holder.rows(waits)) == 1)
         time.sleep(2.1)
-        assert len(holder.rows("SELECT * FROM information_schema.innodb_lock_waits")) == 1
+        assert len(holder.rows(waits)) == 1
         holder.run("ROLLBACK")
         assert server.end_stuck(1.0) == ""
         thread.join(20)
