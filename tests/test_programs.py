@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from kneebench.lab.processes import END_LIMIT_S, end, runs, started
-from kneebench.lab.programs import done, ending_with_us
+from kneebench.lab.programs import done, ending_with_us, wait_until
 
 SLOW = """#!/bin/sh
 echo $$ > "$1.pid"
-sleep 1
+sleep 30
 echo written > "$1"
 """
 STARTING = """
@@ -33,7 +33,7 @@ time.sleep(60)
 
 @pytest.fixture
 def slow(tmp_path: Path) -> str:
-    """A stand-in for mkfs that takes a second to write to its drive."""
+    """A stand-in for mkfs that takes half a minute to write to its drive."""
     program = tmp_path / "mkfs.slow"
     program.write_text(SLOW)
     program.chmod(0o755)
@@ -51,9 +51,8 @@ def test_a_program_that_writes_to_drives_ends_when_kneebench_is_killed(
         pid = int(begun.read_text())
         started_at = started(pid)
         starting.send_signal(signal.SIGKILL)
-    time.sleep(1.5)
+    assert wait_until(lambda: not runs(pid, started_at))
     assert not drive.exists()
-    assert not runs(pid, started_at)
 
 
 def test_a_program_whose_kneebench_has_ended_already_is_not_started(
