@@ -14,10 +14,12 @@ import pytest
 from kneebench.lab.processes import END_LIMIT_S, end, runs, started
 from kneebench.lab.programs import done, ending_with_us, wait_until
 
-SLOW = """#!/bin/sh
-echo $$ > "$1.pid"
-sleep 30
-echo written > "$1"
+SLOW = f"""#!{sys.executable}
+import os, sys, time
+from pathlib import Path
+Path(sys.argv[1] + ".pid").write_text(str(os.getpid()))
+time.sleep(30)
+Path(sys.argv[1]).write_text("written")
 """
 STARTING = """
 import sys
