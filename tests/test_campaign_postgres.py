@@ -38,6 +38,8 @@ memory = { path = "memory" }
 """
 ENDED_EARLY = PLAN.replace("users = [1, 2]", "users = 2").replace("repeats = 2", "repeats = 0")
 """For campaigns that are killed: a fixed load, which has fewer rungs."""
+LONG_WINDOWS = PLAN.replace('window = "1s"', 'window = "4s"')
+"""For what must happen within one."""
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (place / "disk").mkdir()
     (place / "plan.toml").write_text(PLAN)
     (place / "ended early.toml").write_text(ENDED_EARLY)
+    (place / "long windows.toml").write_text(LONG_WINDOWS)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         Path(memory).chmod(0o755)
         (place / "memory").symlink_to(memory)
@@ -169,7 +172,7 @@ def test_after_kill_9_of_kneebench_clean_leaves_nothing_and_the_next_run_goes_on
 def test_a_server_killed_in_mid_rung_is_a_clear_error_and_what_was_measured_stays(
     place: Path,
 ) -> None:
-    process = start(place, "lost", "plan.toml")
+    process = start(place, "lost", "long windows.toml")
     wait_for_rungs(place, "lost", 1)
     time.sleep(1.5)
     for server in servers(place):

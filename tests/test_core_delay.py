@@ -25,10 +25,11 @@ pytestmark = [
     pytest.mark.skipif(not BIN.exists(), reason="needs Debian's PostgreSQL 15"),
 ]
 
-FROZEN_S = 1.5
+FROZEN_S = 4.0
+"""Long beside what any process of a busy machine waits for its turn."""
 SCRIPT = f"""{GENERATOR}generator.mark("window")
 print("window", flush=True)
-for _ in range(4):
+for _ in range(3):
     generator.tick()
 print(json.dumps(generator.stop()))
 """
@@ -76,11 +77,15 @@ def tally_of(values: str, frozen_s: float = 0.0) -> Tally:
 def test_answers_that_arrive_by_tcp_while_the_load_generator_stands_still_have_their_true_latency(
     server: tuple[Postgres, int],
 ) -> None:
-    tally = tally_of(values(*server, "127.0.0.1"), FROZEN_S)
-    assert tally.latency and tally.delay
-    assert tally.delay_stamped == tally.delay.n == tally.latency.n
-    assert tally.delay.max_s > 0.95 * FROZEN_S
-    assert tally.latency.max_s < 0.5 * FROZEN_S
+    def delayed_s() -> float:
+        tally = tally_of(values(*server, "127.0.0.1"), FROZEN_S)
+        assert tally.latency and tally.delay
+        assert tally.delay_stamped == tally.delay.n == tally.latency.n
+        assert tally.latency.max_s < 0.5 * FROZEN_S
+        return tally.delay.max_s
+
+    # the server may have stood still, too, when the load generator did
+    assert any(delayed_s() > 0.95 * FROZEN_S for _ in range(3))
 
 
 @pytest.mark.parametrize("rate_per_s", [None, 500.0])
@@ -97,7 +102,8 @@ def test_on_a_unix_socket_the_scheduler_tells_the_delay_of_each_transaction(
 def test_a_start_that_the_load_generator_was_late_for_is_its_delay_and_not_latency(
     server: tuple[Postgres, int],
 ) -> None:
-    tally = tally_of(values(*server, "127.0.0.1", rate_per_s=4.0, users=16, workers=1), FROZEN_S)
+    some = values(*server, "127.0.0.1", rate_per_s=8.0, users=80, workers=1)
+    tally = tally_of(some, FROZEN_S)
     assert tally.latency and tally.delay and tally.wait
     assert tally.delay.max_s > 0.5 * FROZEN_S, "one was due in the freeze's first half"
     assert tally.wait.max_s < 0.5 * FROZEN_S and tally.latency.max_s < 0.5 * FROZEN_S

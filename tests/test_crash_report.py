@@ -15,7 +15,10 @@ def test_a_server_that_answers_has_no_end() -> None:
     assert seen_of_its_end(lambda: "", lambda: True) == ""
 
 
-def test_a_server_that_refuses_before_it_is_gone_says_how_it_ended() -> None:
+def test_a_server_that_refuses_before_it_is_gone_says_how_it_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(crash_report, "DYING_S", 60.0)
     began = time.monotonic()
     with subprocess.Popen(["sleep", "0.3"]) as process:
         seen = seen_of_its_end(

@@ -466,6 +466,11 @@ def all_of_it(subject: Subject, request: pytest.FixtureRequest) -> None:
         pytest.skip("takes long: make test-long")
 
 
+def orders_commit(server: Server, plan: Plan, cell: Cell) -> bool:
+    """Whether its one user commits an order; measured again where the machine was too busy."""
+    return any(measured(server, plan, cell, users=1).tally.nopm > 0 for _ in range(LONGEST_S))
+
+
 @pytest.mark.usefixtures("all_of_it")
 def test_two_databases_side_by_side_are_measured_in_turn_and_apart(subject: Subject) -> None:
     plan = subject.plan_of_two()
@@ -476,10 +481,10 @@ def test_two_databases_side_by_side_are_measured_in_turn_and_apart(subject: Subj
         with engine.restored(SECOND, unwatched, 1) as second:
             assert [first.alive(), second.alive()] == ["", ""]
             loaded_ids = first.sum_next_order_ids()
-            assert measured(second, plan, SECOND, users=1).tally.nopm > 0
+            assert orders_commit(second, plan, SECOND)
             assert first.sum_next_order_ids() == loaded_ids
             used_ids = second.sum_next_order_ids()
-            assert measured(first, plan, users=1).tally.nopm > 0
+            assert orders_commit(first, plan, CELL)
             assert second.sum_next_order_ids() == used_ids > loaded_ids
         assert first.alive() == ""
         assert first.sum_next_order_ids() > loaded_ids

@@ -113,10 +113,10 @@ def warnings(events: list[dict[str, Any]]) -> list[str]:
 
 def test_a_window_in_which_kneebench_was_stopped_is_measured_again(place: Path) -> None:
     code, events, rung = campaign(place, "once", 1)
-    assert (
+    first = (
         "fixed load on disk, 2 users: attempt 1 of 3 is invalid: the load generator stalled for "
-        in warnings(events)[0]
     )
+    assert any(first in warning for warning in warnings(events))
     assert "stalled" not in rung.invalid, (
         "another disturbance of the machine may still make it invalid"
     )
@@ -147,11 +147,13 @@ def test_the_load_generators_clock_is_late_when_it_was_stopped_and_not_when_nobo
             assert process.stdout
             late_s = [float(process.stdout.readline()) for _ in range(3)]
             process.send_signal(signal.SIGSTOP)
+            began_s = time.monotonic()
             time.sleep(FROZEN_S)
             process.send_signal(signal.SIGCONT)
+            frozen_s = time.monotonic() - began_s
             late_s += [float(line) for line in process.stdout]
     finally:
         server.stop()
         shutil.rmtree(folder)
     assert max(late_s[:3]) < 2, "the second tick was asked for 2.5 s late"
-    assert max(late_s[3:]) == pytest.approx(FROZEN_S, abs=1.5)
+    assert max(late_s[3:]) == pytest.approx(frozen_s, abs=1.5)

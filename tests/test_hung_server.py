@@ -30,7 +30,8 @@ PLAN = Plan.model_validate(
         "storages": {"disk": {"path": "."}},
     }
 )
-SHORT = Timeouts(reading_s=0.5, idle_s=1.0, whole_s=1.5)
+SHORT = Timeouts(reading_s=2.5, idle_s=3.0, whole_s=3.5)
+"""Longer than a server of a busy machine waits for its turn."""
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def test_a_server_that_hangs_is_lost_and_the_words_say_what_was_asked_and_for_ho
         pytest.raises(
             DatabaseLost,
             match=(
-                r"cannot read log_writes: no response from the server within 0\.5 s; it accepts no"
+                r"cannot read log_writes: no response from the server within 2\.5 s; it accepts no"
                 r" connections"
             ),
         ),
@@ -91,7 +92,7 @@ def test_a_server_that_hangs_is_lost_and_the_words_say_what_was_asked_and_for_ho
     with (
         frozen(server),
         pytest.raises(
-            DatabaseLost, match=r"cannot add up the orders: no response from the server within 1 s"
+            DatabaseLost, match=r"cannot add up the orders: no response from the server within 3 s"
         ),
     ):
         asked.sum_next_order_ids()
@@ -99,7 +100,7 @@ def test_a_server_that_hangs_is_lost_and_the_words_say_what_was_asked_and_for_ho
         frozen(server),
         pytest.raises(
             DatabaseLost,
-            match=r"cannot run a checkpoint: no response from the server within 1\.5 s",
+            match=r"cannot run a checkpoint: no response from the server within 3\.5 s",
         ),
     ):
         asked.checkpoint()
@@ -115,7 +116,7 @@ def test_a_server_that_hangs_in_mid_rung_ends_the_rung(server: PostgresServer) -
     with (
         frozen_now,
         pytest.raises(
-            DatabaseLost, match=r"cannot read log_writes: no response from the server within 0\.5 s"
+            DatabaseLost, match=r"cannot read log_writes: no response from the server within 2\.5 s"
         ),
     ):
         measure(Order(cell="disk", phase="search", users=2), PLAN, measured, [], freeze)
@@ -127,8 +128,8 @@ def test_ctrl_c_ends_the_wait_for_a_server_that_hangs(server: PostgresServer) ->
     main = threading.main_thread().ident
     assert main is not None
     with frozen(server):
-        threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
         began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
+            threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
             patient.readings("log_writes")
         assert time.monotonic() - began < 600, "not after the limit of an hour"

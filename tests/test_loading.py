@@ -26,6 +26,14 @@ from kneebench.records import Event
 from tests.loaded import BUILDS, SEED, Databases, Servers, session, unwatched, value
 
 ONE = Workload(warehouses=1)
+SLOW_STEPS = (
+    """CREATE FUNCTION public.wait() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands()
+            WHERE object_identity LIKE 'public.item%') THEN PERFORM pg_sleep(1.8); END IF;
+    END $$""",
+    "CREATE EVENT TRIGGER slow ON ddl_command_end EXECUTE FUNCTION public.wait()",
+)
+"""Making one table and its key."""
 
 
 @pytest.fixture(scope="module", params=BUILDS)
@@ -35,28 +43,30 @@ def there(request: pytest.FixtureRequest, servers: Servers) -> Databases:
 
 @pytest.fixture(scope="module")
 def limited(there: Databases) -> Address:
-    """A load with another seed, into a database whose every limit is a fifth of a second."""
+    """A load with another seed, into a database where some steps take longer than every limit."""
     address = there.empty()
-    with connect(there.address) as connection:
+    with connect(address) as connection:
+        for statement in SLOW_STEPS:
+            connection.execute(statement.encode())
         for limit in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
-            connection.execute(f"ALTER DATABASE {address.database} SET {limit} = '200ms'".encode())
+            connection.execute(f"ALTER DATABASE {address.database} SET {limit} = '1500ms'".encode())
     load(address, ONE, SEED + 1, unwatched)
     return address
 
 
 @pytest.fixture(scope="module")
 def interrupted(there: Databases) -> tuple[Address, Event]:
-    """A load that Ctrl-C ended at its first sign of progress, which is given too."""
+    """A load that Ctrl-C ended at its first rows, with the event of these."""
     address, told = there.empty(), list[Event]()
 
     def interrupt(event: Event) -> None:
         told.append(event)
-        raise KeyboardInterrupt
+        if event.data["rows"]:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         load(address, Workload(warehouses=20), SEED, interrupt)
-    (event,) = told
-    return address, event
+    return address, told[-1]
 
 
 def counted(address: Address) -> dict[str, int]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -185,10 +185,11 @@ def test_a_session_of_somebody_else_that_locks_a_row_is_named_and_its_victims_ar
 
         thread = threading.Thread(target=wait)
         thread.start()
+        assert comes_true(lambda: row_locks(server) == 1.0)
         seen, until = "", time.monotonic() + 20
         while not seen and time.monotonic() < until:
             time.sleep(0.3)
-            assert server.readings("waits")["waits.lock|row lock"] == 1.0
+            assert row_locks(server) == 1.0
             seen = server.end_stuck(1.0)
         thread.join(20)
         holder.run("ROLLBACK")
@@ -198,6 +199,21 @@ def test_a_session_of_somebody_else_that_locks_a_row_is_named_and_its_victims_ar
     assert server.end_stuck(1.0) == ""
 
 
+def comes_true(condition: Callable[[], bool]) -> bool:
+    """Whether it does so in time. InnoDB shows its locks as they were until nobody has asked for
+    0.1 s.
+    """
+    until = time.monotonic() + 20
+    while not (true := condition()) and time.monotonic() < until:
+        time.sleep(0.3)
+    return true
+
+
+def row_locks(server: MariadbServer) -> float:
+    """Users that wait for one."""
+    return server.readings("waits").get("waits.lock|row lock", 0.0)
+
+
 def test_a_wait_that_has_just_ended_ends_no_user(server: MariadbServer) -> None:
     """InnoDB shows it for a moment more."""
     with connect(server.address, "mysql") as holder, connect(server.address) as waiting:
@@ -205,8 +221,10 @@ def test_a_wait_that_has_just_ended_ends_no_user(server: MariadbServer) -> None:
         holder.run("UPDATE kneebench.warehouse SET w_tax = 0.1")
         thread = threading.Thread(target=waiting.run, args=["UPDATE warehouse SET w_tax = 0.2"])
         thread.start()
+        waits = "SELECT * FROM information_schema.innodb_lock_waits"
+        assert comes_true(lambda: len(holder.rows(waits)) == 1)
         time.sleep(2.1)
-        assert len(holder.rows("SELECT * FROM information_schema.innodb_lock_waits")) == 1
+        assert len(holder.rows(waits)) == 1
         holder.run("ROLLBACK")
         assert server.end_stuck(1.0) == ""
         thread.join(20)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from types import SimpleNamespace
 
 import pytest
@@ -295,14 +296,15 @@ def test_the_client_is_this_process() -> None:
 def test_the_programs_of_this_process_are_neither_the_server_nor_others() -> None:
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as program:
         meter = Processes()
-        before = meter.read()["processes.cpu|programs"]
+        began_s, before = time.monotonic(), meter.read()["processes.cpu|programs"]
         server = Processes([program.pid]).read()
         grown_s, until_s = 0.0, time.monotonic() + 20
         while grown_s <= 0.1 and time.monotonic() < until_s:
             time.sleep(0.1)
             grown_s = meter.read()["processes.cpu|programs"] - before
+        took_s = time.monotonic() - began_s
         program.kill()
-    assert 0.1 < grown_s < 1.5
+    assert 0.1 < grown_s < took_s + 0.1
     assert server["processes.cpu|server"] >= 0
 
 
@@ -325,12 +327,13 @@ def test_all_host_meters_together_take_less_than_two_per_cent_of_a_core_at_one_l
     tmp_path: Path,
 ) -> None:
     opened: tuple[Meter, ...] = meters.open_meters(HOST_METERS, context((tmp_path,)))
-    samples = 50
-    before = time.process_time()
-    for _ in range(samples):
+    used_s = []
+    for _ in range(50):
+        before_s = time.process_time()
         for meter in opened:
             meter.read()
-    assert (time.process_time() - before) / samples < 0.02
+        used_s.append(time.process_time() - before_s)
+    assert median(used_s) < 0.02
 
 
 WRITER = """import sys
@@ -369,8 +372,10 @@ def test_the_time_in_which_a_server_was_ready_for_a_core_is_counted() -> None:
         time.sleep(0.2)
         meter = Processes([server.pid])
         began, before = time.monotonic(), meter.read()["processes.run_delay|server"]
-        time.sleep(0.5)
-        grown_s = meter.read()["processes.run_delay|server"] - before
+        grown_s = 0.0
+        while grown_s <= 0.1 and time.monotonic() < began + 20:
+            time.sleep(0.5)
+            grown_s = meter.read()["processes.run_delay|server"] - before
         took_s = time.monotonic() - began
         server.kill()
         other.kill()

@@ -601,6 +601,9 @@ def test_a_disk_that_fills_up_while_loading_is_told_as_a_plan_that_names_too_sma
 
 
 def emptied(session: psycopg.Connection[Any]) -> None:
+    """Once another session sleeps."""
+    sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+    assert wait_until(lambda: session.execute(sleeping).fetchone() == (1,))
     with pytest.raises(psycopg.Error, match=r"No space left|closed the connection"):
         session.execute("DELETE FROM large")
 
@@ -639,7 +642,7 @@ def test_a_server_that_a_full_disk_ends_under_a_question_is_told_with_the_end_of
             )
             other.execute("CHECKPOINT")
             (little / "filler").write_bytes(bytes(shutil.disk_usage(little).free))
-            panic = threading.Timer(1.0, emptied, [other])
+            panic = threading.Thread(target=emptied, args=[other])
             panic.start()
             with full, server.with_crash_report(), explained("waiting"):
                 session.execute("SELECT pg_sleep(60)")

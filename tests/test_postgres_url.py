@@ -32,6 +32,7 @@ from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.databases.postgres.sql_schema import note
 from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.lab.journal import Journal
+from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
 from tests.elsewhere import (  # noqa: F401 (fixtures)
@@ -320,6 +321,8 @@ def test_fewer_connections_than_the_ladder_has_users_are_found_before_it_climbs(
             if finding.level != "ok"
         ]
 
+    in_use = "SELECT sum(numbackends)::int - 1 FROM pg_stat_database"
+    assert wait_until(lambda: elsewhere.execute(in_use) == [(0,)]), "sessions that were closed end"
     assert found((0, 90)) == found((0, 512), connections=90) == []
     [(level, told)] = found((0, 512))
     assert level == "warning"

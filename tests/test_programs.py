@@ -12,12 +12,14 @@ import psutil
 import pytest
 
 from kneebench.lab.processes import END_LIMIT_S, end, runs, started
-from kneebench.lab.programs import done, ending_with_us
+from kneebench.lab.programs import done, ending_with_us, wait_until
 
-SLOW = """#!/bin/sh
-echo $$ > "$1.pid"
-sleep 1
-echo written > "$1"
+SLOW = f"""#!{sys.executable}
+import os, sys, time
+from pathlib import Path
+Path(sys.argv[1] + ".pid").write_text(str(os.getpid()))
+time.sleep(30)
+Path(sys.argv[1]).write_text("written")
 """
 STARTING = """
 import sys
@@ -33,7 +35,7 @@ time.sleep(60)
 
 @pytest.fixture
 def slow(tmp_path: Path) -> str:
-    """A stand-in for mkfs that takes a second to write to its drive."""
+    """A stand-in for mkfs that takes half a minute to write to its drive."""
     program = tmp_path / "mkfs.slow"
     program.write_text(SLOW)
     program.chmod(0o755)
@@ -51,9 +53,8 @@ def test_a_program_that_writes_to_drives_ends_when_kneebench_is_killed(
         pid = int(begun.read_text())
         started_at = started(pid)
         starting.send_signal(signal.SIGKILL)
-    time.sleep(1.5)
+    assert wait_until(lambda: not runs(pid, started_at))
     assert not drive.exists()
-    assert not runs(pid, started_at)
 
 
 def test_a_program_whose_kneebench_has_ended_already_is_not_started(

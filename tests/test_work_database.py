@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,8 @@ from kneebench.databases.postgres.address import connect
 from kneebench.databases.postgres.engine import open_engine
 from kneebench.errors import DatabaseLost
 from kneebench.lab.journal import Journal
+from kneebench.lab.processes import family, runs, started
+from kneebench.lab.programs import wait_until
 from kneebench.plan import Plan
 from kneebench.records import Cell, Event
 from tests.loaded import Cluster, Databases, cluster, unwatched, url_of
@@ -42,11 +45,14 @@ class There(NamedTuple):
                 )
             }
 
-    def postmaster(self) -> psutil.Process:
+    def kill(self) -> None:
+        """End the server's first process, and wait for the end of the others."""
         with connect(self.made.address) as session:
-            found = psutil.Process(session.info.backend_pid).parent()
-        assert found
-        return found
+            postmaster = psutil.Process(session.info.backend_pid).parent()
+        assert postmaster
+        began = {pid: started(pid) for pid in family(postmaster.pid)}
+        postmaster.kill()
+        assert wait_until(lambda: not any(runs(pid, since) for pid, since in began.items()))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +78,9 @@ def there(kept: Cluster, tmp_path: Path) -> Iterator[There]:
 
 
 def asked_of(server: Server) -> None:
-    for _ in range(1000):
+    """Until it fails, at most for a minute."""
+    until_s = time.monotonic() + 60
+    while time.monotonic() < until_s:
         server.sum_next_order_ids()
 
 
@@ -93,7 +101,7 @@ def test_a_server_that_is_gone_is_told_with_the_work_database_that_stays_there_a
 ) -> None:
     with pytest.raises(DatabaseLost) as lost, there.engine.restored(CELL, unwatched) as server:
         name = server.address.database
-        there.postmaster().kill()
+        there.kill()
         asked_of(server)
     assert f"the database {name} on " in str(lost.value)
     assert "The next run of this plan removes it; to remove it now: psql " in str(lost.value)
@@ -104,7 +112,7 @@ def test_a_server_that_is_gone_is_told_with_the_work_database_that_stays_there_a
 def test_a_run_that_is_stopped_on_such_a_server_warns_of_it(there: There) -> None:
     told: list[Event] = []
     with contextlib.suppress(KeyboardInterrupt), there.engine.restored(CELL, told.append):
-        there.postmaster().kill()
+        there.kill()
         raise KeyboardInterrupt
     assert ["could not be removed" in event.doing for event in told if event.kind == "warning"] == [
         True

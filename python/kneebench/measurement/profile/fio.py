@@ -16,7 +16,7 @@ from kneebench.lab.journal import Journal
 from kneebench.lab.permission import WritableDevice
 from kneebench.lab.programs import ending_with_us, json_in
 from kneebench.measurement.profile.jobs import JOBS, Job
-from kneebench.measurement.profile.over_time import interval_ms, over_time
+from kneebench.measurement.profile.over_time import LINES, interval_ms, over_time
 from kneebench.measurement.profile.rows import CERTAIN, ProfileRow, Traffic
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
@@ -25,6 +25,8 @@ ENGINES = ("io_uring", "libaio")
 """In the order of preference: a kernel, a container or an administrator may forbid the first."""
 LOG = "log"
 """Its name begins so, in the file's folder."""
+COARSEST = 6
+"""Of fio's merging of the bins of a histogram: only their sum is used."""
 GRACE_S, FILL_LIMIT_S = 60.0, 3600.0
 HOW_TO_GET = "install fio: apt install fio (Debian, Ubuntu), dnf install fio (Fedora, RHEL)"
 
@@ -57,12 +59,14 @@ class Fio(NamedTuple):
         """
         if not job.over_time:
             return ()
-        log = self.folder / f"{LOG}_iops.log"
-        lines = log.read_text().splitlines()
-        log.unlink()
+        files = sorted(self.folder.glob(f"{LOG}_clat_hist.*.log"))
+        logs = [file.read_text().splitlines() for file in files]
+        for file in files:
+            file.unlink()
         (found,) = document["jobs"]
-        ran_ms = found["job_runtime"] / job.workers  # fio's is the sum over its workers
-        return over_time(lines, interval_ms(runtime_s), ran_ms)
+        sides = [found[side] for side in ("read", "write")]
+        ran_ms = max(side["runtime"] for side in sides)
+        return over_time(logs, interval_ms(runtime_s), ran_ms, sum(map(_ios, sides)))
 
     def probe(self) -> None:
         """Raises KneebenchError where this engine does not work here, at the largest depth."""
@@ -116,8 +120,9 @@ class Fio(NamedTuple):
         if job.read_percent is not None:
             words.append(f"--rwmixread={job.read_percent}")
         if job.over_time:
-            words += [f"--write_iops_log={LOG}", "--per_job_logs=0"]
-            words.append(f"--log_avg_msec={interval_ms(runtime_s)}")
+            words += [f"--write_hist_log={LOG}", "--clat_percentiles=1"]  # it logs those it keeps
+            words.append(f"--log_hist_msec={interval_ms(runtime_s) // LINES}")
+            words.append(f"--log_hist_coarseness={COARSEST}")
         if job.synced:
             words += ["--fdatasync=1", "--direct=0", "--ioengine=psync"]
         return words
@@ -208,7 +213,7 @@ class Running:
 def row_of(job: Job, document: Mapping[str, Any], cores_busy: Mapping[str, float]) -> ProfileRow:
     """The row of fio's document."""
     (found,) = document["jobs"]
-    ios = sum(int(found[side]["total_ios"]) for side in ("read", "write"))
+    ios = sum(_ios(found[side]) for side in ("read", "write"))
     busy = (found["usr_cpu"] + found["sys_cpu"]) / 100
     return ProfileRow(
         name=job.name,
@@ -226,8 +231,12 @@ def row_of(job: Job, document: Mapping[str, Any], cores_busy: Mapping[str, float
     )
 
 
+def _ios(side: Mapping[str, Any]) -> int:
+    return int(side["total_ios"])
+
+
 def _traffic(side: Mapping[str, Any]) -> Traffic | None:
-    n = int(side["total_ios"])
+    n = _ios(side)
     return _timed(side["lat_ns"], n, side["iops"], side["bw_bytes"]) if n else None
 
 

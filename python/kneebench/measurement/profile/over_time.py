@@ -1,22 +1,17 @@
-"""I/Os per second through a row, from the log that fio(1) writes with --write_iops_log."""
+"""I/Os per second through a row, from the logs that fio(1) writes with --write_hist_log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 MOST_POINTS, SHORTEST_MS = 150, 100
-
-
-class _Span(NamedTuple):
-    begin_ms: float
-    end_ms: float
-    iops: float
+LINES = 5
+"""Lines of the log per interval: a stall is seen to within the time of one."""
 
 
 def interval_ms(runtime_s: int) -> int:
-    """The length of an interval, for a row of so many seconds.
+    """The shortest length of an interval, for a row of so many seconds.
 
     >>> interval_ms(3), interval_ms(60)
     (100, 400)
@@ -25,44 +20,48 @@ def interval_ms(runtime_s: int) -> int:
 
 
 def over_time(
-    lines: Iterable[str], every_ms: int, runtime_ms: float
+    logs: Sequence[Iterable[str]], every_ms: int, runtime_ms: float, ios: int
 ) -> tuple[tuple[float, float], ...]:
-    """Seconds since the start and I/Os per second of all workers, for the middle of each interval
-    up to the end of the first worker that ends.
+    """Seconds since the start and I/Os per second of all workers, for the middle of each of the
+    equal intervals that the runtime is divided into; their mean is `ios` per `runtime_ms`.
 
-    fio writes one worker after the other, a line for each interval in which it did any I/O, without
-    the last one: what no line covers is 0, up to an interval before the end of `runtime_ms`, which
-    is how long a worker ran.
+    A log is that of one worker. A line has the milliseconds since the start, the kind of I/O, the
+    block size, and how many I/Os ended since the line before, by their latency. They are spread
+    evenly over that time. fio does not log what ends after the last line: it is what `ios` has more
+    than the logs. Its log of I/Os per second is of no use here. It has no line for an interval
+    without I/Os, and none where fio itself was late; only the second has I/Os.
 
-    >>> one, other = ["100, 7, 1, 0, 0", "200, 9, 1, 0, 0"], ["101, 5, 1, 0, 0", "301, 6, 1, 0, 0"]
-    >>> over_time([*one, *other], 100, 300)
-    ((0.05, 12.0), (0.15, 9.0))
-    >>> over_time(["100, 7, 1, 0, 0"], 100, 310)
-    ((0.05, 7.0), (0.15, 0.0))
+    >>> one, other = ["100, 1, 4096, 7, 2", "200, 1, 4096, 4, 0"], ["150, 1, 4096, 3, 0"]
+    >>> over_time([one, other], 100, 200, 17)
+    ((0.05, 110.0), (0.15, 60.0))
+    >>> over_time([["100, 1, 4096, 7, 0"]], 100, 250, 8)
+    ((0.0625, 57.33...), (0.1875, 6.66...))
     """
-    workers: list[list[tuple[float, float]]] = []
-    before = float("inf")
-    for line in lines:
-        at, iops, *_ = (float(part) for part in line.split(","))
-        if at <= before:
-            workers.append([(0.0, 0.0)])
-        workers[-1].append((at, iops))
-        before = at
-    if not workers:
+    import numpy as np
+
+    workers = [_counts(log) for log in logs]
+    n = int(runtime_ms // every_ms)
+    if not n or not any(workers):
         return ()
-    spans = [_spans(samples, every_ms) for samples in workers]
-    end_ms = max(min(samples[-1][0] for samples in workers), runtime_ms - every_ms)
-    middles = [(n + 0.5) * every_ms for n in range(round(end_ms / every_ms))]
-    return tuple((at / 1000, sum(_rate(one, at) for one in spans)) for at in middles)
+    logged = sum(counts[-1][1] for counts in workers if counts)
+    last_ms = min(counts[-1][0] for counts in workers if counts)
+    workers.append([(last_ms, 0), (max(runtime_ms, last_ms), max(ios - logged, 0))])
+    edges_ms = np.linspace(0.0, runtime_ms, n + 1)
+    ended = np.zeros(n + 1)
+    for counts in workers:
+        at_ms, totals = zip((0.0, 0), *counts, strict=True)
+        ended += np.interp(edges_ms, np.minimum(at_ms, runtime_ms), totals)
+    rates = np.diff(ended) / (runtime_ms / n / 1000)
+    middles_s = (edges_ms[:-1] + edges_ms[1:]) / 2000
+    return tuple(zip(middles_s.tolist(), rates.tolist(), strict=True))
 
 
-def _spans(samples: list[tuple[float, float]], every_ms: int) -> list[_Span]:
-    """What each sample covers: the time since the last one, but not a stall before its interval."""
-    return [
-        _Span(max(before, at - 1.5 * every_ms), at, iops)
-        for (before, _), (at, iops) in pairwise(samples)
-    ]
+def _counts(log: Iterable[str]) -> list[tuple[float, int]]:
+    """Milliseconds since the start, and the I/Os that ended until then."""
+    lines = sorted(([int(part) for part in line.split(",")] for line in log), key=_at_ms)
+    totals = accumulate(sum(counts) for _, _, _, *counts in lines)
+    return [(at, total) for (at, *_), total in zip(lines, totals, strict=True)]
 
 
-def _rate(spans: list[_Span], at_ms: float) -> float:
-    return next((one.iops for one in spans if one.begin_ms < at_ms <= one.end_ms), 0.0)
+def _at_ms(line: Sequence[int]) -> int:
+    return line[0]
