@@ -23,6 +23,7 @@ import pytest
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.device_writes import run_on, write_at
+from kneebench.lab.drives import write_count
 from kneebench.lab.inventory import inventory, left
 from kneebench.lab.inventory.content import WHOLE_BYTES
 from kneebench.lab.inventory.erasable import DriveState, drive_state
@@ -419,13 +420,15 @@ def test_a_drive_whose_name_has_control_characters_is_named_in_the_form_that_is_
 
 # --- after a kill ---------------------------------------------------------------------------------
 
+OURS = "11111111-2222-3333-4444-555555555555"
 
-def left_behind(drive: Path, journal: Journal, volume: str, **facts: Any) -> FormattedDrive:
-    """The entry of a killed run that had written to the drive."""
-    known = {"device": str(drive), "wwid": inventory([str(drive)])[0].key, "volume": volume}
-    entry = journal.change(FormattedDrive, "a volume", **{**known, **facts})
+
+def left_behind(drive: Path, journal: Journal) -> None:
+    """The entry of a killed run that had written to the drive, and was not writing just then."""
+    [seen] = inventory([str(drive)])
+    facts = {"device": str(drive), "wwid": seen.key, "volume": OURS, "identity": seen.identity}
+    entry = journal.change(FormattedDrive, "a volume", **facts, writes=write_count(str(drive)))
     journal.rewrite(entry.model_copy(update={"owner": 1, "owner_started": 1}))
-    return entry
 
 
 def cleaned(journal: Journal) -> tuple[list[str], list[str]]:
@@ -437,13 +440,7 @@ def cleaned(journal: Journal) -> tuple[list[str], list[str]]:
     return [one.words for one in undone], warnings
 
 
-@pytest.mark.parametrize("at", [0, 100, 4095])
-def test_a_drive_that_was_taken_back_is_left_alone_and_clean_says_so(
-    drive: Path, journal: Journal, at: int
-) -> None:
-    left_behind(drive, journal, "11111111-2222-3333-4444-555555555555")
-    put(drive, at, b"somebody's raw data")
-    before = checksum(drive)
+def assert_left_alone(drive: Path, journal: Journal, before: str) -> None:
     undone, warnings = cleaned(journal)
     assert undone == []
     [said] = warnings
@@ -453,38 +450,72 @@ def test_a_drive_that_was_taken_back_is_left_alone_and_clean_says_so(
     assert list(journal.folder.iterdir()) == [], "it is no longer ours to clean"
 
 
-def test_signatures_of_ours_below_somebodys_file_system_stay(drive: Path, journal: Journal) -> None:
-    """What is at the place of our signature may be theirs by now."""
-    ours = "11111111-2222-3333-4444-555555555555"
-    done("mkfs.btrfs", "-q", "-U", ours, drive)
-    left_behind(drive, journal, ours)
-    magic = drive.read_bytes()[65600:65608]
-    done("mkfs.ext4", "-q", "-F", drive)
-    put(drive, 65600, magic)
-    before = checksum(drive)
-    assert cleaned(journal)[0] == []
-    assert checksum(drive) == before
-
-
-def test_a_marked_drive_is_named_by_clean_and_needs_consent(drive: Path, journal: Journal) -> None:
-    left_behind(drive, journal, "11111111-2222-3333-4444-555555555555")
-    put(drive, UNSAMPLED, b"somebody's")
+def test_a_drive_that_only_we_wrote_to_is_marked_by_clean_which_names_it(
+    drive: Path, journal: Journal
+) -> None:
+    done("mkfs.xfs", "-q", "-m", f"uuid={OURS}", drive)
+    done("blockdev", "--flushbufs", drive)
+    left_behind(drive, journal)
     undone, warnings = cleaned(journal)
     assert (len(undone), warnings) == (1, [])
     assert undone[0].startswith(str(drive))
-    with drive.open("rb") as device:
-        device.seek(UNSAMPLED)
-        assert device.read(10) == b"somebody's"
+    assert state(drive).why == "only remains of a volume that kneebench removed"
+
+
+@pytest.mark.parametrize("at", [0, 100, 4095, UNSAMPLED])
+def test_a_drive_that_was_taken_back_is_left_alone_and_clean_says_so(
+    drive: Path, journal: Journal, at: int
+) -> None:
+    left_behind(drive, journal)
+    put(drive, at, b"somebody's raw data")
+    done("blockdev", "--flushbufs", drive)
+    assert_left_alone(drive, journal, checksum(drive))
+
+
+def test_files_that_its_owner_put_into_our_file_system_stay(drive: Path, journal: Journal) -> None:
+    done("mkfs.xfs", "-q", "-m", f"uuid={OURS}", drive)
+    done("blockdev", "--flushbufs", drive)
+    left_behind(drive, journal)
+    with volume_point() as point, mounted(drive, point):
+        (point / "letters").write_text("somebody's")
+    assert_left_alone(drive, journal, checksum(drive))
+
+
+def test_a_loop_device_whose_file_was_written_directly_is_left_alone(
+    drive: Path, journal: Journal, tmp_path: Path
+) -> None:
+    left_behind(drive, journal)
+    put(tmp_path / "drive.img", UNSAMPLED, b"somebody's")
+    assert_left_alone(drive, journal, checksum(tmp_path / "drive.img"))
+
+
+def test_raw_data_written_to_the_file_behind_our_mark_are_data(
+    drive: Path, journal: Journal, tmp_path: Path
+) -> None:
+    used_once(drive, journal, tmp_path)
+    assert state(drive).state == "blank"
+    put(tmp_path / "drive.img", UNSAMPLED, b"somebody's")
     assert state(drive).state == "contains data"
+
+
+def test_signatures_of_ours_below_a_file_system_of_its_owner_stay(
+    drive: Path, journal: Journal
+) -> None:
+    """What is at the place of our signature may be theirs by now."""
+    done("mkfs.btrfs", "-q", "-U", OURS, drive)
+    left_behind(drive, journal)
+    magic = drive.read_bytes()[65600:65608]
+    done("mkfs.ext4", "-q", "-F", drive)
+    put(drive, 65600, magic)
+    done("blockdev", "--flushbufs", drive)
+    assert_left_alone(drive, journal, checksum(drive))
 
 
 def test_another_file_at_the_path_of_our_drive_is_not_it(
     drive: Path, journal: Journal, tmp_path: Path
 ) -> None:
-    ours = "11111111-2222-3333-4444-555555555555"
-    [seen] = inventory([str(drive)])
-    left_behind(drive, journal, ours, identity=seen.identity)
-    done("mkfs.xfs", "-q", "-m", f"uuid={ours}", drive)
+    done("mkfs.xfs", "-q", "-m", f"uuid={OURS}", drive)
+    left_behind(drive, journal)
     another_file(drive, tmp_path / "drive.img")
     before = checksum(drive)
     undone, [said] = cleaned(journal)

@@ -152,7 +152,7 @@ class TestOnRealDrives:
         subprocess.run([sys.executable, "-c", code, drives[0], journal], check=False)
         assert drive_state(named(inventory(), drives[0])).state != "blank"
         Journal(journal).clean(Seen())
-        assert "remains of kneebench" in drive_state(named(inventory(), drives[0])).why
+        assert "data at byte 1,048,576" in drive_state(named(inventory(), drives[0])).why
         assert list(journal.iterdir()) == []
         erase_drives(inventory(drives[:1]))
         assert drive_state(named(inventory(), drives[0])).state == "blank"

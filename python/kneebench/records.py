@@ -124,6 +124,16 @@ class DeviceIdentity(Record):
     file: LoopFile | None = None
 
 
+class WriteCount(Record):
+    """How much was written to a device, to see whether more was written since: the kernel's count
+    of bytes and, of a loop device, when its file was changed last (nanoseconds since 1970), as that
+    can be written to directly. None: unknown.
+    """
+
+    device_bytes: int | None = None
+    file_changed_ns: int | None = None
+
+
 class Signature(Record):
     """What was found on a drive: a file system, partition table, RAID or volume group, or "data"
     that is none of them. `offset`: in bytes from the start of `device`. Control characters of a
@@ -140,13 +150,14 @@ class Signature(Record):
 class WholeDrive(Record):
     """A drive of this machine as a whole, with what it is, how it is, and what is on it.
 
-    Empty or None: unknown. `wwid`: the name that it keeps; the backing file of a loop device.
-    `link`, `link_most`: the PCIe link as it is and as the drive allows; of a drive on a network its
-    address. `signatures` is None if the drive cannot be read, for the reason in `unreadable`, or
-    was not; `system`: this machine runs from it. `boot_written_bytes`: written since the boot
-    `boot`, as the kernel counts. `samples`: checksum of both ends and of blocks between them;
+    Empty or None: unknown. `wwid`: the name that it keeps; the backing file of a loop device, with
+    its control characters escaped. `link`, `link_most`: the PCIe link as it is and as the drive
+    allows; of a drive on a network its address. `signatures` is None if the drive cannot be read,
+    for the reason in `unreadable`, or was not; `system`: this machine runs from it.
+    `boot_written_bytes`: written since the boot `boot`, as the kernel counts; `writes`: the same
+    when its content was read. `samples`: checksum of both ends and of blocks between them;
     `read_whole`: every block was read; `as_left`: nothing was written to it since kneebench left
-    it. Control characters of a WWID are escaped.
+    it.
     """
 
     name: str
@@ -178,6 +189,7 @@ class WholeDrive(Record):
     samples: str = ""
     read_whole: bool = False
     as_left: bool = False
+    writes: WriteCount = WriteCount()
     identity: DeviceIdentity | None = None
     unreadable: str = ""
 

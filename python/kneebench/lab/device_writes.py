@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory.content import mark_of
 from kneebench.lab.open_device import identity_of
 from kneebench.lab.permission import LOOKS_S, WritableDevice
@@ -33,11 +34,10 @@ _REREAD_PARTITIONS = 0x125F
 _BUSY = re.compile(r"\bbusy\b|\bin use\b")
 
 
-def run_on(
-    devices: Sequence[WritableDevice], *command: str, given: str = "", ends_with_us: bool = False
-) -> str:
-    """What a program prints that writes to these devices. One that meets another program which only
-    looks at a device is run again.
+def run_on(devices: Sequence[WritableDevice], *command: str, given: str = "") -> str:
+    """What a program prints that writes to these devices. It ends with this process, also by
+    `kill -9`: by then its owner may have taken a drive back. One that meets another program which
+    only looks at a device is run again.
 
     Raises Refused if a device is another one by now, OSError where the program fails.
     """
@@ -45,7 +45,7 @@ def run_on(
     while True:
         with writing(devices):
             try:
-                return done(*command, given=given, ends_with_us=ends_with_us)
+                return done(*command, given=given, ends_with_us=True)
             except OSError as error:
                 if not _BUSY.search(str(error)) or time.monotonic() > until_s:
                     raise
@@ -127,3 +127,5 @@ def erase(device: WritableDevice, key: str, offsets: Sequence[int]) -> None:
     write_at(device, *zeros, (0, mark_of(key)))
     with contextlib.suppress(OSError):  # loop devices without partitions know no such request
         fcntl.ioctl(device.opened.handle, _REREAD_PARTITIONS)
+    if any(block_folder(device.path).glob("*/partition")):
+        run_on([device], "partx", "--delete", device.path)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench.records import CountedDevice, Drive, Role
+from kneebench.records import CountedDevice, Drive, Role, WriteCount
 from kneebench.visible import escaped
 
 DEVICE_NUMBERS, BLOCK_DEVICES = Path("/sys/dev/block"), Path("/sys/class/block")
@@ -163,6 +163,17 @@ def written_bytes(device: str) -> int:
     return SECTOR_BYTES * int((block_folder(device) / "stat").read_text().split()[6])
 
 
+def write_count(device: str) -> WriteCount:
+    """How much was written to a whole device so far."""
+    backing = block_folder(device) / "loop" / "backing_file"
+    try:
+        counted = written_bytes(device)
+        changed_ns = Path(name_in(backing)).stat().st_ctime_ns if backing.exists() else None
+    except OSError:
+        return WriteCount()
+    return WriteCount(device_bytes=counted, file_changed_ns=changed_ns)
+
+
 def devices_under(path: Path) -> frozenset[str]:
     """The names of all devices under a path: of its file system, and those that these stand on."""
     leaf = _block(path)
@@ -221,10 +232,10 @@ def kept_name(folder: Path) -> str:
     kernel has none. Control characters, which the name of a file may have, are escaped.
     """
     files = ("loop/backing_file", "wwid", "device/wwid")
-    return escaped(next(filter(None, (_name_in(folder / file) for file in files)), ""))
+    return escaped(next(filter(None, (name_in(folder / file) for file in files)), ""))
 
 
-def _name_in(file: Path) -> str:
+def name_in(file: Path) -> str:
     """The one line of a file, with the blanks that it may have; empty if it cannot be read."""
     try:
         return os.fsdecode(file.read_bytes().removesuffix(b"\n"))

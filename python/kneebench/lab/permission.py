@@ -5,7 +5,7 @@ There are four reasons, and each gives a `WritableDevice`:
 - `claimed`: nothing uses the drive, and it is blank;
 - `agreed`: its owner was shown what is on it, has agreed to lose that, and nothing changed since;
 - `made`: kneebench made the device itself, such as a loop device over its own file;
-- `left`: an earlier run of kneebench wrote to it, and nobody else did since.
+- `left`: kneebench wrote to it, and no other program can have done so since.
 
 Nothing else writes to a device: lab/device_writes.py takes no other, and looks at it once more
 right before each write.
@@ -152,14 +152,14 @@ def made(
     return WritableDevice(opened, daemons)
 
 
-def left(path: str, is_as_we_left_it: Callable[[OpenDevice], bool]) -> WritableDevice | None:
-    """A device that an earlier run wrote to; None if somebody else did since. Raises OSError if it
-    cannot be read.
+def left(path: str, is_ours: Callable[[OpenDevice], bool]) -> WritableDevice | None:
+    """A device that kneebench wrote to; None if another program may have done so since. Raises
+    OSError if it cannot be opened.
     """
     opened = OpenDevice(path)
     with contextlib.ExitStack() as stack:
         stack.callback(opened.close)
-        if not is_as_we_left_it(opened):
+        if not is_ours(opened):
             return None
         stack.pop_all()
     return WritableDevice(opened)

@@ -1,7 +1,7 @@
 """A change to a drive of this machine, which is known again by its WWID.
 
-After a kill its owner may have taken it back. Nothing is written to it then: its first block must
-be as kneebench left it, and nothing else may be on it.
+After a kill its owner may have taken it back. A later run writes to it only if no other program can
+have written to it since. Otherwise it stays as it is, and needs its owner's consent.
 """
 
 from __future__ import annotations
@@ -20,35 +20,29 @@ from kneebench.errors import KneebenchError
 from kneebench.lab.changes.change import Change
 from kneebench.lab.changes.mount import mounted_on
 from kneebench.lab.device_writes import run_on, write_mark
-from kneebench.lab.drives import WHOLE_DEVICES, block_folder, devices_under, written_bytes
+from kneebench.lab.drives import WHOLE_DEVICES, block_folder, devices_under, write_count
 from kneebench.lab.inventory import drives_called, identities, look_at
-from kneebench.lab.inventory.content import BLOCK_BYTES, first_block, mark_of, wipefs
+from kneebench.lab.inventory.content import wipefs
 from kneebench.lab.inventory.left import remember_left
 from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.own_mounts import POINT
 from kneebench.lab.permission import WritableDevice, left
 from kneebench.lab.processes import boot
 from kneebench.lab.programs import done, wait_until
-from kneebench.records import DeviceIdentity
-
-EXT4_BYTES = 1024
-"""Where the superblock of ext4 begins (kernel documentation, ext4); what is before it is not
-ours."""
-TABLE_BYTES = 446
-"""Boot code, before the partitions of an MBR; GPT's protective one has none."""
+from kneebench.records import DeviceIdentity, WriteCount
 
 
 class ChangedDrive(Change):
     """A drive by its WWID, or by the kernel's name in one boot; `device`: where it was.
 
-    `identity`: what it was; `written_bytes`: the kernel's count after the last program of ours
-    ended. `untouched`: nobody else can have written to it since.
+    `identity`: what it was; `writes`: how much was written to it when the last program of ours
+    ended. `untouched`: no other program can have written to it since.
     """
 
     device: str
     wwid: str
     identity: DeviceIdentity | None = None
-    written_bytes: int | None = None
+    writes: WriteCount | None = None
     untouched: bool = Field(default=False, exclude=True)
 
     @property
@@ -82,41 +76,46 @@ class ChangedDrive(Change):
         return any(mounted_on(point) and name in devices_under(Path(point)) for point in points)
 
     def _is_unwritten(self, device: str) -> bool:
-        if self.written_bytes is None or self.boot != boot():
+        if self.writes is None or self.writes.device_bytes is None or self.boot != boot():
             return False
         with OpenDevice(device) as opened:
             same = opened.identity == self.identity
-        return same and written_bytes(device) == self.written_bytes
+        return same and write_count(device) == self.writes
 
     def remark(self) -> str:
-        """That somebody has taken the drive back; empty if it is ours."""
+        """That it stays as it is, because its owner may have taken it back; empty if it is ours."""
         device = self.found()
-        if not device or self._is_ours(device):
+        if not device or self.untouched:
             return ""
         return (
-            f"{device} ({self.wwid}) is left as it is: its owner or another program has"
-            " written to it since kneebench was killed"
+            f"{device} ({self.wwid}) is left as it is: its owner or another program may have"
+            " written to it since kneebench was killed; to use it again, name it under erase in a"
+            " plan and run with --erase"
         )
 
     def undo(self) -> bool:
         """Remove what is ours from it, and mark it; whether that was done. Nothing is written if
-        somebody else wrote to it since. Raises OSError while it is in use.
+        another program may have written to it. Raises OSError while it is in use.
         """
         device = self.found()
         if not device:
             return False
         self.stop_arrays()
         with locked(device), contextlib.ExitStack() as stack:
-            writable = left(device, lambda one: self._is_ours(one.path))
+            writable = left(device, self.is_ours)
             if writable is None:
                 return False
             stack.enter_context(writable)
             self.release(writable)
             write_mark(writable, self.wwid)
             self.remove_signatures(writable)
-        if self.untouched:
-            self._remember(device)
+        self._remember(device)
         return True
+
+    def is_ours(self, device: OpenDevice) -> bool:
+        """Whether an open device is the one that was changed, and only by kneebench."""
+        same_file = self.identity is None or device.identity.file == self.identity.file
+        return self.untouched and same_file
 
     def stop_arrays(self) -> None:
         """Stop what is assembled of it."""
@@ -135,23 +134,6 @@ class ChangedDrive(Change):
     def is_our_signature(self, signature: dict[str, Any]) -> bool:
         """Whether wipefs has found something that we made."""
         return digits(signature["uuid"] or "") in {digits(one) for one in self.made_on_it}
-
-    def _is_ours(self, device: str) -> bool:
-        """Whether everything that is known of a drive is as we left it."""
-        if self.untouched:
-            return True
-        found = wipefs(device)
-        with OpenDevice(device) as opened:
-            block = first_block(opened.handle)
-        return all(map(self.is_our_signature, found)) and self._is_our_start(block, found)
-
-    def _is_our_start(self, block: bytes, found: list[dict[str, Any]]) -> bool:
-        """Whether the first block is zero, our mark, or the begin of a volume of ours."""
-        kinds = {one["type"] for one in found}
-        if "xfs" in kinds:  # its superblock begins with the first byte
-            return True
-        length = EXT4_BYTES if "ext4" in kinds else TABLE_BYTES if kinds & TABLES else BLOCK_BYTES
-        return block[:length] in (bytes(length), mark_of(self.wwid)[:length])
 
     def _remember(self, device: str) -> None:
         with contextlib.suppress(KneebenchError, OSError):  # unremembered, it needs consent
@@ -188,10 +170,6 @@ class ChangedDrive(Change):
         with OpenDevice(device) as opened:
             file = opened.identity.file
         return file is not None and file.inode == self.identity.file.inode
-
-
-TABLES = {"gpt", "PMBR", "dos"}
-"""wipefs's types of partition tables."""
 
 
 def digits(uuid: str) -> str:

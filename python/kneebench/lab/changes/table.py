@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from kneebench.lab.changes.drive import TABLES, ChangedDrive, digits
+from kneebench.lab.changes.drive import ChangedDrive, digits
 from kneebench.lab.device_writes import run_on
 from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory.content import wipefs
@@ -31,10 +31,6 @@ class WrittenTable(ChangedDrive):
     def made_on_it(self) -> tuple[str, ...]:
         """The volumes in its partitions."""
         return self.volumes
-
-    def is_our_signature(self, signature: dict[str, Any]) -> bool:
-        """A table, if its UUID is ours."""
-        return signature["type"] in TABLES and is_table(self.found(), self.table)
 
     def release(self, device: WritableDevice) -> None:
         """Empty the partitions and take them from the kernel. Raises OSError while the drive is in

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.lab.drives import whole_devices
+from kneebench.lab.drives import whole_devices, write_count
 from kneebench.lab.inventory.block_devices import BlockDevice, listed_devices
 from kneebench.lab.inventory.content import content_of
 from kneebench.lab.inventory.health import health
@@ -99,11 +99,14 @@ def _with_content(drive: WholeDrive, device: BlockDevice, watch: Watch) -> Whole
         return drive.model_copy(update={"unreadable": seen})
     try:
         with OpenDevice(device.path) as opened:
-            idle = not (drive.holders or drive.system)
+            if idle := not (drive.holders or drive.system):
+                os.fsync(opened.handle)  # what was written to it before is counted now
+            writes = write_count(device.path)
             found = content_of(device, drive.key, watch, whole=idle)
     except OSError as error:
         return drive.model_copy(update={"unreadable": error.strerror or str(error)})
-    drive = drive.model_copy(update={**found._asdict(), "identity": opened.identity})
+    read = {**found._asdict(), "identity": opened.identity, "writes": writes}
+    drive = drive.model_copy(update=read)
     return drive.model_copy(update={"as_left": is_as_left(drive)})
 
 

@@ -95,9 +95,9 @@ def changes_since(seen: WholeDrive, now: WholeDrive) -> str:
     found += [f"{_exactly(one)} was removed" for one in sorted(before - after, key=_place)]
     if not found and seen.samples != now.samples:
         found.append("its samples have other data")
-    written = (now.boot_written_bytes or 0) - (seen.boot_written_bytes or 0)
-    if not found and written:
-        found.append(f"{written:,} bytes were written to it")
+    if not found and seen.writes != now.writes:
+        written = (now.writes.device_bytes or 0) - (seen.writes.device_bytes or 0)
+        found.append(f"{written:,} bytes were written to it" if written else "its file was changed")
     return ", ".join(found)
 
 

@@ -16,21 +16,21 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from kneebench.directories import make_private, state_directory, write_private
-from kneebench.records import DeviceIdentity, Record, WholeDrive
+from kneebench.records import DeviceIdentity, Record, WholeDrive, WriteCount
 
 Kind = TypeVar("Kind", bound=Record)
 
 
 class Left(Record):
-    """A drive when kneebench left it. `boot_written_bytes`: the kernel's count in that boot;
-    `written_bytes`: the drive's own, in coarse units, None if it does not report one.
+    """A drive when kneebench left it. `writes`: as the kernel counted in that boot;
+    `written_bytes`: as the drive counts, in coarse units, None if it does not report that.
     """
 
     drive: str
     identity: DeviceIdentity
     samples: str
     boot: str
-    boot_written_bytes: int | None
+    writes: WriteCount
     written_bytes: int | None
 
 
@@ -49,14 +49,10 @@ def is_as_left(drive: WholeDrive) -> bool:
         return False
     now = _left(drive, drive.identity)
     if (then.boot, then.identity) == (now.boot, now.identity):
-        counted = (then.boot_written_bytes, now.boot_written_bytes)
+        unwritten = then.writes.device_bytes is not None and then.writes == now.writes
     else:
-        counted = (then.written_bytes, now.written_bytes)
-    same = (then.drive, then.samples, _kept_identity(then)) == (
-        *(now.drive, now.samples),
-        _kept_identity(now),
-    )
-    return same and None not in counted and counted[0] == counted[1]
+        unwritten = then.written_bytes is not None and then.written_bytes == now.written_bytes
+    return unwritten and _kept(then) == _kept(now)
 
 
 def keep(file: Path, record: Record) -> None:
@@ -84,12 +80,14 @@ def _left(drive: WholeDrive, identity: DeviceIdentity) -> Left:
         identity=identity,
         samples=drive.samples,
         boot=drive.boot,
-        boot_written_bytes=drive.boot_written_bytes,
+        writes=drive.writes,
         written_bytes=drive.health.written_bytes,
     )
 
 
-def _kept_identity(left: Left) -> tuple[int, int | None]:
-    """What a drive keeps over a restart: its size, and the inode of a loop device's file."""
+def _kept(left: Left) -> tuple[str, str, int, int | None]:
+    """What a drive keeps over a restart: its name, content and size, the inode of a loop device's
+    file.
+    """
     file = left.identity.file
-    return left.identity.size_bytes, file.inode if file else None
+    return left.drive, left.samples, left.identity.size_bytes, file.inode if file else None

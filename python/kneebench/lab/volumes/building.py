@@ -114,7 +114,7 @@ class Volumes:
             settings.put_read_ahead(volume.drive_settings, queue_file(array.path, READ_AHEAD))
             devices = [array]
         command = mkfs_command(volume, str(id), [one.path for one in devices])
-        run_on(devices, *command, ends_with_us=True)
+        run_on(devices, *command)
         point = self._mounted(volume, id.hex[:8], devices, stack)
         if volume.file_system.type == "btrfs":
             settings.put_read_ahead(volume.drive_settings, btrfs_file(str(id), READ_AHEAD))

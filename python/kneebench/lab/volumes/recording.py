@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from kneebench.lab.changes.drive import ChangedDrive
-from kneebench.lab.drives import written_bytes
+from kneebench.lab.drives import write_count
 from kneebench.lab.journal import Journal
 from kneebench.lab.permission import WritableDevice
 
@@ -22,12 +22,11 @@ def recorded(
     kernel's count is written down, so that a later run knows whether somebody else wrote since.
     """
     known = {"device": device.path, "wwid": key, "identity": device.opened.identity}
-    so_far = written_bytes(device.path)
-    with journal.made(kind, what, **known, written_bytes=so_far, **facts) as change:
+    so_far = write_count(device.path)
+    with journal.made(kind, what, **known, writes=so_far, **facts) as change:
 
         def keep() -> None:
-            counted = written_bytes(device.path)
-            journal.rewrite(change.model_copy(update={"written_bytes": counted}))
+            journal.rewrite(change.model_copy(update={"writes": write_count(device.path)}))
 
         device.on_written = keep
         try:
