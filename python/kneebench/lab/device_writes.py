@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory.content import mark_of
-from kneebench.lab.open_device import identity_of
-from kneebench.lab.permission import LOOKS_S, WritableDevice
+from kneebench.lab.open_device import LOOKS_S, identity_of, once_free
+from kneebench.lab.permission import WritableDevice
 from kneebench.lab.programs import done
 
 CHECKED = "kneebench.device.checked"
@@ -100,7 +100,8 @@ def write_at(device: WritableDevice, *places: tuple[int, bytes]) -> None:
 
 @contextlib.contextmanager
 def _open_alone(device: WritableDevice) -> Iterator[int]:
-    handle = os.open(device.path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+    flags = os.O_RDWR | os.O_EXCL | os.O_CLOEXEC
+    handle = once_free(lambda: os.open(device.path, flags))
     try:
         if identity_of(handle) != device.opened.identity:
             raise OSError(f"{device.path} is another device by now")

@@ -7,11 +7,14 @@ the number of a drive that is unplugged stays taken.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
 import struct
-from typing import Self
+import time
+from collections.abc import Callable
+from typing import Self, TypeVar
 
 from kneebench.errors import Refused
 from kneebench.records import DeviceIdentity, LoopFile
@@ -20,6 +23,11 @@ _DISK_SEQUENCE = 0x80081280
 """BLKGETDISKSEQ of linux/fs.h, since Linux 5.15."""
 _LOOP_STATUS, _LOOP_STATUS_BYTES = 0x4C05, 232
 """LOOP_GET_STATUS64 of linux/loop.h; it fails on any other device."""
+
+
+LOOKS_S = 2.0
+"""Longer than others who only look hold a device."""
+Kind = TypeVar("Kind")
 
 
 class OpenDevice:
@@ -65,6 +73,20 @@ class OpenDevice:
     def _refused(self, seen: str) -> Refused:
         do = "nothing was written to it; run kneebench drives, then start again"
         return Refused(f"writing to {self.path}", seen=seen, do=do)
+
+
+def once_free(opened: Callable[[], Kind]) -> Kind:
+    """What `opened` opens exclusively, once others who only look have gone. Raises OSError (EBUSY)
+    while it is in use.
+    """
+    until_s = time.monotonic() + LOOKS_S
+    while True:
+        try:
+            return opened()
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > until_s:
+                raise
+        time.sleep(0.02)
 
 
 def identity_of(handle: int) -> DeviceIdentity:

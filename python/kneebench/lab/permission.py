@@ -14,7 +14,6 @@ right before each write.
 from __future__ import annotations
 
 import contextlib
-import errno
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -23,14 +22,12 @@ from kneebench.errors import InvalidMeasurement, Refused
 from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory import MOMENTARY, drives_called, look_at
 from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state
-from kneebench.lab.open_device import OpenDevice
+from kneebench.lab.open_device import LOOKS_S, OpenDevice, once_free
 from kneebench.lab.processes import runs
 from kneebench.lab.programs import wait_until
 from kneebench.records import Watch, WholeDrive, unwatched
 
 IN_A_PLAN = "name it under erase in the plan ({}) and run with --erase"
-LOOKS_S = 2.0
-"""Longer than others that only look hold a drive."""
 START_AGAIN = "nothing was written to it; run kneebench drives, then start again"
 
 
@@ -87,8 +84,8 @@ class WritableDevice:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else may mount it meanwhile. Raises OSError while somebody uses it."""
-        with OpenDevice(self.path, alone=True):
+        """No other program may mount it meanwhile. Raises OSError while one uses it."""
+        with once_free(lambda: OpenDevice(self.path, alone=True)):
             yield
 
     def close(self) -> None:
@@ -243,24 +240,16 @@ def _held(drive: WholeDrive) -> Iterator[Held]:
     """The drive exclusively, once others who only look have gone. Raises Refused while it is in
     use.
     """
-    found: list[OpenDevice] = []
-
-    def held() -> bool:
-        try:
-            found.append(OpenDevice(drive.path, alone=True))
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                do = "use another drive (kneebench drives)"
-                seen = error.strerror or str(error)
-                raise Refused(f"opening {drive.path}", seen=seen, do=do) from error
-        return bool(found)
-
-    if not wait_until(held, LOOKS_S):
-        now = look_at(drive, ours=False)
-        require_blank(now, drive_state(now))
-        raise Refused(f"opening {drive.path}", seen="in use", do="stop what uses it")
-    with found[0]:
-        yield Held(drive, found[0])
+    try:
+        opened = once_free(lambda: OpenDevice(drive.path, alone=True))
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            now = look_at(drive, ours=False)
+            require_blank(now, drive_state(now))  # it says what uses the drive
+        seen, do = error.strerror or str(error), "use another drive (kneebench drives)"
+        raise Refused(f"opening {drive.path}", seen=seen, do=do) from error
+    with opened:
+        yield Held(drive, opened)
 
 
 def require_blank(drive: WholeDrive, state: DriveState, allow: str = IN_A_PLAN) -> None:

@@ -21,7 +21,7 @@ from kneebench.lab.inventory.holders import Holders
 from kneebench.lab.inventory.identity import identified
 from kneebench.lab.inventory.left import is_as_left
 from kneebench.lab.inventory.sources import Sources
-from kneebench.lab.open_device import OpenDevice, number_at
+from kneebench.lab.open_device import LOOKS_S, OpenDevice, number_at
 from kneebench.lab.programs import wait_until
 from kneebench.records import Watch, WholeDrive, unwatched
 
@@ -34,8 +34,8 @@ __all__ = [
     "look_at",
     "named",
 ]
-MOMENTARY, LOOKS_S = {"process", "kernel"}, 2.0
-"""What is only opened is looked at again for so long: udev, losetup and another kneebench open
+MOMENTARY = {"process", "kernel"}
+"""What is only opened is looked at again for a while: udev, losetup and another kneebench open
 drives for an instant."""
 
 
