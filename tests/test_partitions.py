@@ -25,6 +25,8 @@ from kneebench.lab.inventory import inventory, named
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import queue_file
+from kneebench.lab.open_device import OpenDevice
+from kneebench.lab.own_writes import note_own_writes
 from kneebench.lab.permission import WritableDevice, made
 from kneebench.lab.programs import found
 from kneebench.lab.volumes import Volumes, erase_drives, volume_findings
@@ -125,13 +127,20 @@ def test_a_drive_with_a_partition_table_of_somebody_is_refused_and_stays(
     assert list(journal.folder.iterdir()) == []
 
 
+def note(drive: str) -> None:
+    """What was written to the drive is kneebench's, as far as it knows."""
+    with OpenDevice(drive) as device:
+        note_own_writes(device)
+
+
 def left_table(journal: Journal, drive: str) -> WrittenTable:
     """A table of ours that a killed run left."""
     key, uuid = named(inventory(), drive).key, "6f1a0000-1111-2222-3333-444455556666"
+    [seen] = inventory([drive])
     facts = {"device": drive, "wwid": key, "table": uuid, "volumes": ("abc",)}
     script = f"label: gpt\nlabel-id: {uuid}\nsize=320MiB\n"
     subprocess.run(["sfdisk", "--quiet", drive], input=script, text=True, check=True)
-    return journal.change(WrittenTable, "a partition table", **facts)
+    return journal.change(WrittenTable, "a partition table", **facts, identity=seen.identity)
 
 
 def test_a_table_that_somebody_wrote_after_a_kill_is_not_removed(
@@ -141,7 +150,8 @@ def test_a_table_that_somebody_wrote_after_a_kill_is_not_removed(
     script = "label: gpt\nlabel-id: 6f1a0000-1111-2222-3333-777777777777\nsize=100MiB\n"
     command = ["sfdisk", "--quiet", "--wipe", "always", drives[0]]
     subprocess.run(command, input=script, text=True, check=True)
-    assert ours.undo() is False
+    with pytest.raises(OSError, match="is left as it is"):
+        ours.undo()
     assert states(drives[:1]) == {"contains data"}
     assert is_table(drives[0], "6f1a0000-1111-2222-3333-777777777777")
 
@@ -149,13 +159,15 @@ def test_a_table_that_somebody_wrote_after_a_kill_is_not_removed(
 def test_a_file_system_that_somebody_made_in_a_left_partition_is_not_removed(
     drives: list[str], journal: Journal
 ) -> None:
-    ours = left_table(journal, drives[0]).in_our_hands()
+    ours = left_table(journal, drives[0])
     [partition] = shown(drives[0])
     done("mkfs.ext4", "-q", partition)
+    note(drives[0])
     with pytest.raises(OSError, match="ext4, which is not kneebench's"):
         ours.undo()
     assert states(drives[:1]) == {"contains data"}
     done("wipefs", "--all", partition)
+    note(drives[0])
     assert ours.undo() is True
     assert_reusable(drives)
 

@@ -103,12 +103,14 @@ class Holder(Record):
 
 class LoopFile(Record):
     """The file behind a loop device, whatever its path leads to by now: its file system's device
-    number, its inode, and the first byte that is used.
+    number, its inode, and the first byte that is used. `block`: the number of the device that the
+    file is, if it is one ("major:minor").
     """
 
     device: int
     inode: int
     offset_bytes: int = 0
+    block: str = ""
 
 
 class DeviceIdentity(Record):

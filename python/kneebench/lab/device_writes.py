@@ -76,16 +76,19 @@ def writing(devices: Sequence[WritableDevice]) -> Iterator[None]:
         sys.audit(CHECKED, device.path)
     try:
         yield
-    finally:
-        note_written(devices)
+    except OSError:  # who wrote to it before the program failed is not known
+        raise
+    except BaseException:
+        note_writes(devices)
+        raise
+    note_writes(devices)
 
 
-def note_written(devices: Sequence[WritableDevice]) -> None:
+def note_writes(devices: Sequence[WritableDevice]) -> None:
     """What was written to the devices is on them, and is ours."""
     for device in devices:
-        with contextlib.suppress(OSError):  # of a device that fails: what it wrote is unknown
-            os.fsync(device.opened.handle)
-        device.on_written()
+        with contextlib.suppress(OSError):
+            device.note_writes()
 
 
 def write_at(device: WritableDevice, *places: tuple[int, bytes]) -> None:
@@ -94,7 +97,8 @@ def write_at(device: WritableDevice, *places: tuple[int, bytes]) -> None:
     """
     with writing([device]), _open_alone(device) as handle:
         for offset, data in places:
-            os.pwrite(handle, data, offset)
+            if os.pwrite(handle, data, offset) != len(data):
+                raise OSError(f"{device.path} ends before byte {offset + len(data):,}")
         os.fsync(handle)
 
 

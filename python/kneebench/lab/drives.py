@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kneebench.records import CountedDevice, Drive, Role, WriteCount
+from kneebench.records import CountedDevice, Drive, Role
 from kneebench.visible import escaped
 
 DEVICE_NUMBERS, BLOCK_DEVICES = Path("/sys/dev/block"), Path("/sys/class/block")
@@ -50,14 +50,14 @@ def visible_mounts(process: Path = Path("/proc/self")) -> list[Mount]:
 
 
 def _mount(line: list[str], after: list[str]) -> Mount:
-    root, point = (Path(_unescaped(field)) for field in line[3:5])
-    return Mount(line[2], point, after[0], _unescaped(after[1]), root, tuple(after[2].split(",")))
+    root, point = (Path(unescaped(field)) for field in line[3:5])
+    return Mount(line[2], point, after[0], unescaped(after[1]), root, tuple(after[2].split(",")))
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
     """Blanks, tabs, line ends and backslashes stand there as octal numbers.
 
-    >>> _unescaped(r"/mnt/größe\\040neu")
+    >>> unescaped(r"/mnt/größe\\040neu")
     '/mnt/größe neu'
     """
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
@@ -129,7 +129,7 @@ def _below(folder: Path) -> list[Path]:
     if (folder / "partition").exists():
         return [folder.parent]
     backing = folder / "loop" / "backing_file"
-    under = _block(Path(backing.read_text().strip())) if backing.exists() else None
+    under = _block(Path(name_in(backing))) if backing.exists() else None
     return [under] if under else []
 
 
@@ -161,17 +161,6 @@ def written_bytes(device: str) -> int:
     Raises OSError if it is not here.
     """
     return SECTOR_BYTES * int((block_folder(device) / "stat").read_text().split()[6])
-
-
-def write_count(device: str) -> WriteCount:
-    """How much was written to a whole device so far."""
-    backing = block_folder(device) / "loop" / "backing_file"
-    try:
-        counted = written_bytes(device)
-        changed_ns = Path(name_in(backing)).stat().st_ctime_ns if backing.exists() else None
-    except OSError:
-        return WriteCount()
-    return WriteCount(device_bytes=counted, file_changed_ns=changed_ns)
 
 
 def devices_under(path: Path) -> frozenset[str]:

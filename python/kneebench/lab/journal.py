@@ -94,20 +94,16 @@ class Journal:
             yield change
         except BaseException as error:
             try:
-                self._undo(change.in_our_hands())
+                self._undo(change)
             except (OSError, KneebenchError) as failure:  # its entry stays for the next run
                 error.add_note(f"{change.words} remains: {failure}")
             raise
         try:
-            self._undo(change.in_our_hands())
+            self._undo(change)
         except OSError as failure:
             seen = f"{change.words}: {failure}"
             do = "run `kneebench clean`"
             raise KneebenchError("undoing a change to this machine", seen=seen, do=do) from failure
-
-    def rewrite(self, change: Change) -> None:
-        """Write down more about a change that was made and is not yet undone."""
-        self._write(change)
 
     def _undo(self, change: Change) -> None:
         change.undo()
@@ -212,8 +208,7 @@ class Journal:
         """
         for one in self.damaged():
             watch(Event(kind="warning", doing=f"{one.seen}; {one.do}"))
-        found = [change.as_found() for change in self.leftovers()]
-        return [change for change in found if self._cleaned(change, watch)]
+        return [change for change in self.leftovers() if self._cleaned(change, watch)]
 
     def _cleaned(self, change: Change, watch: Watch) -> bool:
         watch(Event(kind="start", doing=f"cleaning up after an earlier run: {change.words}"))

@@ -14,10 +14,12 @@ import stat
 import struct
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Self, TypeVar
 
 from kneebench.errors import Refused
-from kneebench.records import DeviceIdentity, LoopFile
+from kneebench.lab.drives import block_folder, name_in, text_in, written_bytes
+from kneebench.records import DeviceIdentity, LoopFile, WriteCount
 
 _DISK_SEQUENCE = 0x80081280
 """BLKGETDISKSEQ of linux/fs.h, since Linux 5.15."""
@@ -116,6 +118,37 @@ def number_at(path: str) -> str:
     return number_of_device(seen.st_rdev) if stat.S_ISBLK(seen.st_mode) else ""
 
 
+def has_its_number(device: OpenDevice) -> bool:
+    """Whether the device at a path is the one that the kernel calls so: a node in /dev may be
+    stale.
+    """
+    return text_in(block_folder(device.path), "dev") == device.identity.number
+
+
+def write_count(device: OpenDevice) -> WriteCount:
+    """How much was written to an open device so far; unknown where the kernel does not count."""
+    folder = block_folder(device.path)
+    if text_in(folder, "queue/iostats") == "0":
+        return WriteCount()
+    try:
+        return WriteCount(
+            device_bytes=written_bytes(device.path), file_changed_ns=_file_changed_ns(device)
+        )
+    except OSError:
+        return WriteCount()
+
+
+def _file_changed_ns(device: OpenDevice) -> int | None:
+    """When the file of a loop device was changed last. Raises OSError if it is no longer found."""
+    file = device.identity.file
+    if file is None or file.block:
+        return None
+    seen = Path(name_in(block_folder(device.path) / "loop" / "backing_file")).stat()
+    if seen.st_ino != file.inode:
+        raise FileNotFoundError("another file has its name")
+    return seen.st_ctime_ns
+
+
 def _sequence(handle: int) -> int | None:
     found = bytearray(8)
     try:
@@ -131,5 +164,6 @@ def _loop_file(handle: int) -> LoopFile | None:
         fcntl.ioctl(handle, _LOOP_STATUS, status)
     except OSError:
         return None
-    device, inode, _, offset = struct.unpack_from("=QQQQ", status)
-    return LoopFile(device=device, inode=inode, offset_bytes=offset)
+    device, inode, block, offset = struct.unpack_from("=QQQQ", status)
+    number = number_of_device(block) if block else ""
+    return LoopFile(device=device, inode=inode, offset_bytes=offset, block=number)

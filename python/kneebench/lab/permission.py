@@ -22,7 +22,8 @@ from kneebench.errors import InvalidMeasurement, Refused
 from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory import MOMENTARY, drives_called, look_at
 from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state
-from kneebench.lab.open_device import LOOKS_S, OpenDevice, once_free
+from kneebench.lab.open_device import LOOKS_S, OpenDevice, has_its_number, once_free
+from kneebench.lab.own_writes import are_all_ours, note_own_writes
 from kneebench.lab.processes import runs
 from kneebench.lab.programs import wait_until
 from kneebench.records import Watch, WholeDrive, unwatched
@@ -43,12 +44,14 @@ class WritableDevice:
     """A block device that may be written to, open since that was decided.
 
     Only the functions of this module make one. `daemons`: the programs that serve it; `key`: the
-    name that a drive of this machine is known by.
+    name that a drive of this machine is known by; `drives`: those whose writes are noted when this
+    device is written to. `is_mounted`: a volume on it is, which writes at any time.
     """
 
     def __init__(self, opened: OpenDevice, daemons: Sequence[Daemon] = (), key: str = "") -> None:
         self._opened, self._daemons, self.key = opened, tuple(daemons), key
-        self.on_written: Callable[[], None] = lambda: None
+        self.drives: tuple[WritableDevice, ...] = ()
+        self.is_mounted = False
 
     @property
     def path(self) -> str:
@@ -66,6 +69,15 @@ class WritableDevice:
         """
         self.require_daemons()
         self._opened.require_same()
+        for drive in self.drives:
+            if not (drive.is_mounted or are_all_ours(drive.opened)):
+                seen = "another program has written to it since kneebench did"
+                raise Refused(f"writing to {drive.path}", seen=seen, do=START_AGAIN)
+
+    def note_writes(self) -> None:
+        """What was written to it is on it, and is ours."""
+        for drive in self.drives:
+            note_own_writes(drive.opened)
 
     def lost_daemon(self) -> Daemon | None:
         """A program that serves it and has ended."""
@@ -181,7 +193,8 @@ def is_array_of(members: Sequence[WritableDevice]) -> Callable[[OpenDevice], boo
     names = {block_folder(one.path).name for one in members}
 
     def found(device: OpenDevice) -> bool:
-        return {one.name for one in (block_folder(device.path) / "slaves").glob("*")} == names
+        slaves = {one.name for one in (block_folder(device.path) / "slaves").glob("*")}
+        return slaves == names and has_its_number(device)
 
     return found
 
@@ -190,8 +203,9 @@ def is_partition_of(drive: WritableDevice) -> Callable[[OpenDevice], bool]:
     """Whether a device is a partition of that drive, which is still the same."""
 
     def found(device: OpenDevice) -> bool:
-        drive.require_same()
-        return block_folder(device.path).resolve().parent.name == block_folder(drive.path).name
+        drive.opened.require_same()
+        parent = block_folder(device.path).resolve().parent.name
+        return parent == block_folder(drive.path).name and has_its_number(device)
 
     return found
 

@@ -102,6 +102,8 @@ def empty(folder: Folder, keep: str = "") -> None:
 
 def _dissolve(folder: Folder, name: str) -> None:
     with folder.inner(name) as inner:
+        if os.fstat(inner.handle).st_dev != os.fstat(folder.handle).st_dev:
+            raise OSError(errno.EBUSY, f"a file system is mounted on {inner.path}")
         for each in inner.names():
             if not _unlinked(inner, each):
                 os.rename(

@@ -7,7 +7,7 @@ after it was interrupted.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from pydantic import ConfigDict
 
@@ -46,14 +46,6 @@ class Change(Record):
     def words(self) -> str:
         """What it is and where, for a reader."""
         return f"{self.what} ({self.where})"
-
-    def in_our_hands(self) -> Self:
-        """The same, by the run that made it and has had it since."""
-        return self
-
-    def as_found(self) -> Self:
-        """The same, as a later run finds it before it undoes anything."""
-        return self
 
     @abstractmethod
     def undo(self) -> bool:

@@ -10,40 +10,32 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Self
-from uuid import UUID
-
-from pydantic import Field
+from typing import Any
 
 from kneebench.errors import KneebenchError
 from kneebench.lab.changes.change import Change
-from kneebench.lab.changes.mount import mounted_on
 from kneebench.lab.device_writes import run_on, write_mark
-from kneebench.lab.drives import WHOLE_DEVICES, block_folder, devices_under, write_count
+from kneebench.lab.drives import WHOLE_DEVICES
 from kneebench.lab.inventory import drives_called, identities, look_at
 from kneebench.lab.inventory.content import wipefs
 from kneebench.lab.inventory.left import remember_left
 from kneebench.lab.open_device import OpenDevice
-from kneebench.lab.own_mounts import POINT
+from kneebench.lab.own_writes import are_all_ours, note_own_writes, noted_devices
 from kneebench.lab.permission import WritableDevice, left
 from kneebench.lab.processes import boot
 from kneebench.lab.programs import done, wait_until
-from kneebench.records import DeviceIdentity, WriteCount
+from kneebench.records import DeviceIdentity
 
 
 class ChangedDrive(Change):
     """A drive by its WWID, or by the kernel's name in one boot; `device`: where it was.
 
-    `identity`: what it was; `writes`: how much was written to it when the last program of ours
-    ended. `untouched`: no other program can have written to it since.
+    `identity`: what it was.
     """
 
     device: str
     wwid: str
     identity: DeviceIdentity | None = None
-    writes: WriteCount | None = None
-    untouched: bool = Field(default=False, exclude=True)
 
     @property
     def where(self) -> str:
@@ -55,47 +47,18 @@ class ChangedDrive(Change):
         """UUIDs of the volumes that were made on it."""
         return ()
 
-    def in_our_hands(self) -> Self:
-        """The same, by the run that made it and still has it."""
-        return self.model_copy(update={"untouched": True})
-
-    def as_found(self) -> Self:
-        """The same, with whether only kneebench can have written to it: its volume is still mounted
-        where only we mount, or the kernel has counted no byte since our last program ended.
-        """
-        try:
-            device = self.found()
-            untouched = bool(device) and (self._is_mounted(device) or self._is_unwritten(device))
-        except OSError:
-            untouched = False
-        return self.model_copy(update={"untouched": untouched})
-
-    def _is_mounted(self, device: str) -> bool:
-        points = [POINT.format(UUID(one).hex[:8]) for one in self.made_on_it]
-        name = block_folder(device).name
-        return any(mounted_on(point) and name in devices_under(Path(point)) for point in points)
-
-    def _is_unwritten(self, device: str) -> bool:
-        if self.writes is None or self.writes.device_bytes is None or self.boot != boot():
-            return False
-        with OpenDevice(device) as opened:
-            same = opened.identity == self.identity
-        return same and write_count(device) == self.writes
-
     def remark(self) -> str:
         """That it stays as it is, because its owner may have taken it back; empty if it is ours."""
         device = self.found()
-        if not device or self.untouched:
+        if not device:
             return ""
-        return (
-            f"{device} ({self.wwid}) is left as it is: its owner or another program may have"
-            " written to it since kneebench was killed; to use it again, name it under erase in a"
-            " plan and run with --erase"
-        )
+        with OpenDevice(device) as opened:
+            return "" if self.is_ours(opened) else self._left_alone(device)
 
     def undo(self) -> bool:
         """Remove what is ours from it, and mark it; whether that was done. Nothing is written if
-        another program may have written to it. Raises OSError while it is in use.
+        another program may have written to it: the run that made the change raises OSError then, a
+        later one says so. Raises OSError while it is in use.
         """
         device = self.found()
         if not device:
@@ -104,18 +67,28 @@ class ChangedDrive(Change):
         with locked(device), contextlib.ExitStack() as stack:
             writable = left(device, self.is_ours)
             if writable is None:
+                if self.owner == os.getpid():
+                    raise OSError(self._left_alone(device))
                 return False
             stack.enter_context(writable)
+            writable.drives = (writable,)
             self.release(writable)
             write_mark(writable, self.wwid)
             self.remove_signatures(writable)
-        self._remember(device)
+            self._remember(writable)
         return True
 
     def is_ours(self, device: OpenDevice) -> bool:
-        """Whether an open device is the one that was changed, and only by kneebench."""
-        same_file = self.identity is None or device.identity.file == self.identity.file
-        return self.untouched and same_file
+        """Whether an open device is the one that was changed, and by kneebench only."""
+        same = self.identity is not None and device.identity.file == self.identity.file
+        return same and are_all_ours(device)
+
+    def _left_alone(self, device: str) -> str:
+        return (
+            f"{device} ({self.wwid}) is left as it is: its owner or another program may have"
+            " written to it since kneebench did; to use it again, name it under erase in a plan"
+            " and run with --erase"
+        )
 
     def stop_arrays(self) -> None:
         """Stop what is assembled of it."""
@@ -135,9 +108,11 @@ class ChangedDrive(Change):
         """Whether wipefs has found something that we made."""
         return digits(signature["uuid"] or "") in {digits(one) for one in self.made_on_it}
 
-    def _remember(self, device: str) -> None:
+    def _remember(self, device: WritableDevice) -> None:
         with contextlib.suppress(KneebenchError, OSError):  # unremembered, it needs consent
-            remember_left(look_at(drives_called([device])[0], ours=False))
+            seen = look_at(drives_called([device.path])[0], ours=False)
+            if are_all_ours(device.opened):
+                remember_left(seen)
 
     def require_gone(self, forget: str) -> None:
         """Raises OSError if the drive is not plugged in."""
@@ -184,7 +159,8 @@ def locked(device: str) -> Iterator[None]:
     """
     handle = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        wait_until(lambda: _has_lock(handle))
+        if not wait_until(lambda: _has_lock(handle)):
+            raise OSError(f"{device} is locked by another program")
         yield
     finally:
         os.close(handle)
@@ -203,7 +179,13 @@ def stop_arrays(uuid: str) -> bool:
     """
     found = list(_arrays(uuid))
     for name in found:
+        members = [one.name for one in (WHOLE_DEVICES / name / "slaves").glob("*")]
+        with OpenDevice(f"/dev/{name}") as array:
+            ours = are_all_ours(array)
         done("mdadm", "--stop", f"/dev/{name}")
+        for path in noted_devices(members) if ours else ():
+            with OpenDevice(path) as member:
+                note_own_writes(member)
     return bool(found)
 
 

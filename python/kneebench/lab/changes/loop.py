@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.change import Change
-from kneebench.lab.drives import WHOLE_DEVICES
+from kneebench.lab.drives import WHOLE_DEVICES, name_in
 from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.programs import wait_until
 
@@ -49,15 +48,8 @@ def loops_of(file: str) -> list[str]:
     return [
         f"/dev/{backing.parents[1].name}"
         for backing in sorted(WHOLE_DEVICES.glob("loop*/loop/backing_file"))
-        if _text(backing).removesuffix(" (deleted)") == file
+        if name_in(backing).removesuffix(" (deleted)") == file
     ]
-
-
-def _text(backing: Path) -> str:
-    try:
-        return backing.read_text().removesuffix("\n")
-    except OSError:  # detached meanwhile
-        return ""
 
 
 KIND = AttachedLoop

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.change import Change
-from kneebench.lab.drives import Mount, visible_mounts
+from kneebench.lab.drives import Mount, devices_under, visible_mounts
 from kneebench.lab.inventory.holders import is_held
+from kneebench.lab.open_device import OpenDevice
+from kneebench.lab.own_writes import note_own_writes, noted_devices
 from kneebench.lab.processes import end, living_in
 from kneebench.lab.programs import done, wait_until
 
@@ -34,11 +37,25 @@ class MountedFileSystem(Change):
         if not found:
             return False
         end(living_in(Path(self.point)))
+        below = noted_devices(devices_under(Path(self.point))) if self._is_all_ours() else []
         if not wait_until(self._unmounted):
             done("umount", self.point)
+        for path in below:
+            with contextlib.suppress(OSError), OpenDevice(path) as device:
+                note_own_writes(device)
         drives = [one.source for one in found if one.source.startswith("/dev/")]
         wait_until(lambda: not any(map(is_held, drives)), COPIED_S)
         return True
+
+    def _is_all_ours(self) -> bool:
+        """Whether a killed run's volume has nothing that its owner can have put into it."""
+        if self.owner == os.getpid():
+            return True
+        try:
+            names = os.listdir(self.point)  # noqa: PTH208 only names
+        except OSError:
+            return False
+        return all(one == "lost+found" or one.startswith(".kneebench-") for one in names)
 
     def _unmounted(self) -> bool:
         """One attempt: the last user may be about to end."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kneebench.errors import KneebenchError, PlanError
-from kneebench.lab.drives import whole_devices, write_count
+from kneebench.lab.drives import whole_devices
 from kneebench.lab.inventory.block_devices import BlockDevice, listed_devices
 from kneebench.lab.inventory.content import content_of
 from kneebench.lab.inventory.health import health
@@ -21,7 +21,7 @@ from kneebench.lab.inventory.holders import Holders
 from kneebench.lab.inventory.identity import identified
 from kneebench.lab.inventory.left import is_as_left
 from kneebench.lab.inventory.sources import Sources
-from kneebench.lab.open_device import LOOKS_S, OpenDevice, number_at
+from kneebench.lab.open_device import LOOKS_S, OpenDevice, number_at, write_count
 from kneebench.lab.programs import wait_until
 from kneebench.records import Watch, WholeDrive, unwatched
 
@@ -99,15 +99,28 @@ def _with_content(drive: WholeDrive, device: BlockDevice, watch: Watch) -> Whole
         return drive.model_copy(update={"unreadable": seen})
     try:
         with OpenDevice(device.path) as opened:
-            if idle := not (drive.holders or drive.system):
-                os.fsync(opened.handle)  # what was written to it before is counted now
-            writes = write_count(device.path)
-            found = content_of(device, drive.key, watch, whole=idle)
+            read = _read(drive, device, opened, watch)
     except OSError as error:
         return drive.model_copy(update={"unreadable": error.strerror or str(error)})
-    read = {**found._asdict(), "identity": opened.identity, "writes": writes}
     drive = drive.model_copy(update=read)
     return drive.model_copy(update={"as_left": is_as_left(drive)})
+
+
+def _read(
+    drive: WholeDrive, device: BlockDevice, opened: OpenDevice, watch: Watch
+) -> dict[str, object]:
+    """What is on an open drive. Raises OSError if it cannot be read, or is written to meanwhile."""
+    if opened.identity.number != device.number:
+        raise OSError(f"{device.path} leads to another device ({opened.identity.number})")
+    if idle := not (drive.holders or drive.system):
+        os.fsync(opened.handle)  # what was written to it before is counted now
+    writes = write_count(opened)
+    found = content_of(device, drive.key, watch, whole=idle)
+    if idle:
+        os.fsync(opened.handle)
+        if write_count(opened) != writes:
+            raise OSError("it was written to while it was read")
+    return {**found._asdict(), "identity": opened.identity, "writes": writes}
 
 
 def identities(sources: Sources | None = None) -> list[WholeDrive]:

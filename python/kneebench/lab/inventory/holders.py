@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from kneebench.lab.drives import Mount, visible_mounts
+from kneebench.lab.drives import Mount, unescaped, visible_mounts
 from kneebench.lab.inventory.block_devices import BlockDevice
 from kneebench.lab.inventory.open_files import writable_files
 from kneebench.lab.inventory.sources import Sources
@@ -155,13 +155,16 @@ class Holders:
     @cached_property
     def _swaps(self) -> Users:
         _, *lines = self._sources.line(self._sources.proc, "swaps").splitlines() or [""]
-        return _by_what_it_is((Path(line.split()[0]), "swap") for line in lines)
+        return _by_what_it_is((Path(unescaped(line.split()[0])), "swap") for line in lines)
 
     @cached_property
     def _loops(self) -> Users:
         """Loop devices that stand on a device."""
-        backing = ((self._sources.line(one, "loop/backing_file"), one.name) for one in self._bound)
-        return _by_what_it_is((Path(path), name) for path, name in backing if path)
+        found: Users = {}
+        for name, file in self._loop_files.items():
+            if file.block:
+                found.setdefault(file.block, []).append(name)
+        return found
 
     @cached_property
     def _bound(self) -> list[Path]:

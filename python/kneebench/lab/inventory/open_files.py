@@ -1,7 +1,8 @@
 """The files and devices that processes may write to: open, or mapped into memory.
 
 Only root sees all processes, and a process in a container none outside of it. A descriptor that is
-on its way to another process is seen nowhere (unix(7), SCM_RIGHTS).
+on its way to another process is seen nowhere (unix(7), SCM_RIGHTS), nor is a file that an io_uring
+keeps registered.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ def writable_files(process: Path) -> Iterator[Path]:
     """What a process, by its directory in /proc, may write to, as links that lead there; none of
     one that we may not look into.
     """
-    for link in _entries(process / "fd"):
-        if _flags(process, link.name) & WRITABLE:
-            yield link
+    for thread in _entries(process / "task"):  # one may have descriptors of its own (clone(2))
+        for link in _entries(thread / "fd"):
+            if _flags(thread, link.name) & WRITABLE:
+                yield link
     for place in _shared_and_writable(process):
         yield process / "map_files" / place
 
@@ -31,10 +33,10 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _flags(process: Path, number: str) -> int:
+def _flags(thread: Path, number: str) -> int:
     """How a file was opened (proc(5), fdinfo), in octal there; 0 if it was closed meanwhile."""
     try:
-        lines = (process / "fdinfo" / number).read_text().splitlines()
+        lines = (thread / "fdinfo" / number).read_text().splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1], 8) for line in lines if line.startswith("flags:")), 0)

@@ -11,7 +11,7 @@ from kneebench.errors import PlanError
 from kneebench.lab.changes.array import MadeArray
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.changes.mount import MountedFileSystem
-from kneebench.lab.device_writes import note_written, run_on
+from kneebench.lab.device_writes import run_on
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
 from kneebench.lab.own_mounts import POINT
@@ -134,9 +134,9 @@ class Volumes:
         drives, found = by_drive(storage), dict[str, list[WritableDevice]]()
         devices = self._claimed([drive.path for drive in drives], stack, watch)
         tables = []
-        for device, (drive, sizes) in zip(devices, drives.items(), strict=True):
+        for device, sizes in zip(devices, drives.values(), strict=True):
             volumes = [str(ids[key]) for key in sizes]
-            made_table = recorded_table(self._journal, device, drive.key, volumes)
+            made_table = recorded_table(self._journal, device, volumes)
             tables.append(stack.enter_context(made_table))
         every = list(zip(devices, tables, drives.values(), strict=True))
         for key in storage.volumes_by_path:
@@ -170,8 +170,8 @@ class Volumes:
         """A volume's own drives; all are claimed before any is recorded."""
         drives = self._claimed(volume.named_drives, stack, watch)
         for drive in drives:
-            facts = {"key": drive.key, "volume": str(ids[key[1]])}
-            one = recorded(self._journal, FormattedDrive, "a volume", drive, **facts)
+            id = str(ids[key[1]])
+            one = recorded(self._journal, FormattedDrive, "a volume", drive, volume=id)
             stack.enter_context(one)
         return drives + self._emulated_drives(key, volume)
 
@@ -196,7 +196,8 @@ class Volumes:
         level, members = raid_level(volume.layout, len(drives)), [one.path for one in drives]
         run_on(drives, *md_command(path, level, id, members))
         array = stack.enter_context(made(path, is_array_of(drives)))
-        array.on_written = lambda: note_written(drives)
+        array.drives = (array,)  # it writes to its drives by itself: its own count tells
+        array.note_writes()
         run_on([array], "wipefs", "--all", path)  # the file system of an earlier array began there
         return array
 
@@ -209,6 +210,8 @@ class Volumes:
         point.mkdir(mode=0o755)
         stack.enter_context(self._journal.made(MountedFileSystem, "a volume", point=str(point)))
         run_on(devices, *mount_command(volume, [one.path for one in devices], point))
+        for whole in (whole for one in devices for whole in one.drives):
+            whole.is_mounted = True
         return point
 
 

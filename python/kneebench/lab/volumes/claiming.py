@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Collection, Iterable, Sequence
 
 from kneebench.lab.device_writes import erase
@@ -34,11 +33,11 @@ def erase_drives(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> None
 
     Raises Refused, before anything is written, if one of them is in use or has changed by now.
     """
-    with contextlib.ExitStack() as stack:
-        devices = agreed(drives, watch)
-        for device in devices:
-            stack.enter_context(device)
-        for drive, device in zip(drives, devices, strict=True):
+    for device in agreed(drives, watch):
+        device.close()
+    for drive in drives:
+        [device] = agreed([drive], watch)  # the ones before it took their time
+        with device:
             own = [one.offset for one in drive.signatures or () if one.device == drive.name]
             erase(device, drive.key, own)
-            remember_left(look_at(drive, ours=False))
+        remember_left(look_at(drive, ours=False))

@@ -35,13 +35,13 @@ def by_drive(storage: Storage) -> dict[WholeDrive, dict[str, int]]:
 
 
 def recorded_table(
-    journal: Journal, device: WritableDevice, key: str, volumes: Sequence[str]
+    journal: Journal, device: WritableDevice, volumes: Sequence[str]
 ) -> AbstractContextManager[WrittenTable]:
-    """A table that is about to be written to a drive; it is removed at the end. `key`: the
-    drive's; `volumes`: UUIDs of what is made in its partitions.
+    """A table that is about to be written to a drive; it is removed at the end. `volumes`: UUIDs of
+    what is made in its partitions.
     """
     facts = {"table": str(uuid.uuid4()), "volumes": tuple(volumes)}
-    return recorded(journal, WrittenTable, "a partition table", device, key, **facts)
+    return recorded(journal, WrittenTable, "a partition table", device, **facts)
 
 
 def write_table(
@@ -59,6 +59,6 @@ def write_table(
         raise OSError(f"sfdisk made no partitions of these sizes on {device.path}")
     partitions = [stack.enter_context(made(one, is_partition_of(device))) for one in shown]
     for partition in partitions:
-        partition.on_written = lambda: device.on_written()
+        partition.drives = device.drives
         run_on([partition], "wipefs", "--all", partition.path)  # an earlier volume's at that place
     return partitions

@@ -168,9 +168,10 @@ class DriveTarget(NamedTuple):
         preconditioner = Preconditioner(journal)
         stack.callback(preconditioner.leave, device.path)
         stack.enter_context(device)
-        facts = {"key": device.key, "volume": str(uuid.uuid4())}
-        stack.enter_context(recorded(journal, FormattedDrive, "a profile", device, **facts))
+        id = str(uuid.uuid4())
+        stack.enter_context(recorded(journal, FormattedDrive, "a profile", device, volume=id))
         preconditioner.prepare([device], self._volume, watch)
+        stack.enter_context(device.alone())
         return device
 
     @property
