@@ -11,8 +11,10 @@ import fcntl
 import hashlib
 import mmap
 import os
+import stat
 import struct
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,16 +24,19 @@ import pytest
 
 from kneebench.errors import KneebenchError, Refused
 from kneebench.lab.changes.format import FormattedDrive
+from kneebench.lab.changes.mount import MountedFileSystem
 from kneebench.lab.device_writes import run_on, write_at
-from kneebench.lab.inventory import inventory, left
-from kneebench.lab.inventory.content import WHOLE_BYTES
+from kneebench.lab.inventory import Sources, inventory, left
+from kneebench.lab.inventory.block_devices import listed_devices
+from kneebench.lab.inventory.content import WHOLE_BYTES, Content, content_of
 from kneebench.lab.inventory.erasable import DriveState, drive_state
 from kneebench.lab.journal import Journal
 from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.own_writes import note_own_writes
 from kneebench.lab.permission import claimed, is_over, made
 from kneebench.lab.programs import wait_until
-from kneebench.lab.volumes import Volumes, erase_drives, to_be_erased, volume_findings
+from kneebench.lab.removal import remove
+from kneebench.lab.volumes import Volumes, building, erase_drives, to_be_erased, volume_findings
 from kneebench.plan import Plan
 from kneebench.plan.storage import Storage
 from kneebench.records import Event
@@ -525,3 +530,135 @@ def test_another_file_at_the_path_of_our_drive_is_not_it(
     undone, [said] = cleaned(journal)
     assert undone == [] and "is not here now" in said
     assert checksum(drive) == before
+
+
+def test_bytes_that_are_not_yet_on_the_drive_count_too(drive: Path, journal: Journal) -> None:
+    """Whoever has the drive open keeps what others wrote to it in memory."""
+    left_behind(drive, journal)
+    with drive.open("rb"):
+        put(drive, 0, b"somebody's raw data")
+        assert_left_alone(drive, journal, checksum(drive))
+
+
+def test_files_in_a_volume_of_a_killed_run_are_not_ours(drive: Path, journal: Journal) -> None:
+    done("mkfs.ext4", "-q", "-U", OURS, drive)
+    left_behind(drive, journal)
+    with volume_point() as point:
+        entry = journal.change(MountedFileSystem, "a volume", point=str(point))
+        done("mount", drive, point)
+        (point / "letters").write_text("somebody's")
+        assert entry.model_copy(update={"owner": 1}).undo()
+    assert_left_alone(drive, journal, checksum(drive))
+
+
+def test_what_is_mounted_below_a_directory_of_ours_is_not_removed_with_it(
+    drive: Path, journal: Journal, tmp_path: Path
+) -> None:
+    done("mkfs.ext4", "-q", drive)
+    with journal.directory(tmp_path / "ours", "a mount point") as ours:
+        (ours / "volume").mkdir()
+        with mounted(drive, ours / "volume"):
+            (ours / "volume" / "letters").write_text("somebody's")
+            with pytest.raises(OSError, match="a file system is mounted on"):
+                remove(ours)
+            assert (ours / "volume" / "letters").read_text() == "somebody's"
+
+
+# --- while a run has the drive --------------------------------------------------------------------
+
+
+def test_a_drive_that_is_taken_back_from_a_run_that_still_runs_is_left_alone(
+    drive: Path, journal: Journal, tmp_path: Path
+) -> None:
+    table = Storage.model_validate({"drives": [str(drive)]})
+    before = ""
+    with (
+        closing(Volumes(journal, tmp_path)) as volumes,
+        pytest.raises(KneebenchError, match="is left as it is"),
+        volumes.mounted("new", table, unwatched) as there,
+    ):
+        done("umount", there.paths[0])
+        done("mkfs.ext4", "-q", "-F", "-L", "orders", drive)
+        before = checksum(drive)
+    assert checksum(drive) == before
+    assert 'ext4 "orders"' in state(drive).why
+
+
+def test_a_file_system_that_appears_right_before_ours_is_made_stays(
+    drive: Path, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f"mkfs.ext4 -q -F -L orders {drive}; sync; echo it contains ext4 >&2; exit 1"
+    monkeypatch.setattr(building, "mkfs_command", lambda *given: ["sh", "-c", script])
+    table = Storage.model_validate({"drives": [str(drive)]})
+    made_it = Volumes(journal, tmp_path).mounted("new", table, unwatched)
+    with pytest.raises(KneebenchError, match="it contains ext4"), made_it:
+        pass
+    assert 'ext4 "orders"' in state(drive).why
+
+
+def test_a_drive_that_is_written_to_while_it_is_read_is_refused(
+    drive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*given: Any, **more: Any) -> Content:
+        found = content_of(*given, **more)
+        put(drive, UNSAMPLED, b"somebody's")
+        return found
+
+    monkeypatch.setattr("kneebench.lab.inventory.content_of", read)
+    with pytest.raises(Refused, match="written to while it was read"):
+        claimed([str(drive)])
+
+
+def test_a_node_that_leads_to_another_device_than_its_name_is_refused(
+    drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with loop_device(tmp_path / "other.img") as other:
+        listed = [one for one in listed_devices(Sources()) if one.path == str(drive)]
+        stale = [one._replace(path=str(other)) for one in listed]
+        monkeypatch.setattr("kneebench.lab.inventory.listed_devices", lambda sources: stale)
+        assert "leads to another device" in drive_state(inventory()[0]).why
+        with pytest.raises(Refused):
+            claimed([drive.name])
+
+
+def test_a_loop_over_a_drive_by_a_node_that_was_removed_is_a_use(
+    drive: Path, tmp_path: Path
+) -> None:
+    node = tmp_path / "node"
+    os.mknod(node, 0o600 | stat.S_IFBLK, drive.stat().st_rdev)
+    with second_loop(node) as above:
+        node.unlink()
+        assert f"behind {above.name}" in state(drive).why
+
+
+THREAD = """
+import ctypes, os, sys, threading
+def use():
+    ctypes.CDLL(None).unshare(0x400)  # CLONE_FILES
+    os.open(sys.argv[1], os.O_RDWR)
+    print("open", flush=True)
+    sys.stdin.read()
+threading.Thread(target=use).start()
+"""
+
+
+def test_a_thread_with_descriptors_of_its_own_is_a_use(drive: Path) -> None:
+    command = [sys.executable, "-c", THREAD, drive]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as using:
+        assert using.stdout and using.stdout.readline() == b"open\n"
+        found = state(drive)
+        using.communicate()
+    assert "open for writing in" in found.why
+
+
+def test_a_count_that_the_kernel_does_not_keep_proves_nothing(
+    drive: Path, journal: Journal, tmp_path: Path
+) -> None:
+    used_once(drive, journal, tmp_path)
+    counting = Path(f"/sys/block/{drive.name}/queue/iostats")
+    counting.write_text("0")
+    try:
+        assert state(drive).state == "contains data"
+    finally:
+        counting.write_text("1")
+    assert state(drive).state == "blank"

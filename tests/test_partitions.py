@@ -312,7 +312,7 @@ def test_partitions_whose_maker_is_killed_at_any_step_are_removed_by_the_next_ru
     assert journal.leftovers()
     warnings: list[str] = []
     journal.clean(lambda event: warnings.append(event.doing) if event.kind == "warning" else None)
-    assert all("is left as it is" in one for one in warnings), "it was just written to"
+    assert all("is left as it is" in one for one in warnings), warnings
     assert list(journal.folder.iterdir()) == []
     assert_reusable(drives)
     with contextlib.suppress(OSError):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kneebench.directories import make_private, state_directory, write_private
+from kneebench.errors import Refused
 from kneebench.lab.changes.directory import MadeDirectory
 from kneebench.lab.journal import Journal
 from kneebench.lab.volumes.emulated import emulated_drive
@@ -43,6 +44,22 @@ def test_a_state_directory_that_others_could_read_is_closed(place: Path) -> None
     state_directory().mkdir(parents=True, mode=0o755)
     make_private(state_directory() / "drives")
     assert open_to_others(state_directory()) == []
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another user")
+def test_a_state_directory_or_an_entry_of_another_user_is_not_believed(place: Path) -> None:
+    journal = Journal()
+    with journal.made(MadeDirectory, "a directory", path=str(place / "any")):
+        [entry] = journal.folder.glob("*.json")
+        os.chown(entry, 65534, 65534)
+        assert [one.why for one in journal.damaged()] == ["another user wrote it"]
+        os.chown(entry, 0, 0)
+        entry.rename(entry.with_name("other.json"))
+        assert [one.why for one in journal.damaged()] == ["it has the id of another entry"]
+    os.chown(state_directory(), 65534, 65534)
+    with pytest.raises(Refused, match="belongs to another user"):
+        Journal()
 
 
 def test_a_private_file_replaces_a_link_and_does_not_follow_one(place: Path) -> None:

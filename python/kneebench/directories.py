@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from kneebench.errors import Refused
+
 CAMPAIGNS = Path("kneebench-results")
 """Directory of campaigns, below the one that kneebench is started in."""
 
@@ -20,13 +22,20 @@ def state_directory() -> Path:
 
 def make_private(folder: Path) -> Path:
     """The directory, made where it is missing. The state directory, and what is made in it, is
-    open to nobody else, also where an earlier version made it so that others could read it.
+    open to nobody else, also where an earlier version made it so that others could read it. Raises
+    Refused if it belongs to another user, who could forge what is in it.
     """
     home = state_directory()
+    if home.is_dir() and home.stat().st_uid != os.geteuid():
+        raise Refused(
+            f"opening {home}",
+            seen="it belongs to another user",
+            do="set XDG_STATE_HOME to a directory of your own (sudo -H)",
+        )
     for one in reversed((folder, *folder.parents)):
         if one == folder or one.is_relative_to(home):
             one.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if home.is_dir() and home.stat().st_uid == os.geteuid():
+    if home.is_dir():
         home.chmod(0o700)
     return folder
 

@@ -169,13 +169,15 @@ def clean() -> None:
     """
     from kneebench.lab.journal import Journal
 
-    journal = Journal()
+    journal, warnings = Journal(), list[str]()
     undone = journal.clean(
-        lambda event: print_line(event.doing, err=True) if event.kind == "warning" else None
+        lambda event: warnings.append(event.doing) if event.kind == "warning" else None
     )
+    for warning in warnings:
+        print_line(warning, err=True)
     for change in undone:
         print_line(f"{change.VERBS[1]}: {change.words}")
-    if not undone and not journal.leftovers() and not journal.damaged():
+    if not (undone or warnings):
         print_line("nothing to clean up")
 
 

@@ -236,7 +236,10 @@ def _is_left(change: Change) -> bool:
 
 def _change_in(file: Path) -> Change | Damaged:
     try:
-        return changes.read(file.read_bytes())
+        if file.lstat().st_uid != os.geteuid():
+            return Damaged(file, "another user wrote it")
+        found = changes.read(file.read_bytes())
+        return found if found.id == file.stem else Damaged(file, "it has the id of another entry")
     except FileNotFoundError:
         raise
     except ValidationError as error:

@@ -236,6 +236,8 @@ class Held(NamedTuple):
         except OSError as error:
             doing = f"writing to {self.drive.path}"
             raise Refused(doing, seen=str(error), do=START_AGAIN) from error
+        if found[0].identity is None:  # it could not be read, for a reason
+            require_blank(found[0], drive_state(found[0]))
         if (found[0].key, found[0].identity) != (self.drive.key, self.alone.identity):
             seen = "it is another drive since it was looked at"
             raise Refused(f"writing to {self.drive.path}", seen=seen, do=START_AGAIN)

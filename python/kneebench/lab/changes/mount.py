@@ -40,11 +40,11 @@ class MountedFileSystem(Change):
         below = noted_devices(devices_under(Path(self.point))) if self._is_all_ours() else []
         if not wait_until(self._unmounted):
             done("umount", self.point)
+        drives = [one.source for one in found if one.source.startswith("/dev/")]
+        wait_until(lambda: not any(map(is_held, drives)), COPIED_S)
         for path in below:
             with contextlib.suppress(OSError), OpenDevice(path) as device:
                 note_own_writes(device)
-        drives = [one.source for one in found if one.source.startswith("/dev/")]
-        wait_until(lambda: not any(map(is_held, drives)), COPIED_S)
         return True
 
     def _is_all_ours(self) -> bool:

@@ -46,6 +46,7 @@ class WrittenTable(ChangedDrive):
                     raise OSError(seen)
         for partition in shown:
             with made(partition, is_partition_of(device)) as writable:
+                writable.drives = device.drives
                 run_on([writable], "wipefs", "--all", partition)
         if not wait_until(lambda: _hidden(device)):
             run_on([device], "partx", "--delete", device.path)

@@ -4,6 +4,7 @@ be erased.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -142,7 +143,8 @@ def _drive(drive: WholeDrive, plan: Plan, *, erase: bool) -> Finding:
         do = "use another drive (kneebench drives)"
         return Finding(level="refused", subject=drive.path, seen=seen, do=do)
     if not drive.wwid or drive.wwid not in plan.erase:
-        do = f'use another drive, or allow it: erase = ["{drive.wwid}"] and run --erase'
+        name = json.dumps(drive.wwid, ensure_ascii=False)  # as TOML writes it, too
+        do = f"use another drive, or allow it: erase = [{name}] and run --erase"
         do = do if drive.wwid else "use another drive: this one has no WWID to be known by"
         return Finding(level="refused", subject=drive.path, seen=seen, do=do)
     if not erase:

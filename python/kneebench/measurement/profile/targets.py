@@ -28,6 +28,8 @@ from kneebench.records import Event, Preconditioned, Watch, WholeDrive
 from kneebench.units import size
 
 ALLOW = "add --erase {}"
+LEAST_BYTES = 64 * 2**20
+"""Of a drive that is written to."""
 SPARE = 0.1
 """Share of the file system that stays free."""
 FILL_BYTES_PER_S = 300e6
@@ -148,6 +150,10 @@ class DriveTarget(NamedTuple):
         if found.state == "in use":
             do = "profile a directory on it, or use another drive (kneebench drives)"
             raise Refused(doing, seen=found.why, do=do)
+        if self.writes and self.size_bytes < LEAST_BYTES:
+            seen = f"it has {size(self.size_bytes)}"
+            do = f"use a drive of at least {size(LEAST_BYTES)}"
+            raise PlanError(doing, seen=seen, do=do)
         if self.writes and not (self.erase and found.needs_consent):
             require_blank(self.drive, found, ALLOW)
 
