@@ -30,6 +30,7 @@ NAMED_IN: dict[str, set[str]] = {
     "lab/changes/drive.py": {"wipefs", "mdadm"},
     "lab/changes/mount.py": {"umount"},
     "lab/changes/table.py": {"wipefs", "partx"},
+    "lab/device_writes.py": {"partx"},
     "lab/inventory/content.py": {"wipefs"},
     "lab/inventory/health.py": {"nvme"},
     "lab/inventory/identity.py": {"nvme"},

@@ -37,7 +37,7 @@ class MountedFileSystem(Change):
         if not found:
             return False
         end(living_in(Path(self.point)))
-        below = noted_devices(devices_under(Path(self.point))) if self._is_all_ours() else []
+        below = self._noted_devices()
         if not wait_until(self._unmounted):
             done("umount", self.point)
         drives = [one.source for one in found if one.source.startswith("/dev/")]
@@ -47,14 +47,18 @@ class MountedFileSystem(Change):
                 note_own_writes(device)
         return True
 
+    def _noted_devices(self) -> list[str]:
+        """The devices below it whose writes are noted, if all that is on them is ours."""
+        try:
+            return noted_devices(devices_under(Path(self.point))) if self._is_all_ours() else []
+        except OSError:  # a drive that has failed
+            return []
+
     def _is_all_ours(self) -> bool:
         """Whether a killed run's volume has nothing that its owner can have put into it."""
         if self.owner == os.getpid():
             return True
-        try:
-            names = os.listdir(self.point)  # noqa: PTH208 only names
-        except OSError:
-            return False
+        names = os.listdir(self.point)  # noqa: PTH208 only names
         return all(one == "lost+found" or one.startswith(".kneebench-") for one in names)
 
     def _unmounted(self) -> bool:
