@@ -30,7 +30,7 @@ def make_private(folder: Path) -> Path:
         raise Refused(
             f"opening {home}",
             seen="it belongs to another user",
-            do="set XDG_STATE_HOME to a directory of your own (sudo -H)",
+            do="set XDG_STATE_HOME to another directory, or use sudo -H",
         )
     for one in reversed((folder, *folder.parents)):
         if one == folder or one.is_relative_to(home):

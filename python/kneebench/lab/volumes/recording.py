@@ -6,8 +6,11 @@ import contextlib
 from collections.abc import Iterator
 from typing import TypeVar
 
+from kneebench.errors import Refused
 from kneebench.lab.changes.drive import ChangedDrive
+from kneebench.lab.drives import block_folder
 from kneebench.lab.journal import Journal
+from kneebench.lab.own_writes import are_all_ours
 from kneebench.lab.permission import WritableDevice
 
 Kind = TypeVar("Kind", bound=ChangedDrive)
@@ -21,5 +24,12 @@ def recorded(
     known = {"device": device.path, "wwid": device.key, "identity": device.opened.identity}
     device.drives = (device,)
     device.note_writes()
+    if not are_all_ours(device.opened):
+        file = block_folder(device.path) / "queue/iostats"
+        raise Refused(
+            f"writing to {device.path}",
+            seen="the kernel does not count what is written to it",
+            do=f"echo 1 > {file}",
+        )
     with journal.made(kind, what, **known, **facts) as change:
         yield change
