@@ -511,7 +511,9 @@ def test_signatures_of_ours_below_a_file_system_of_its_owner_stay(
     drive: Path, journal: Journal
 ) -> None:
     """What is at the place of our signature may be theirs by now."""
-    done("mkfs.btrfs", "-q", "-U", OURS, drive)
+    command = ["mkfs.btrfs", "-q", "-f", "-U", OURS, drive]
+    # It looks at all loop devices, also at those of other tests that are just being detached.
+    assert wait_until(lambda: subprocess.run(command).returncode == 0)
     left_behind(drive, journal)
     magic = drive.read_bytes()[65600:65608]
     done("mkfs.ext4", "-q", "-F", drive)
