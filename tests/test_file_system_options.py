@@ -12,6 +12,7 @@ import platform
 import re
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -226,6 +227,8 @@ class Drive:
     def __init__(self, path: str) -> None:
         self.path = path
         self.made: tuple[str, str] | None = None
+        self.uuid = str(uuid.uuid4())
+        """Of its own: mkfs.btrfs refuses one that another drive has."""
 
     def make(self, kind: str, words: str, mount: str = "noatime") -> Volume:
         """The file system, as kneebench makes it; skips what this mkfs does not know."""
@@ -236,7 +239,7 @@ class Drive:
         if self.made != (kind, words):
             done("wipefs", "--all", self.path)
             self.made = None
-            command = mkfs_command(volume, UUID, [self.path])
+            command = mkfs_command(volume, self.uuid, [self.path])
             made = subprocess.run(command, capture_output=True, text=True, check=False)
             if UNKNOWN_TO_MKFS.search(made.stderr):
                 pytest.skip(f"this mkfs.{kind} does not know it: {made.stderr.splitlines()[0]}")
@@ -271,7 +274,7 @@ def drive() -> Iterator[Drive]:
 @pytest.mark.parametrize(("kind", "words"), trials(MKFS))
 def test_mkfs_obeys_each_option_that_a_plan_may_have(kind: str, words: str, drive: Drive) -> None:
     volume = drive.make(kind, words)
-    assert f"UUID={UUID}" in done("blkid", "--probe", "--output", "export", drive.path).split()
+    assert f"UUID={drive.uuid}" in done("blkid", "--probe", "--output", "export", drive.path).split()
     if not any(form in words for form in NOT_HERE):
         drive.mount(volume)
 

@@ -404,3 +404,13 @@ def test_a_server_in_a_directory_too_deep_to_have_a_path_is_none_of_ours(tmp_pat
             assert living_in(tmp_path) == []
         finally:
             process.kill()
+
+
+def test_a_program_of_ours_is_found_before_its_whole_name_is_known(tmp_path: Path) -> None:
+    program = shutil.copy(shutil.which("sleep") or "sleep", tmp_path / "qemu-storage-daemon")
+    with subprocess.Popen(["", "60"], executable=program, cwd=tmp_path) as process:
+        try:
+            assert Path(f"/proc/{process.pid}/comm").read_text() == "qemu-storage-da\n"
+            assert [one.pid for one in living_in(tmp_path)] == [process.pid]
+        finally:
+            process.kill()

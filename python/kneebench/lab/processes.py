@@ -18,6 +18,8 @@ from kneebench.engine_properties import server_programs
 
 OWN_PROGRAMS = ("qemu-storage-daemon", "nbdfuse")
 """Programs that the lab runs in directories of its own."""
+NAME_LENGTH = 15
+"""Characters of a name that the kernel keeps (TASK_COMM_LEN without its end)."""
 END_LIMIT_S = 10.0
 
 
@@ -55,14 +57,12 @@ def living_in(path: Path) -> list[psutil.Process]:
     """Servers, and programs of emulated drives, whose working directory is one of ours, even before
     their journal entry exists.
 
-    Other processes are ignored.
+    Other processes are ignored. The kernel's name of a process has 15 characters; the rest is
+    known only once the program has been loaded.
     """
-    servers = {*server_programs(), *OWN_PROGRAMS}
-    return [
-        p
-        for p in psutil.process_iter(["name"])
-        if p.info["name"] in servers and (cwd := _cwd(p)) and Path(cwd).is_relative_to(path)
-    ]
+    servers = {name[:NAME_LENGTH] for name in (*server_programs(), *OWN_PROGRAMS)}
+    ours = (p for p in psutil.process_iter(["name"]) if p.info["name"][:NAME_LENGTH] in servers)
+    return [p for p in ours if (cwd := _cwd(p)) and Path(cwd).is_relative_to(path)]
 
 
 def _cwd(process: psutil.Process) -> str:
