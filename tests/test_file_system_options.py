@@ -274,7 +274,8 @@ def drive() -> Iterator[Drive]:
 @pytest.mark.parametrize(("kind", "words"), trials(MKFS))
 def test_mkfs_obeys_each_option_that_a_plan_may_have(kind: str, words: str, drive: Drive) -> None:
     volume = drive.make(kind, words)
-    assert f"UUID={drive.uuid}" in done("blkid", "--probe", "--output", "export", drive.path).split()
+    seen = done("blkid", "--probe", "--output", "export", drive.path).split()
+    assert f"UUID={drive.uuid}" in seen
     if not any(form in words for form in NOT_HERE):
         drive.mount(volume)
 
