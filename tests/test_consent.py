@@ -152,6 +152,23 @@ def test_a_path_that_leads_to_another_device_is_not_written_to(drive: Path, tmp_
         assert state(other).state == "blank"
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "mkfs.xfs: cannot open {}: Device or resource busy",
+        "{} is apparently in use by the system; will not make a filesystem here!",
+        "ERROR: cannot check mount status of /dev/loop99: No such file or directory",
+    ],
+)
+def test_a_program_that_another_one_was_in_the_way_of_is_run_again(
+    said: str, drive: Path, tmp_path: Path
+) -> None:
+    once = f"echo run >> {tmp_path}/runs; mkdir {tmp_path}/once && echo '{said}' >&2 && exit 1"
+    with made(str(drive), is_over(tmp_path / "drive.img")) as device:
+        run_on([device], "sh", "-c", f"{once.format(drive)}; exit 0")
+    assert (tmp_path / "runs").read_text() == "run\nrun\n"
+
+
 def test_a_loop_device_over_another_file_is_not_taken_for_ours(drive: Path, tmp_path: Path) -> None:
     (tmp_path / "ours.img").touch()
     with pytest.raises(Refused, match="not the device that kneebench made"):

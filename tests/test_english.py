@@ -17,7 +17,7 @@ import pytest
 
 from kneebench.databases.engine import finding_of
 from kneebench.docs_generator import cli_reference
-from kneebench.errors import KneebenchError, PlanError
+from kneebench.errors import KneebenchError, PlanError, Refused
 from kneebench.plan.json_schema import tables
 from kneebench.preflight import refuse
 from kneebench.records import Finding
@@ -339,3 +339,12 @@ def test_a_finding_of_an_error_has_its_words_and_so_has_the_error_of_the_finding
     with pytest.raises(PlanError) as again:
         refuse([finding])
     assert str(again.value) == str(error)
+
+
+def test_a_run_is_refused_with_the_exit_code_of_check_whatever_comes_first() -> None:
+    error = Finding(level="error", subject="disk", seen="full", do="free some")
+    refusal = Finding(level="refused", subject="sdb", seen="in use", do="use another drive")
+    with pytest.raises(Refused, match="sdb: in use"):
+        refuse([error, refusal])
+    with pytest.raises(PlanError, match="disk: full"):
+        refuse([Finding(level="ok", subject="plan", seen="fine"), error])

@@ -5,7 +5,7 @@ duration.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -272,12 +272,14 @@ def _rounds(plan: Plan) -> Iterator[Finding]:
 
 def require_alone() -> None:
     """Raises Refused while another kneebench run is active."""
-    refuse(others(Journal()))
+    refuse([*others(Journal())])
 
 
-def refuse(found: Iterable[Finding]) -> None:
-    """Raises Refused or PlanError for the first finding that prevents a run."""
-    for finding in found:
-        if finding.level in ("error", "refused"):
-            kind = Refused if finding.level == "refused" else PlanError
-            raise kind(Named(finding.subject), seen=finding.seen, do=finding.do)
+def refuse(found: Sequence[Finding]) -> None:
+    """Raises Refused for the first finding that refuses a run, PlanError for the first error where
+    none does.
+    """
+    for level, kind in (("refused", Refused), ("error", PlanError)):
+        for finding in found:
+            if finding.level == level:
+                raise kind(Named(finding.subject), seen=finding.seen, do=finding.do)

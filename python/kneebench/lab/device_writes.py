@@ -31,7 +31,10 @@ MARK_BYTES = 2**20
 """fio leaves the first bytes alone, where the mark is: in whole blocks of any drive."""
 _REREAD_PARTITIONS = 0x125F
 """BLKRRPART of linux/fs.h."""
-_BUSY = re.compile(r"\bbusy\b|\bin use\b")
+_PASSES = re.compile(r"\bbusy\b|\bin use\b|\bcannot check mount status\b")
+"""What programs say while another one looks at the device; the last: mkfs.btrfs, which looks at
+every loop device, of one that was detached at that moment.
+"""
 
 
 def run_on(devices: Sequence[WritableDevice], *command: str, given: str = "") -> str:
@@ -47,7 +50,7 @@ def run_on(devices: Sequence[WritableDevice], *command: str, given: str = "") ->
             try:
                 return done(*command, given=given, ends_with_us=True)
             except OSError as error:
-                if not _BUSY.search(str(error)) or time.monotonic() > until_s:
+                if not _PASSES.search(str(error)) or time.monotonic() > until_s:
                     raise
         time.sleep(0.05)
 

@@ -28,7 +28,6 @@ from kneebench.lab.processes import runs
 from kneebench.lab.programs import wait_until
 from kneebench.records import Watch, WholeDrive, unwatched
 
-IN_A_PLAN = "name it under erase in the plan ({}) and run with --erase"
 START_AGAIN = "nothing was written to it; run kneebench drives, then start again"
 
 
@@ -268,12 +267,12 @@ def _held(drive: WholeDrive) -> Iterator[Held]:
         yield Held(drive, opened)
 
 
-def require_blank(drive: WholeDrive, state: DriveState, allow: str = IN_A_PLAN) -> None:
+def require_blank(drive: WholeDrive, state: DriveState, allow: str = "") -> None:
     """Raises Refused for a drive that is in use, is not blank, or cannot be read. `allow`: how to
-    allow that its data are lost.
+    allow that its data are lost, if not in a plan.
     """
     if state.state != "blank":
-        allow = allow.format(drive.key)
+        allow = allow or f"name it under erase in the plan ({drive.key}) and run with --erase"
         instead = f", or {allow}" if state.needs_consent else " (kneebench drives)"
         raise Refused(
             f"writing to {drive.path}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,7 +28,6 @@ from kneebench.plan.volume import Volume
 from kneebench.records import Event, Preconditioned, Watch, WholeDrive
 from kneebench.units import size
 
-ALLOW = "add --erase {}"
 LEAST_BYTES = 64 * 2**20
 """Of a drive that is written to."""
 SPARE = 0.1
@@ -155,7 +155,7 @@ class DriveTarget(NamedTuple):
             do = f"use a drive of at least {size(LEAST_BYTES)}"
             raise PlanError(doing, seen=seen, do=do)
         if self.writes and not (self.erase and found.needs_consent):
-            require_blank(self.drive, found, ALLOW)
+            require_blank(self.drive, found, f"add --erase {shlex.quote(self.drive.key)}")
 
     @contextlib.contextmanager
     def opened(self, program: str, watch: Watch) -> Iterator[Fio]:
