@@ -19,7 +19,9 @@ from kneebench.databases.postgres.account import server_account
 from kneebench.lab.changes.mount import MountedFileSystem
 from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.journal import Journal
+from kneebench.lab.open_device import OpenDevice
 from kneebench.lab.own_mounts import OWN_MOUNTS
+from kneebench.lab.own_writes import are_all_ours, note_own_writes
 from kneebench.lab.programs import wait_until
 from tests.loop_devices import done, loop_device, mounted, volume_point
 
@@ -118,17 +120,24 @@ def test_what_is_unmounted_outside_goes_inside_too_where_mounts_are_shared(
         done("umount", tmp_path)
 
 
+@pytest.mark.parametrize("held_s", [0.5, 3.0])
 def test_a_volume_is_unmounted_when_the_last_copy_of_its_mount_is_gone(
-    drive: str, tmp_path: Path
+    held_s: float, drive: str, tmp_path: Path
 ) -> None:
-    """A server that is starting has a copy for an instant."""
+    """A server that is starting has a copy for an instant, or longer on a busy machine. What the
+    file system writes at its end is ours.
+    """
     with volume_point() as point, contextlib.ExitStack() as stack:
+        device = stack.enter_context(OpenDevice(drive))
+        note_own_writes(device)
         done("mount", drive, point)
         with Journal(tmp_path / "journal").made(MountedFileSystem, "a volume", point=str(point)):
-            starting = f"echo started; sleep 0.5; umount {point}; read line"
+            (point / "file").write_bytes(bytes(2**20))
+            starting = f"echo started; sleep {held_s}; umount {point}; read line"
             stack.enter_context(running([*OWN_MOUNTS, "sh", "-c", starting]))
         assert not os.path.ismount(point)
         os.close(os.open(drive, os.O_RDONLY | os.O_EXCL))
+        assert are_all_ours(device)
 
 
 HOLDS_FOR = """
