@@ -16,7 +16,7 @@ import pytest
 
 from kneebench.databases.managed.account import as_account
 from kneebench.databases.postgres.account import server_account
-from kneebench.lab.changes.mount import MountedFileSystem
+from kneebench.lab.changes.mount import MountedFileSystem, volume_of
 from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.journal import Journal
 from kneebench.lab.open_device import OpenDevice
@@ -131,7 +131,8 @@ def test_a_volume_is_unmounted_when_the_last_copy_of_its_mount_is_gone(
         device = stack.enter_context(OpenDevice(drive))
         note_own_writes(device)
         done("mount", drive, point)
-        with Journal(tmp_path / "journal").made(MountedFileSystem, "a volume", point=str(point)):
+        facts = {"point": str(point), "volume": volume_of(drive)}
+        with Journal(tmp_path / "journal").made(MountedFileSystem, "a volume", **facts):
             (point / "file").write_bytes(bytes(2**20))
             starting = f"echo started; sleep {held_s}; umount {point}; read line"
             stack.enter_context(running([*OWN_MOUNTS, "sh", "-c", starting]))

@@ -122,7 +122,11 @@ def test_an_unfinished_campaign_of_the_same_plan_is_gone_on_with(
 ) -> None:
     store.close()
     asked = PLAN.model_copy(
-        update={"question": "Again?", "ladder": PLAN.ladder.model_copy(update={"budget": 60.0})}
+        update={
+            "question": "Again?",
+            "erase": ("a drive that a killed run left",),
+            "ladder": PLAN.ladder.model_copy(update={"budget": 60.0}),
+        }
     )
     assert find_unfinished(tmp_path, asked, HOST) == store.folder
     assert Store.for_plan(tmp_path, asked, HOST).folder == store.folder

@@ -22,11 +22,17 @@ from kneebench.errors import InvalidMeasurement, Refused
 from kneebench.lab.drives import block_folder
 from kneebench.lab.inventory import MOMENTARY, drives_called, look_at
 from kneebench.lab.inventory.erasable import DriveState, changes_since, drive_state
-from kneebench.lab.open_device import LOOKS_S, OpenDevice, has_its_number, once_free
-from kneebench.lab.own_writes import are_all_ours, note_own_writes
+from kneebench.lab.open_device import (
+    LOOKS_S,
+    OpenDevice,
+    has_its_number,
+    once_free,
+    write_count,
+)
+from kneebench.lab.own_writes import are_all_ours, note_claimed, note_own_writes
 from kneebench.lab.processes import runs
 from kneebench.lab.programs import wait_until
-from kneebench.records import Watch, WholeDrive, unwatched
+from kneebench.records import Watch, WholeDrive, WriteCount, unwatched
 
 START_AGAIN = "nothing was written to it; run kneebench drives, then start again"
 
@@ -44,13 +50,14 @@ class WritableDevice:
 
     Only the functions of this module make one. `daemons`: the programs that serve it; `key`: the
     name that a drive of this machine is known by; `drives`: those whose writes are noted when this
-    device is written to. `is_mounted`: a volume on it is, which writes at any time.
+    device is written to. `mounted`: devices, by name, through which a volume of ours on it writes
+    at any time.
     """
 
     def __init__(self, opened: OpenDevice, daemons: Sequence[Daemon] = (), key: str = "") -> None:
         self._opened, self._daemons, self.key = opened, tuple(daemons), key
         self.drives: tuple[WritableDevice, ...] = ()
-        self.is_mounted = False
+        self.mounted: set[str] = set()
 
     @property
     def path(self) -> str:
@@ -69,7 +76,7 @@ class WritableDevice:
         self.require_daemons()
         self._opened.require_same()
         for drive in self.drives:
-            if not (drive.is_mounted or are_all_ours(drive.opened)):
+            if not are_all_ours(drive.opened, drive.mounted):
                 seen = "another program has written to it since kneebench did"
                 raise Refused(f"writing to {drive.path}", seen=seen, do=START_AGAIN)
 
@@ -124,7 +131,7 @@ def claimed(names: Sequence[str], watch: Watch = unwatched) -> list[WritableDevi
         for one in held:
             now = one.now(watch)
             require_blank(now, drive_state(now))
-        return [one.released() for one in held]
+        return _released(held)
 
 
 def agreed(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> list[WritableDevice]:
@@ -141,7 +148,7 @@ def agreed(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> list[Writa
                 raise Refused(f"writing to {drive.path}", seen=seen, do=START_AGAIN)
             if not drive_state(now).needs_consent:
                 require_blank(now, drive_state(now))
-        return [one.released() for one in held]
+        return _released(held)
 
 
 def made(
@@ -213,10 +220,13 @@ def is_partition_of(drive: WritableDevice) -> Callable[[OpenDevice], bool]:
 
 
 class Held(NamedTuple):
-    """A drive that this process has exclusively."""
+    """A drive that this process has exclusively, and how much was written to it before that was
+    looked at.
+    """
 
     drive: WholeDrive
     alone: OpenDevice
+    before: WriteCount
 
     def now(self, watch: Watch) -> WholeDrive:
         """It as it is now; what others have open for an instant is looked at again. Raises Refused
@@ -247,7 +257,25 @@ class Held(NamedTuple):
         exclusively.
         """
         found = made(self.drive.path, lambda one: one.identity == self.alone.identity)
-        return WritableDevice(found.opened, key=self.drive.key)
+        note_claimed(found.opened, self.before)
+        device = WritableDevice(found.opened, key=self.drive.key)
+        device.drives = (device,)
+        return device
+
+    def require_unwritten(self) -> None:
+        """Raises Refused if another program has written to it since it was looked at: others take
+        their time.
+        """
+        if self.before.device_bytes is not None and write_count(self.alone) != self.before:
+            seen = "another program has written to it since it was looked at"
+            raise Refused(f"writing to {self.drive.path}", seen=seen, do=START_AGAIN)
+
+
+def _released(held: Sequence[Held]) -> list[WritableDevice]:
+    """All of them, as none was written to since it was looked at."""
+    for one in held:
+        one.require_unwritten()
+    return [one.released() for one in held]
 
 
 @contextlib.contextmanager
@@ -264,7 +292,7 @@ def _held(drive: WholeDrive) -> Iterator[Held]:
         seen, do = error.strerror or str(error), "use another drive (kneebench drives)"
         raise Refused(f"opening {drive.path}", seen=seen, do=do) from error
     with opened:
-        yield Held(drive, opened)
+        yield Held(drive, opened, write_count(opened))
 
 
 def require_blank(drive: WholeDrive, state: DriveState, allow: str = "") -> None:

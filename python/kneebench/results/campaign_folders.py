@@ -54,8 +54,9 @@ def find_unfinished(
 ) -> Path | None:
     """The newest campaign under `root` that this plan could resume: not finished (with `brief`,
     also one whose brief is still to be written; with `reliefs`, also one that lacks their proofs),
-    nobody writes into it, the same plan `but` for some fields (question and budget), and (where a
-    host is given) the same machine."""
+    nobody writes into it, the same plan `but` for some fields (question, budget, what it may
+    erase), and (where a host is given) the same machine.
+    """
     waiting = []
     for folder in folders_in(root):
         try:

@@ -15,12 +15,12 @@ from typing import Any
 from kneebench.errors import KneebenchError
 from kneebench.lab.changes.change import Change
 from kneebench.lab.device_writes import run_on, write_mark
-from kneebench.lab.drives import WHOLE_DEVICES
+from kneebench.lab.drives import WHOLE_DEVICES, block_folder
 from kneebench.lab.inventory import drives_called, identities, look_at
 from kneebench.lab.inventory.content import wipefs
 from kneebench.lab.inventory.left import remember_left
 from kneebench.lab.open_device import OpenDevice
-from kneebench.lab.own_writes import are_all_ours, note_own_writes, noted_devices
+from kneebench.lab.own_writes import are_all_ours, note_volume_writes, noted_devices
 from kneebench.lab.permission import WritableDevice, left
 from kneebench.lab.processes import boot
 from kneebench.lab.programs import done, wait_until
@@ -183,9 +183,10 @@ def stop_arrays(uuid: str) -> bool:
         with OpenDevice(f"/dev/{name}") as array:
             ours = are_all_ours(array)
         done("mdadm", "--stop", f"/dev/{name}")
-        for path in noted_devices(members) if ours else ():
+        under = {*members, *(block_folder(one).resolve().parent.name for one in members)}
+        for path in noted_devices(under) if ours else ():
             with OpenDevice(path) as member:
-                note_own_writes(member)
+                note_volume_writes(member, under)
     return bool(found)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from kneebench.lab.changes.change import Change
+from kneebench.lab.changes.drive import digits
 from kneebench.lab.drives import Mount, devices_under, visible_mounts
 from kneebench.lab.inventory.holders import is_held
 from kneebench.lab.open_device import OpenDevice
-from kneebench.lab.own_writes import note_own_writes, noted_devices
+from kneebench.lab.own_writes import note_volume_writes, noted_devices
 from kneebench.lab.processes import end, living_in
 from kneebench.lab.programs import done, wait_until
 
@@ -26,6 +28,8 @@ class MountedFileSystem(Change):
     VERBS = ("unmount", "unmounted")
     kind: Literal["mount"] = "mount"
     point: str
+    volume: str = ""
+    """The file system's UUID; empty in older entries."""
 
     @property
     def where(self) -> str:
@@ -33,34 +37,43 @@ class MountedFileSystem(Change):
         return self.point
 
     def undo(self) -> bool:
-        """End the servers that work in it, and unmount it. Raises OSError while it is in use."""
+        """End the servers that work in it, and unmount it. Raises OSError while it is in use, or
+        where somebody else's file system is mounted in its place.
+        """
         found = mounted_on(self.point)
         if not found:
             return False
+        drives = [one.source for one in found if one.source.startswith("/dev/")]
+        ids = [digits(volume_of(one)) for one in drives]
+        self._require_ours(drives, ids)
         end(living_in(Path(self.point)))
-        below = self._noted_devices()
+        known = self.owner == os.getpid() and set(ids) == {digits(self.volume)}
+        under = self._devices() if known else frozenset()
         if not wait_until(self._unmounted):
             done("umount", self.point)
-        drives = [one.source for one in found if one.source.startswith("/dev/")]
         if wait_until(lambda: not any(map(is_held, drives)), COPIED_S):
-            for path in below:
+            for path in noted_devices(under):
                 with contextlib.suppress(OSError), OpenDevice(path) as device:
-                    note_own_writes(device)
+                    note_volume_writes(device, under)
         return True
 
-    def _noted_devices(self) -> list[str]:
-        """The devices below it whose writes are noted, if all that is on them is ours."""
-        try:
-            return noted_devices(devices_under(Path(self.point))) if self._is_all_ours() else []
-        except OSError:  # a drive that has failed
-            return []
+    def _require_ours(self, drives: Sequence[str], ids: Sequence[str]) -> None:
+        """Raises OSError where a file system is mounted that has another UUID; one that has failed
+        has none.
+        """
+        for drive, found in zip(drives, ids, strict=True):
+            if self.volume and found not in ("", digits(self.volume)):
+                raise OSError(
+                    f"{drive}, which is mounted on {self.point}, has a file system that is not"
+                    " kneebench's: unmount it, then run `kneebench clean`"
+                )
 
-    def _is_all_ours(self) -> bool:
-        """Whether a killed run's volume has nothing that its owner can have put into it."""
-        if self.owner == os.getpid():
-            return True
-        names = os.listdir(self.point)  # noqa: PTH208 only names
-        return all(one == "lost+found" or one.startswith(".kneebench-") for one in names)
+    def _devices(self) -> frozenset[str]:
+        """The devices below it, by name; none of a drive that has failed."""
+        try:
+            return devices_under(Path(self.point))
+        except OSError:
+            return frozenset()
 
     def _unmounted(self) -> bool:
         """One attempt: the last user may be about to end."""
@@ -70,6 +83,14 @@ class MountedFileSystem(Change):
 
     def require_gone(self, forget: str) -> None:
         """Nothing else is mounted there: the directory is ours."""
+
+
+def volume_of(device: str) -> str:
+    """The UUID of the file system on a device; empty for none, or where it cannot be read."""
+    try:
+        return done("blkid", "--probe", "--output", "value", "--match-tag", "UUID", device).strip()
+    except OSError:
+        return ""
 
 
 def mounted_on(point: str) -> list[Mount]:

@@ -39,6 +39,8 @@ class WrittenTable(ChangedDrive):
         if not is_table(device.path, self.table):
             return
         shown = show_partitions(device)
+        if self.volumes and len(shown) != len(self.volumes):
+            raise OSError(f"{device.path} has another number of partitions than kneebench made")
         for partition in shown:
             for one in wipefs(partition):
                 if digits(one["uuid"] or "") not in {digits(volume) for volume in self.volumes}:

@@ -12,6 +12,7 @@ from kneebench.lab.changes.array import MadeArray
 from kneebench.lab.changes.format import FormattedDrive
 from kneebench.lab.changes.mount import MountedFileSystem
 from kneebench.lab.device_writes import run_on
+from kneebench.lab.drives import block_folder
 from kneebench.lab.journal import Journal
 from kneebench.lab.kernel_settings import READ_AHEAD, SettingsOfDrives, btrfs_file, queue_file
 from kneebench.lab.own_mounts import POINT
@@ -115,7 +116,7 @@ class Volumes:
             devices = [array]
         command = mkfs_command(volume, str(id), [one.path for one in devices])
         run_on(devices, *command)
-        point = self._mounted(volume, id.hex[:8], devices, stack)
+        point = self._mounted(volume, str(id), devices, stack)
         if volume.file_system.type == "btrfs":
             settings.put_read_ahead(volume.drive_settings, btrfs_file(str(id), READ_AHEAD))
         return point
@@ -202,16 +203,18 @@ class Volumes:
         return array
 
     def _mounted(
-        self, volume: Volume, name: str, devices: list[WritableDevice], stack: contextlib.ExitStack
+        self, volume: Volume, id: str, devices: list[WritableDevice], stack: contextlib.ExitStack
     ) -> Path:
-        point = Path(POINT.format(name))
+        point = Path(POINT.format(id[:8]))
         place = stack.enter_context(self._journal.directory(point.parent, "a mount point"))
         place.chmod(0o711)
         point.mkdir(mode=0o755)
-        stack.enter_context(self._journal.made(MountedFileSystem, "a volume", point=str(point)))
+        facts = {"point": str(point), "volume": id}
+        stack.enter_context(self._journal.made(MountedFileSystem, "a volume", **facts))
         run_on(devices, *mount_command(volume, [one.path for one in devices], point))
-        for whole in (whole for one in devices for whole in one.drives):
-            whole.is_mounted = True
+        for device in devices:
+            for whole in device.drives:
+                whole.mounted.add(block_folder(device.path).name)
         return point
 
 

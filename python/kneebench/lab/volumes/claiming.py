@@ -8,6 +8,7 @@ from kneebench.lab.device_writes import erase
 from kneebench.lab.inventory import inventory, look_at
 from kneebench.lab.inventory.erasable import drive_state
 from kneebench.lab.inventory.left import remember_left
+from kneebench.lab.own_writes import are_all_ours
 from kneebench.lab.permission import agreed
 from kneebench.plan import Plan
 from kneebench.records import Watch, WholeDrive, unwatched
@@ -40,4 +41,6 @@ def erase_drives(drives: Sequence[WholeDrive], watch: Watch = unwatched) -> None
         with device:
             own = [one.offset for one in drive.signatures or () if one.device == drive.name]
             erase(device, drive.key, own)
-        remember_left(look_at(drive, ours=False))
+            seen = look_at(drive, ours=False)
+            if are_all_ours(device.opened):
+                remember_left(seen)

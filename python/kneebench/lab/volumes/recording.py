@@ -22,8 +22,6 @@ def recorded(
 ) -> Iterator[Kind]:
     """A change to a claimed drive until the end of the block."""
     known = {"device": device.path, "wwid": device.key, "identity": device.opened.identity}
-    device.drives = (device,)
-    device.note_writes()
     if not are_all_ours(device.opened):
         file = block_folder(device.path) / "queue/iostats"
         raise Refused(
