@@ -29,6 +29,7 @@ from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved, with_faults
 from kneebench.measurement.warm_up import (
+    LOG_MOST_S,
     Schedule,
     completed_before,
     hold_window,
@@ -101,6 +102,7 @@ def _recorded(
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     server = context.server
     before = _idle(server)
+    server.ready_log(times.logged_s, LOG_MOST_S)
     generator = server.load_generator(generator_spec(plan, order))
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware
