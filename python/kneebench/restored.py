@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kneebench.analysis.background import background_kinds
-from kneebench.analysis.disturbance import TRIES, notes
+from kneebench.analysis.disturbance import CLIMBING, TRIES, heavier, notes
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.lab.preparation import Shares
@@ -88,6 +88,7 @@ class Restored:
         self._log_trace: LogTrace | str = NO_TRACE
         self._load, self._beside, self._unused = load, beside, False
         self._under_load_s = 0.0
+        self._searched: list[Rung] = []
         self.last: Order | None = None
         """The latest order that was measured or kept."""
 
@@ -147,6 +148,8 @@ class Restored:
             self._load = self._load or Load(order)
         rung = kept or self._measured(order)
         self.last = order
+        if order.phase in CLIMBING:
+            self._searched.append(rung)
         self.context.report_rung(rung, kept=kept is not None)
         return rung
 
@@ -189,7 +192,7 @@ class Restored:
         tried: list[str] = []
         while True:
             measured = self._measured_alone(order, cold=cold and not tried)
-            disturbed, tries = _disturbed(measured)
+            disturbed, tries = _disturbed(measured, self._searched)
             if not disturbed or len(tried) + 1 >= tries:
                 return measured._replace(rung=_with_tries(measured.rung, tried))
             tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {disturbed}")
@@ -272,17 +275,19 @@ class SideBySide:
             restored.check_conditions()
 
 
-def _disturbed(measured: MeasuredRung) -> tuple[str, int]:
+def _disturbed(measured: MeasuredRung, searched: Sequence[Rung]) -> tuple[str, int]:
     """(what disturbed a rung so that it is measured again, or nothing; attempts at most).
 
     A short round is measured again for any reason, also once more if other processes or a
-    hypervisor used more of the cores than a caveat allows.
+    hypervisor used more of the cores than a caveat allows. So is a rung of a climb, and one that
+    fell behind a checkpoint, unlike those `searched` before it.
     """
     rung, round_ = measured.rung, bool(measured.rung.order.restore)
     if invalid := measured.disturbed or (round_ and rung.invalid):
         return f"invalid: {invalid}", TRIES
-    shared = "; ".join(notes(rung)) if round_ else ""
-    return (f"disturbed: {shared}", 2) if shared else ("", 1)
+    climbing = rung.order.phase in CLIMBING
+    seen = [*notes(rung), *(heavier(rung, searched) if climbing else ())]
+    return (f"disturbed: {'; '.join(seen)}", 2) if seen and (round_ or climbing) else ("", 1)
 
 
 def _with_tries(rung: Rung, tried: Sequence[str]) -> Rung:
