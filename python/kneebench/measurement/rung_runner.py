@@ -47,6 +47,11 @@ class RungRunner:
         self.log_ready: bool | None = None
         """Whether the files of the log that follows are there (Server.ready_log)."""
 
+    @property
+    def completed(self) -> int:
+        """Transactions completed since go."""
+        return self.sampler.load.completed
+
     def ready_log(self, for_s: float, limit_s: float) -> None:
         """Have so many seconds of log ready."""
         self.log_ready = self._server.ready_log(for_s, limit_s)

@@ -31,6 +31,9 @@ LOG_LIMIT_S = 0.5
 """How long the log may be made ready in each second of a warm-up."""
 LOG_MOST_S = 60.0
 """How much longer a warm-up may last until the log of its window is ready."""
+CATCH_UP = 3.0
+"""Times a rung's own time that a warm-up may take to complete as many transactions as on a faster
+storage."""
 LATE_S = 30.0
 """How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
 
@@ -61,7 +64,8 @@ class Held(NamedTuple):
 class Schedule(NamedTuple):
     """The times of one rung. `stretch_s`: how long the load must have been steady before its
     window; `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one
-    can take; `memory_bytes`: of a cold database with limited memory, which has to be filled."""
+    can take; `memory_bytes`: of a cold database with limited memory, which has to be filled;
+    `transactions`: as many a fixed warm-up completes at least, for CATCH_UP times its time."""
 
     window_s: float
     stretch_s: float
@@ -72,6 +76,7 @@ class Schedule(NamedTuple):
     cycle_s: float
     note: str = ""
     memory_bytes: int = 0
+    transactions: int = 0
 
     @property
     def logged_s(self) -> float:
@@ -144,6 +149,7 @@ def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
     """Let the load run until the window may start."""
     if times.warm_up_s is not None:
         _pass(rung, times.warm_up_s, times)
+        _until_as_many(rung, times)
         fixed: tuple[str, ...] = (times.note,) if times.note else ()
         _until_log_is_ready(rung, times)
         return WarmedUp(True, "", (*fixed, *_until_a_checkpoint(rung, times)))
@@ -176,6 +182,18 @@ def _pass(rung: RungRunner, until_s: float, times: Schedule) -> None:
             rung.now_s / (until_s + times.window_s),
             until_s - rung.now_s + times.window_s,
         )
+
+
+def _until_as_many(rung: RungRunner, times: Schedule) -> None:
+    """Let the load run until it has completed as many transactions as are wanted, unless that takes
+    several times as long as the rung.
+    """
+    until_s = CATCH_UP * (rung.now_s + times.window_s + COOL_DOWN_S)
+    while rung.completed < times.transactions and rung.now_s < until_s:
+        per_s = rung.completed / rung.now_s if rung.now_s else 0.0
+        left_s = (times.transactions - rung.completed) / per_s if per_s else until_s - rung.now_s
+        left_s += times.window_s
+        _second(rung, times, "warming up", rung.now_s / (rung.now_s + left_s), left_s)
 
 
 def _until_steady(rung: RungRunner, times: Schedule) -> Settled:
