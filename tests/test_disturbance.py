@@ -193,19 +193,67 @@ def test_a_rung_that_is_invalid_by_itself_is_not_measured_again(tmp_path: Path) 
     assert (len(server.specs), told) == (1, [])
 
 
-def test_a_round_that_others_disturb_is_measured_once_more_and_other_rungs_are_not(
-    tmp_path: Path,
+ROUND = Order(cell="disk", phase="final_run", users=8, repeat=1, restore=1)
+
+
+@pytest.mark.parametrize("order", [ROUND, SEARCH], ids=["round", "search"])
+def test_a_round_or_a_rung_of_a_climb_that_others_disturb_is_measured_once_more(
+    order: Order, tmp_path: Path
 ) -> None:
-    order = Order(cell="disk", phase="final_run", users=8, repeat=1, restore=1)
     server = Shared(stolen=0.1, stat=tmp_path / "stat")
-    rung, told = kept(server, tmp_path / "round", order)
+    rung, told = kept(server, tmp_path, order)
     assert not rung.invalid
     assert (len(server.specs), len(told)) == (2, 1)
     assert "disturbed: the hypervisor took 10%" in told[0]
     assert [note for note in rung.notes if note.startswith("attempt 1 of 2 was repeated")]
+
+
+@pytest.mark.parametrize(
+    "order", [SEARCH.model_copy(update={"phase": phase}) for phase in ("warm_up", "final_run")]
+)
+def test_a_warm_up_and_a_long_final_run_that_others_disturb_are_kept(
+    order: Order, tmp_path: Path
+) -> None:
     server = Shared(stolen=0.1, stat=tmp_path / "stat")
-    kept(server, tmp_path / "search")
+    kept(server, tmp_path, order)
     assert len(server.specs) == 1
+
+
+@dataclass
+class Checkpointing(Formula):
+    """A server whose log per transaction is so many times its usual in the rungs of that number."""
+
+    heavy: tuple[int, ...] = ()
+    times: float = 3.0
+
+    def readings(self, meter: str) -> dict[str, float]:
+        ended = self.done * 100.0
+        times = self.times if len(self.specs) in self.heavy else 1.0
+        log = {"log.bytes|database": 5000.0 * ended * times}
+        return super().readings(meter) | (log if meter == "log_writes" else {})
+
+
+@pytest.mark.parametrize(
+    ("heavy", "times", "measured_again"),
+    [((3,), 3.0, 1), ((3,), 1.9, 0), ((3, 4), 3.0, 1), ((1, 2), 3.0, 0)],
+    ids=["one", "a little", "still", "the first, and less from there"],
+)
+def test_a_rung_of_a_climb_behind_a_checkpoint_is_measured_once_more(
+    heavy: tuple[int, ...], times: float, measured_again: int, tmp_path: Path
+) -> None:
+    server = Checkpointing(heavy=heavy, times=times)
+    rungs = climbing(server, tmp_path, [8, 12, 16])
+    assert len(server.specs) == 3 + measured_again
+    said = "disturbed: 14.6 KiB of log per transaction, 4.88 KiB and 4.88 KiB in the rungs before"
+    assert any(said in note for note in rungs[-1].notes) is bool(measured_again)
+
+
+def climbing(server: Formula, folder: Path, users: Sequence[int]) -> list[Rung]:
+    """Search rungs of one climb, on one restored database."""
+    with Store.create(folder, plan(), host()) as store:
+        context = Context(plan(), Engine(server), store, lambda event: None)
+        with Restored(context, CELL) as place:
+            return [place.rung(SEARCH.model_copy(update={"users": one})) for one in users]
 
 
 def test_a_round_that_is_invalid_for_any_reason_is_measured_again(tmp_path: Path) -> None:

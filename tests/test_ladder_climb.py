@@ -181,14 +181,61 @@ def test_a_database_that_keeps_warming_is_climbed_twice_and_no_more() -> None:
     assert phases(orders).count("drift_check") == 2
 
 
-@pytest.mark.parametrize("again", [0.5, 1.2], ids=["slower", "a fifth more"])
-def test_a_first_rung_that_does_no_quarter_more_last_is_not_climbed_again(again: float) -> None:
-    _, orders = climbed(
-        lambda o: rung(
-            o, CURVE.throughput_per_s(o.users) * (again if o.phase == "drift_check" else 1.0)
-        ),
-        users=(4, 512),
+def drifting(again: float, until: int = 1) -> Callable[[Order], Rung]:
+    """The curve, with so many times its throughput when the first rung is rerun, in so many
+    climbs.
+    """
+    return lambda o: rung(
+        o,
+        CURVE.throughput_per_s(o.users)
+        * (again if o.phase == "drift_check" and o.repeat < until else 1.0),
     )
+
+
+@pytest.mark.parametrize("again", [0.88, 1.14])
+def test_a_first_rung_that_does_about_as_much_last_is_not_climbed_again(again: float) -> None:
+    found, orders = climbed(drifting(again), users=(4, 512))
+    assert {o.repeat for o in orders} == {0}
+    assert not [v for v in found.stop_results if v.stop == "warming"]
+
+
+@pytest.mark.parametrize(
+    ("again", "seen", "because"),
+    [
+        (0.5, "50% less", "something slowed it down"),
+        (1.2, "20% more", "the cache was still warming"),
+    ],
+)
+def test_a_first_rung_that_differs_last_in_either_direction_has_the_climb_made_again(
+    again: float, seen: str, because: str
+) -> None:
+    found, orders = climbed(drifting(again), users=(4, 512))
+    assert {o.repeat for o in orders} == {0, 1}
+    (flag,) = [v for v in found.stop_results if v.stop == "warming"]
+    assert (flag.seen, flag.limit) == (seen, "15% more, or 13% less")
+    assert f"gave {seen} throughput" in flag.sentence and because in flag.sentence
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_knee_of_a_climb_that_changed_again_or_was_not_made_again_is_not_to_be_trusted(
+    allowed: bool,
+) -> None:
+    found, _ = climbed(drifting(0.5, until=2), users=(4, 512), climb_again=allowed)
+    flags = [v.sentence for v in found.stop_results if v.stop == "warming"]
+    assert len(flags) == 1 + allowed
+    assert flags[-1] == (
+        "The knee is not to be trusted: rerunning the first rung (4 users) gave 50% less throughput"
+        " (limit 15% more, or 13% less)"
+    )
+
+
+def test_a_noisy_climb_may_differ_more_but_not_by_any_amount() -> None:
+    def noisy(order: Order) -> Rung:
+        measured = drifting(0.82)(order)
+        wave = 0.8 if order.users in (6, 13, 30) and order.phase == "search" else 1.0
+        return rung(order, measured.tally.throughput_per_s * wave)
+
+    _, orders = climbed(noisy, users=(4, 512), step=1.5)
     assert {o.repeat for o in orders} == {0}
 
 

@@ -23,7 +23,7 @@ from kneebench._core import ConnectError, GeneratorSpec
 from kneebench.databases.engine import Engine
 from kneebench.databases.managed.account import Account
 from kneebench.databases.postgres import image as images
-from kneebench.databases.postgres.address import connect, explained
+from kneebench.databases.postgres.address import answers, connect, explained
 from kneebench.databases.postgres.builds import find_build
 from kneebench.databases.postgres.cluster import configure
 from kneebench.databases.postgres.engine import OwnPostgres, open_engine
@@ -164,6 +164,51 @@ def test_a_restored_server_holds_the_tables_and_answers(server: PostgresServer) 
     assert set(server.cores) == os.sched_getaffinity(0)
     assert server.processes()
     server.checkpoint()
+
+
+@pytest.mark.parametrize("storage", ["disk", "split"])
+def test_the_log_that_a_load_will_write_is_there_before_it_and_survives_a_crash(
+    storage: str, bench: Bench, tmp_path: Path
+) -> None:
+    place = Bench(tmp_path, bench.bin_dir, bench.images)
+    with place.engine().restored(Cell(id=storage, storage=storage), unwatched) as server:
+        folder = place.folder / ("log" if storage == "split" else "disk")
+        before = set(folder.rglob("pg_wal/0*"))
+        assert server.ready_log(2.0, 60.0)
+        made = [path.stat() for path in {*folder.rglob("pg_wal/0*")} - before]
+        assert len(made) >= 2.0 * 1.5 * 10e6 * len(server.cores) / 2**24
+        owner = next(iter(before)).stat().st_uid
+        assert {(one.st_uid, one.st_size, one.st_blocks * 512) for one in made} == {
+            (owner, 2**24, 2**24)
+        }
+        assert segments_made(server, written=len(made) * 2**24) == 0
+        assert segments_made(server, written=2 * 2**24) >= 1
+        assert server.ready_log(1.0, 60.0)
+        assert server.ready_log(1.0, 0.0), "nothing is left to be made"
+        crash_and_recover(server)
+        assert value(server, "SELECT count(*) FROM pg_ls_waldir()") > len(made)
+    assert place.left() == []
+
+
+EMIT = "SELECT pg_logical_emit_message(true, 'kneebench', repeat('x', 1048000))::text"
+
+
+def segments_made(server: PostgresServer, written: int) -> float:
+    """New segments while so many bytes of log are written."""
+    name = "log.new_segments|database"
+    before = server.readings("log_writes")[name]
+    with connect(server.address, "postgres") as connection:
+        for _ in range(written // 2**20):
+            connection.execute(EMIT)
+    return server.readings("log_writes")[name] - before
+
+
+def crash_and_recover(server: PostgresServer) -> None:
+    """A killed backend makes the server recover from its log."""
+    first = server.processes()[0]
+    backend = psutil.Process(first).children()[0]
+    backend.kill()
+    wait_until(lambda: answers(server.address))
 
 
 def test_every_meter_reads_known_quantities_and_counters_never_fall(server: PostgresServer) -> None:

@@ -70,14 +70,19 @@ def test_every_storage_has_as_many_rounds_and_as_many_latencies(results: Results
         assert at_fixed_rate == [n for n in range(1, rounds + 1) if n % 4 in (1, 2)]
 
 
-def test_the_windows_of_a_round_begin_at_the_same_age_on_every_storage(results: Results) -> None:
-    fast, slow = (climb.of("final_run") for climb in results.climbs)
+def test_the_windows_of_a_turn_begin_after_as_many_transactions_on_every_storage(
+    results: Results,
+) -> None:
+    fast, slow = (climb.of("final_run", "fixed_rate") for climb in results.climbs)
     for one, other in zip(fast, slow, strict=True):
         assert (one.order.restore, one.order.repeat) == (other.order.restore, other.order.repeat)
-        assert one.age_s == pytest.approx(other.age_s, abs=1.5)
-    first = [rung for rung in fast if rung.order.restore == 1]
-    again = [rung for rung in fast if rung.order.restore == 2]
-    assert [rung.age_s for rung in first] == pytest.approx([rung.age_s for rung in again], abs=1.5)
+        second = max(one.tally.throughput_per_s, other.tally.throughput_per_s)
+        assert one.age_transactions == pytest.approx(other.age_transactions, abs=second)
+        logged = [rung.quantity("log.bytes_per_transaction") for rung in (one, other)]
+        assert logged[0] == pytest.approx(logged[1], rel=0.1)
+    first = [rung.age_transactions for rung in slow if rung.order.restore == 1]
+    again = [rung.age_transactions for rung in slow if rung.order.restore == 2]
+    assert first == pytest.approx(again, rel=0.15)
 
 
 def test_a_round_in_which_any_server_began_a_checkpoint_is_measured_again(tmp_path: Path) -> None:

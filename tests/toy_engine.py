@@ -264,6 +264,9 @@ class Toy:
 
     def checkpoint(self) -> None: ...
 
+    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
+        return True
+
     def connection_hint(self, code: str, message: str) -> str:
         return "lower the number of users"
 

@@ -640,6 +640,9 @@ class Rung(Record):
     restore_s: float | None = None
     age_s: float | None = None
     """Seconds under load since the restore when the window began; None in older files."""
+    age_transactions: int | None = None
+    """Transactions since the restore, or since a checkpoint on all servers of a round, when the
+    window began; None in older files."""
     devices: tuple[CountedDevice, ...] = ()
     """Those under the server's files; empty in older files, and where there are none."""
     discarded: int | None = None

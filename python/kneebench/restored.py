@@ -7,11 +7,11 @@ nothing for rungs that it has already. Everything measured is kept at once.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kneebench.analysis.background import background_kinds
-from kneebench.analysis.disturbance import TRIES, notes
+from kneebench.analysis.disturbance import CLIMBING, TRIES, heavier, notes
 from kneebench.analysis.wording import number_of_users
 from kneebench.databases.engine import Engine, Server
 from kneebench.lab.preparation import Shares
@@ -25,6 +25,7 @@ from kneebench.measurement.rung_runner import described
 from kneebench.measurement.warm_up import COOL_DOWN_S
 from kneebench.plan import Plan
 from kneebench.plan.cells import cells
+from kneebench.plan.ladder import ROUND_RAMP_S
 from kneebench.records import Cell, Event, Order, Rung, Setting, Watch
 from kneebench.results.joining import sized_otherwise
 from kneebench.results.store import Store
@@ -69,8 +70,8 @@ class Restored:
     """One restored database: made on first use, removed at the end.
 
     `load` is measured on it first, for nothing; without one, the first rung that is kept of a
-    database that was here before. `beside` gives the servers that are up side by side by cell,
-    this one too; without it, background work is left to happen.
+    database that was here before. `beside` are the databases that take turns with this one; without
+    it, background work is left to happen.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Restored:
         cell: Cell,
         restore: int = 0,
         load: Load | None = None,
-        beside: Callable[[], Mapping[str, Server]] = dict,
+        beside: SideBySide | None = None,
     ) -> None:
         self.context, self.cell, self.restore = context, cell, restore
         self._plan = context.plan_of(cell)
@@ -88,6 +89,10 @@ class Restored:
         self._log_trace: LogTrace | str = NO_TRACE
         self._load, self._beside, self._unused = load, beside, False
         self._under_load_s = 0.0
+        self.transactions = 0
+        """Since the restore, or since a checkpoint on all that take turns."""
+        self._knee_per_s = 0.0
+        self._searched: list[Rung] = []
         self.last: Order | None = None
         """The latest order that was measured or kept."""
 
@@ -147,6 +152,8 @@ class Restored:
             self._load = self._load or Load(order)
         rung = kept or self._measured(order)
         self.last = order
+        if order.phase in CLIMBING:
+            self._searched.append(rung)
         self.context.report_rung(rung, kept=kept is not None)
         return rung
 
@@ -189,7 +196,7 @@ class Restored:
         tried: list[str] = []
         while True:
             measured = self._measured_alone(order, cold=cold and not tried)
-            disturbed, tries = _disturbed(measured)
+            disturbed, tries = _disturbed(measured, self._searched)
             if not disturbed or len(tried) + 1 >= tries:
                 return measured._replace(rung=_with_tries(measured.rung, tried))
             tried.append(f"{measured.rung.tally.nopm:,.0f} NOPM, {disturbed}")
@@ -200,15 +207,14 @@ class Restored:
         """Invalid if background work began meanwhile on a server side by side: all then make a
         checkpoint, so that the next attempt is alike on all.
         """
-        servers = self._beside()
+        servers = self._beside.servers() if self._beside else {}
         engines = [one.engine for one in self.context.plan.by_database.values()]
         kinds = background_kinds(*(engine.own_quantities for engine in engines))
         background = BackgroundWork(servers, kinds)
         measured = self._measure(order, cold=cold)
-        if not (began := background.began()):
+        if not (began := background.began()) or not self._beside:
             return measured
-        for server in servers.values():
-            server.checkpoint()
+        self._beside.checkpoint()
         reasons = "; ".join(filter(None, (measured.rung.invalid, began)))
         return measured._replace(rung=measured.rung.model_copy(update={"invalid": reasons}))
 
@@ -224,27 +230,47 @@ class Restored:
             warm_up_s=warm_up_s,
             memory_bytes=self.cell.memory_bytes or 0,
             log_trace=self._log_trace,
+            transactions=self._missing(order),
         )
         rung = measured.rung
+        begun = self.transactions + (rung.discarded or 0)
+        self.transactions += rung.tally.whole.completed
+        if order.rate_per_s is None:
+            self._knee_per_s = rung.tally.throughput_per_s
         age_s = self._under_load_s + rung.warm_up_s
         self._under_load_s = age_s + rung.tally.window_s + COOL_DOWN_S
-        return measured._replace(rung=rung.model_copy(update={"age_s": round(age_s, 3)}))
+        age = {"age_s": round(age_s, 3), "age_transactions": begun}
+        return measured._replace(rung=rung.model_copy(update=age))
+
+    def after_ramp(self, order: Order) -> float:
+        """About how many transactions it will have had after the ramp of a round."""
+        return self.transactions + ROUND_RAMP_S * (order.rate_per_s or self._knee_per_s)
+
+    def _missing(self, order: Order) -> int:
+        """Transactions until the window may begin, so that all that take turns begin theirs after
+        as many since their restore.
+        """
+        begins_at = self._beside.begins_at(order) if self._beside else 0
+        return max(0, begins_at - self.transactions)
 
 
 class SideBySide:
     """Restored databases of several cells, up at the same time; one at a time is under load.
 
-    All are restored and loaded before the first rung is measured.
+    All are restored and loaded before the first rung is measured. In short rounds they take turns,
+    and the windows of a turn begin after as many transactions on all.
     """
 
     def __init__(
         self, context: Context, cells: Iterable[Cell], restore: int, loads: Mapping[str, Load]
     ) -> None:
-        self._context = context
-        beside = self._servers if context.plan.ladder.rounds == "short" else dict
+        self._context, self._loads = context, loads
+        beside = self if context.plan.ladder.rounds == "short" else None
         self._restored = {
             cell.id: Restored(context, cell, restore, loads.get(cell.id), beside) for cell in cells
         }
+        self._turn: tuple[str, int] | None = None
+        self._begins_at = 0
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> SideBySide:
@@ -259,12 +285,32 @@ class SideBySide:
         """The rung of this order, kept or measured."""
         kept = self._context.store.rung(order)
         if order.restore and not kept:
-            for restored in self._restored.values():
-                restored.load_again()
+            for cell in self._loads or self._restored:
+                self._restored[cell].load_again()
         return self._restored[order.cell].kept_or_measured(order, kept)
 
-    def _servers(self) -> dict[str, Server]:
+    def servers(self) -> dict[str, Server]:
+        """The servers by cell."""
         return {restored.cell.name: restored.server for restored in self._restored.values()}
+
+    def checkpoint(self) -> None:
+        """A checkpoint on every server; transactions count from there."""
+        for restored in self._restored.values():
+            restored.server.checkpoint()
+            restored.transactions = 0
+        self._turn = None
+
+    def begins_at(self, order: Order) -> int:
+        """Transactions since the restore after which every window of a turn begins: as many as the
+        foremost database has after its ramp. In the load before, as many as the foremost had.
+        """
+        every = self._restored.values()
+        if order.phase == "warm_up":
+            return max(one.transactions for one in every)
+        if self._turn != (order.phase, order.repeat):
+            self._turn = order.phase, order.repeat
+            self._begins_at = round(max(one.after_ramp(order) for one in every))
+        return self._begins_at
 
     def check_conditions(self) -> None:
         """Check the consistency conditions of every database after its last rung."""
@@ -272,17 +318,19 @@ class SideBySide:
             restored.check_conditions()
 
 
-def _disturbed(measured: MeasuredRung) -> tuple[str, int]:
+def _disturbed(measured: MeasuredRung, searched: Sequence[Rung]) -> tuple[str, int]:
     """(what disturbed a rung so that it is measured again, or nothing; attempts at most).
 
     A short round is measured again for any reason, also once more if other processes or a
-    hypervisor used more of the cores than a caveat allows.
+    hypervisor used more of the cores than a caveat allows. So is a rung of a climb, and one that
+    fell behind a checkpoint, unlike those `searched` before it.
     """
     rung, round_ = measured.rung, bool(measured.rung.order.restore)
     if invalid := measured.disturbed or (round_ and rung.invalid):
         return f"invalid: {invalid}", TRIES
-    shared = "; ".join(notes(rung)) if round_ else ""
-    return (f"disturbed: {shared}", 2) if shared else ("", 1)
+    climbing = rung.order.phase in CLIMBING
+    seen = [*notes(rung), *(heavier(rung, searched) if climbing else ())]
+    return (f"disturbed: {'; '.join(seen)}", 2) if seen and (round_ or climbing) else ("", 1)
 
 
 def _with_tries(rung: Rung, tried: Sequence[str]) -> Rung:

@@ -14,9 +14,13 @@ from typing import NamedTuple
 
 from kneebench.analysis.comparison import called
 from kneebench.records import Phase, Results, Rung
+from kneebench.units import size
 
 QUOTED: tuple[Phase, ...] = ("final_run", "fixed_rate", "fixed_load")
 """Phases whose figures are quoted; all others only lead to them."""
+
+CLIMBING: tuple[Phase, ...] = ("search", "bisection", "drift_check")
+"""Phases that decide where a climb ends."""
 
 TRIES = 3
 """How often one rung is measured at most: what disturbs three times running is likely to stay."""
@@ -34,10 +38,19 @@ they still get an answer."""
 
 STEAL = 0.05
 """Stolen time that is worth a caveat: well beyond the noise floor of 2%."""
+HEAVIER = 2.0
+"""Bytes per transaction, of what the rungs before it had: a checkpoint, whose full-page images
+follow it, or the writing of its pages fell into this one. It decays from rung to rung."""
 OTHERS_BUSY = 0.15
 """Of the database's cores, used by other processes, and of the I/O on its devices: above it a busy
 core or device says nothing about the database. The kernel's own threads, which work for it too,
 take a few per cent of the cores."""
+
+
+HEAVIER_BY = {
+    "log.bytes_per_transaction": "log",
+    "device.write_bytes_per_transaction": "writes to its devices",
+}
 
 
 class Disturbance(NamedTuple):
@@ -80,6 +93,19 @@ def notes(rung: Rung) -> tuple[str, ...]:
         for one, (share, what) in seen
         if share > one.limit
     )
+
+
+def heavier(rung: Rung, before: Sequence[Rung]) -> Iterator[str]:
+    """What background work added to the transactions of a rung of a climb: several times the bytes
+    of the two rungs before it, of its log and of what its devices write.
+    """
+    near = [one for one in before if not one.invalid][-2:]
+    for quantity, what in HEAVIER_BY.items():
+        value = rung.quantity(quantity)
+        usual = [seen for one in near if (seen := one.quantity(quantity))]
+        if value and len(usual) == 2 and value > HEAVIER * max(usual):
+            each = " and ".join(size(one) for one in usual)
+            yield f"{size(value)} of {what} per transaction, {each} in the rungs before it"
 
 
 def disturbances(results: Results) -> tuple[str, ...]:

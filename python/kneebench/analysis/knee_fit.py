@@ -43,7 +43,7 @@ class KneeFit(NamedTuple):
     are reached between two rungs. `wrong` is the probability that throughput at `users` differs by
     more than 5% from that at the true knee. `grows` is the probability that throughput still grows
     beyond the most users measured. `lowest` is throughput at the fewest users as a share of the
-    best: near 1, the climb has not shown a rise.
+    best: near 1, the climb has not shown a rise. `noise` is the relative noise of a rung.
     """
 
     users: int
@@ -52,6 +52,7 @@ class KneeFit(NamedTuple):
     wrong: float
     grows: float
     lowest: float
+    noise: float
 
 
 def fit_knee(rungs: Sequence[Rung], elasticity: float) -> KneeFit | None:
@@ -114,7 +115,7 @@ def _fit(
     """Kept: a climb and its brief ask for the same rungs' several times."""
     import numpy as np
 
-    curves, weight = _weighed(np.log(np.array(users, float)), np.log(np.array(throughput)))
+    curves, weight, noise = _weighed(np.log(np.array(users, float)), np.log(np.array(throughput)))
     at = np.log(np.array(numbers, float))
     end = curves.growth_end(elasticity)
     logs = curves.log_throughput(at)
@@ -135,12 +136,13 @@ def _fit(
         wrong=float(weight[off > WRONG].sum()),
         grows=float(weight[end[:, 0] > at[-1]].sum()),
         lowest=float(expected[0]),
+        noise=noise,
     )
 
 
-def _weighed(log_users: Numbers, logs: Numbers) -> tuple[_Curves, Numbers]:
-    """The likely curves and their probabilities, which were all equal before the rungs. The height
-    of a curve and the noise, which nobody knows, are integrated out.
+def _weighed(log_users: Numbers, logs: Numbers) -> tuple[_Curves, Numbers, float]:
+    """The likely curves, their probabilities, which were all equal before the rungs, and the noise
+    of a rung. The height of a curve and the noise, which nobody knows, are integrated out.
     """
     import numpy as np
 
@@ -153,4 +155,6 @@ def _weighed(log_users: Numbers, logs: Numbers) -> tuple[_Curves, Numbers]:
     weight = (square / square.min()) ** (-(len(logs) - 1 + AS_RUNGS) / 2)
     likely = weight > UNLIKELY
     curves = _Curves(*(one[likely] for one in np.broadcast_arrays(*shapes, weight[..., None])[:4]))
-    return curves, weight[likely] / weight[likely].sum()
+    shares = weight[likely] / weight[likely].sum()
+    noise = float(shares @ square[likely] / (len(logs) - 1 + AS_RUNGS)) ** 0.5
+    return curves, shares, noise

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kneebench.analysis.background import background_checks
 from kneebench.analysis.knee import knee
+from kneebench.analysis.order_weight import weight_checks
 from kneebench.analysis.still_warming import still_warming
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
@@ -64,12 +65,17 @@ def conditions(climb: Climb) -> Iterator[tuple[str, tuple[Check, ...]]]:
         )
 
 
+def comparison_checks(results: Results) -> tuple[Check, ...]:
+    """The self-checks of a comparison as a whole."""
+    return (*background_checks(results), *weight_checks(results))
+
+
 def failed_checks(results: Results) -> Iterator[str]:
     """A sentence for each self-check that failed, of the comparison, of a rung or of the data after
     a climb or a final run, with where it was seen.
     """
     yield from (
-        f"comparison: {check.sentence}" for check in background_checks(results) if not check.passed
+        f"comparison: {check.sentence}" for check in comparison_checks(results) if not check.passed
     )
     for climb in results.climbs:
         for when, checks in conditions(climb):

@@ -8,7 +8,6 @@ from statistics import median
 from typing import NamedTuple
 
 from kneebench.analysis import disturbance
-from kneebench.analysis.background import background_checks
 from kneebench.analysis.comparison import NOPM, baseline, compare, noise_floor
 from kneebench.analysis.configuration_summary import point
 from kneebench.analysis.databases import by_database
@@ -16,7 +15,12 @@ from kneebench.analysis.drift import Drift, drift
 from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung
-from kneebench.analysis.outcome import MissingFigure, conditions, missing_figures
+from kneebench.analysis.outcome import (
+    MissingFigure,
+    comparison_checks,
+    conditions,
+    missing_figures,
+)
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.wording import listed, named, plural
 from kneebench.brief import chart_theme, server_provenance
@@ -272,7 +276,7 @@ class ViewModel:
         )
 
     def _checks(self) -> Iterator[tuple[str, Check]]:
-        yield from (("comparison", check) for check in background_checks(self.results))
+        yield from (("comparison", check) for check in comparison_checks(self.results))
         for climb in self.climbs:
             for rung in climb.rungs:
                 yield from ((self.where(rung), check) for check in rung.checks)

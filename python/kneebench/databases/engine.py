@@ -96,6 +96,13 @@ class Server(Protocol):
         """Start a checkpoint and wait for its end."""
         ...
 
+    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
+        """Make the files that so many seconds of log will take, so that no user waits for them; for
+        `limit_s` at most. Whether they are there; None where only the server makes them, as it
+        goes.
+        """
+        ...
+
     def connection_hint(self, code: str, message: str) -> str:
         """What to do about the error by which it refused connections: its code (empty if it has
         none) and its message.

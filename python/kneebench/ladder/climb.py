@@ -40,20 +40,23 @@ def climb(cell: Cell, ladder: Ladder, database_cores: int) -> Climbing:
     the knee ("bisection"), then the first rung again ("drift_check").
 
     An invalid rung ends the climb at once: it did not measure the database, but mostly the load
-    generator. A climb during which the database was still warming is repeated once
-    (`ladder.climb_again`). With one number as `ladder.users` the climb is one rung of that many
-    users ("fixed_load").
+    generator. A climb during which throughput changed is repeated once (`ladder.climb_again`). With
+    one number as `ladder.users` the climb is one rung of that many users ("fixed_load").
     """
     if ladder.fixed:
         return (yield from _fixed(cell, ladder))
     users = steps.first((ladder.first, ladder.last), database_cores), ladder.last
     warm_up = yield from _warm_up(cell, steps.warming(users, database_cores))
     climbed = yield from _once(cell, ladder, users, 0)
-    why = warming.judge(climbed, ladder.budget) if ladder.climb_again else None
-    if why:
-        again = yield from _once(cell, ladder, users, 1)
-        climbed = again.model_copy(update={"stop_results": (*again.stop_results, why)})
-    return climbed.model_copy(update={"rungs": (*warm_up, *climbed.rungs)})
+    flags: tuple[StopResult, ...] = ()
+    why = warming.judge(climbed, ladder)
+    if why and warming.may_repeat(climbed, ladder):
+        flags = (warming.repeated(climbed, why),)
+        climbed = yield from _once(cell, ladder, users, 1)
+        why = warming.judge(climbed, ladder)
+    results = (*climbed.stop_results, *flags, *((why,) if why else ()))
+    rungs = (*warm_up, *climbed.rungs)
+    return climbed.model_copy(update={"rungs": rungs, "stop_results": results})
 
 
 def followed(

@@ -18,6 +18,7 @@ directly.
   or thirds of a shorter window (sources 1, 2, 3); the value is their median, so that "two of three
   above the limit" is value > limit. Below 15 s one mean over the whole window (source 1): a backend
   reports its counts once per second at most.
+- log.segments_made: files of the log that the server made in the window, while users waited.
 - server.cpu_per_transaction: CPU time of the server's processes per transaction completed.
 - load_generator.cpu_per_transaction: CPU time of the users' threads per transaction completed.
 - load_generator.delay: the load generator's own delay per transaction completed: no latency
@@ -37,6 +38,7 @@ from kneebench.records import Summary, Tally
 
 DEVICE_BYTES = ("device.read_bytes", "device.write_bytes")
 OWN_COUNT = "server.core_busy"
+NEW_SEGMENTS = "log.new_segments|database"
 LOG_WINDOW_S = 10
 LOG_WINDOWS = 3
 LOG_SHORTEST_S = 5
@@ -63,6 +65,7 @@ def derived_metrics(
         "load_generator.late": Summary(unit="s", value=late_s, high=late_s),
         "load_generator.busy": load_generator_busy(tally),
         "log.write_latency_10s": log_write_latency_10s(window),
+        "log.segments_made": log_segments_made(window),
         "server.cpu_per_transaction": server_cpu_per_transaction(window, tally),
         "load_generator.cpu_per_transaction": _per_transaction(
             tally.load_generator_cpu_s / tally.window_s, tally
@@ -184,6 +187,15 @@ def log_write_latency_10s(window: Window) -> Summary | None:
         if means
         else None
     )
+
+
+def log_segments_made(window: Window) -> Summary | None:
+    """Segments of the log that the server made in the window; None where that was not counted."""
+    for raw in window.raw_series:
+        before, after = (raw.values[at].get(NEW_SEGMENTS) for at in (window.first, window.last))
+        if before is not None and after is not None:
+            return Summary(unit="segments", value=after - before, high=after - before)
+    return None
 
 
 def server_cpu_per_transaction(window: Window, tally: Tally) -> Summary | None:

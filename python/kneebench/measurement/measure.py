@@ -29,6 +29,7 @@ from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved, with_faults
 from kneebench.measurement.warm_up import (
+    LOG_MOST_S,
     Schedule,
     completed_before,
     hold_window,
@@ -64,11 +65,12 @@ def measure(
     warm_up_s: float | None = None,
     memory_bytes: int = 0,
     log_trace: LogTrace | str = NO_TRACE,
+    transactions: int = 0,
 ) -> MeasuredRung:
     """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
     warm; `warm_up_s` is its warm-up, instead of the plan's; `memory_bytes`: the cell's limit, 0 for
-    none; `log_trace` is that of the server, or
-    why there is none.
+    none; `log_trace` is that of the server, or why there is none; `transactions`: how many a fixed
+    warm-up completes at least.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
@@ -76,7 +78,7 @@ def measure(
     cycle_s = plan.engine.checkpoint_cycle_s(server.settings)
     times = schedule(
         order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s, memory_bytes=memory_bytes
-    )
+    )._replace(transactions=transactions)
     context = MeterContext(server, storage_paths, log_trace)
     with losses_reported(server, described(order)):
         record = _recorded(order, plan, context, times, watch)
@@ -101,6 +103,7 @@ def _recorded(
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     server = context.server
     before = _idle(server)
+    server.ready_log(times.logged_s, LOG_MOST_S)
     generator = server.load_generator(generator_spec(plan, order))
     _connect(generator, order, server)
     real = plan.engine.measures_real_hardware

@@ -44,6 +44,17 @@ class RungRunner:
         self.late_s: list[float] = []
         """Largest delay of the load generator's own clock in each second since go."""
         self.now_s = 0.0
+        self.log_ready: bool | None = None
+        """Whether the files of the log that follows are there (Server.ready_log)."""
+
+    @property
+    def completed(self) -> int:
+        """Transactions completed since go."""
+        return self.sampler.load.completed
+
+    def ready_log(self, for_s: float, limit_s: float) -> None:
+        """Have so many seconds of log ready."""
+        self.log_ready = self._server.ready_log(for_s, limit_s)
 
     def second(self, doing: str, share: float, left_s: float) -> None:
         """Let one second pass, sample every meter and report progress.

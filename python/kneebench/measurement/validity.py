@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from kneebench.analysis import disturbance
 from kneebench.analysis.bottleneck import LOAD_GENERATOR_BUSY
+from kneebench.analysis.wording import plural
 from kneebench.engine_properties import EngineProperties, ErrorClass
 from kneebench.errors import InvalidMeasurement
 from kneebench.measurement import delay
@@ -63,8 +64,14 @@ def judged(rung: Rung, held: Held) -> tuple[Rung, str]:
     """
     outside = disturbed(rung, held)
     reasons = "; ".join(filter(None, (outside, rung.invalid)))
-    notes = (*rung.notes, *disturbance.notes(rung))
+    notes = (*rung.notes, *disturbance.notes(rung), *_made_notes(rung, held))
     return rung.model_copy(update={"invalid": reasons, "notes": notes}), outside
+
+
+def _made_notes(rung: Rung, held: Held) -> Iterator[str]:
+    """A sentence where the log's files could not be made before the window."""
+    if not held.log_ready and rung.order.phase != "warm_up" and (made := _log_made(rung)):
+        yield f"{made}, filled with zeros while all users waited"
 
 
 def with_faults(rung: Rung, found: Sequence[str]) -> Rung:
@@ -89,12 +96,20 @@ def _disturbances(rung: Rung, held: Held) -> Iterator[str]:
             f"the window lasted {rung.tally.window_s:.1f} s instead of {held.ordered_s:.1f} s"
             f" (limit {limit})"
         )
+    if held.log_ready and (made := _log_made(rung)):
+        yield f"{made}, while all users waited"
     stolen = disturbance.STOLEN.of(rung)
     if stolen and stolen[0] > disturbance.STEAL_MOST:
         yield (
             f"the hypervisor took {100 * stolen[0]:.0f}% of {stolen[1]} (limit"
             f" {100 * disturbance.STEAL_MOST:.0f}%)"
         )
+
+
+def _log_made(rung: Rung) -> str:
+    """What the server made of its log in the window; empty for nothing, or if it is not known."""
+    made = round(rung.quantity("log.segments_made") or 0.0)
+    return f"the server made {plural(made, 'log segment')} in the window" if made else ""
 
 
 def _errors(tally: Tally, most_errors: float) -> str:

@@ -27,6 +27,13 @@ SHORTEST_S, LONG_ENOUGH_S, COLD_S, QUOTED_COLD_S = 3.0, 10.0, 30.0, 120.0
 seconds."""
 COOL_DOWN_S = 1.0
 """Load that follows a window: one second of the load generator."""
+LOG_LIMIT_S = 0.5
+"""How long the log may be made ready in each second of a warm-up."""
+LOG_MOST_S = 60.0
+"""How much longer a warm-up may last until the log of its window is ready."""
+CATCH_UP = 3.0
+"""Times a rung's own time that a warm-up may take to complete as many transactions as on a faster
+storage."""
 LATE_S = 30.0
 """How much later than its timer a checkpoint may begin (the one before it may still be writing)."""
 
@@ -42,7 +49,8 @@ class WarmedUp(NamedTuple):
 class Held(NamedTuple):
     """A window as the sampler's samples bound it. `ordered_s`: how long it would have been with
     every second on time; `late_s`: how late the load generator's clock was at worst, up to the end
-    of the cool-down, which still belongs to the latencies.
+    of the cool-down, which still belongs to the latencies; `log_ready`: whether the files of the
+    window's log were there when it began.
     """
 
     first: int
@@ -50,12 +58,14 @@ class Held(NamedTuple):
     ordered_s: float
     late_s: float
     notes: tuple[str, ...] = ()
+    log_ready: bool | None = None
 
 
 class Schedule(NamedTuple):
     """The times of one rung. `stretch_s`: how long the load must have been steady before its
     window; `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one
-    can take; `memory_bytes`: of a cold database with limited memory, which has to be filled."""
+    can take; `memory_bytes`: of a cold database with limited memory, which has to be filled;
+    `transactions`: as many a fixed warm-up completes at least, for CATCH_UP times its time."""
 
     window_s: float
     stretch_s: float
@@ -66,6 +76,16 @@ class Schedule(NamedTuple):
     cycle_s: float
     note: str = ""
     memory_bytes: int = 0
+    transactions: int = 0
+
+    @property
+    def logged_s(self) -> float:
+        """How much log must be ready before the window: that of a second of the warm-up, the window
+        and the cool-down; behind two checkpoints the server has recycled its own.
+        """
+        longest_s = max(self.window_s, self.cycles * self.cycle_s)
+        whole_s = min(longest_s, 2 * self.cycle_s) if self.cycles else longest_s
+        return 1.0 + whole_s + COOL_DOWN_S
 
 
 def schedule(
@@ -129,29 +149,58 @@ def warm_up(rung: RungRunner, times: Schedule) -> WarmedUp:
     """Let the load run until the window may start."""
     if times.warm_up_s is not None:
         _pass(rung, times.warm_up_s, times)
+        _until_as_many(rung, times)
         fixed: tuple[str, ...] = (times.note,) if times.note else ()
+        _until_log_is_ready(rung, times)
         return WarmedUp(True, "", (*fixed, *_until_a_checkpoint(rung, times)))
     seen = _until_steady(rung, times)
+    _until_log_is_ready(rung, times)
     notes = _until_a_checkpoint(rung, times)
     if times.cycles and not seen.steady:
         seen = _settled(rung, times)
     return WarmedUp(seen.steady, seen.why, notes)
 
 
+def _second(rung: RungRunner, times: Schedule, doing: str, share: float, left_s: float) -> None:
+    """A second of the warm-up, at whose end the log of the window is ready, if time allows."""
+    rung.ready_log(times.logged_s, LOG_LIMIT_S)
+    rung.second(doing, share, left_s)
+
+
+def _until_log_is_ready(rung: RungRunner, times: Schedule) -> None:
+    """Let the load run until the files of the log are there, where they are made beforehand."""
+    until_s = rung.now_s + LOG_MOST_S
+    while rung.log_ready is False and rung.now_s < until_s:
+        left_s = until_s - rung.now_s + times.window_s
+        _second(rung, times, "making the log's files", rung.now_s / (rung.now_s + left_s), left_s)
+
+
 def _pass(rung: RungRunner, until_s: float, times: Schedule) -> None:
     while rung.now_s < until_s - 0.5:
-        rung.second(
-            "warming up",
+        _second(
+            *(rung, times, "warming up"),
             rung.now_s / (until_s + times.window_s),
             until_s - rung.now_s + times.window_s,
         )
+
+
+def _until_as_many(rung: RungRunner, times: Schedule) -> None:
+    """Let the load run until it has completed as many transactions as are wanted, unless that takes
+    several times as long as the rung.
+    """
+    until_s = CATCH_UP * (rung.now_s + times.window_s + COOL_DOWN_S)
+    while rung.completed < times.transactions and rung.now_s < until_s:
+        per_s = rung.completed / rung.now_s if rung.now_s else 0.0
+        left_s = (times.transactions - rung.completed) / per_s if per_s else until_s - rung.now_s
+        left_s += times.window_s
+        _second(rung, times, "warming up", rung.now_s / (rung.now_s + left_s), left_s)
 
 
 def _until_steady(rung: RungRunner, times: Schedule) -> Settled:
     seen = Settled(0.0, False, "no warm-up")
     while not seen.steady and rung.now_s < times.limit_s - 0.5:
         left_s = max(times.minimum_s - rung.now_s, 0.0) + times.window_s
-        rung.second("warming up", rung.now_s / (rung.now_s + left_s), left_s)
+        _second(rung, times, "warming up", rung.now_s / (rung.now_s + left_s), left_s)
         seen = _settled(rung, times)
     return seen
 
@@ -199,7 +248,13 @@ def _until_a_checkpoint(rung: RungRunner, times: Schedule) -> tuple[str, ...]:
     begun, until_s = rung.checkpoints_begun, rung.now_s + times.cycle_s + LATE_S
     while rung.now_s < until_s:
         left_s = until_s - rung.now_s + times.cycles * times.cycle_s
-        rung.second("waiting for a checkpoint to start", rung.now_s / (rung.now_s + left_s), left_s)
+        _second(
+            rung,
+            times,
+            "waiting for a checkpoint to start",
+            rung.now_s / (rung.now_s + left_s),
+            left_s,
+        )
         if rung.checkpoints_begun != begun:
             return ()
     return (
@@ -245,6 +300,7 @@ def hold_window(rung: RungRunner, times: Schedule) -> Held:
             if whole
             else (f"the window does not contain the required {cycles} whole checkpoint cycles",)
         ),
+        rung.log_ready,
     )
 
 

@@ -128,8 +128,8 @@ class Ladder(Part):
         Switch,
         Field(
             description=(
-                "If the repeat is more than 25% faster, the database was still warming; the climb"
-                " is run again"
+                "If the repeat of the first rung differs by more than the climb's noise (at least"
+                " 15%, at most 25%), the climb is run again"
             )
         ),
     ] = True

@@ -13,6 +13,7 @@ from kneebench.analysis.control import control_caveats
 from kneebench.analysis.databases import by_database
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.knee import knee_rung
+from kneebench.analysis.order_weight import order_weights
 from kneebench.analysis.outcome import never_steady
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.sustained_load import Drains, drains
@@ -89,6 +90,7 @@ def _cautions(view: ViewModel) -> Iterator[str]:
         if found.matters:
             yield f"{view.name(climb.cell.id)}: {found.sentence}."
     yield from _background(view)
+    yield from _weights(view)
     yield from view.databases.said(_cloned)
     yield from _memory_backed(view)
 
@@ -114,6 +116,12 @@ def _background(view: ViewModel) -> Iterator[str]:
             "Background work was spread unevenly over the windows and affects these comparisons:"
             f" {'; '.join(unequal)}."
         )
+
+
+def _weights(view: ViewModel) -> Iterator[str]:
+    """Differences in weight that fail no check."""
+    if found := [one.sentence for one in order_weights(view.results) if not one.matters]:
+        yield f"Transactions were not equally heavy: {'; '.join(found)}."
 
 
 def _drives(view: ViewModel) -> Iterator[str]:

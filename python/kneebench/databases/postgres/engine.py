@@ -26,6 +26,7 @@ from kneebench.databases.postgres.builds import Build, find_build
 from kneebench.databases.postgres.cluster import DATABASE
 from kneebench.databases.postgres.footprint import cache_bytes
 from kneebench.databases.postgres.launcher import Launch, running_server
+from kneebench.databases.postgres.log_segments import LogSegments
 from kneebench.databases.postgres.remote import RemotePostgres
 from kneebench.databases.postgres.restoring import restore
 from kneebench.databases.postgres.runtime import SOCKET
@@ -155,6 +156,14 @@ class OwnPostgres(OwnServers[PostgresDatabase, Build, Files, PostgresServer]):
         warehouses = self.plan.workload.warehouses
 
         def asking(here: Process, restore_s: float, notes: list[str]) -> PostgresServer:
-            return PostgresServer(address, warehouses, restore_s, notes, here)
+            return PostgresServer(
+                address, warehouses, restore_s, notes, here, segments=self._segments(files)
+            )
 
         return process, asking
+
+    def _segments(self, files: Files) -> LogSegments:
+        """Those of a restored server's log, as many as its settings allow."""
+        each = setting_bytes(str(self.plan.database.settings.get("wal_segment_size", "16MB")))
+        most = setting_bytes(self.settings["max_wal_size"])
+        return LogSegments((files.log or files.data) / "pg_wal", each, most, self.account)

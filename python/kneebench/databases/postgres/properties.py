@@ -19,6 +19,7 @@ measures_real_hardware = True
 server_program = ServerProgram("postgres", stop=SIGINT)
 """SIGINT is the fast shutdown, with a checkpoint."""
 own_quantities = {
+    "log.new_segments": Quantity("1/s", "counter"),
     "tables.dead_tuples": Quantity("rows", "gauge", heading="Dead rows"),
     "tables.autovacuums": Quantity("1/s", "counter", event="autovacuum finished on a table"),
 }

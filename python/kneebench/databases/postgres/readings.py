@@ -16,6 +16,7 @@ reads.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import psycopg
@@ -39,6 +40,8 @@ CHECKPOINTS_IN_CHECKPOINTER = """
 SELECT num_timed, num_requested, buffers_written FROM pg_stat_checkpointer"""
 CHECKPOINTS_IN_BGWRITER = """
 SELECT checkpoints_timed, checkpoints_req, buffers_checkpoint FROM pg_stat_bgwriter"""
+SEGMENTS = """
+SELECT count(*) FROM pg_ls_waldir() WHERE length(name) = 24"""
 DATABASE = """
 SELECT xact_commit, xact_rollback, blks_hit, blks_read FROM pg_stat_database WHERE datname = %s"""
 TABLES = """
@@ -69,6 +72,10 @@ class Readings:
             "open_datasync",
         )
         self._timed = self._one("SELECT current_setting('track_wal_io_timing')")[0] == "on"
+        self._lists_log = self._one(
+            "SELECT has_function_privilege('pg_catalog.pg_ls_waldir()', 'execute')"
+        )[0]
+        self._segments, self._segments_made = math.inf, 0.0
 
     def _one(self, query: str, *values: object) -> tuple[Any, ...]:
         return self._connection.execute(query, values or None).fetchone() or ()
@@ -103,12 +110,23 @@ class Readings:
             "writes": writes,
             "flushes": syncs,
         }
+        if self._lists_log:
+            log["new_segments"] = self._made()
         if self._timed:
             log |= {"write_time": write_ms / 1e3, "flush_time": sync_ms / 1e3}
         return {f"log.{name}|database": value for name, value in log.items()} | {
             "database.commits|database": commits,
             "database.rollbacks|database": rollbacks,
         }
+
+    def _made(self) -> float:
+        """Log segments made since the first reading: more of them than at the reading before. A
+        checkpoint renames those that it recycles, and removes some.
+        """
+        there = float(self._one(SEGMENTS)[0])
+        self._segments_made += max(0.0, there - self._segments)
+        self._segments = there
+        return self._segments_made
 
     def _checkpointed(self) -> dict[str, float]:
         names = ("checkpoints.timed", "checkpoints.requested", "checkpoints.buffers")

@@ -19,7 +19,9 @@ from kneebench.databases.postgres.blocked import end_stuck, lockers
 from kneebench.databases.postgres.client_timeouts import Timeouts
 from kneebench.databases.postgres.conditions import conditions
 from kneebench.databases.postgres.error_hints import error_hint
+from kneebench.databases.postgres.footprint import LOG_BYTES_PER_CORE_S
 from kneebench.databases.postgres.log_calls import log_calls
+from kneebench.databases.postgres.log_segments import MARGIN, LogRate, LogSegments
 from kneebench.databases.postgres.readings import METERS, Readings
 from kneebench.databases.postgres.server_address import Address
 from kneebench.databases.postgres.settings_in_force import in_force, with_users_session
@@ -31,6 +33,8 @@ TIMEOUTS = Timeouts()
 FLUSH_LIMIT_S = 10.0
 """How long the last sessions of a rung may take to end and hand over their counts."""
 KEPT = "see the server's log, then run again; completed rungs are saved"
+LOG_POSITION = """
+SELECT pg_walfile_name(here), pg_wal_lsn_diff(here, '0/0') FROM pg_current_wal_insert_lsn() here"""
 NO_CHECKPOINTS = "the role may not run CHECKPOINT, so windows do not start at one"
 
 
@@ -56,12 +60,15 @@ class PostgresServer:
         process: Process | None = None,
         before: Sequence[Check] | None = None,
         timeouts: Timeouts = TIMEOUTS,
+        segments: LogSegments | None = None,
     ) -> None:
         self.address = address
         self.warehouses = warehouses
         self.restore_s = restore_s
         self._before = before
         self._process = process or Process()
+        self._segments = segments
+        self._log_rate = LogRate(LOG_BYTES_PER_CORE_S * len(self._process.cores))
         self.cores = self._process.cores
         self.paths, self.roles = self._process.paths, self._process.roles
         self._lock = threading.Lock()
@@ -187,6 +194,21 @@ class PostgresServer:
         if self._may_checkpoint:
             with self._losses_reported("running a checkpoint"):
                 self._side.execute("CHECKPOINT")
+
+    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
+        """Segments of zeros behind the current one, at the fastest rate seen so far; None for a
+        server whose directory is not ours.
+        """
+        if self._segments is None:
+            return None
+        with self._session_for("reading the log's position") as session:
+            name, position = session.execute(LOG_POSITION).fetchone() or ("", 0)
+        self._log_rate.look(time.monotonic(), float(position))
+        try:
+            needed_bytes = MARGIN * for_s * self._log_rate.most_per_s
+            return self._segments.ready(name, needed_bytes, limit_s)
+        except OSError:
+            return False
 
     def connection_hint(self, code: str, message: str) -> str:
         """By the SQLSTATE, or by the message where there is none."""

@@ -90,6 +90,10 @@ class Simulated:
         """Start a checkpoint; its pages are written as time goes on."""
         self._server.checkpoint()
 
+    def ready_log(self, for_s: float, limit_s: float) -> bool | None:
+        """The model's log has no files."""
+        return True
+
     def connection_hint(self, code: str, message: str) -> str:
         """The model lets everyone in, so the words are those of its core."""
         return "correct what the message names"
