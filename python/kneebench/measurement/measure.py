@@ -29,6 +29,8 @@ from kneebench.measurement.stuck import refusing_stuck
 from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved, with_faults
 from kneebench.measurement.warm_up import (
+    NO_START,
+    ColdStart,
     Schedule,
     completed_before,
     hold_window,
@@ -62,21 +64,18 @@ def measure(
     *,
     cold: bool = False,
     warm_up_s: float | None = None,
-    memory_bytes: int = 0,
+    start: ColdStart = NO_START,
     log_trace: LogTrace | str = NO_TRACE,
 ) -> MeasuredRung:
     """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
-    warm; `warm_up_s` is its warm-up, instead of the plan's; `memory_bytes`: the cell's limit, 0 for
-    none; `log_trace` is that of the server, or
-    why there is none.
+    warm, and has to reach `start`; `warm_up_s` is its warm-up, instead of the plan's; `log_trace`
+    is that of the server, or why there is none.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
     cycle_s = plan.engine.checkpoint_cycle_s(server.settings)
-    times = schedule(
-        order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s, memory_bytes=memory_bytes
-    )
+    times = schedule(order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s, start=start)
     context = MeterContext(server, storage_paths, log_trace)
     with losses_reported(server, described(order)):
         record = _recorded(order, plan, context, times, watch)
