@@ -142,7 +142,7 @@ def _keep(part: Path, drawn: bytes) -> None:
 def _steadiness(results: Results) -> dict[str, Any]:
     """Cells that never became steady, and whether preconditioned drives still were."""
     return {
-        "not_compared": list(never_steady(results)),
+        "still_warming": list(never_steady(results)),
         "still_steady": [one.model_dump(mode="json") for one in still_steady(results)],
     }
 

@@ -15,9 +15,10 @@ from kneebench.analysis.databases import by_database
 from kneebench.analysis.drift import Drift, drift
 from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
-from kneebench.analysis.knee import knee, knee_rung
+from kneebench.analysis.knee import knee, knee_rung, quoted_rungs
 from kneebench.analysis.outcome import MissingFigure, conditions, missing_figures
 from kneebench.analysis.proof import bottlenecks
+from kneebench.analysis.sweep import swept_cells
 from kneebench.analysis.wording import listed, named, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.databases import Databases, measured_plan
@@ -88,6 +89,12 @@ class ViewModel:
     def comparisons(self) -> tuple[Comparison, ...]:
         """Cells against the baseline."""
         return compare(self.results)
+
+    @cached_property
+    def lower_bounds(self) -> frozenset[str]:
+        """The cells of sweeps that were still warming, by id."""
+        cells = swept_cells(self.results).values()
+        return frozenset(one.cell.id for one in cells if one.warming)
 
     @cached_property
     def bottlenecks(self) -> dict[str, Bottleneck]:
@@ -250,7 +257,7 @@ class ViewModel:
         """The rung that stands for the knee: the final runs' middle one, or the search's where
         there are no final runs.
         """
-        valid = [rung for rung in climb.of("final_run", "fixed_load") if not rung.invalid]
+        valid = quoted_rungs(climb)
         if valid:
             middle = median(rung.tally.nopm for rung in valid)
             return min(valid, key=lambda rung: abs(rung.tally.nopm - middle))

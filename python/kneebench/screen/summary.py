@@ -45,7 +45,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
     yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
     yield from (
-        Text(f"NOT COMPARED  {sentence}", style="red") for sentence in never_steady(results)
+        Text(f"STILL WARMING  {sentence}", style="red") for sentence in never_steady(results)
     )
     caveats = (
         *disturbances(results),
@@ -98,7 +98,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "invalid_rungs": list(invalid_rungs(results)),
         "disturbances": list(disturbances(results)),
         "controls": {id: found.model_dump() for id, found in controls(results.climbs).items()},
-        "not_compared": list(never_steady(results)),
+        "still_warming": list(never_steady(results)),
         "without_figure": list(without_figure(results)),
         "configurations": [
             summary.model_dump(mode="json") for summary in configuration_summaries(results)
