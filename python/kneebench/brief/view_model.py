@@ -16,6 +16,7 @@ from kneebench.analysis.drift import Drift, drift
 from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung, quoted_rungs
+from kneebench.analysis.memory import LimitedMemory, limited_memory
 from kneebench.analysis.outcome import MissingFigure, conditions, missing_figures
 from kneebench.analysis.proof import bottlenecks
 from kneebench.analysis.sweep import swept_cells
@@ -74,6 +75,11 @@ class ViewModel:
     def subtitle(self) -> str:
         """The intervals of the headline, and the other comparisons."""
         return subtitle(self.results)
+
+    @cached_property
+    def limited_memory(self) -> tuple[LimitedMemory, ...]:
+        """Memory limits beside the size of the data, for under the question."""
+        return limited_memory(self.results)
 
     @cached_property
     def disturbances(self) -> tuple[str, ...]:

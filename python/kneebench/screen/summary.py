@@ -18,6 +18,7 @@ from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import sentence, sweep_document
+from kneebench.analysis.memory import limited_memory, memory_document
 from kneebench.analysis.outcome import (
     exit_code,
     failed_checks,
@@ -39,6 +40,7 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     label = f"{results.campaign.label.upper()}: " if results.campaign.label else ""
     unfinished = "" if results.finished else " (unfinished)"
     yield Text(f"{label}{results.campaign.plan.get('question', '')}{unfinished}", style="bold")
+    yield from (Text(one.sentence, style="dim") for one in limited_memory(results))
     yield from (
         Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results)
     )
@@ -93,6 +95,7 @@ def results_json(results: Results) -> dict[str, Any]:
         "simulated": results.campaign.simulated,
         "emulated_drives": results.campaign.emulated,
         "finished": results.finished,
+        "limited_memory": memory_document(results),
         "exit_code": exit_code(results),
         "failed_checks": list(failed_checks(results)),
         "invalid_rungs": list(invalid_rungs(results)),
