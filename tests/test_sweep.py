@@ -228,7 +228,10 @@ def test_the_largest_size_keeps_its_name_and_ratios_to_it_are_bounds() -> None:
     assert shown[6].endswith("(both still warming)")
     assert shown[7] == "largest (still warming)"
     assert made.tables[0].rows[7].cells[3].startswith("at least ")
-    assert "lower bound" not in made.tables[0].rows[5].cells[3]
+    assert not made.tables[0].rows[5].cells[3].startswith("at least")
+    _, bounded = section(Brief(results), "glance").tables[0].rows[-2:]
+    assert bounded.cells[2].startswith("at least ")
+    assert bounded.cells[3] == "baseline"
 
 
 def test_figures_show_and_mark_the_sizes_that_were_still_warming() -> None:
