@@ -1,5 +1,5 @@
 """A sweep made of a recorded campaign: each storage with more and more memory, its throughput and
-device reads scaled by a known course.
+device reads scaled by a known course; and the plan of a sweep on the simulated engine.
 """
 
 from __future__ import annotations
@@ -9,12 +9,36 @@ from math import exp
 
 import numpy as np
 
+from kneebench.plan import Plan
 from kneebench.records import Cell, Climb, Results, Rung
 from tests.recordings import metered, recorded, with_order, with_throughput
 
 MIB = 2**20
 SIZES = tuple(mib * MIB for mib in (128, 256, 384, 512, 768, 1024))
+READS = {"read_latency": "2ms", "read_channels": 8, "cores": 4, "warm_after": 200}
+BUSY = {"read_latency": "2ms", "read_channels": 64, "cores": 8, "cpu_per_transaction": "1ms"}
+"""24 users keep one of its cores busy, and not 8."""
 Course = Callable[[float], float]
+
+
+def sweep_plan(constraints: dict[str, object], **changes: object) -> Plan:
+    """A fixed load under these constraints."""
+    fields: dict[str, object] = {
+        "database": {"engine": "simulated"},
+        "workload": {"warehouses": 400},
+        "constraints": constraints,
+        "storages": {"disk": {"simulated": READS}},
+        "ladder": {
+            "users": 24,
+            "warm_up": "5s",
+            "window": "10s",
+            "final_window": "10s",
+            "checkpoints": 0,
+            "repeats": 2,
+            "fixed_rate_share": 0,
+        },
+    }
+    return Plan.model_validate({**fields, **changes})
 
 
 def levelling_off(memory_bytes: float) -> float:
@@ -67,7 +91,7 @@ def _limited(
 def _scaled(rung: Rung, cell: str, per_s: float, share: float, noise: Callable[[], float]) -> Rung:
     if rung.order.phase == "final_run":
         rung = with_throughput(rung, per_s * noise())
-    read = 40e6 * (1.02 - share)
+    read = 40e6 * max(0.01, 1.02 - share)
     reads = {
         "device__read_bytes": read,
         "device__write_bytes": 12e6 * share,

@@ -33,6 +33,7 @@ GROUND = (
 ABOVE = (
     "expected_duration",
     "preflight",
+    "cold_start",
     "restored",
     "trial",
     "proof",

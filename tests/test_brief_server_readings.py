@@ -83,7 +83,8 @@ def test_the_servers_own_count_of_its_cores_names_the_cpu_as_the_bottleneck() ->
 
 def test_idle_cores_of_the_server_speak_against_the_cpu() -> None:
     found = evidence(results(busy=0.4, idle=55), "cpu")
-    assert (found.short, found.utilization) == (False, "40% busy, the server's machine 45% busy")
+    assert found.short is False
+    assert found.utilization == ("40.3% busy (least busy core 40%), the server's machine 45% busy")
 
 
 def test_a_machine_that_is_busy_without_the_database_is_not_judged() -> None:
@@ -153,7 +154,7 @@ def test_log_per_transaction_is_in_the_brief_by_the_load_generators_count() -> N
 
 def test_over_time_the_servers_cores_are_drawn_and_its_log_needs_no_count_of_commits() -> None:
     def course(quantity: str, *values: float) -> Series:
-        return Series(quantity=quantity, source="", unit="", at_s=(1.0, 2.0), value=values)
+        return Series(quantity=quantity, source="0", unit="", at_s=(1.0, 2.0), value=values)
 
     given = [
         course("log.bytes", 3e6, 2e6),
@@ -191,7 +192,7 @@ def test_the_cores_of_a_sweep_are_the_servers_and_not_those_of_this_machine() ->
     cell = Cell(id="a", storage="disk")
     line: Any = SimpleNamespace(
         name="disk",
-        cells=[SimpleNamespace(climb=None, cell=cell)],
+        cells=[SimpleNamespace(climb=None, cell=cell, warming="")],
         sweep=SimpleNamespace(resource="memory_bytes"),
     )
     assert [point["value"] for point in _seconds(view, line)] == [0.8]

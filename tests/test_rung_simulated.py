@@ -11,10 +11,15 @@ from kneebench.databases.simulated.truth import bound
 from kneebench.errors import DatabaseLost, InvalidMeasurement
 from kneebench.lab.journal import Journal
 from kneebench.measurement.measure import MeasuredRung, measure
+from kneebench.measurement.warm_up import ColdStart
 from kneebench.plan import Plan
-from kneebench.records import Cell, Order, Phase, Rung
+from kneebench.records import Cell, Event, Order, Phase, Rung
 
 CELL = Cell(id="disk", storage="disk")
+
+
+def quiet(event: Event) -> None:
+    """A watcher that shows nothing."""
 
 
 def plan(profile: str = "spec", **drives: object) -> Plan:
@@ -37,8 +42,8 @@ def measured(
     asked: Plan, users: int = 16, phase: Phase = "search", rate_per_s: float | None = None
 ) -> MeasuredRung:
     order = Order(cell="disk", phase=phase, users=users, rate_per_s=rate_per_s)
-    with open_engine(asked, Journal()).restored(CELL, lambda event: None) as server:
-        return measure(order, asked, server, [], lambda event: None)
+    with open_engine(asked, Journal()).restored(CELL, quiet) as server:
+        return measure(order, asked, server, [], quiet)
 
 
 def failed(found: MeasuredRung) -> list[str]:
@@ -119,13 +124,12 @@ def test_a_cold_database_with_limited_memory_is_not_steady_before_it_can_be_full
     order = Order(cell="disk", phase="search", users=16)
 
     def warmed(memory_bytes: int) -> Rung:
-        with open_engine(asked, Journal()).restored(CELL, lambda event: None) as server:
-            return measure(
-                order, asked, server, [], lambda event: None, cold=True, memory_bytes=memory_bytes
-            ).rung
+        with open_engine(asked, Journal()).restored(CELL, quiet) as server:
+            start = ColdStart(memory_bytes)
+            return measure(order, asked, server, [], quiet, cold=True, start=start).rung
 
     free, limited, large = (warmed(memory) for memory in (0, 2**30, 2**40))
     assert free.steady
     assert limited.warm_up_s > 2 * free.warm_up_s
     assert not large.steady
-    assert any("less than the 1 TiB of memory" in note for note in large.notes)
+    assert any("less than 1 TiB of memory to fill" in note for note in large.notes)

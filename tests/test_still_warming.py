@@ -89,7 +89,7 @@ def test_a_storage_that_never_became_steady_is_compared_with_none_and_the_brief_
     assert exit_code(filling) == 3
     (sentence,) = never_steady(filling)
     assert sentence.startswith("disk is not compared: it never became steady")
-    assert results_json(filling)["not_compared"] == [sentence]
+    assert results_json(filling)["still_warming"] == [sentence]
     brief = Brief(filling)
     assert section(brief, "cautions").sentences[0] == f"D{sentence[1:]}."
     assert section(brief, "glance").tables[0].rows[0].cells[3] == "not compared"

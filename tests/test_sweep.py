@@ -7,8 +7,8 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Sequence
-from math import exp
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -18,56 +18,21 @@ from typer.testing import CliRunner
 from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import finding, sentence, sweep_document
-from kneebench.analysis.sweep import SweepRow, sweep_rows, sweeps, took_turns
+from kneebench.analysis.sweep import sweeps, took_turns
+from kneebench.analysis.sweep_rows import SweepRow, sweep_rows
 from kneebench.brief import Brief
 from kneebench.cli import app
 from kneebench.errors import PlanError
-from kneebench.records import Cell, Climb, Moved, NoiseFloor, Order, Results
+from kneebench.records import Cell, Climb, Moved, NoiseFloor, Results, Rung
 from kneebench.results.file_schemas import SWEEP
 from kneebench.results.parquet import write_sweep
 from kneebench.shelf import SECTIONS
-from tests.curves import rung
-from tests.recordings import each, recorded, section
+from tests.recordings import each, metered, recorded, section
+from tests.sweeps_simulated import COURSES, GIB, WARMING, climb, memory_sweep, off, shares
 from tests.swept import MIB, SIZES, levelling_off, swept
 
-GIB = 2**30
 Course = Callable[[float], float]
-
-
-def climb(cell: Cell, per_s: Sequence[float], knee_users: int = 8) -> Climb:
-    """Final runs with these throughputs."""
-    rungs = tuple(
-        rung(Order(cell=cell.id, phase="final_run", users=8, repeat=repeat), each_s)
-        for repeat, each_s in enumerate(per_s, start=1)
-    )
-    return Climb(cell=cell, rungs=rungs, knee_users=knee_users, bracket=(8, 8))
-
-
-def memory(
-    course: Course,
-    *,
-    scatter: float = 0.01,
-    seed: int = 0,
-    runs: int = 3,
-    drift: float = 0.0,
-    gib: Sequence[int] = (1, 2, 4, 8, 16, 32),
-) -> Results:
-    """A sweep over memory; all runs of a repeat drift alike."""
-    rng = np.random.default_rng(seed)
-    repeats = drift * rng.normal(size=runs)
-    climbs = tuple(
-        climb(
-            Cell(id=f"disk-{n}", storage="disk", constraint=f"{n} GiB", memory_bytes=n * GIB),
-            [1000 * course(n) * exp(scatter * rng.normal() + moved) for moved in repeats],
-        )
-        for n in gib
-    )
-    return recorded().model_copy(update={"climbs": climbs})
-
-
-def early(gib: float) -> float:
-    """99% of the most at 8 GiB, 92% at 4."""
-    return 1 - 0.08 * (4 / gib) ** 3 if gib >= 4 else 0.92 * gib / 4
+FILLING = {"steady": False, "moved": Moved(nopm=0.1, reads=-0.4)}
 
 
 def told(results: Results) -> str:
@@ -132,7 +97,7 @@ def test_a_campaign_without_constraints_has_no_sweep_and_no_section() -> None:
 
 
 def test_the_ratio_to_the_largest_is_paired_where_runs_took_turns_and_drift_cancels_out() -> None:
-    (one,) = sweeps(memory(early, scatter=0.002, drift=0.2))
+    (one,) = sweeps(memory_sweep(off, scatter=0.002, drift=0.2))
     *smaller, largest = one.cells
     assert largest.relative
     assert largest.relative.value == 1
@@ -154,17 +119,17 @@ def _began(one: Climb, at: str) -> Climb:
 
 
 def test_more_memory_stops_paying_at_the_smallest_cell_within_5_percent_of_the_best() -> None:
-    found = told(memory(early))
+    found = told(memory_sweep(off))
     assert found.startswith(
         "Disk: more memory stops paying at 8 GiB: the least within 5% of the best (confidence"
         " above 99%). Up to there, each GiB buys "
     )
-    (one,) = sweeps(memory(early))
+    (one,) = sweeps(memory_sweep(off))
     gain = levelling(one).gain
     assert gain
     assert gain.step == GIB
     assert gain.nopm.low < gain.nopm.value < gain.nopm.high
-    nopm = [27_000 * early(gib) for gib in (1, 2, 4, 8)]
+    nopm = [27_000 * off(gib) for gib in (1, 2, 4, 8)]
     assert gain.nopm.value == pytest.approx(np.polyfit((1, 2, 4, 8), nopm, 1)[0], rel=0.05)
 
 
@@ -182,20 +147,20 @@ def test_more_memory_stops_paying_at_the_smallest_cell_within_5_percent_of_the_b
 def test_a_sweep_that_never_levels_off_or_is_flat_is_said_to_be_so(
     course: Course, said: str
 ) -> None:
-    assert told(memory(course)).startswith(said)
+    assert told(memory_sweep(course)).startswith(said)
 
 
 def test_with_too_much_noise_or_too_few_runs_the_answer_is_cannot_say() -> None:
-    assert told(memory(lambda gib: 1.0, scatter=0.3)) == (
+    assert told(memory_sweep(lambda gib: 1.0, scatter=0.3)) == (
         "Disk: cannot say where more memory stops paying (the runs scatter too much)."
     )
-    assert "two runs each" in told(memory(early, runs=1))
-    close = memory(lambda gib: 0.95 if gib == 8 else early(gib), seed=1)
+    assert "two runs each" in told(memory_sweep(off, runs=1))
+    close = memory_sweep(lambda gib: 0.95 if gib == 8 else off(gib), seed=1)
     assert "; it is somewhere from 8 GiB to 16 GiB (confidence " in told(close)
 
 
 def test_a_machine_whose_equal_storages_differ_cannot_say_what_others_can() -> None:
-    results = memory(lambda gib: 0.97 if gib == 8 else early(gib), scatter=0.002)
+    results = memory_sweep(lambda gib: 0.97 if gib == 8 else off(gib), scatter=0.002)
     assert "stops paying at 8 GiB" in told(results)
     floor = NoiseFloor(shares={"nopm": 0.08}, pairs=3, measured_at="2026-01-01")
     noisy = tuple(one.model_copy(update={"noise_floor": floor}) for one in results.climbs)
@@ -203,26 +168,171 @@ def test_a_machine_whose_equal_storages_differ_cannot_say_what_others_can() -> N
 
 
 @pytest.mark.parametrize("scatter", [0.02, 0.1])
-@pytest.mark.parametrize(("course", "gib"), [(lambda gib: 1.0, 1), (early, 8)], ids=["flat", "off"])
+@pytest.mark.parametrize(("course", "gib"), [(lambda gib: 1.0, 1), (off, 8)], ids=["flat", "off"])
 def test_hardly_any_sweep_names_a_wrong_cell_however_noisy_it_is(
     course: Course, gib: int, scatter: float
 ) -> None:
-    found = (sweeps(memory(course, scatter=scatter, seed=seed))[0] for seed in range(40))
+    found = (sweeps(memory_sweep(course, scatter=scatter, seed=seed))[0] for seed in range(40))
     named = [one.at for one in map(levelling, found) if one.at]
     assert sum(one.cell.memory_bytes != gib * GIB for one in named) <= 4
     assert len(named) > 10 or scatter > 0.05
 
 
-def test_a_cell_that_never_became_steady_is_shown_and_not_compared() -> None:
-    filling = {"steady": False, "moved": Moved(nopm=0.1, reads=-0.4)}
-    results = each(swept(), 0, lambda one: one.model_copy(update=filling), "final_run")
-    disk = sweeps(results)[0]
-    assert disk.cells[0].relative is None
-    assert disk.cells[0].nopm
-    assert "stops paying at 512 MiB" in sentence(levelling(disk))
+# --- still warming --------------------------------------------------------------------------------
+
+EIGHTHS = tuple(round(n / 8 * 1843) * MIB for n in range(1, 9))
+"""Eight sizes up to 1.8 GiB, as shares of the data."""
+ROSE = (0.60, 0.88, 0.97, 0.98, 0.99, 1.0, 1.11, 1.46)
+"""A sweep that seemed to level off at three eighths while its two largest sizes were warming."""
+
+
+def eighths(*warming: int, rose: Sequence[float] = ROSE) -> Results:
+    """A sweep over eight sizes of memory, of which these were still warming."""
+    shares = dict(zip(EIGHTHS, rose, strict=True))
+    results = swept(shares.__getitem__, sizes=EIGHTHS, storages=1, scatter=0.005)
+    for n in warming:
+        results = each(results, n, lambda one: one.model_copy(update=FILLING), "final_run")
+    return results
+
+
+def test_larger_sizes_that_were_still_warming_bound_the_answer() -> None:
+    results = eighths(6, 7)
+    assert told(results).startswith(
+        "Disk: more memory still pays beyond 1.35 GiB (confidence above 99%)."
+    )
+    assert told(results).endswith(
+        " 1.8 GiB had at least 1.46x the NOPM of 1.35 GiB (95% CI 1.44x to 1.49x, n=3)."
+        " Where it stops paying is not known, because 1.58 GiB and 1.8 GiB were still warming."
+    )
+    assert headline(results).startswith("Disk: more memory still pays beyond 1.35 GiB")
+    (document,) = sweep_document(results)["levelling"]
+    assert (document["answer"], document["cell"]) == ("pays beyond", "disk (1382 MiB)")
+    assert document["at_least"]["cell"] == "disk (1843 MiB)"
+    assert document["at_least"]["relative"]["value"] == pytest.approx(1.46, rel=0.01)
+
+
+def test_the_largest_size_keeps_its_name_and_ratios_to_it_are_bounds() -> None:
+    results = eighths(6, 7)
+    (sweep,) = sweeps(results)
+    *_, below, warming, largest = sweep.cells
+    assert largest.relative and largest.relative.value == 1
+    assert below.relative and below.relative.value == pytest.approx(1 / 1.46, rel=0.02)
+    assert [one.bound for one in (below, warming, largest)] == ["at most", "either", ""]
+    rows = results.sweep()
+    assert [one.bound for one in rows[-3:]] == ["at most", "either", ""]
+    assert rows[-1].still_warming.startswith("it never became steady within its warm-up limit")
     made = section(Brief(results), "sweep")
-    assert made.tables[0].rows[0].cells[4] == "not compared"
-    assert made.sentences[-1].startswith("Disk (128 MiB) is not compared: it never became steady")
+    shown = [row.cells[4].partition("\n")[0] for row in made.tables[0].rows]
+    assert shown[0].startswith("at most 0.4")
+    assert shown[5].startswith("at most 0.68")
+    assert shown[6].endswith("(both still warming)")
+    assert shown[7] == "largest (still warming)"
+    assert made.tables[0].rows[7].cells[3].startswith("at least ")
+    assert not made.tables[0].rows[5].cells[3].startswith("at least")
+    _, bounded = section(Brief(results), "glance").tables[0].rows[-2:]
+    assert bounded.cells[2].startswith("at least ")
+    assert bounded.cells[3] == "baseline"
+
+
+def test_figures_show_and_mark_the_sizes_that_were_still_warming() -> None:
+    drawn, devices = section(Brief(eighths(6, 7)), "sweep").figures
+    marked = [row["warming"] for row in _rows(drawn.spec)]
+    assert marked == [False] * 6 + [True] * 2
+    assert not any(row["circled"] for row in _rows(drawn.spec))
+    assert "▲: still warming." in drawn.caption
+    assert "ratios of warm configurations are upper bounds" in drawn.caption
+    assert "▲" in devices.caption
+    steady = section(Brief(eighths()), "sweep").figures[0]
+    assert "▲" not in steady.caption
+
+
+def _rows(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = spec["data"]["values"]
+    return rows
+
+
+def test_a_caveat_says_why_a_size_is_a_lower_bound_and_the_section_does_not_repeat_it() -> None:
+    results = eighths(6, 7)
+    brief = Brief(results)
+    caveats = section(brief, "cautions").sentences
+    assert [one[: one.index(":")] for one in caveats if "lower bound" in one] == [
+        "Disk (1613 MiB) is a lower bound in its sweep",
+        "Disk (1843 MiB) is a lower bound in its sweep",
+    ]
+    assert not any(
+        "never became steady" in one for one in section(Brief(results), "sweep").sentences
+    )
+
+
+def test_without_a_shown_gain_a_warming_largest_size_leaves_the_end_open() -> None:
+    flat = (0.60, 0.88, 0.97, 0.98, 0.99, 1.0, 1.0, 1.0)
+    assert told(eighths(7, rose=flat)) == (
+        "Disk: cannot say where more memory stops paying; it is 691 MiB or more (confidence 95%),"
+        " because 1.8 GiB was still warming."
+    )
+    (document,) = sweep_document(eighths(7, rose=flat))["levelling"]
+    assert document["between"] == ["disk (691 MiB)", None]
+    assert told(eighths(*range(8))).endswith("and 1.8 GiB were still warming).")
+
+
+def test_a_smaller_size_that_was_still_warming_is_taken_to_do_no_more_than_a_larger_one() -> None:
+    results = each(swept(), 0, lambda one: one.model_copy(update=FILLING), "final_run")
+    disk = sweeps(results)[0]
+    assert disk.cells[0].bound == "at least"
+    found = levelling(disk)
+    assert (found.answer, found.at) == ("levels off", disk.cells[3])
+    between = each(swept(), 3, lambda one: one.model_copy(update=FILLING), "final_run")
+    assert levelling(sweeps(between)[0]).answer == "levels off", "it did enough while it warmed"
+
+
+def with_reads(results: Results, climb: int, *each_bytes: float, time_s: float = 1.0) -> Results:
+    """The results where the final runs of a climb read so much per transaction; `time_s`: of the
+    users in a second.
+    """
+    of_repeat = dict(enumerate(each_bytes, start=1))
+
+    def reading(one: Rung) -> Rung:
+        read = of_repeat.get(one.order.repeat, each_bytes[0])
+        return metered(one, device__read_bytes_per_transaction=read, device__read_time=time_s)
+
+    return each(results, climb, reading, "final_run")
+
+
+def test_a_reference_that_reads_more_than_the_largest_size_is_still_warming() -> None:
+    results = with_reads(swept(storages=1, reference=True), 5, 7000, 7100, 6900)
+    colder = with_reads(results, 6, 25_000, 24_000, 26_000)
+    (sweep,) = sweeps(colder)
+    assert sweep.reference
+    assert sweep.reference.warming == (
+        "it read 24.4 KiB per transaction, and disk (1024 MiB) with less memory 6.84 KiB"
+    )
+    assert sweep.reference.bound == "at least"
+    assert levelling(sweep).answer == "levels off", "the reference is apart"
+    made = section(Brief(colder), "sweep")
+    assert made.tables[0].rows[6].cells[3].startswith("at least ")
+    assert _rows(made.figures[0].spec)[6]["warming"]
+    assert any(
+        "Disk (no limit) is a lower bound in its sweep: it read 24.4 KiB" in one
+        for one in section(Brief(colder), "cautions").sentences
+    )
+    for alike in (
+        with_reads(results, 6, 7200, 7000, 7100),
+        with_reads(results, 6, 25_000, 24_000, 7050),
+        with_reads(results, 6, 25_000, 24_000, 26_000, time_s=0.01),
+    ):
+        reference = sweeps(alike)[0].reference
+        assert reference and not reference.warming
+
+
+@pytest.mark.parametrize("warming", WARMING.values(), ids=WARMING)
+@pytest.mark.parametrize("scatter", [0.02, 0.1])
+def test_hardly_any_sweep_with_warming_sizes_has_a_wrong_answer(
+    warming: Sequence[int], scatter: float
+) -> None:
+    for name, course in COURSES.items():
+        found = shares(course, warming, scatter, 30)
+        assert found.wrong <= 0.1, name
+        assert found.outside <= 0.125, name
 
 
 # --- the brief ------------------------------------------------------------------------------------
@@ -301,8 +411,8 @@ def test_a_table_of_a_sweep_is_read_back_as_it_was(ending: str, tmp_path: Path) 
     found = duckdb.sql(f"SELECT * FROM '{name}'")
     assert found.columns == list(SWEEP)
     for read, row in zip(found.fetchall(), rows, strict=True):
-        assert [*read[:-1], read[-1] or ""] == [
-            pytest.approx(one) if isinstance(one, float) else one for one in row
+        assert [one or None for one in read] == [
+            pytest.approx(one) if isinstance(one, float) else one or None for one in row
         ]
     if ending == "csv":
         with file.open() as lines:

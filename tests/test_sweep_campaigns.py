@@ -13,7 +13,6 @@ from kneebench.expected_duration import cell_findings
 from kneebench.lab.host import host
 from kneebench.lab.journal import Journal
 from kneebench.ladder.saturating import next_try, saturated
-from kneebench.plan import Plan
 from kneebench.plan.cells import cells
 from kneebench.plan.duration import expected
 from kneebench.plan.preset import preset_text
@@ -23,30 +22,10 @@ from kneebench.records import Cell, Event, Order, Results, Setting
 from kneebench.results import load
 from kneebench.results.joining import sized_otherwise
 from kneebench.screen.summary import printed, results_json
+from tests.swept import BUSY, READS
+from tests.swept import sweep_plan as plan
 
-READS = {"read_latency": "2ms", "read_channels": 8, "cores": 4, "warm_after": 200}
-BUSY = {"read_latency": "2ms", "read_channels": 64, "cores": 8, "cpu_per_transaction": "1ms"}
-"""24 users keep one of its cores busy, and not 8."""
 SIZES = ["10%", "40%", "100%"]
-
-
-def plan(constraints: dict[str, object], **changes: object) -> Plan:
-    fields: dict[str, object] = {
-        "database": {"engine": "simulated"},
-        "workload": {"warehouses": 400},
-        "constraints": constraints,
-        "storages": {"disk": {"simulated": READS}},
-        "ladder": {
-            "users": 24,
-            "warm_up": "5s",
-            "window": "10s",
-            "final_window": "10s",
-            "checkpoints": 0,
-            "repeats": 2,
-            "fixed_rate_share": 0,
-        },
-    }
-    return Plan.model_validate({**fields, **changes})
 
 
 def measured(watched: list[Order]):
@@ -116,6 +95,30 @@ def test_the_cores_of_a_fixed_load_are_checked_on_each_cell(tmp_path: Path) -> N
     assert results_json(results)["controls"][few.cell.id]["passed"]
 
 
+def test_a_reference_warms_at_least_as_long_as_the_largest_size(tmp_path: Path) -> None:
+    """The largest has memory to fill; the reference would look steady after a few seconds."""
+    auto = {**plan({}).ladder.model_dump(), "warm_up": "auto", "warm_up_limit": "20s"}
+    swept = plan({"memory": ["10%", "100%"], "reference": True}, ladder=auto)
+    seen: list[Order] = []
+    results = run(swept, tmp_path, measured(seen))
+    *_, largest, reference = results.climbs
+    assert reference.cell.reference
+    phases = ("fixed_load", "final_run")
+    for repeat in (0, 1, 2):
+        before = seen[: next(n for n, one in enumerate(seen) if _is(one, reference.cell, repeat))]
+        longest_s = max(
+            rung.warm_up_s
+            for rung in largest.of(*phases)
+            if any(rung.order.key == one.key for one in before)
+        )
+        (own,) = (rung for rung in reference.of(*phases) if rung.order.repeat == repeat)
+        assert own.warm_up_s >= longest_s > 30
+
+
+def _is(order: Order, cell: Cell, repeat: int) -> bool:
+    return order.cell == cell.id and order.repeat == repeat
+
+
 def test_check_prints_the_cells_in_running_order_with_time_and_bytes(tmp_path: Path) -> None:
     swept = plan({"memory": SIZES, "reference": True})
     found = preflight_checks(swept, engine_of(swept, Journal(tmp_path)), Journal(tmp_path))
@@ -123,8 +126,8 @@ def test_check_prints_the_cells_in_running_order_with_time_and_bytes(tmp_path: P
     assert [one.seen.partition(":")[0] for one in lines] == [
         "disk (10% of the data)",
         "disk (100% of the data)",
-        "disk (reference)",
         "disk (40% of the data)",
+        "disk (reference)",
     ]
     (tmp_path / "disk").mkdir()
     real = plan(

@@ -170,29 +170,40 @@ def _allowed_cores() -> set[int]:
 
 
 def _data(plan: Plan, some: Sequence[Cell], machine: Host) -> Iterator[Finding]:
+    """Data and memory: a note where no cell has less memory than data."""
     warehouse_bytes, shares = plan.engine.footprint.WAREHOUSE_BYTES, Shares(plan)
-    memory_bytes = max(
-        resources.memory_bytes if resources.limited else machine.memory_bytes
-        for resources in map(shares.resources_of, some)
-    )
+    resources = [shares.resources_of(cell) for cell in some]
+    limits = sorted({one.memory_bytes for one in resources if one.limited})
+    free = not all(one.limited for one in resources)
     data_bytes = plan.workload.warehouses * warehouse_bytes
+    least_bytes = min([*limits, *([machine.memory_bytes] if free else [])])
+    cached = data_bytes < least_bytes and not plan.database.url
     seen = (
         f"{plural(plan.workload.warehouses, 'warehouse')}, about {units.size(data_bytes)}, in"
-        f" {units.size(memory_bytes)} of memory"
+        f" {_memory(limits, machine.memory_bytes if free else None)}"
     )
-    if data_bytes < memory_bytes and not plan.database.url:
+    if cached:
         do = (
-            f"to test reads, exceed memory: at least {memory_bytes // warehouse_bytes + 1}"
+            f"to test reads, exceed memory: at least {least_bytes // warehouse_bytes + 1}"
             " warehouses here, or a limit (database.memory)"
         )
-        yield Finding(
-            level="note",
-            subject="data",
-            seen=f"{seen}: the drive will see writes and hardly any reads",
-            do=do,
-        )
+        seen = f"{seen}: the drive will see writes and hardly any reads"
+        yield Finding(level="note", subject="data", seen=seen, do=do)
     else:
         yield Finding(level="ok", subject="data", seen=seen)
+
+
+def _memory(limits: Sequence[int], machine_bytes: int | None) -> str:
+    """Sizes of memory that the cells have; `machine_bytes`: of those without a limit.
+
+    >>> _memory([2**29, 2**30], 2**35), _memory([], 2**35)
+    ('512 MiB to 1 GiB of memory (without a limit: 32 GiB)', '32 GiB of memory')
+    """
+    machine = units.size(machine_bytes) if machine_bytes else ""
+    if not limits:
+        return f"{machine} of memory"
+    sizes = " to ".join(dict.fromkeys(map(units.size, (limits[0], limits[-1]))))
+    return f"{sizes} of memory" + (f" (without a limit: {machine})" if machine else "")
 
 
 def _drives(plan: Plan) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
-    from kneebench.analysis.sweep import SweepRow
+    from kneebench.analysis.sweep_rows import SweepRow
 
 TRANSACTIONS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 Phase = Literal[
@@ -1027,7 +1027,7 @@ class Results(Record):
         memory, cores, NOPM with its interval, NOPM relative to the largest cell, reads. Empty
         without a sweep.
         """
-        from kneebench.analysis.sweep import sweep_rows
+        from kneebench.analysis.sweep_rows import sweep_rows
 
         return sweep_rows(self)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kneebench.analysis.background import background_kinds
 from kneebench.analysis.disturbance import CLIMBING, TRIES, heavier, notes
 from kneebench.analysis.wording import number_of_users
+from kneebench.cold_start import cold_start
 from kneebench.databases.engine import Engine, Server
 from kneebench.lab.preparation import Shares
 from kneebench.lab.topology import as_list
@@ -220,15 +221,16 @@ class Restored:
 
     def _measure(self, order: Order, *, cold: bool, warm_up_s: float | None = None) -> MeasuredRung:
         plan, server = self._plan, self.server
+        cold = cold and plan.database.restored_cold
         measured = measure(
             order,
             plan,
             server,
             server.paths,
             self.context.watch,
-            cold=cold and plan.database.restored_cold,
+            cold=cold,
             warm_up_s=warm_up_s,
-            memory_bytes=self.cell.memory_bytes or 0,
+            start=cold_start(self.cell, self.context.plan, self.context.store, cold=cold),
             log_trace=self._log_trace,
             transactions=self._missing(order),
         )

@@ -4,15 +4,15 @@ then on fewer, until they are all busy. What is measured here is kept as the sea
 
 from __future__ import annotations
 
+from kneebench.analysis.cpu_utilization import QUANTITY
 from kneebench.analysis.wording import plural
 from kneebench.errors import KneebenchError
 from kneebench.ladder.saturating import next_try, saturated
 from kneebench.measurement.measure import measure
+from kneebench.measurement.warm_up import ColdStart
 from kneebench.plan.cells import cells
 from kneebench.records import Cell, Event, Order
 from kneebench.restored import Context
-
-BUSY = "database.busy"
 
 
 def with_cores(context: Context) -> tuple[Cell, ...]:
@@ -62,11 +62,11 @@ def _busy(context: Context, cell: Cell, number: int) -> float:
     order = Order(cell=f"{cell.id}-on-{number}", phase="fixed_load", users=context.plan.ladder.last)
     with context.engine.restored(tried, context.watch) as server:
         plan = context.plan_of(tried)
-        memory = tried.memory_bytes or 0
+        start = ColdStart(tried.memory_bytes or 0)
         rung = measure(
-            order, plan, server, server.paths, context.watch, cold=True, memory_bytes=memory
+            order, plan, server, server.paths, context.watch, cold=True, start=start
         ).rung
-    share = rung.quantity(BUSY)
+    share = rung.quantity(QUANTITY)
     if rung.invalid or share is None:
         seen = rung.invalid or "the load of the database's cores was not measured"
         do = 'give cores a number, or correct that (the meter "cores" measures it)'

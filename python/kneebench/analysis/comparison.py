@@ -125,9 +125,7 @@ def ratio_of(
     """
     if still_warming(climb) or still_warming(against):
         return None
-    ratio = (
-        _paired(climb, against, quantity) if interleaved else _unpaired(climb, against, quantity)
-    )
+    ratio = (_paired if interleaved else _unpaired)(climb, against, quantity)
     if ratio is None:
         return None
     what = quantity.called.format(place(climb))
@@ -153,6 +151,11 @@ def ratio_of(
         noise_floor=floor,
         sentence=sentence,
     )
+
+
+def ratio_estimate(climb: Climb, against: Climb, *, interleaved: bool) -> Estimate | None:
+    """The ratio of NOPM as `ratio_of` has it, also of cells that are still warming."""
+    return (_paired if interleaved else _unpaired)(climb, against, NOPM)
 
 
 def is_claimed(ratio: Estimate, floor: float) -> bool:

@@ -1,34 +1,33 @@
 """The control of a fixed load: the database's cores must be busy, else fewer cores limit nothing.
 
 The published method sweeps memory at a fixed number of users and a number of cores that this load
-keeps above 97% busy, and checks that on every cell.
+keeps above 97% busy, and checks that on every cell. The figure is that of the bottleneck's evidence
+(cpu_utilization.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kneebench.analysis.wording import capital, plural
+from kneebench.analysis.cpu_utilization import cpu_utilization
+from kneebench.analysis.knee import final_rungs
+from kneebench.analysis.wording import capital, percent
 from kneebench.records import Check, Climb, Results
-
-QUANTITY = "database.busy"
 
 
 def control(climb: Climb) -> Check | None:
-    """Whether the least busy core was busy enough in every valid run of a cell with a fixed load
-    and a constraint on its cores; None for any other cell.
+    """Whether the least busy core was busy enough in the final runs of a cell with a fixed load and
+    a constraint on its cores; None for any other cell.
     """
-    runs = [rung for rung in climb.of("fixed_load", "final_run") if not rung.invalid]
+    runs = final_rungs(climb)
     if not climb.cell.cores or not climb.of("fixed_load") or not runs:
         return None
-    limit = f"{100 * climb.limits.cores_busy:g}%"
-    busy = [value for rung in runs if (value := rung.quantity(QUANTITY)) is not None]
-    if not busy:
+    limit, used = percent(climb.limits.cores_busy), cpu_utilization(runs)
+    if used is None:
         return _check(False, "not measured", limit, "the load of the cores was not measured")
-    seen = f"{100 * min(busy):.3g}%"
-    where = f"in the least busy of {plural(len(busy), 'run')}" if busy[1:] else "in its run"
-    words = f"the least busy database core was {seen} busy {where} (limit: {limit})"
-    return _check(min(busy) >= climb.limits.cores_busy, seen, limit, words)
+    seen = percent(used.least_busy.value)
+    words = f"the least busy database core was {seen} busy (limit: {limit})"
+    return _check(used.least_busy.value >= climb.limits.cores_busy, seen, limit, words)
 
 
 def controls(climbs: Sequence[Climb]) -> dict[str, Check]:

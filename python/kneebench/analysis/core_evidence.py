@@ -6,8 +6,9 @@ import re
 from statistics import fmean
 from typing import NamedTuple
 
+from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
-from kneebench.analysis.evidence import busy, evidence, of_the_time, share
+from kneebench.analysis.evidence import NOT_MEASURED, busy, evidence, of_the_time, share
 from kneebench.analysis.knee_readings import KneeReadings
 from kneebench.analysis.resources import (
     CPU,
@@ -19,6 +20,7 @@ from kneebench.analysis.resources import (
     OWN_WORK,
 )
 from kneebench.analysis.time_split import time_split
+from kneebench.analysis.wording import percent
 from kneebench.records import Climb, ResourceEvidence
 from kneebench.units import count
 
@@ -33,7 +35,7 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     Not judged where other processes, a hypervisor or the programs of emulated drives kept the cores
     busy. Of a server on another machine its own count of its cores is judged.
     """
-    used, stolen = readings.value("database.busy"), readings.value("database.steal")
+    used, stolen = cpu_utilization(readings.rungs), readings.value("database.steal")
     others, _ = taken(readings.rungs)
     spent = _time_for_cores(readings)
     queue, throttled = _runnable(readings), readings.sources("cpu.throttled")
@@ -45,8 +47,8 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
         short,
         says,
         utilization=(
-            busy(used),
-            f"others {share(others)}" if used is not None and not own else "",
+            used.words if used else NOT_MEASURED,
+            f"others {share(others)}" if used and not own else "",
             f"the server's machine {busy(host)}" if host is not None else "",
         ),
         saturation=(
@@ -63,18 +65,19 @@ def cpu(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
 
 def _all_busy(readings: KneeReadings, limit: float) -> tuple[bool | None, str]:
     """Whether the cores are the bottleneck, and what decided."""
-    used, spent = readings.value("database.busy"), _time_for_cores(readings) or 0.0
+    cores, spent = cpu_utilization(readings.rungs), _time_for_cores(readings) or 0.0
     by = ", as the server counts its own work" if readings.sources(OWN_COUNT) else ""
-    says = f"the least busy database core was {busy(used)} (limit {share(limit)}){by}"
-    if used is None:
-        return None, says
+    if cores is None:
+        return None, "the database's cores were not measured"
+    used = cores.least_busy.value
+    least = f"the least busy database core was {percent(used)} busy"
+    says = f"{least} (limit {percent(limit)}){by}"
     short = used >= limit
     if not short and used >= NEARLY_BUSY and spent > CPU_TIME:
         short = True
         says = (
             f"users spent {share(spent)} of their time on a core or ready for one (limit"
-            f" {share(CPU_TIME)}), and the least busy database core was {busy(used)} (limit"
-            f" {share(NEARLY_BUSY)}){by}"
+            f" {share(CPU_TIME)}), and {least} (limit {share(NEARLY_BUSY)}){by}"
         )
     others, who = taken(readings.rungs)
     own = _own_work(readings)

@@ -6,8 +6,14 @@ its repeat (if the runs were interleaved) and noise. The noise is pooled over al
 of one cell say little of it. Cells are drawn around their means with that noise, Student's t for
 its degrees of freedom, and with what equal storages differ by on this machine, if A/A pairs were
 measured. The confidence of a cell is the share of draws in which it is the smallest one within 5%.
-Below 90% the answer is "cannot say", with the cells that are possible. Rounds of one restore count
-as one run, as they are alike.
+Below 90% the answer is "cannot say", with the range of cells that are possible. Rounds of one
+restore count as one run, as they are alike.
+
+A cell that was still warming would have done more. So its draw is a lower bound, and a cell is
+named in a draw only if it is the smallest within 5% of the best wherever that cell really is: from
+its draw up to the next larger cell that was steady. Without a larger steady one there is no upper
+bound. The answer then has an open end: more pays beyond the largest steady cell, or it stops
+paying at some cell or above.
 """
 
 from __future__ import annotations
@@ -15,38 +21,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log, log1p
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kneebench.analysis.comparison import machine_floor
 from kneebench.analysis.estimate import RESAMPLES, SEED
 from kneebench.analysis.final_estimates import by_restore, short
 from kneebench.analysis.knee import quoted_rungs
 from kneebench.analysis.rounds import unit_rounds
-from kneebench.analysis.sweep import (
-    Resource,
-    Sweep,
-    SweepCell,
-    took_turns,
-    value_of,
-)
+from kneebench.analysis.sweep import Sweep, SweepCell, ratio_between, took_turns, value_of
 from kneebench.records import Climb, Estimate
 
 if TYPE_CHECKING:
     import numpy as np
 
     Draws = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+    Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 WITHIN = 0.05
 """Of the best: a cell this close is as good."""
 SURE = 0.9
 """Share of draws from which a cell is named. Of simulated sweeps of six cells with three runs,
-flat, rising or levelling off, with noise of 1% to 30%, at most 5% name a wrong one (0.8: 9%)."""
-POSSIBLE = 0.99
-"""Of the draws, that the named range of cells holds where none is sure."""
+flat, rising or levelling off, with noise of 1% to 30%, warm or some still warming, at most 5% name
+a wrong one (tests/sweeps_simulated.py)."""
+POSSIBLE, RANGE_SURE = 0.998, 0.95
+"""Share of draws that the range of cells holds where none is sure, and its confidence: of the same
+simulated sweeps at least 95% have the true cell in their range (0.99 of the draws: 91%)."""
 Z_975 = 1.96
 GIB, LARGE = 2**30, 4 * 2**30
 """From a largest cell of so many bytes on, a GiB is the step of which the gain is given."""
-Answer = Literal["levels off", "still pays", "makes no difference", "cannot say"]
+Answer = Literal["levels off", "still pays", "pays beyond", "makes no difference", "cannot say"]
 
 
 class Gain(NamedTuple):
@@ -57,12 +60,21 @@ class Gain(NamedTuple):
     step: int
 
 
+class Warming(NamedTuple):
+    """A cell that was still warming, and its NOPM as a ratio to a smaller cell's: a lower bound."""
+
+    cell: SweepCell
+    ratio: Estimate | None
+
+
 class Levelling(NamedTuple):
     """Where a sweep levels off; in words: levelling_words.py.
 
     `at`: the cell; the largest one where more still pays, the smallest where it makes no
-    difference; None if that cannot be said. `between`: the first and last cell that are possible
-    then; None with too few runs. `confidence`: share of the draws that agree.
+    difference, the largest steady one where more pays beyond it; None if that cannot be said.
+    `between`: the first and last cell that are possible then (no last one: the end is open); None
+    with too few runs. `confidence`: share of the draws that agree; of a range RANGE_SURE.
+    `beyond`: of the cells above `at` that were still warming, the one with the most NOPM.
     """
 
     sweep: Sweep
@@ -70,35 +82,55 @@ class Levelling(NamedTuple):
     at: SweepCell | None = None
     confidence: float = 0.0
     gain: Gain | None = None
-    between: tuple[SweepCell, SweepCell] | None = None
+    between: tuple[SweepCell, SweepCell | None] | None = None
+    beyond: Warming | None = None
 
 
 def levelling(sweep: Sweep) -> Levelling:
-    """Where a sweep levels off, of the cells that can be compared."""
-    cells = [one for one in sweep.cells if one.nopm and not one.not_compared]
+    """Where a sweep levels off, of the cells that have a figure."""
+    cells = [one for one in sweep.cells if one.nopm]
     logs = [_log_runs(one.climb) for one in cells]
     if len(cells) < 2 or min(map(len, logs)) < 2:
         return Levelling(sweep, "cannot say")
     drawn = _drawn(cells, logs)
-    shares = _shares(drawn)
-    at = max(range(len(cells)), key=shares.__getitem__)
+    steady = [n for n, one in enumerate(cells) if not one.warming]
+    above = steady[-1] + 1 if steady else 0
+    first, last = _answers(drawn, steady)
+    if above < len(cells):
+        return _open(sweep, cells, drawn, first, above)
+    return _closed(sweep, cells, drawn, first, last)
+
+
+def _closed(
+    sweep: Sweep, cells: Sequence[SweepCell], drawn: Draws, first: Places, last: Places
+) -> Levelling:
+    """The answer where the largest cell was steady."""
+    ends = range(len(cells))
+    shares = [_share((first == n) & (last == n)) for n in ends]
+    at = max(ends, key=shares.__getitem__)
     if shares[at] < SURE:
-        first, last = _possible(shares)
-        held = sum(shares[first : last + 1])
-        between = (cells[first], cells[last])
-        return Levelling(sweep, "cannot say", confidence=held, between=between)
-    gain = _gain(sweep.resource, cells[: at + 1], drawn[:, : at + 1]) if at else None
+        held = {(a, b): _share((first >= a) & (last <= b)) for a in ends for b in ends[a:]}
+        a, b = min((run for run in held if held[run] >= POSSIBLE), key=lambda run: run[1] - run[0])
+        between = (cells[a], cells[b])
+        return Levelling(sweep, "cannot say", confidence=RANGE_SURE, between=between)
     answer: Answer = "levels off" if at else "makes no difference"
     if at == len(cells) - 1:
         answer = "still pays"
-    return Levelling(sweep, answer, cells[at], shares[at], gain)
+    return Levelling(sweep, answer, cells[at], shares[at], _gain(sweep, cells[: at + 1], drawn))
 
 
-def _possible(shares: Sequence[float]) -> tuple[int, int]:
-    """The shortest run of cells that holds nearly all draws."""
-    ends = range(len(shares))
-    runs = [(a, b) for a in ends for b in ends[a:] if sum(shares[a : b + 1]) >= POSSIBLE]
-    return min(runs, key=lambda run: run[1] - run[0])
+def _open(
+    sweep: Sweep, cells: Sequence[SweepCell], drawn: Draws, first: Places, above: int
+) -> Levelling:
+    """The answer where the cells from `above` on were still warming, and none is larger."""
+    share = _share(first >= above)
+    if above and share >= SURE:
+        at, best = cells[above - 1], above + int(drawn[:, above:].mean(axis=0).argmax())
+        gain = _gain(sweep, cells[:above], drawn)
+        beyond = Warming(cells[best], ratio_between(cells[best].climb, at.climb))
+        return Levelling(sweep, "pays beyond", at, share, gain, beyond=beyond)
+    lowest = max(n for n in range(above + 1) if _share(first >= n) >= POSSIBLE)
+    return Levelling(sweep, "cannot say", confidence=RANGE_SURE, between=(cells[lowest], None))
 
 
 # --- draws ------------------------------------------------------------------------------------
@@ -143,33 +175,50 @@ def _noise(logs: Sequence[dict[int, float]], *, paired: bool) -> tuple[float, in
     return sum(x * x for one in left for x in one.values()) / freedom, freedom
 
 
-def _shares(drawn: Draws) -> list[float]:
-    """Share of draws in which each cell is the smallest one within 5% of the best."""
+def _answers(drawn: Draws, steady: Sequence[int]) -> tuple[Places, Places]:
+    """The first and the last cell of each draw that may be the smallest one within 5% of the best,
+    wherever the cells really are that were still warming (those not in `steady`). The last one is
+    right only if the largest cell is steady.
+    """
     import numpy as np
 
-    near = drawn >= drawn.max(axis=1, keepdims=True) + log(1 - WITHIN)
-    first = np.argmax(near, axis=1)
-    return [float(share) for share in np.bincount(first, minlength=drawn.shape[1]) / len(drawn)]
+    limit = drawn.max(axis=1, keepdims=True) + log(1 - WITHIN)
+    most = drawn.copy()
+    for n in {*range(drawn.shape[1])} - {*steady}:
+        larger = next((one for one in steady if one > n), None)
+        ceiling = np.inf if larger is None else drawn[:, larger]
+        most[:, n] = np.maximum(drawn[:, n], ceiling)
+    return np.argmax(most >= limit, axis=1), np.argmax(drawn >= limit, axis=1)
 
 
-def _gain(resource: Resource, cells: Sequence[SweepCell], drawn: Draws) -> Gain:
-    """Least squares through NOPM over the resource, in every draw."""
+def _share(agree: np.ndarray[Any, np.dtype[np.bool_]]) -> float:
+    """Of the draws."""
+    return float(agree.mean())
+
+
+def _gain(sweep: Sweep, cells: Sequence[SweepCell], drawn: Draws) -> Gain | None:
+    """Least squares through NOPM over the resource, in every draw, of the steady cells; None for
+    fewer than two.
+    """
     import numpy as np
 
-    values = [float(value_of(one.cell, resource) or 0) for one in cells]
-    step = 1 if resource == "cores" else GIB if values[-1] >= LARGE else GIB // 8
+    steady = [n for n, one in enumerate(cells) if not one.warming]
+    if len(steady) < 2:
+        return None
+    values = [float(value_of(cells[n].cell, sweep.resource) or 0) for n in steady]
+    step = 1 if sweep.resource == "cores" else GIB if values[-1] >= LARGE else GIB // 8
     x = np.array(values) / step
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-    slopes = np.exp(drawn) @ weights
+    slopes = np.exp(drawn[:, steady]) @ weights
     low, high = (float(end) for end in np.percentile(slopes, [2.5, 97.5]))
-    found = [one.nopm.value for one in cells if one.nopm]
+    found = [nopm for n in steady if (nopm := cells[n].nopm)]
     return Gain(
         Estimate(
-            value=float(np.array(found) @ weights),
+            value=float(np.array([one.value for one in found]) @ weights),
             low=low,
             high=high,
-            n=min(one.nopm.n for one in cells if one.nopm),
-            method=f"least squares over {len(cells)} configurations, draws of their means",
+            n=min(one.n for one in found),
+            method=f"least squares over {len(steady)} configurations, draws of their means",
         ),
         step,
     )

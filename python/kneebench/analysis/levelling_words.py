@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kneebench import units
-from kneebench.analysis.levelling import WITHIN, Gain, Levelling, levelling
-from kneebench.analysis.sweep import Resource, SweepCell, amount, sweep_rows, sweeps, value_of
-from kneebench.analysis.wording import capital, percent
+from kneebench.analysis.levelling import WITHIN, Gain, Levelling, Warming, levelling
+from kneebench.analysis.sweep import Resource, SweepCell, amount, sweeps, value_of
+from kneebench.analysis.sweep_rows import sweep_rows
+from kneebench.analysis.wording import capital, listed, percent, times_and_interval
 from kneebench.records import Results
 
 WHAT: dict[Resource, str] = {
@@ -33,7 +34,9 @@ def finding(of: Levelling) -> str:
     if of.answer == "makes no difference":
         return f"{name}: more than {here}{OF_WHAT[resource]} makes no difference"
     if of.answer == "still pays":
-        return f"{name}: more {what} still pay{s} at {here}, the most {_seen(of)}"
+        return f"{name}: more {what} still pay{s} at {here}, the most measured"
+    if of.answer == "pays beyond":
+        return f"{name}: more {what} still pay{s} beyond {here}"
     return f"{name}: more {what} stop{s} paying at {here}"
 
 
@@ -41,13 +44,35 @@ def sentence(of: Levelling) -> str:
     """The answer with its confidence, and what more of the resource buys below it."""
     if of.at is None:
         return f"{finding(of)}{_why_not(of)}."
-    sure, bought = _confidence(of.confidence), _bought(of.gain, of.sweep.resource)
+    sure, said = _confidence(of.confidence), finding(of)
+    if of.answer == "makes no difference":
+        return f"{said}: the least measured is within {percent(WITHIN)} of the best ({sure})."
+    bought = _bought(of.gain, of.sweep.resource)
     if of.answer == "still pays":
-        return f"{finding(of)} ({sure}).{bought}"
-    near = f"within {percent(WITHIN)} of the best ({sure})."
-    if of.answer == "levels off":
-        return f"{finding(of)}: the least {near}{bought}"
-    return f"{finding(of)}: the least {_seen(of)} is {near}"
+        return f"{said} ({sure}).{bought}"
+    if of.beyond:
+        return f"{said} ({sure}).{bought} {_at_least(of.beyond, of)}"
+    return f"{said}: the least within {percent(WITHIN)} of the best ({sure}).{bought}"
+
+
+def _at_least(beyond: Warming, of: Levelling) -> str:
+    """What is known of the cells above the largest steady one."""
+    resource = of.sweep.resource
+    here = _amount(of.at, resource) if of.at else ""
+    large = _amount(beyond.cell, resource)
+    had = ""
+    if beyond.ratio:
+        value, sure = times_and_interval(beyond.ratio)
+        had = f"{large} had at least {value} the NOPM of {here} (95% CI {sure}). "
+    return f"{had}Where it stops paying is not known, because {_warming(of)}."
+
+
+def _warming(of: Levelling) -> str:
+    """The cells above the largest steady one."""
+    steady = [n for n, one in enumerate(of.sweep.cells) if not one.warming]
+    cells = of.sweep.cells[steady[-1] + 1 if steady else 0 :]
+    names = [_amount(one, of.sweep.resource) for one in cells if one.nopm]
+    return f"{listed(names)} {'were' if names[1:] else 'was'} still warming"
 
 
 def sweep_document(results: Results) -> dict[str, Any]:
@@ -62,7 +87,8 @@ def sweep_document(results: Results) -> dict[str, Any]:
                 "database": one.sweep.cells[0].cell.database,
                 "answer": one.answer,
                 "cell": one.at.cell.name if one.at else None,
-                "between": [cell.cell.name for cell in one.between] if one.between else None,
+                "between": _names(one.between) if one.between else None,
+                "at_least": _bound(one.beyond) if one.beyond else None,
                 "confidence": one.confidence,
                 "nopm_per_step": one.gain.nopm.model_dump(mode="json") if one.gain else None,
                 "step": one.gain.step if one.gain else None,
@@ -73,19 +99,28 @@ def sweep_document(results: Results) -> dict[str, Any]:
     }
 
 
-def _seen(of: Levelling) -> str:
-    """What is said of the smallest and the largest cell, where some are not compared."""
-    return "compared" if any(one.not_compared for one in of.sweep.cells) else "measured"
+def _names(between: tuple[SweepCell, SweepCell | None]) -> list[str | None]:
+    return [one.cell.name if one else None for one in between]
+
+
+def _bound(beyond: Warming) -> dict[str, Any]:
+    """The cell that did most while it was warming, with its ratio to the named one."""
+    ratio = beyond.ratio.model_dump(mode="json") if beyond.ratio else None
+    return {"cell": beyond.cell.cell.name, "relative": ratio}
 
 
 def _why_not(of: Levelling) -> str:
     if of.between is None:
         return f" ({FEW})"
     first, last = of.between
-    if first is of.sweep.cells[0] and last is of.sweep.cells[-1]:
+    low, sure = _amount(first, of.sweep.resource), _confidence(of.confidence)
+    smallest = first is of.sweep.cells[0]
+    if last is None:
+        why = _warming(of)
+        return f" ({why})" if smallest else f"; it is {low} or more ({sure}), because {why}"
+    if smallest and last is of.sweep.cells[-1]:
         return " (the runs scatter too much)"
-    low, high = (_amount(one, of.sweep.resource) for one in of.between)
-    return f"; it is somewhere from {low} to {high} ({_confidence(of.confidence)})"
+    return f"; it is somewhere from {low} to {_amount(last, of.sweep.resource)} ({sure})"
 
 
 def _bought(gain: Gain | None, resource: Resource) -> str:

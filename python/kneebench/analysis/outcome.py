@@ -11,6 +11,7 @@ from kneebench.analysis.background import background_checks
 from kneebench.analysis.knee import knee
 from kneebench.analysis.order_weight import weight_checks
 from kneebench.analysis.still_warming import still_warming
+from kneebench.analysis.sweep import swept_cells
 from kneebench.analysis.wording import named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
 from kneebench.records import Cell, Check, Climb, Phase, Results
@@ -101,10 +102,18 @@ def invalid_rungs(results: Results) -> Iterator[str]:
 
 
 def never_steady(results: Results) -> Iterator[str]:
-    """A sentence for each cell that is not compared, as it never became steady."""
+    """A sentence for each cell that was still warming: it is not compared, or in a sweep a lower
+    bound.
+    """
+    swept = swept_cells(results)
+    several = len({(climb.cell.storage, climb.cell.database) for climb in results.climbs}) > 1
     for climb in results.climbs:
-        if why := still_warming(climb):
-            yield f"{climb.cell.name} is not compared: {why}"
+        name, one = climb.cell.name, swept.get(climb.cell.id)
+        if one and one.warming:
+            apart = " and not compared with other storages" if several else ""
+            yield f"{name} is a lower bound in its sweep{apart}: {one.warming}"
+        elif not one and (why := still_warming(climb)):
+            yield f"{name} is not compared: {why}"
 
 
 def without_figure(results: Results) -> Iterator[str]:

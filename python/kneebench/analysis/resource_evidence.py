@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from kneebench.analysis import resources
 from kneebench.analysis.core_evidence import cpu, one_core
+from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.evidence import busy, evidence, of_the_time, share, waited
 from kneebench.analysis.io_evidence import data_reads, data_writes, device, log
 from kneebench.analysis.knee_readings import KneeReadings
@@ -37,8 +38,9 @@ def load_generator(readings: KneeReadings, climb: Climb) -> ResourceEvidence:
     """
     used, delay_s = readings.value("load_generator.busy"), readings.value("load_generator.delay")
     delayed = delayed_share(readings)
-    cores = readings.value("database.busy") or 0.0
-    late = delayed > LOAD_GENERATOR_DELAY and cores < NEARLY_BUSY
+    cores = cpu_utilization(readings.rungs)
+    idle = not cores or cores.least_busy.value < NEARLY_BUSY
+    late = delayed > LOAD_GENERATOR_DELAY and idle
     says = f"load generator threads were {busy(used)} (limit {share(LOAD_GENERATOR.limit)})"
     if late:
         says = (

@@ -1,4 +1,5 @@
-"""Configurations that never became steady: their final runs are shown, and not compared.
+"""Configurations that never became steady: their final runs are shown. Storages are not compared by
+them; in a sweep they are lower bounds.
 
 A final run whose warm-up reached its limit is "not steady". That alone does not forbid a
 comparison: short warm-ups end so by scatter. A configuration is still warming if all of its final
@@ -10,6 +11,9 @@ runs are not steady and, on average (records.Moved),
 
 Short rounds have a warm-up of fixed length, which nothing judges: it is as long as that of the
 climb's first rung. With less memory than the machine has, that rung stands for them.
+
+A reference without a limit is also still warming if it read more per transaction than the largest
+configuration with one (`colder`): with more memory it would read no more once that is full.
 """
 
 from __future__ import annotations
@@ -21,9 +25,10 @@ from kneebench.analysis.drift import FLOOR
 from kneebench.analysis.estimate import scatter
 from kneebench.analysis.final_estimates import short
 from kneebench.analysis.knee import quoted_rungs
-from kneebench.analysis.steady import READ_DRIFT
+from kneebench.analysis.steady import READ_DRIFT, READ_TIME
 from kneebench.analysis.wording import percent, plural
 from kneebench.records import Climb, Moved, Rung
+from kneebench.units import size
 
 
 def still_warming(climb: Climb) -> str:
@@ -43,6 +48,37 @@ def still_warming(climb: Climb) -> str:
         if found
         else ""
     )
+
+
+def colder(reference: Climb, largest: Climb) -> str:
+    """Why a configuration without a limit is still warming in comparison with one of less memory,
+    as the end of a sentence: each of its final runs read more per transaction than all of the
+    other, and on average by more than 10% (READ_DRIFT). Empty if not, and where reads were not
+    measured or took hardly any of the users' time (READ_TIME).
+    """
+    own, other = (_reads(one) for one in (reference, largest))
+    if not own or not other or _time_in_reads(reference) <= READ_TIME:
+        return ""
+    if min(own) <= max(other) or fmean(own) <= (1 + READ_DRIFT) * fmean(other):
+        return ""
+    more, less = size(fmean(own)), size(fmean(other))
+    return f"it read {more} per transaction, and {largest.cell.name} with less memory {less}"
+
+
+def _reads(climb: Climb) -> list[float]:
+    """Bytes that the device read per transaction, by final run."""
+    found = (rung.quantity("device.read_bytes_per_transaction") for rung in quoted_rungs(climb))
+    return [one for one in found if one is not None]
+
+
+def _time_in_reads(climb: Climb) -> float:
+    """The share of the users' time in device reads; 1 if it was not measured."""
+    shares = [
+        found / rung.users
+        for rung in quoted_rungs(climb)
+        if (found := rung.quantity("device.read_time")) is not None
+    ]
+    return fmean(shares) if shares else 1.0
 
 
 def _judged(climb: Climb) -> tuple[Rung, ...]:

@@ -3,34 +3,37 @@
 A sweep is the climbs of one storage whose cells differ in exactly one resource: the database's
 memory with its page cache, its number of cores, or the memory of its own setting. A reference cell,
 which has no constraint, is apart. The throughput of each cell is compared with that of the largest,
-paired by repeat if the runs were interleaved. Where the resource stops paying: levelling.py.
+paired by repeat if the runs were interleaved. A cell that was still warming (still_warming.py) has
+at least the throughput that was measured, and its ratio is a bound too. Where the resource stops
+paying: levelling.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from statistics import fmean
 from typing import Literal, NamedTuple
 
 from kneebench import units
-from kneebench.analysis.comparison import NOPM, ratio_of
-from kneebench.analysis.final_estimates import estimate_of
+from kneebench.analysis.comparison import ratio_estimate
+from kneebench.analysis.cpu_utilization import CpuUtilization, cpu_utilization
 from kneebench.analysis.knee import final_rungs, knee, metered, quoted_rungs
-from kneebench.analysis.still_warming import still_warming
+from kneebench.analysis.still_warming import colder, still_warming
 from kneebench.analysis.wording import plural
-from kneebench.records import Cell, Climb, Estimate, Results, Rung
+from kneebench.records import Cell, Climb, Estimate, Results
 
 Resource = Literal["memory_bytes", "cores", "engine_memory_bytes"]
+Bound = Literal["", "at least", "at most", "either"]
+"""What the true ratio is beside the measured one; "": the same, but for noise."""
 RESOURCES: tuple[Resource, ...] = ("memory_bytes", "cores", "engine_memory_bytes")
 
 
 class SweepCell(NamedTuple):
     """One cell of a sweep; None where it was not measured.
 
-    `relative`: its NOPM as a ratio to the largest cell's. `busy`: mean share of the database's
-    cores. Device rates are means over the windows at the knee. `not_compared`: why it has no ratio,
-    though it was measured.
+    `relative`: its NOPM as a ratio to the largest cell's, which `bound` qualifies. Device rates are
+    means over the windows at the knee. `warming`: why its NOPM is a lower bound; empty if it was
+    steady.
     """
 
     climb: Climb
@@ -39,10 +42,11 @@ class SweepCell(NamedTuple):
     relative: Estimate | None
     read_bytes_per_s: Estimate | None
     write_bytes_per_s: Estimate | None
-    busy: Estimate | None
+    cpu: CpuUtilization | None
     cache_hit_share: Estimate | None
     read_bytes_per_transaction: Estimate | None
-    not_compared: str = ""
+    warming: str = ""
+    bound: Bound = ""
 
     @property
     def cell(self) -> Cell:
@@ -73,39 +77,6 @@ class Sweep(NamedTuple):
         return tuple(value_of(one.cell, self.resource) or 0 for one in self.cells)
 
 
-class SweepRow(NamedTuple):
-    """A cell of a sweep as a flat row for a notebook or a table: numbers, and None where something
-    was not measured.
-
-    `sweep`: the resource that grows; `database`: None where the plan has only one. Sizes and rates
-    are in bytes, shares from 0 to 1; `low` and `high` are the ends of 95% intervals, of `runs`
-    final runs; `relative` is the ratio of NOPM to that of the largest cell.
-    """
-
-    sweep: str
-    storage: str
-    database: str | None
-    cell: str
-    reference: bool
-    memory_bytes: int | None
-    engine_memory_bytes: int | None
-    cores: int | None
-    users: float | None
-    nopm: float | None
-    nopm_low: float | None
-    nopm_high: float | None
-    runs: int
-    relative: float | None
-    relative_low: float | None
-    relative_high: float | None
-    read_bytes_per_s: float | None
-    write_bytes_per_s: float | None
-    busy: float | None
-    cache_hit_share: float | None
-    read_bytes_per_transaction: float | None
-    not_compared: str
-
-
 def sweeps(results: Results) -> tuple[Sweep, ...]:
     """The sweeps of a campaign, by resource and then by storage and database as measured; empty
     without one.
@@ -121,6 +92,15 @@ def sweeps(results: Results) -> tuple[Sweep, ...]:
     return tuple(found)
 
 
+def swept_cells(results: Results) -> dict[str, SweepCell]:
+    """Every cell of a sweep, references too, by id."""
+    return {
+        one.cell.id: one
+        for sweep in sweeps(results)
+        for one in (*sweep.cells, *((sweep.reference,) if sweep.reference else ()))
+    }
+
+
 def amount(value: int, resource: Resource) -> str:
     """A size or a number of cores for people.
 
@@ -134,15 +114,6 @@ def value_of(cell: Cell, resource: Resource) -> int | None:
     """What a cell has of a resource; None if it is not limited."""
     found: int | None = getattr(cell, resource)
     return found
-
-
-def sweep_rows(results: Results) -> list[SweepRow]:
-    """All sweeps of a campaign as flat rows: the smallest cell first, the reference last."""
-    return [
-        _row(one, sweep)
-        for sweep in sweeps(results)
-        for one in (*sweep.cells, *((sweep.reference,) if sweep.reference else ()))
-    ]
 
 
 # --- which climbs -----------------------------------------------------------------------------
@@ -184,17 +155,26 @@ def _reference(results: Results, cell: Cell) -> Climb | None:
 def _sweep(
     name: str, climbs: Sequence[Climb], resource: Resource, reference: Climb | None
 ) -> Sweep:
-    steady = [climb for climb in climbs if not still_warming(climb)]
-    largest = (steady or climbs)[-1]
+    largest = climbs[-1]
     return Sweep(
         name,
         resource,
-        tuple(_cell(climb, largest) for climb in climbs),
-        _cell(reference, largest) if reference else None,
+        tuple(_cell(climb, largest, still_warming(climb)) for climb in climbs),
+        _reference_cell(reference, largest, resource) if reference else None,
     )
 
 
-def _cell(climb: Climb, largest: Climb) -> SweepCell:
+def _reference_cell(reference: Climb, largest: Climb, resource: Resource) -> SweepCell:
+    """The reference; it is colder than the largest cell if it read more. With a limit on the
+    database's own cache alone it may need to.
+    """
+    warming = still_warming(reference)
+    if resource != "engine_memory_bytes":
+        warming = warming or colder(reference, largest)
+    return _cell(reference, largest, warming)
+
+
+def _cell(climb: Climb, largest: Climb, warming: str) -> SweepCell:
     found, rungs = knee(climb), final_rungs(climb)
     return SweepCell(
         climb,
@@ -203,22 +183,40 @@ def _cell(climb: Climb, largest: Climb) -> SweepCell:
         _relative(climb, largest),
         metered(rungs, "device.read_bytes"),
         metered(rungs, "device.write_bytes"),
-        _busy(rungs),
+        cpu_utilization(rungs),
         metered(rungs, "cache.hit_ratio"),
         metered(rungs, "device.read_bytes_per_transaction"),
-        still_warming(climb),
+        warming,
+        _bound(warming=bool(warming), largest=bool(still_warming(largest)))
+        if climb is not largest
+        else "",
     )
 
 
+def _bound(*, warming: bool, largest: bool) -> Bound:
+    """That of a ratio to the largest cell, by which of the two was still warming.
+
+    >>> _bound(warming=False, largest=True), _bound(warming=True, largest=False)
+    ('at most', 'at least')
+    """
+    if warming and largest:
+        return "either"
+    return "at least" if warming else "at most" if largest else ""
+
+
 def _relative(climb: Climb, largest: Climb) -> Estimate | None:
-    """The ratio to the largest cell that can be compared; its own is 1 by definition."""
+    """The ratio to the largest cell; its own is 1 by definition."""
     if climb is not largest:
-        found = ratio_of(climb, largest, NOPM, interleaved=took_turns((climb, largest)))
-        return found.ratio if found else None
+        return ratio_between(climb, largest)
     runs = len(quoted_rungs(climb))
-    if not runs or still_warming(climb):
+    if not runs:
         return None
     return Estimate(value=1.0, low=1.0, high=1.0, n=runs, method="the largest cell")
+
+
+def ratio_between(climb: Climb, against: Climb) -> Estimate | None:
+    """The ratio of NOPM of two cells, warm or not; None if either has no final run."""
+    return ratio_estimate(climb, against, interleaved=took_turns((climb, against)))
 
 
 def took_turns(climbs: Sequence[Climb]) -> bool:
@@ -229,46 +227,3 @@ def took_turns(climbs: Sequence[Climb]) -> bool:
             began.setdefault(rung.order.repeat, []).append(rung.started_at)
     blocks = [began[repeat] for repeat in sorted(began)]
     return all(max(one) <= min(following) for one, following in pairwise(blocks))
-
-
-def _busy(rungs: Sequence[Rung]) -> Estimate | None:
-    """Mean over the database's cores; the quantity's own value is the least busy one."""
-    shares = {
-        rung.order.key: fmean(found.sources.values())
-        for rung in rungs
-        if (found := rung.quantities.get("database.busy")) and found.sources
-    }
-    measured = [rung for rung in rungs if rung.order.key in shares]
-    return estimate_of(measured, lambda rung: shares[rung.order.key]) if measured else None
-
-
-def _row(one: SweepCell, sweep: Sweep) -> SweepRow:
-    cell, nopm, relative = one.cell, one.nopm, one.relative
-    return SweepRow(
-        sweep=sweep.resource,
-        storage=cell.storage,
-        database=cell.database or None,
-        cell=cell.name,
-        reference=cell.reference,
-        memory_bytes=cell.memory_bytes,
-        engine_memory_bytes=cell.engine_memory_bytes,
-        cores=cell.cores,
-        users=_value(one.users),
-        nopm=_value(nopm),
-        nopm_low=nopm.low if nopm else None,
-        nopm_high=nopm.high if nopm else None,
-        runs=nopm.n if nopm else 0,
-        relative=_value(relative),
-        relative_low=relative.low if relative else None,
-        relative_high=relative.high if relative else None,
-        read_bytes_per_s=_value(one.read_bytes_per_s),
-        write_bytes_per_s=_value(one.write_bytes_per_s),
-        busy=_value(one.busy),
-        cache_hit_share=_value(one.cache_hit_share),
-        read_bytes_per_transaction=_value(one.read_bytes_per_transaction),
-        not_compared=one.not_compared,
-    )
-
-
-def _value(of: Estimate | None) -> float | None:
-    return of.value if of else None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kneebench.analysis.levelling_words import sweep_document
+from kneebench.analysis.memory import memory_document
 from kneebench.analysis.outcome import exit_code, never_steady
 from kneebench.analysis.still_steady import still_steady
 from kneebench.analysis.wording import DERIVED
@@ -140,9 +141,12 @@ def _keep(part: Path, drawn: bytes) -> None:
 
 
 def _steadiness(results: Results) -> dict[str, Any]:
-    """Cells that never became steady, and whether preconditioned drives still were."""
+    """Memory to be filled, cells that never became steady, and whether preconditioned drives still
+    were.
+    """
     return {
-        "not_compared": list(never_steady(results)),
+        "limited_memory": memory_document(results),
+        "still_warming": list(never_steady(results)),
         "still_steady": [one.model_dump(mode="json") for one in still_steady(results)],
     }
 

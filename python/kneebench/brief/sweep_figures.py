@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from kneebench.analysis.cpu_utilization import database_cores
 from kneebench.analysis.levelling import Levelling
 from kneebench.analysis.sweep import Sweep, SweepCell, amount, value_of
 from kneebench.brief import chart_theme
@@ -26,8 +27,12 @@ LEVEL = 4
 """With more sizes their names are at an angle."""
 MOST_POINTS = 80
 """Of a line in a small panel."""
+NAMED = ("levels off", "makes no difference")
+"""Answers whose configuration is the smallest within 5% of the best, which is circled."""
 PANELS, PANEL_WIDTH, PANEL_HEIGHT = 4, 88, 62
 """Small panels: how many in a row, and their size in pixels."""
+WARMING = "▲"
+"""Marks a configuration that was still warming, in figures and captions."""
 TITLES = {
     "memory_bytes": "Memory of the database, with its page cache",
     "cores": "Cores of the database",
@@ -140,7 +145,8 @@ def _rows(
             "low": found.low if found.n > 1 else None,
             "high": found.high if found.n > 1 else None,
             "reference": one.cell.reference,
-            "circled": one is line.levelling.at and line.levelling.answer != "still pays",
+            "warming": bool(one.warming),
+            "circled": one is line.levelling.at and line.levelling.answer in NAMED,
         }
         for place, line in enumerate(lines)
         for one in line.cells
@@ -172,14 +178,19 @@ def _marks(lines: Sequence[Line], rows: list[dict[str, Any]], title: str, x: Any
     ends = {"y": alt.Y("low:Q", scale=scale), "y2": "high:Q"}
     circled = shared.transform_filter("datum.circled").encode(y=y)
     apart = shared.transform_filter("datum.reference").encode(y=y)
+    warm, warming = "!datum.warming", "datum.warming"
+    hollow = {"filled": False, "strokeWidth": 2, "fill": "white"}
+    triangle = {"shape": "triangle-up", "size": 110, "opacity": 1}
     return alt.layer(
         shared.transform_filter("isValid(datum.high)")
         .mark_rule(strokeWidth=1.5, clip=True)
         .encode(**ends),
         swept.mark_line(strokeWidth=2),
-        swept.mark_point(filled=True, size=46, opacity=1),
+        swept.transform_filter(warm).mark_point(filled=True, size=46, opacity=1),
+        swept.transform_filter(warming).mark_point(filled=True, **triangle),
         circled.mark_point(size=330, strokeWidth=2.5, opacity=1, shape="circle"),
-        apart.mark_point(filled=False, size=60, strokeWidth=2, opacity=1, fill="white"),
+        apart.transform_filter(warm).mark_point(size=60, **hollow, opacity=1),
+        apart.transform_filter(warming).mark_point(**hollow, **triangle),
     )
 
 
@@ -225,17 +236,18 @@ def cores_over_time(view: ViewModel, lines: Sequence[Line]) -> Spec | None:
 def _seconds(view: ViewModel, line: Line) -> Iterator[dict[str, Any]]:
     for one in line.cells:
         rung = view.at_the_knee(one.climb)
-        busy = rung.quantities.get("database.busy") if rung else None
-        if rung is None or busy is None:
+        counted = database_cores(rung) if rung else frozenset()
+        if rung is None or not counted:
             continue
         own = "server.core_busy"
         cores = own if own in rung.quantities else "cores.busy"
-        found = [s for s in view.series(rung, cores) if s.source in busy.sources]
-        value = value_of(one.cell, line.sweep.resource)
+        found = [s for s in view.series(rung, cores) if s.source in counted]
+        value, mark = value_of(one.cell, line.sweep.resource), f" {WARMING}" if one.warming else ""
+        size = "no limit" if value is None else amount(value, line.sweep.resource)
         for at, share in thinned(combined(found, fmean), MOST_POINTS):
             yield {
                 "name": line.name,
-                "panel": "no limit" if value is None else amount(value, line.sweep.resource),
+                "panel": f"{size}{mark}",
                 "order": value or float("inf"),
                 "at": at,
                 "value": share,

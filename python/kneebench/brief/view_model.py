@@ -14,7 +14,8 @@ from kneebench.analysis.databases import by_database
 from kneebench.analysis.drift import Drift, drift
 from kneebench.analysis.fixed_rate import FixedRateLatency, fixed_rate_latency
 from kneebench.analysis.headline import headline, subtitle
-from kneebench.analysis.knee import knee, knee_rung
+from kneebench.analysis.knee import knee, knee_rung, quoted_rungs
+from kneebench.analysis.memory import LimitedMemory, limited_memory
 from kneebench.analysis.outcome import (
     MissingFigure,
     comparison_checks,
@@ -22,6 +23,7 @@ from kneebench.analysis.outcome import (
     missing_figures,
 )
 from kneebench.analysis.proof import bottlenecks
+from kneebench.analysis.sweep import swept_cells
 from kneebench.analysis.wording import listed, named, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.databases import Databases, measured_plan
@@ -79,6 +81,11 @@ class ViewModel:
         return subtitle(self.results)
 
     @cached_property
+    def limited_memory(self) -> tuple[LimitedMemory, ...]:
+        """Memory limits beside the size of the data, for under the question."""
+        return limited_memory(self.results)
+
+    @cached_property
     def disturbances(self) -> tuple[str, ...]:
         """Outside disturbances of the quoted runs, for under the title and as the first caveat."""
         return disturbance.disturbances(self.results)
@@ -92,6 +99,12 @@ class ViewModel:
     def comparisons(self) -> tuple[Comparison, ...]:
         """Cells against the baseline."""
         return compare(self.results)
+
+    @cached_property
+    def lower_bounds(self) -> frozenset[str]:
+        """The cells of sweeps that were still warming, by id."""
+        cells = swept_cells(self.results).values()
+        return frozenset(one.cell.id for one in cells if one.warming)
 
     @cached_property
     def bottlenecks(self) -> dict[str, Bottleneck]:
@@ -254,7 +267,7 @@ class ViewModel:
         """The rung that stands for the knee: the final runs' middle one, or the search's where
         there are no final runs.
         """
-        valid = [rung for rung in climb.of("final_run", "fixed_load") if not rung.invalid]
+        valid = quoted_rungs(climb)
         if valid:
             middle = median(rung.tally.nopm for rung in valid)
             return min(valid, key=lambda rung: abs(rung.tally.nopm - middle))

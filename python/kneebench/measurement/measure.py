@@ -30,6 +30,8 @@ from kneebench.measurement.summaries import series
 from kneebench.measurement.validity import judged, refuse_starved, with_faults
 from kneebench.measurement.warm_up import (
     LOG_MOST_S,
+    NO_START,
+    ColdStart,
     Schedule,
     completed_before,
     hold_window,
@@ -63,21 +65,21 @@ def measure(
     *,
     cold: bool = False,
     warm_up_s: float | None = None,
-    memory_bytes: int = 0,
+    start: ColdStart = NO_START,
     log_trace: LogTrace | str = NO_TRACE,
     transactions: int = 0,
 ) -> MeasuredRung:
     """Measure one rung; `cold` if it is the first on a restored database, which takes longer to
-    warm; `warm_up_s` is its warm-up, instead of the plan's; `memory_bytes`: the cell's limit, 0 for
-    none; `log_trace` is that of the server, or why there is none; `transactions`: how many a fixed
-    warm-up completes at least.
+    warm, and has to reach `start`; `warm_up_s` is its warm-up, instead of the plan's; `log_trace`
+    is that of the server, or why there is none; `transactions`: how many a fixed warm-up completes
+    at least.
 
     Raises DatabaseLost when the server goes away, InvalidMeasurement when it runs out of room,
     memory or connections, does not let the users in, or somebody else's lock keeps them waiting.
     """
     cycle_s = plan.engine.checkpoint_cycle_s(server.settings)
     times = schedule(
-        order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s, memory_bytes=memory_bytes
+        order, plan.ladder, cycle_s, cold=cold, warm_up_s=warm_up_s, start=start
     )._replace(transactions=transactions)
     context = MeterContext(server, storage_paths, log_trace)
     with losses_reported(server, described(order)):

@@ -61,10 +61,22 @@ class Held(NamedTuple):
     log_ready: bool | None = None
 
 
+class ColdStart(NamedTuple):
+    """What a cold database has to reach before its window: bytes read, while reads take some of the
+    users' time, and seconds under load.
+    """
+
+    memory_bytes: int = 0
+    least_s: float = 0.0
+
+
+NO_START = ColdStart()
+
+
 class Schedule(NamedTuple):
     """The times of one rung. `stretch_s`: how long the load must have been steady before its
     window; `cycles`: whole checkpoint cycles that its window holds; `cycle_s`: the longest that one
-    can take; `memory_bytes`: of a cold database with limited memory, which has to be filled;
+    can take; `memory_bytes`: of a cold database, which have to be read to fill its memory;
     `transactions`: as many a fixed warm-up completes at least, for CATCH_UP times its time."""
 
     window_s: float
@@ -95,14 +107,13 @@ def schedule(
     *,
     cold: bool = False,
     warm_up_s: float | None = None,
-    memory_bytes: int = 0,
+    start: ColdStart = NO_START,
 ) -> Schedule:
     """The times that a plan gives an order; its `warm_up_s` is None if the warm-up finds its own
     end.
 
     `cycle_s`: the longest checkpoint cycle of the server; `cold`: it is the first on a restored
-    database; `warm_up_s`: the warm-up, instead of the plan's; `memory_bytes`: the cell's limit, 0
-    for none.
+    database; `warm_up_s`: the warm-up, instead of the plan's; `start`: of a cold database.
 
     >>> schedule(Order(cell="disk", phase="search", users=4), Ladder(window="5s"), 300.0).minimum_s
     3.0
@@ -111,17 +122,18 @@ def schedule(
     stretch_s = ladder.final_window if quoted else ladder.window
     window_s = ladder.warm_up_window if order.phase == "warm_up" else stretch_s
     fixed_s, note = _fixed_warm_up(order, ladder, warm_up_s)
-    limit_s = ladder.cold_warm_up_limit if cold else ladder.warm_up_limit
+    start = start if cold else NO_START
+    limit_s = max(start.least_s, ladder.cold_warm_up_limit if cold else ladder.warm_up_limit)
     return Schedule(
         window_s,
         stretch_s,
         fixed_s,
-        min(limit_s, _least_s(stretch_s, cold=cold, quoted=quoted)),
+        min(limit_s, max(start.least_s, _least_s(stretch_s, cold=cold, quoted=quoted))),
         limit_s,
         ladder.checkpoints if quoted else 0,
         cycle_s,
         note,
-        memory_bytes if cold else 0,
+        start.memory_bytes,
     )
 
 
@@ -218,8 +230,8 @@ def _settled(rung: RungRunner, times: Schedule) -> Settled:
 
 
 def _unfilled(rung: RungRunner, memory_bytes: int) -> str:
-    """Why limited memory cannot be full yet: fewer bytes were read than it holds, and reads still
-    take some of the users' time.
+    """Why memory cannot be full yet: fewer bytes were read than a cold database has to, and reads
+    still take some of the users' time.
 
     Behind a slow drive that is busy filling it, NOPM and reads look flat long before.
     """
@@ -229,7 +241,7 @@ def _unfilled(rung: RungRunner, memory_bytes: int) -> str:
     if fmean(late) <= READ_TIME:
         return ""
     read, memory = size(rung.read_bytes), size(memory_bytes)
-    return f"{read} read since the start, less than the {memory} of memory"
+    return f"{read} read since the start, less than {memory} of memory to fill"
 
 
 def _until_a_checkpoint(rung: RungRunner, times: Schedule) -> tuple[str, ...]:

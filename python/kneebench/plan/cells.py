@@ -60,7 +60,8 @@ def _cell(id: str, names: tuple[str, str, str], constraint: Constraint) -> Cell:
 def running_order(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     """The cells as they are measured, so that what drifts with time falls on neither end of a
     sweep: a block for each constraint, with all storages and databases in it (A B, then B A);
-    every other constraint on the way there, the rest on the way back.
+    every other constraint on the way there, the rest on the way back. References without a
+    constraint come last: they warm at least as long as the largest cell beside them.
 
     >>> def sweep(a):
     ...     return [Cell(id=f"{a}{n}", storage=a, constraint=str(n)) for n in range(5)]
@@ -72,10 +73,31 @@ def running_order(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     by_constraint: dict[str, list[Cell]] = {}
     for cell in cells:
         by_constraint.setdefault(cell.constraint, []).append(cell)
-    every = list(by_constraint.values())
-    blocks = [*every[::2], *reversed(every[1::2])]
+    limited = [block for block in by_constraint.values() if not block[0].reference]
+    references = [block for block in by_constraint.values() if block[0].reference]
+    blocks = [*limited[::2], *reversed(limited[1::2]), *references]
     return tuple(
         cell for n, block in enumerate(blocks) for cell in (reversed(block) if n % 2 else block)
+    )
+
+
+def largest_beside(reference: Cell, every: Sequence[Cell]) -> Cell | None:
+    """The cell of the same storage and database with the most memory, then the most cores; None
+    beside a cell that is no reference.
+
+    >>> cells = [Cell(id=f"disk-{n}", storage="disk", memory_bytes=n) for n in (1, 4, 2)]
+    >>> largest_beside(Cell(id="free", storage="disk", reference=True), cells).id
+    'disk-4'
+    """
+    place = (reference.storage, reference.database)
+    limited = [
+        cell for cell in every if not cell.reference and (cell.storage, cell.database) == place
+    ]
+    if not reference.reference or not limited:
+        return None
+    return max(
+        limited,
+        key=lambda cell: (cell.memory_bytes or 0, cell.engine_memory_bytes or 0, cell.cores or 0),
     )
 
 

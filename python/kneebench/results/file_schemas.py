@@ -52,14 +52,16 @@ SWEEP = {
     "relative": "DOUBLE",
     "relative_low": "DOUBLE",
     "relative_high": "DOUBLE",
+    "bound": "VARCHAR",
     "read_bytes_per_s": "DOUBLE",
     "write_bytes_per_s": "DOUBLE",
     "busy": "DOUBLE",
+    "least_busy_core": "DOUBLE",
     "cache_hit_share": "DOUBLE",
     "read_bytes_per_transaction": "DOUBLE",
-    "not_compared": "VARCHAR",
+    "still_warming": "VARCHAR",
 }
-"""Columns of a table of sweeps (analysis/sweep.py, SweepRow); NULL where something was not
+"""Columns of a table of sweeps (analysis/sweep_rows.py, SweepRow); NULL where something was not
 measured."""
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from kneebench.analysis.sweep import SweepRow
+from kneebench.analysis.sweep_rows import SweepRow
 from kneebench.errors import KneebenchError
 from kneebench.records import Second, Series
 from kneebench.results import file_schemas

@@ -18,6 +18,7 @@ from kneebench.analysis.disturbance import disturbances
 from kneebench.analysis.fixed_rate import rate_caveats
 from kneebench.analysis.levelling import levelling
 from kneebench.analysis.levelling_words import sentence, sweep_document
+from kneebench.analysis.memory import limited_memory, memory_document
 from kneebench.analysis.outcome import (
     exit_code,
     failed_checks,
@@ -39,13 +40,14 @@ def printed(results: Results, *, every_rung: bool = False) -> Iterator[Renderabl
     label = f"{results.campaign.label.upper()}: " if results.campaign.label else ""
     unfinished = "" if results.finished else " (unfinished)"
     yield Text(f"{label}{results.campaign.plan.get('question', '')}{unfinished}", style="bold")
+    yield from (Text(one.sentence, style="dim") for one in limited_memory(results))
     yield from (
         Text(f"FAILED CHECK  {sentence}", style="red") for sentence in failed_checks(results)
     )
     yield from (Text(f"INVALID  {sentence}", style="red") for sentence in invalid_rungs(results))
     yield from (Text(f"NO FIGURE  {sentence}", style="red") for sentence in without_figure(results))
     yield from (
-        Text(f"NOT COMPARED  {sentence}", style="red") for sentence in never_steady(results)
+        Text(f"STILL WARMING  {sentence}", style="red") for sentence in never_steady(results)
     )
     caveats = (
         *disturbances(results),
@@ -93,12 +95,13 @@ def results_json(results: Results) -> dict[str, Any]:
         "simulated": results.campaign.simulated,
         "emulated_drives": results.campaign.emulated,
         "finished": results.finished,
+        "limited_memory": memory_document(results),
         "exit_code": exit_code(results),
         "failed_checks": list(failed_checks(results)),
         "invalid_rungs": list(invalid_rungs(results)),
         "disturbances": list(disturbances(results)),
         "controls": {id: found.model_dump() for id, found in controls(results.climbs).items()},
-        "not_compared": list(never_steady(results)),
+        "still_warming": list(never_steady(results)),
         "without_figure": list(without_figure(results)),
         "configurations": [
             summary.model_dump(mode="json") for summary in configuration_summaries(results)

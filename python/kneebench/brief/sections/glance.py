@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kneebench import units
+from kneebench.analysis.cpu_utilization import cpu_utilization
 from kneebench.analysis.headline import foremost
 from kneebench.analysis.knee import final_rungs, metered
 from kneebench.analysis.still_warming import still_warming
@@ -23,7 +24,7 @@ from kneebench.analysis.wording import (
 from kneebench.brief import chart_theme
 from kneebench.brief.section import Column, Number, Row, Section, StopReason, Table
 from kneebench.brief.view_model import ViewModel
-from kneebench.records import Climb, Estimate
+from kneebench.records import Climb, Estimate, StopResult
 
 PLACE = 10
 FLAT = ("plateau", "saturation")
@@ -124,9 +125,21 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
             f"{nopm} with {units.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f}"
             f" users{mark}."
         )
-    parts += [as_sentence(v.sentence) for v in climb.stop_results if v.fired or v.flag]
+    stops = [_stop_sentence(climb, one) for one in climb.stop_results if one.fired or one.flag]
+    parts += map(as_sentence, stops)
     parts += [short.sentence] if short else []
     return " ".join(parts) or "Partly measured; no stop reason yet."
+
+
+def _stop_sentence(climb: Climb, result: StopResult) -> str:
+    """Its sentence; of a fixed load with the CPU utilization of the final runs, where older files
+    have that of the first rung.
+    """
+    if result.stop != "fixed_load":
+        return result.sentence
+    used = cpu_utilization(final_rungs(climb))
+    cores = f"; the database's cores were {used.words}" if used else ""
+    return f"Fixed load of {result.seen}, not a knee{cores}"
 
 
 def _columns(view: ViewModel, titles: tuple[str, ...]) -> tuple[Column, ...]:
@@ -151,9 +164,10 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
     knee = view.knees.get(id_)
     log_write = metered(final_rungs(climb), "log.write_latency")
     against = view.compared("nopm", id_)
+    least = "at least " if id_ in view.lower_bounds else ""
     ratio = (
         "not compared"
-        if still_warming(climb)
+        if still_warming(climb) and not (least and view.is_base(climb))
         else "baseline"
         if view.is_base(climb)
         else _below(*times_and_interval(against.ratio))
@@ -165,7 +179,7 @@ def _knee_row(view: ViewModel, climb: Climb) -> Row:
             view.name(id_),
             _users(knee.users) if knee else units.NOTHING,
             (
-                _below(units.significant(knee.nopm.value), interval(knee.nopm))
+                _below(f"{least}{units.significant(knee.nopm.value)}", interval(knee.nopm))
                 if knee
                 else units.NOTHING
             ),

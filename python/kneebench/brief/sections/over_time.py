@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from kneebench import units
 from kneebench.analysis.background import CHECKPOINTS
+from kneebench.analysis.cpu_utilization import database_cores
 from kneebench.analysis.wording import capital, listed, plural
 from kneebench.brief import chart_theme
 from kneebench.brief.seconds import combined, thinned
@@ -27,7 +28,8 @@ STYLES: dict[str, tuple[str, list[int]]] = {
 """Colour and dashes of each kind of traffic."""
 COUNTS = ("load.transactions", "database.commits")
 CORES = ("server.core_busy", "cores.busy")
-"""The database's cores: as a server on another machine counts them, else this machine's."""
+"""The database's cores: as a server on another machine counts them, else those of this machine that
+it may use. Where these are not known, all."""
 Point = dict[str, Any]
 
 
@@ -83,7 +85,9 @@ class _Read:
             for kind, points in traffic.items()
             for at, value in thinned(points)
         ]
-        cores = next(filter(None, ([s for s in kept if s.quantity == name] for name in CORES)), [])
+        counted = database_cores(rung)
+        here = [s for s in kept if not counted or s.source in counted]
+        cores = next(filter(None, ([s for s in here if s.quantity == name] for name in CORES)), [])
         self.cores: list[Point] = [
             {"at": at, "value": value} for at, value in thinned(combined(cores, fmean))
         ]

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from kneebench import units
+from kneebench.analysis.cpu_utilization import CpuUtilization
 from kneebench.analysis.levelling import WITHIN, levelling
 from kneebench.analysis.levelling_words import WHAT, finding, sentence
 from kneebench.analysis.sweep import Resource, SweepCell, amount, sweeps, value_of
-from kneebench.analysis.wording import capital, interval, percent, times_and_interval
+from kneebench.analysis.wording import interval, listed, percent, times_and_interval
 from kneebench.brief import sweep_figures
 from kneebench.brief.section import Column, Figure, Row, Section, Table
-from kneebench.brief.sweep_figures import Line
+from kneebench.brief.sweep_figures import NAMED, WARMING, Line
 from kneebench.brief.view_model import ViewModel
 from kneebench.records import Estimate
 
@@ -22,6 +23,7 @@ TITLES: dict[Resource, str] = {
     "cores": "Cores",
     "engine_memory_bytes": "Database cache",
 }
+AT_LEAST = " At least, at most: bounds, as a configuration was still warming."
 COLUMNS = (
     "Users",
     "NOPM",
@@ -58,10 +60,6 @@ def section(view: ViewModel) -> Section | None:
 def _sentences(lines: Sequence[Line]) -> Iterator[str]:
     for line in lines:
         yield sentence(line.levelling)
-    for line in lines:
-        for one in line.cells:
-            if one.not_compared:
-                yield f"{capital(one.cell.name)} is not compared: {one.not_compared}."
 
 
 # --- figures ----------------------------------------------------------------------------------
@@ -83,14 +81,16 @@ def _figures(
     }
     captions = {
         "relative": (
-            "NOPM relative to the largest configuration of each storage; bars are 95% CIs. Circled:"
-            f" the smallest within {percent(WITHIN)} of the best."
-            f"{_reference_caption(lines)}"
+            "NOPM relative to the largest configuration of each storage; bars are 95% CIs."
+            f"{_circled_caption(lines)}{_reference_caption(lines)}{_warming_caption(lines)}"
+            f"{_largest_caption(lines)}"
         ),
-        "devices": "Means over the windows of the final runs; bars are 95% CIs.",
+        "devices": (
+            f"Means over the windows of the final runs; bars are 95% CIs.{_warming_caption(lines)}"
+        ),
         "cores": (
             "Mean busy share of the database's cores in one final run each, from the start of its"
-            " warm-up."
+            f" warm-up.{_warming_caption(lines)}"
         ),
     }
     for number, (name, spec) in enumerate(drawn.items(), start=start):
@@ -112,12 +112,31 @@ def _title(resource: Resource, lines: Sequence[Line]) -> str:
     return f"What more {WHAT[resource]} buy{'' if resource == 'cores' else 's'}"
 
 
+def _circled_caption(lines: Sequence[Line]) -> str:
+    circled = any(line.levelling.answer in NAMED for line in lines)
+    return f" Circled: the smallest within {percent(WITHIN)} of the best." if circled else ""
+
+
 def _reference_caption(lines: Sequence[Line]) -> str:
     return (
         " Hollow: the reference, which has no limit."
         if any(line.sweep.reference for line in lines)
         else ""
     )
+
+
+def _warming_caption(lines: Sequence[Line]) -> str:
+    marked = any(one.warming for line in lines for one in line.cells)
+    return f" {WARMING}: still warming." if marked else ""
+
+
+def _largest_caption(lines: Sequence[Line]) -> str:
+    """What the ratios are where the largest configuration itself is a lower bound."""
+    cold = [line.name for line in lines if line.sweep.cells[-1].warming]
+    if not cold:
+        return ""
+    of = f" of {listed(cold)}" if len(lines) > 1 else ""
+    return f" The largest{of} was still warming: ratios of warm configurations are upper bounds."
 
 
 # --- table ------------------------------------------------------------------------------------
@@ -132,7 +151,9 @@ def _table(resource: Resource, lines: Sequence[Line]) -> Table:
     rows = tuple(_row(line, one) for line in lines for one in line.cells)
     caption = (
         "NOPM with its 95% CI; vs. largest: its ratio to the largest configuration of the storage."
-        " CPU: mean busy share of the database's cores. Cache hits: of the database's own cache."
+        f"{AT_LEAST if any(one.warming for line in lines for one in line.cells) else ''}"
+        " CPU: mean busy share of the database's cores; below it that of the least busy core."
+        " Cache hits: of the database's own cache."
     )
     return Table(caption=caption, columns=columns, rows=rows)
 
@@ -145,13 +166,11 @@ def _row(line: Line, one: SweepCell) -> Row:
             line.name,
             "no limit" if value is None else amount(value, line.sweep.resource),
             units.count(one.users.value) if one.users else units.NOTHING,
-            f"{units.significant(one.nopm.value)}\n({interval(one.nopm)})"
-            if one.nopm
-            else units.NOTHING,
+            _nopm(one),
             _ratio(line, one),
             _rate(one.read_bytes_per_s),
             _rate(one.write_bytes_per_s),
-            percent(one.busy.value) if one.busy else units.NOTHING,
+            _cpu(one.cpu),
             percent(one.cache_hit_share.value) if one.cache_hit_share else units.NOTHING,
             units.size(
                 one.read_bytes_per_transaction.value if one.read_bytes_per_transaction else None
@@ -161,15 +180,29 @@ def _row(line: Line, one: SweepCell) -> Row:
     )
 
 
+def _nopm(one: SweepCell) -> str:
+    if one.nopm is None:
+        return units.NOTHING
+    least = "at least " if one.warming else ""
+    return f"{least}{units.significant(one.nopm.value)}\n({interval(one.nopm)})"
+
+
 def _ratio(line: Line, one: SweepCell) -> str:
-    if one.not_compared:
-        return "not compared"
     if one is line.sweep.cells[-1]:
-        return "largest"
+        return "largest (still warming)" if one.warming else "largest"
     if one.relative is None:
         return units.NOTHING
     value, sure = times_and_interval(one.relative)
-    return f"{value}\n({sure})"
+    bound = {"": "", "either": " (both still warming)"}.get(one.bound, "")
+    least = f"{one.bound} " if one.bound in ("at least", "at most") else ""
+    return f"{least}{value}{bound}\n({sure})"
+
+
+def _cpu(of: CpuUtilization | None) -> str:
+    if of is None:
+        return units.NOTHING
+    mean, least = percent(of.mean.value), percent(of.least_busy.value)
+    return mean if mean == least else f"{mean}\n({least})"
 
 
 def _rate(of: Estimate | None) -> str:

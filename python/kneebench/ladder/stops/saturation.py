@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kneebench.analysis.cpu_utilization import QUANTITY
 from kneebench.analysis.disturbance import OTHERS_BUSY, taken
 from kneebench.analysis.elasticity import elasticity
 from kneebench.analysis.wording import number_of_users
@@ -17,7 +18,6 @@ from kneebench.plan.stops import Saturation
 from kneebench.plan.values import Part
 from kneebench.records import Rung, StopResult
 
-QUANTITY = "database.busy"
 WORTH_SAYING = 0.05
 
 

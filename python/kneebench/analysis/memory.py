@@ -1,0 +1,98 @@
+"""Memory limits of a campaign, and the size of its data beside them: what a reader must know before
+any figure of reads.
+
+The limit is that of a configuration (its constraint) or of the plan (`database.memory`); both count
+the page cache. The data are the loaded database as it was kept, or by the engine's formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kneebench.analysis.wording import plural
+from kneebench.engine_properties import engine_properties
+from kneebench.records import Campaign, Results
+from kneebench.units import rounded, size
+
+
+class LimitedMemory(NamedTuple):
+    """The memory limits of one database, the smallest first, and its data. `unlimited`: whether a
+    configuration has none. `database`: its name in a plan with several.
+    """
+
+    limits_bytes: tuple[int, ...]
+    data_bytes: int
+    unlimited: bool = False
+    database: str = ""
+
+    @property
+    def data_to_memory(self) -> tuple[float, ...]:
+        """How many times the data are as large as each limit."""
+        return tuple(self.data_bytes / limit for limit in self.limits_bytes)
+
+    @property
+    def sentence(self) -> str:
+        """Both, for people.
+
+        >>> LimitedMemory((2**29, 2**30, 2**31), 2**32, unlimited=True).sentence
+        'Memory limit: 512 MiB to 2 GiB (3 sizes), and none. Data: 4 GiB, 8 to 2 times the memory.'
+        """
+        first, last = self.limits_bytes[0], self.limits_bytes[-1]
+        ratios = [rounded(self.data_to_memory[at]) for at in (0, -1)]
+        several = len(self.limits_bytes) > 1
+        limits = f"{size(first)} to {size(last)}" if several else size(first)
+        many = f" ({plural(len(self.limits_bytes), 'size')})" if several else ""
+        none = ", and none" if self.unlimited else ""
+        times = " to ".join(ratios if several else ratios[:1])
+        start = f"{self.database}: memory" if self.database else "Memory"
+        return (
+            f"{start} limit: {limits}{many}{none}. Data: {size(self.data_bytes)}, {times} times the"
+            " memory."
+        )
+
+
+def limited_memory(results: Results) -> tuple[LimitedMemory, ...]:
+    """That of each database with a limit; databases that do not differ in it count once. Empty for
+    a campaign without limits.
+    """
+    found = tuple(_of_each(results))
+    alike = {one._replace(database="") for one in found}
+    return tuple(alike) if len(alike) == 1 else found
+
+
+def memory_document(results: Results) -> list[dict[str, Any]]:
+    """The same for programs."""
+    return [
+        {**one._asdict(), "data_to_memory": one.data_to_memory} for one in limited_memory(results)
+    ]
+
+
+def _of_each(results: Results) -> Iterator[LimitedMemory]:
+    campaign = results.campaign
+    for database, engine in campaign.engines.items():
+        own = _planned(campaign, database)
+        cells = (climb.cell for climb in results.climbs if climb.cell.database == database)
+        limits = {cell.memory_bytes or own for cell in cells}
+        data_bytes = _data_bytes(campaign, database, engine)
+        if (some := sorted(one for one in limits if one)) and data_bytes:
+            yield LimitedMemory(tuple(some), data_bytes, None in limits, database)
+
+
+def _planned(campaign: Campaign, database: str) -> int | None:
+    """The plan's own limit of a database."""
+    tables, one = campaign.plan.get("databases"), campaign.plan.get("database")
+    table = tables.get(database) if database and isinstance(tables, dict) else one
+    limit = table.get("memory") if isinstance(table, dict) else None
+    return limit if isinstance(limit, int) and limit else None
+
+
+def _data_bytes(campaign: Campaign, database: str, engine: str) -> int:
+    kept = campaign.image_of(database).get("bytes", "")
+    workload = campaign.plan.get("workload")
+    warehouses = workload.get("warehouses") if isinstance(workload, dict) else None
+    if kept.isdecimal():
+        return int(kept)
+    if not isinstance(warehouses, int):
+        return 0
+    return engine_properties(engine).footprint.data_bytes(warehouses)
