@@ -16,6 +16,7 @@ from kneebench.records import (
     Cell,
     Check,
     Climb,
+    DriveFill,
     DriveLoad,
     Host,
     NoiseFloor,
@@ -33,6 +34,7 @@ from kneebench.results import campaign_reader, parquet
 from kneebench.results.atomic_write import write_text
 from kneebench.results.campaign_folders import find_unfinished, new_folder, slug
 from kneebench.results.compare_plans import measured_by_another, plan_document
+from kneebench.results.drive_facts import with_fills, with_written
 from kneebench.results.file_schemas import schemas
 from kneebench.results.formats import (
     Finished,
@@ -238,13 +240,11 @@ class Store:
 
     def put_drive_written(self, done: Preconditioned | DriveLoad) -> None:
         """Keep what was done to a drive before its volume was made: all drains, else the latest."""
-        if isinstance(done, DriveLoad):
-            every = enumerate((*self.campaign.drive_loads, done))
-            loads = {(one.drive, n if one.kind == "drain" else -1): one for n, one in every}
-            self._change(drive_loads=tuple(loads.values()))
-        else:
-            drives = {one.drive: one for one in (*self.campaign.preconditioned, done)}
-            self._change(preconditioned=tuple(drives.values()))
+        self._keep(with_written(self.campaign, done))
+
+    def put_drive_fills(self, fills: Sequence[DriveFill]) -> None:
+        """Keep how full the drives are, for each the fullest so far."""
+        self._keep(with_fills(self.campaign, fills))
 
     def put_raw_profile(self, cell: Cell, profile: RawProfile) -> None:
         """Keep what the cell's storage did without its database."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from kneebench.lab.host import host, kneebench_version
+from kneebench.lab.host import described, host, kneebench_version
 from kneebench.measurement.profile.datasheet import Claim, DataSheet, claims
 from kneebench.measurement.profile.fio import RAMP_S, found_fio
 from kneebench.measurement.profile.iops_limit import iops_limit
@@ -140,7 +140,7 @@ def profile(
         kneebench=kneebench_version(),
         started_at=started.isoformat(timespec="seconds"),
         directory=target.path.resolve(),
-        host=host(),
+        host=described(host()),
         file_system=target.what,
         drives=target.drives,
         raw=isinstance(target, DriveTarget),
