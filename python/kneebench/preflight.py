@@ -61,6 +61,7 @@ def preflight_checks(
         *kernel_findings(plan),
         *(each(constraint_findings) if real else []),
         *_parts(plan),
+        *_notes(plan),
         *_fio(plan),
         *each(lambda one, _: _cores(one, machine)),
         *(each(lambda one, some: _data(one, some, machine)) if real else []),
@@ -129,6 +130,12 @@ def _parts(plan: Plan) -> Iterator[Finding]:
                     seen=f"unknown component {name!r}",
                     do=f"use one of: {', '.join(known)}",
                 )
+
+
+def _notes(plan: Plan) -> Iterator[Finding]:
+    """What the author says of the machine, as the brief will show it."""
+    for name, text in plan.notes.items():
+        yield Finding(level="ok", subject=f"notes: {name}", seen=f'"{text}" (the author\'s words)')
 
 
 def _fio(plan: Plan) -> Iterator[Finding]:

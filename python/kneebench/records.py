@@ -250,7 +250,7 @@ class Host(Record):
     another one.
 
     Of the rest, None or empty: not reported, or in older files. `threads_per_core`, `clock_*`:
-    lab/processor.py; `memory_slots`: with empty ones; `firmware`: profiles that the firmware tells;
+    lab/processor.py; `memory_slots`: with empty ones; `firmware`: profiles that it reports;
     `unknown`: what could not be read, and why, in sentences.
     """
 

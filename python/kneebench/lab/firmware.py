@@ -1,6 +1,6 @@
-"""Settings of the firmware, where it tells them to the kernel: its profiles of performance.
+"""Profiles of performance of the firmware, where it reports them to the kernel.
 
-Most servers tell them to their BMC only; then the plan's `[notes]` say it.
+Most servers report them to their BMC only; then the plan's `[notes]` say it.
 Sources: Documentation/ABI/testing/sysfs-platform_profile and sysfs-class-firmware-attributes.
 """
 
@@ -17,7 +17,7 @@ MOST, LONGEST = 10, 100
 
 
 def firmware_profiles(sources: Sources) -> dict[str, str]:
-    """Profiles by name; empty where the firmware tells none, or only root may read them."""
+    """Profiles by name; empty where the firmware reports none, or only root may read them."""
     found = {"platform_profile": sources.line(sources.sys, "firmware/acpi/platform_profile")}
     for folder in sorted((sources.sys / "class/firmware-attributes").glob("*/attributes/*")):
         if PROFILE.search(folder.name):

@@ -44,7 +44,7 @@ MATTERS = (
 """Fields of the plan that shape a figure; the most telling first. Not: where storages are, the
 question, seed, repeats, meters, budget."""
 
-RESUME_IGNORES = ("question", "ladder.budget", "accept")
+RESUME_IGNORES = ("question", "notes", "ladder.budget", "accept")
 """Fields that may change between a killed campaign and the run that resumes it."""
 
 PlanLike = Plan | Mapping[str, Any]

@@ -45,7 +45,7 @@ from kneebench.results.formats import (
     read_rung,
     write_kept,
 )
-from kneebench.results.joining import added_cells, find_joinable, with_cells
+from kneebench.results.joining import added_cells, find_joinable, with_cells, with_notes
 from kneebench.results.measured_files import MeasuredFiles, StorableRung
 
 
@@ -127,6 +127,7 @@ class Store:
         if added := added_cells(self.campaign, plan):
             rungs = campaign_reader.rungs_in(self.folder, self._workload)
             self._keep(with_cells(self.campaign, plan, added, rungs))
+        self._keep(with_notes(self.campaign, plan))
         return added
 
     def differing(self, image: Mapping[str, str]) -> str:
@@ -183,9 +184,7 @@ class Store:
             )
 
     def has_conditions(self, last: Order) -> bool:
-        """Whether the consistency conditions were checked after the final run whose last rung is
-        `last`.
-        """
+        """Whether the conditions were checked after the final run whose last rung is `last`."""
         return self._files.path("conditions", last.key, "json").exists()
 
     def put_conditions(self, last: Order, checks: Sequence[Check]) -> None:
