@@ -235,11 +235,9 @@ def _place(path: Path) -> str:
 def _users(plan: Plan, machine: Host) -> Iterator[Finding]:
     ladder = plan.ladder
     enough = plan.workload.warehouses // WAREHOUSES_PER_USER
-    climb = (
-        f"{ladder.last} users"
-        if ladder.fixed
-        else f"up to {ladder.last} users, about {rungs(ladder, machine.cores)} rungs per climb"
-    )
+    climb = number_of_users(ladder.last)
+    if not ladder.fixed:
+        climb = f"up to {climb}, about {rungs(ladder, machine.cores)} rungs per climb"
     if ladder.last > enough:
         enough_for = f"enough for {number_of_users(enough)}" if enough else "too few for any user"
         are = "are" if plan.workload.warehouses > 1 else "is"

@@ -899,7 +899,8 @@ class ResourceEvidence(Record):
     numbers, "not measured" where nothing read them.
 
     `short`: it had too little; None: not measured, or hidden by other processes. `why`: the
-    readings that decided, with their limits.
+    readings that decided, with their limits. `called`: its name where these readings are of more
+    than the resource; empty otherwise.
     """
 
     resource: str
@@ -908,6 +909,12 @@ class ResourceEvidence(Record):
     errors: str
     short: bool | None
     why: str
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return self.called or self.resource
 
 
 class TimeShare(Record):
@@ -920,9 +927,9 @@ class TimeShare(Record):
 class Bottleneck(Record):
     """The bottleneck at the knee, and the evidence for it.
 
-    `resource`: the key of a resource (analysis/resources.py), or "unknown". `evidence`: lines "for
-    log: ...". `rows`: every resource. `time_split`: where a transaction's time went, by class
-    (analysis/time_split.py); empty without waits.
+    `resource`: the key of a resource (analysis/resources.py), or "unknown"; `called`: as of its
+    evidence. `evidence`: lines "for log: ...". `rows`: every resource. `time_split`: where a
+    transaction's time went, by class (analysis/time_split.py); empty without waits.
 
     `verdict`: "suspected" until an intervention relieved the resource; `relief` names the one that
     would prove it, empty where there is none. `gain`: throughput with the relief over that without;
@@ -939,6 +946,12 @@ class Bottleneck(Record):
     relief: str = ""
     gain: Estimate | None = None
     next_limit: str = ""
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people read."""
+        return self.called or self.resource
 
 
 class Relieved(Record):

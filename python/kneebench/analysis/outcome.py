@@ -59,7 +59,9 @@ def conditions(climb: Climb) -> Iterator[tuple[str, tuple[Check, ...]]]:
     for key, checks in climb.final_checks.items():
         order = orders.get(key)
         yield (
-            f"after final run {order.repeat} at {order.users} users" if order else f"after {key}",
+            f"after final run {order.repeat} at {number_of_users(order.users)}"
+            if order
+            else f"after {key}",
             checks,
         )
 

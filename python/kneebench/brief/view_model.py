@@ -18,7 +18,7 @@ from kneebench.analysis.headline import headline, subtitle
 from kneebench.analysis.knee import knee, knee_rung
 from kneebench.analysis.outcome import MissingFigure, conditions, missing_figures
 from kneebench.analysis.proof import bottlenecks
-from kneebench.analysis.wording import listed, named, plural
+from kneebench.analysis.wording import listed, named, number_of_users, plural
 from kneebench.brief import chart_theme, server_provenance
 from kneebench.brief.databases import Databases, measured_plan
 from kneebench.plan.default import MEMORY
@@ -244,7 +244,9 @@ class ViewModel:
             if order.repeat and order.phase in ("final_run", "fixed_rate")
             else ""
         )
-        return f"{self.name(order.cell)}, {named(order.phase)}, {order.users} users{repeat}"
+        return (
+            f"{self.name(order.cell)}, {named(order.phase)}, {number_of_users(order.users)}{repeat}"
+        )
 
     def at_the_knee(self, climb: Climb) -> Rung | None:
         """The rung that stands for the knee: the final runs' middle one, or the search's where

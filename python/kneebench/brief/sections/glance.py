@@ -14,6 +14,7 @@ from kneebench.analysis.wording import (
     NO_DIFFERENCE,
     as_sentence,
     interval,
+    number_of_users,
     percent,
     stop_reason,
     time_interval,
@@ -63,7 +64,7 @@ def _numbers(view: ViewModel) -> Iterator[Number]:
         if cell in (best, view.base.cell.id):
             yield Number(
                 value=units.significant(knee.nopm.value),
-                says=f"NOPM on {view.name(cell)}, at {knee.users.value:.0f} users",
+                says=f"NOPM on {view.name(cell)}, at {number_of_users(knee.users.value)}",
                 sure=interval(knee.nopm),
             )
 
@@ -121,8 +122,8 @@ def stop_reason_sentence(view: ViewModel, climb: Climb) -> str:
         )
         nopm = f"{units.significant(knee.nopm.value)} NOPM ({interval(knee.nopm)})"
         parts.append(
-            f"{nopm} with {units.time(knee.latency_s.value)} mean latency at {knee.users.value:.0f}"
-            f" users{mark}."
+            f"{nopm} with {units.time(knee.latency_s.value)} mean latency at"
+            f" {number_of_users(knee.users.value)}{mark}."
         )
     parts += [as_sentence(v.sentence) for v in climb.stop_results if v.fired or v.flag]
     parts += [short.sentence] if short else []

@@ -59,7 +59,8 @@ class Profile(Record):
     def where(self) -> str:
         """What was measured, in words."""
         drives = ", ".join(f"{one.name} ({one.model or 'model unknown'})" for one in self.drives)
-        return f"{self.file_system} on {drives or 'no local drive'}"
+        on = " " if self.raw else " on "
+        return f"{self.file_system}{on}{drives or 'no local drive'}"
 
     @property
     def how(self) -> str:
