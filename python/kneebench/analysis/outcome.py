@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from kneebench.analysis.background import background_checks
 from kneebench.analysis.knee import knee
-from kneebench.analysis.still_warming import still_warming
-from kneebench.analysis.wording import named, number_of_users
+from kneebench.analysis.still_warming import still_moved, still_warming
+from kneebench.analysis.wording import by_finding, listed, named, number_of_users
 from kneebench.errors import CheckFailed, InvalidMeasurement
 from kneebench.records import Cell, Check, Climb, Phase, Results
 
@@ -101,6 +101,17 @@ def never_steady(results: Results) -> Iterator[str]:
     for climb in results.climbs:
         if why := still_warming(climb):
             yield f"{climb.cell.name} is not compared: {why}"
+
+
+def never_steady_caveat(results: Results) -> str:
+    """The same in one sentence; empty without any."""
+    found = {one.cell.name: moved for one in results.climbs if (moved := still_moved(one))}
+    if len(found) < 2:
+        return "".join(never_steady(results))
+    return (
+        f"{listed([*found])} are not compared: they never became steady within their warm-up limit:"
+        f" {by_finding([*found.items()], len(results.climbs))}"
+    )
 
 
 def without_figure(results: Results) -> Iterator[str]:

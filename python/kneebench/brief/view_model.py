@@ -168,10 +168,10 @@ class ViewModel:
         return noise_floor((climb,), NOPM)
 
     @cached_property
-    def drifts(self) -> tuple[tuple[Climb, Drift], ...]:
-        """The climbs that have a drift check, and its result."""
+    def drifts(self) -> tuple[tuple[str, Drift], ...]:
+        """The names of the cells that have a drift check, and its result."""
         return tuple(
-            (climb, found)
+            (self.name(climb.cell.id), found)
             for climb in self.climbs
             if (found := drift(climb, self.noise_floor(climb)))
         )
